@@ -1,0 +1,26 @@
+"""Positional encodings for transformers: every method, one small contract, exact at any position."""
+
+from posenc.encodings.places import (
+    QueryKeyEncoding,
+    RelativeBias,
+    ScoreBias,
+    ScoreEncoding,
+    TokenEncoding,
+)
+from posenc.encodings.positional import Positional
+from posenc.encodings.tokens import Learned, Sinusoidal
+from posenc.numerics import positions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Learned",
+    "Positional",
+    "QueryKeyEncoding",
+    "RelativeBias",
+    "ScoreBias",
+    "ScoreEncoding",
+    "Sinusoidal",
+    "TokenEncoding",
+    "positions",
+]

@@ -53,20 +53,20 @@ class TokenEncoding(nn.Module, ABC):
     @abstractmethod
     def table(
         self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Float[Tensor, "..."]:
         """What ``positions`` alone say, one row a position."""
 
     @abstractmethod
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows seq dim"]
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Float[Tensor, "..."]:
         """``x`` with its positions in it; shape and dtype stay those of ``x``."""
 
     def forward(
         self,
         x: Float[Tensor, "*batch seq dim"],
         positions: Int64[Tensor, "*rows seq"] | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = plain(x.shape[-2 if self.batch_first else 0], device=x.device)
@@ -90,7 +90,7 @@ class QueryKeyEncoding(nn.Module, ABC):
     @abstractmethod
     def table(
         self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*batch seq ..."]:
+    ) -> Float[Tensor, "..."]:
         """What ``positions`` alone say; the sequence stays the axis after the batch axes."""
 
     @abstractmethod

@@ -52,8 +52,12 @@ def _in_place(place: str, encodings: object) -> nn.ModuleList:
         if not isinstance(encoding, PLACES[place]):
             came = type(encoding).__name__
             homes = [name for name, interface in PLACES.items() if isinstance(encoding, interface)]
-            advice = f"Pass it as Positional({homes[0]}=...)." if homes else (
-                f"Implement {PLACES[place].__name__} from posenc.encodings.places."
+            advice = (
+                f"Pass it as Positional({homes[0]}=...)."
+                if homes
+                else (f"Implement {PLACES[place].__name__} from posenc.encodings.places.")
             )
-            raise TypeError(f"{came} was given for {place}, which takes {PLACES[place].__name__}. {advice}")
+            raise TypeError(
+                f"{came} was given for {place}, which takes {PLACES[place].__name__}. {advice}"
+            )
     return nn.ModuleList(encodings)

@@ -1,0 +1,6 @@
+"""Place one: encodings that are added to, or mixed into, the token embeddings."""
+
+from posenc.encodings.tokens.learned import Learned
+from posenc.encodings.tokens.sinusoidal import Sinusoidal
+
+__all__ = ["Learned", "Sinusoidal"]

@@ -1,0 +1,91 @@
+"""How every added encoding meets the embeddings: x · scale + table, rounded once, then dropout."""
+
+from math import sqrt
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from posenc.encodings.places import working_dtype
+
+Scale = Literal["sqrt_dim"] | float | None
+
+
+def factor(scale: Scale, dim: int) -> float | None:
+    """The number that ``scale`` stands for: √dim, itself, or none.
+
+    Raises:
+        ValueError: ``scale`` is some other word.
+
+    Example:
+        >>> factor("sqrt_dim", 16)
+        4.0
+    """
+    if scale == "sqrt_dim":
+        return sqrt(dim)
+    if isinstance(scale, str):
+        raise ValueError(f"scale is {scale!r}; it must be 'sqrt_dim', a number, or None.")
+    return scale
+
+
+def checked_dropout(dropout: float) -> float:
+    """``dropout`` if it is a probability.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not 0.0 <= dropout <= 1.0:
+        raise ValueError(f"dropout is {dropout}; it must be a probability between 0 and 1.")
+    return dropout
+
+
+def add(
+    x: Float[Tensor, "*batch seq dim"],
+    table: Float[Tensor, "*rows seq dim"],
+    *,
+    name: str,
+    factor: float | None = None,
+    dropout: float = 0.0,
+    batch_first: bool = True,
+) -> Float[Tensor, "*batch seq dim"]:
+    """``dropout(x · factor + table)`` in float32 at least, rounded once to the dtype of ``x``.
+
+    Args:
+        x: Embeddings ``[*batch, seq, dim]``, or ``[seq, batch, dim]`` without ``batch_first``.
+        table: ``[seq, dim]`` for all rows of the batch, or ``[*batch, seq, dim]``.
+        name: Who adds, for the words of an error.
+        factor: What ``x`` is multiplied with first.
+        dropout: Probability of dropping an element of the sum.
+        batch_first: Whether the sequence is the last axis but one of ``x``, or the first.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: The width or the length of ``x`` is not that of the table.
+    """
+    if not x.is_floating_point():
+        raise TypeError(
+            f"x is {x.dtype}; {name} takes floating embeddings [*batch, seq, dim]. "
+            f"Look token ids up in an embedding first."
+        )
+    if not batch_first:
+        if x.ndim < 3:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; with batch_first=False it must be [seq, batch, dim]."
+            )
+        table = table.unsqueeze(1) if table.ndim == 2 else table.movedim(-2, 0)
+    if x.shape[-1] != table.shape[-1]:
+        raise ValueError(
+            f"x has width {x.shape[-1]}; {name} was built for dim {table.shape[-1]}. "
+            f"Build it with dim={x.shape[-1]}."
+        )
+    axis = -2 if batch_first else 0
+    if x.shape[axis] != table.shape[axis]:
+        raise ValueError(
+            f"x has {x.shape[axis]} tokens and the table {table.shape[axis]} rows. Slice the table, "
+            f"or pass one position a token (batch_first={batch_first} makes axis {axis} the sequence)."
+        )
+    wide = working_dtype(torch.promote_types(x.dtype, table.dtype))
+    content = x.to(wide) if factor is None else x.to(wide) * factor
+    return F.dropout((content + table).to(x.dtype), dropout, training=dropout > 0)

@@ -1,0 +1,247 @@
+"""The sinusoidal conventions in public use, by name.
+
+They differ in their exponents, in where sines and cosines stand, in what happens to an odd width,
+and in the number of the first position. A convention states these as data; ``Sinusoidal`` does
+the rest. Most disagreements go back to one ambiguity: the paper's i counts pairs of channels, and
+read as a channel index it gives ``double_exponent``.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from posenc.numerics.frequencies import Powers
+
+Function = Literal["sin", "cos", "zero"]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What one channel of an encoding holds: function((position + first) / base^exponent)."""
+
+    function: Function
+    exponent: Fraction
+    frequency: float
+    first: int
+
+
+@dataclass(frozen=True)
+class Waveform:
+    """Which sines and cosines an encoding of one width consists of, and in which channels.
+
+    It is *paired* when each sine has a cosine of its own frequency: then a fixed offset is one
+    linear map of the table, and every row has the same length.
+    """
+
+    sines: Powers
+    cosines: Powers
+    sine_channels: range
+    cosine_channels: range
+
+    @property
+    def paired(self) -> bool:
+        """Whether sines and cosines share all of their frequencies."""
+        return self.sines == self.cosines
+
+
+@dataclass(frozen=True)
+class Interleaved:
+    """sin in channel 2i, cos in channel 2i + 1, both at n^(−2i/d)."""
+
+    def __call__(self, dim: int, base: float) -> Waveform:
+        sines, cosines = range(0, dim, 2), range(1, dim, 2)
+        exponents = tuple(sines)
+        return Waveform(
+            Powers(base, exponents, dim),
+            Powers(base, exponents[: len(cosines)], dim),
+            sines,
+            cosines,
+        )
+
+
+@dataclass(frozen=True)
+class Halves:
+    """[sin | cos] at n^(−i / (h − shift)), h = dim // 2; ``flip`` puts the cosines first.
+
+    A shift of 0 gives the paper's frequencies, since i/h = 2i/d.
+    """
+
+    shift: int = 0
+    flip: bool = False
+
+    def __call__(self, dim: int, base: float) -> Waveform:
+        half = dim // 2
+        if half <= self.shift:
+            raise ValueError(
+                f"dim is {dim}; exponents of i / (dim // 2 − {self.shift}) need {2 * self.shift + 2} "
+                f"or more."
+            )
+        # The fraction stands as the formula's users compute it, so that float32 rounds alike.
+        powers = (
+            Powers(base, tuple(range(half)), half - self.shift)
+            if self.shift
+            else Powers(base, tuple(range(0, 2 * half, 2)), 2 * half)
+        )
+        front, back = range(half), range(half, 2 * half)
+        return Waveform(powers, powers, *((back, front) if self.flip else (front, back)))
+
+
+@dataclass(frozen=True)
+class PerChannel:
+    """sin and cos alternate, channel j at the frequency n^(−step·(j + first)/d) of its own."""
+
+    step: int = 1
+    first: int = 0
+
+    def __call__(self, dim: int, base: float) -> Waveform:
+        sines, cosines = range(self.first % 2, dim, 2), range(1 - self.first % 2, dim, 2)
+        powers = [
+            Powers(base, tuple(self.step * (j + self.first) for j in channels), dim)
+            for channels in (sines, cosines)
+        ]
+        return Waveform(*powers, sines, cosines)
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A named way to lay sines and cosines over the channels.
+
+    Attributes:
+        name: The name to ask for.
+        formula: The formula for one channel; j counts channels from 0, h is dim // 2.
+        used_by: Who uses it.
+        first: The number of the first position: 0, or 1 where positions are counted from one.
+        odd: What becomes of an odd width: it ends in an unpaired ``sine``, in a column of ``zero``,
+            is ``unpaired`` like every width, or is refused (``None``).
+        waveform: From (dim, base) to the sines and cosines.
+    """
+
+    name: str
+    formula: str
+    used_by: str
+    waveform: Interleaved | Halves | PerChannel
+    first: int = 0
+    odd: Literal["sine", "zero", "unpaired"] | None = None
+
+    def waves(self, dim: int, base: float) -> Waveform:
+        """The sines and cosines for one width.
+
+        Raises:
+            ValueError: The width is not one that this convention has.
+        """
+        if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:
+            raise ValueError(f"dim is {dim!r}; it must be a positive whole number, as 512.")
+        if dim % 2 and self.odd is None:
+            takers = [c.name for c in CONVENTIONS.values() if c.odd]
+            raise ValueError(
+                f"dim is {dim}; the {self.name!r} convention has no odd width. "
+                f"Use {dim + 1}, or a convention that has: {', '.join(takers)}."
+            )
+        return self.waveform(dim, base)
+
+    def channel(self, index: int, dim: int, base: float = 10_000.0) -> Channel:
+        """The facts of one channel, for those who want to see a number come about.
+
+        Raises:
+            ValueError: There is no such channel, or no such width.
+
+        Example:
+            >>> CONVENTIONS["paper"].channel(2, dim=4, base=100.0)
+            Channel(function='sin', exponent=Fraction(1, 2), frequency=0.1, first=0)
+        """
+        waves = self.waves(dim, base)
+        if not 0 <= index < dim:
+            raise ValueError(
+                f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."
+            )
+        for function, channels, powers in (
+            ("sin", waves.sine_channels, waves.sines),
+            ("cos", waves.cosine_channels, waves.cosines),
+        ):
+            if index in channels:
+                exponent = powers.exponents[channels.index(index)]
+                return Channel(
+                    function, exponent, float(powers.base) ** -float(exponent), self.first
+                )
+        return Channel("zero", Fraction(0), 0.0, self.first)
+
+
+def timestep(shift: int = 0, flip: bool = True) -> Convention:
+    """The diffusion timestep embedding: n^(−i / (h − shift)), [cos | sin] or [sin | cos].
+
+    Args:
+        shift: ``downscale_freq_shift``: 0 in DiT, GLIDE and Stable Diffusion, 1 in DDPM.
+        flip: ``flip_sin_to_cos``: whether the cosines come first, as in all of these but DDPM.
+
+    Reference:
+        Ho et al. 2020, "Denoising Diffusion Probabilistic Models" (arXiv:2006.11239).
+
+    Example:
+        >>> timestep().channel(0, dim=8).function, timestep(flip=False).channel(0, dim=8).function
+        ('cos', 'sin')
+    """
+    return Convention(
+        name="timestep",
+        formula=f"{'[cos | sin]' if flip else '[sin | cos]'} of p / n^(i / {f'(h − {shift})' if shift else 'h'})",
+        used_by="diffusers, DiT, GLIDE",
+        waveform=Halves(shift, flip),
+        odd="zero",
+    )
+
+
+PAPER = Convention(
+    name="paper",
+    formula="PE(p, 2i) = sin(p / n^(2i/d)), PE(p, 2i+1) = cos(p / n^(2i/d))",
+    used_by="Vaswani et al. 2017, the PyTorch tutorial, d2l, keras-hub, DistilBERT",
+    waveform=Interleaved(),
+    odd="sine",
+)
+CONCATENATED = Convention(
+    name="concatenated",
+    formula="[sin | cos] of p / n^(2i/d)",
+    used_by="Marian, Pegasus, RoFormer, CTRL, XLNet, the TensorFlow tutorial",
+    waveform=Halves(),
+)
+TENSOR2TENSOR = Convention(
+    name="tensor2tensor",
+    formula="[sin | cos] of p / n^(i / (h − 1))",
+    used_by="tensor2tensor, fairseq, M2M100, Whisper, SpeechT5, XGLM",
+    waveform=Halves(shift=1),
+    odd="zero",
+)
+PER_DIMENSION_ONE_BASED = Convention(
+    name="per_dimension_one_based",
+    formula="even k: sin(t / n^(k/d)), odd k: cos(t / n^(k/d)), with t = p + 1 and k = j + 1",
+    used_by="lecture slides",
+    waveform=PerChannel(first=1),
+    first=1,
+    odd="unpaired",
+)
+PER_DIMENSION = Convention(
+    name="per_dimension",
+    formula="even j: sin(p / n^(j/d)), odd j: cos(p / n^(j/d))",
+    used_by="Caffe2",
+    waveform=PerChannel(),
+    odd="unpaired",
+)
+DOUBLE_EXPONENT = Convention(
+    name="double_exponent",
+    formula="even j: sin(p / n^(2j/d)), odd j: cos(p / n^(2j/d))",
+    used_by="old checkpoints: the paper's pair index i read as the channel index j",
+    waveform=PerChannel(step=2),
+    odd="unpaired",
+)
+
+CONVENTIONS: dict[str, Convention] = {
+    convention.name: convention
+    for convention in (
+        PAPER,
+        CONCATENATED,
+        TENSOR2TENSOR,
+        timestep(),
+        PER_DIMENSION_ONE_BASED,
+        PER_DIMENSION,
+        DOUBLE_EXPONENT,
+    )
+}
+"""Every convention by its name."""

@@ -1,0 +1,90 @@
+"""Exact phases: position × frequency as an integer fraction of a turn.
+
+A frequency is a 192-bit fixed-point number of turns per position, a position is an int64, and
+their product modulo one turn is wrapping integer arithmetic. So a phase is exact, the same on
+every device, and out of reach of casts: phase(p + k) = phase(p) + phase(k) bit for bit. Only the
+last step leaves the integers, through float64 and one rounding.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from posenc.numerics.frequencies.schedule import TURN_BITS
+
+LIMB = 32
+LIMBS = TURN_BITS // LIMB
+MASK = (1 << LIMB) - 1
+TURNS_TO_RADIANS = 6.283185307179586 * 2.0**-64
+
+
+class Phases(NamedTuple):
+    """A fraction of a turn: high·2^-64 + middle·2^-128 + low·2^-192, each word unsigned."""
+
+    high: Int64[Tensor, "*shape"]
+    middle: Int64[Tensor, "*shape"]
+    low: Int64[Tensor, "*shape"]
+
+
+def turn_limbs(
+    turns: tuple[int, ...], device: torch.device | str | None = None
+) -> Int64[Tensor, "limbs frequencies"]:
+    """Fixed-point frequencies as six 32-bit limbs each, the least significant first."""
+    rows = [[(turn >> (LIMB * j)) & MASK for turn in turns] for j in range(LIMBS)]
+    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(LIMBS, len(turns))
+
+
+def phases(
+    positions: Int64[Tensor, "*shape"], limbs: Int64[Tensor, "limbs *frequencies"]
+) -> Phases:
+    """positions × frequencies modulo one turn; the two shapes broadcast.
+
+    Schoolbook multiplication of a signed two-limb position and an unsigned six-limb frequency.
+    Every partial sum fits 64 bits; the carry of the unsigned row is shifted logically, that of
+    the signed row arithmetically.
+
+    Example:
+        >>> quarter = turn_limbs((1 << 190,))
+        >>> phases(torch.tensor([2]), quarter).high == torch.iinfo(torch.int64).min
+        tensor([True])
+    """
+    low_half, high_half = positions & MASK, positions >> LIMB
+    digits, carry = [], torch.zeros_like(positions)
+    for j in range(LIMBS):
+        total = low_half * limbs[j] + carry
+        digits.append(total & MASK)
+        carry = (total >> LIMB) & MASK
+    carry = torch.zeros_like(positions)
+    for j in range(LIMBS - 1):
+        total = high_half * limbs[j] + digits[j + 1] + carry
+        digits[j + 1] = total & MASK
+        carry = total >> LIMB
+    low, middle, high = (digits[j] | (digits[j + 1] << LIMB) for j in range(0, LIMBS, 2))
+    return Phases(high, middle, low)
+
+
+def cos_sin_of(
+    phase: Phases,
+) -> tuple[Float64[Tensor, "*shape"], Float64[Tensor, "*shape"]]:
+    """cos and sin of a phase in float64, at most 3 units in the last place from the truth.
+
+    The phase is reduced to its nearest quarter turn, and the absolute remainder is taken, while
+    both are still integers: a value near 0 keeps all of its digits.
+    """
+    quadrant = (((phase.high >> 61) + 1) >> 1) & 3
+    high, middle = phase.high - (quadrant << 62), phase.middle
+    negative = high < 0
+    middle = torch.where(negative, -middle, middle)
+    high = torch.where(negative, -high - (middle != 0).long(), high)
+    fraction = high.double() + ((middle >> 1) & (2**63 - 1)).double() * 2.0**-63
+    angle = fraction * TURNS_TO_RADIANS
+
+    cos, sin = angle.cos(), angle.sin()
+    sin = torch.where(negative, -sin, sin)
+    across = (quadrant & 1) == 1
+    cos, sin = torch.where(across, sin, cos), torch.where(across, cos, sin)
+    cos = torch.where((quadrant == 1) | (quadrant == 2), -cos, cos)
+    sin = torch.where(quadrant >= 2, -sin, sin)
+    return cos, sin

@@ -1,0 +1,139 @@
+"""cos and sin of position × frequency: the one source of every sinusoid in the package."""
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.numerics.blocks import fill
+from posenc.numerics.frequencies.schedule import Schedule
+from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
+from posenc.numerics.positions import checked, plain
+from posenc.numerics.rounding import rounded
+
+Arithmetic = Literal["exact", "float32", "float32-log"]
+
+FEW_PHASES = 1 << 14
+"""Up to so many phases, multiplying each in integers is faster than setting blocks up."""
+
+CHUNK_PHASES = 1 << 16
+"""So many phases at a time stay in cache."""
+
+
+class Waves:
+    """cos and sin at the frequencies of a schedule, at any int64 position.
+
+    Args:
+        schedule: The frequencies.
+        arithmetic: ``exact``: correctly rounded in float32, bfloat16 and float16, within 3 ulp in
+            float64. ``float32`` and ``float32-log``: the common float32 formulas bit for bit,
+            whose frequencies are 1 / base^e and exp(−e·ln base); their error grows with position.
+
+    Raises:
+        ValueError: ``arithmetic`` has no such name.
+
+    Example:
+        >>> from posenc.numerics.frequencies import Geometric
+        >>> cos, sin = Waves(Geometric(4)).cos_sin(torch.tensor([2**62]))
+        >>> sin
+        tensor([[-0.7029,  0.4643]])
+    """
+
+    def __init__(self, schedule: Schedule, arithmetic: Arithmetic = "exact"):
+        if arithmetic not in get_args(Arithmetic):
+            names = ", ".join(get_args(Arithmetic))
+            raise ValueError(f"arithmetic is {arithmetic!r}; it must be one of {names}.")
+        self.schedule = schedule
+        self.arithmetic = arithmetic
+        self.turns = schedule.turns()
+        self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def cos_sin(
+        self,
+        positions: Int64[Tensor, "*shape"],
+        dtype: torch.dtype = torch.float32,
+        out: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
+        """Both tables at ``positions``; ``out`` takes two that exist already, strided or not.
+
+        Raises:
+            TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
+        """
+        positions = checked(positions)
+        if not dtype.is_floating_point:
+            raise TypeError(f"dtype is {dtype}; a table of sines needs a floating dtype.")
+        if self.common is not None:
+            made = self._common_formula(positions, dtype)
+        elif positions.device.type == "mps":  # has no float64
+            cos, sin = self.cos_sin(positions.cpu(), dtype)
+            made = cos.to(positions.device), sin.to(positions.device)
+        elif not self._fills_a_range(positions, dtype):
+            made = self._each(positions, dtype)
+        else:
+            return self._blocks(positions, dtype, out)
+        return made if out is None else (out[0].copy_(made[0]), out[1].copy_(made[1]))
+
+    def _common_formula(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        frequencies = torch.tensor(self.common, dtype=torch.float32, device=positions.device)
+        angles = positions.unsqueeze(-1).to(torch.float32) * frequencies
+        return angles.cos().to(dtype), angles.sin().to(dtype)
+
+    def _each(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Every phase by its own multiplication."""
+        limbs = turn_limbs(self.turns, positions.device)
+        if _untouchable(positions) or positions.numel() * len(self) <= CHUNK_PHASES:
+            cos, sin = cos_sin_of(phases(positions.unsqueeze(-1), limbs))
+            return rounded(cos, dtype), rounded(sin, dtype)
+        shape = (*positions.shape, len(self))
+        cos, sin = (torch.empty(shape, dtype=dtype, device=positions.device) for _ in range(2))
+        rows = max(1, CHUNK_PHASES // len(self))
+        for chunk, cos_rows, sin_rows in zip(
+            positions.flatten().split(rows),
+            cos.flatten(0, -2).split(rows),
+            sin.flatten(0, -2).split(rows),
+            strict=True,
+        ):
+            cos64, sin64 = cos_sin_of(phases(chunk.unsqueeze(-1), limbs))
+            cos_rows.copy_(rounded(cos64, dtype))
+            sin_rows.copy_(rounded(sin64, dtype))
+        return cos, sin
+
+    def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
+        """Whether positions are many and dense, so that their range is best built in blocks."""
+        if dtype == torch.float64 or _untouchable(positions):
+            return False
+        if positions.numel() * len(self) <= FEW_PHASES:
+            return False
+        first, last = (int(end) for end in positions.aminmax())
+        return last - first < 2 * positions.numel()
+
+    def _blocks(
+        self, positions: Tensor, dtype: torch.dtype, out: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor]:
+        """The whole range in blocks, then the rows that are asked for, if they are not all."""
+        first, last = (int(end) for end in positions.aminmax())
+        run = plain(last - first + 1, start=first, device=positions.device)
+        in_order = positions.shape == run.shape and torch.equal(positions, run)
+        if in_order and out is not None:
+            cos, sin = out
+        else:
+            shape = (len(run), len(self))
+            cos, sin = (torch.empty(shape, dtype=dtype, device=run.device) for _ in range(2))
+        fill(cos, sin, first, self.turns)
+        if in_order:
+            return cos, sin
+        cos, sin = cos[positions - first], sin[positions - first]
+        return (cos, sin) if out is None else (out[0].copy_(cos), out[1].copy_(sin))
+
+
+def _untouchable(positions: Tensor) -> bool:
+    """Whether values cannot be looked at: while compiling, on meta, in a tensor subclass."""
+    return (
+        torch.compiler.is_compiling()
+        or positions.device.type == "meta"
+        or type(positions) is not Tensor
+    )
