@@ -1,0 +1,1 @@
+"""The command line. Apps show what the library computes; they contain no mathematics."""

@@ -1,0 +1,48 @@
+"""What goes wrong, said in one line."""
+
+import errno
+import os
+
+
+class UserError(Exception):
+    """A request that cannot be met: what came, what was expected, what to do."""
+
+
+class Terminated(BaseException):
+    """The process was asked to end; files in progress are cleaned up on the way out."""
+
+    def __init__(self, signal_number: int):
+        super().__init__(signal_number)
+        self.status = 128 + signal_number
+
+
+ADVICE = {
+    errno.ENOSPC: "nothing was written; free some space or choose another folder",
+    errno.EDQUOT: "nothing was written; free some space or choose another folder",
+    errno.EFBIG: "the file is larger than this system allows; nothing was written",
+    errno.EROFS: "choose a folder that can be written",
+    errno.EACCES: "check its permissions",
+    errno.ENOENT: "check the path",
+    errno.EISDIR: "give a file, not a folder",
+}
+
+
+def one_line(error: BaseException) -> str:
+    """The message of ``error`` as a single line.
+
+    Example:
+        >>> one_line(FileNotFoundError(2, "No such file or directory", "a.txt"))
+        'a.txt: No such file or directory; check the path'
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        return _system_error(error)
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return "not enough memory for this size; ask for fewer positions, rows or dimensions"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _system_error(error: OSError) -> str:
+    # A file that was opened by number has no name to show.
+    name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    advice = ADVICE.get(error.errno or 0)
+    return f"{name}{error.strerror}" + (f"; {advice}" if advice else "")

@@ -1,0 +1,82 @@
+"""The work of ``posenc table``."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from posenc import Sinusoidal
+from posenc.apps.errors import UserError
+from posenc.apps.table import Table
+from posenc.apps.terminal import console, grid, number, shortened
+from posenc.apps.writers import digits
+from posenc.numerics.positions import plain
+
+# Positions that are computed and printed together.
+BLOCK = 1024
+
+
+def print_table(arguments: Table) -> None:
+    """Runs the command."""
+    if arguments.length < 1:
+        raise UserError(f"--length is {arguments.length}; it must be at least 1")
+    encoding = Sinusoidal(arguments.dim, arguments.base, arguments.convention)
+    {"text": _text, "csv": _csv, "json": _json}[arguments.format](arguments, encoding)
+
+
+def _blocks(arguments: Table, encoding: Sinusoidal) -> Iterator[tuple[list[int], Tensor]]:
+    """Positions and their rows, some at a time."""
+    dtype = getattr(torch, arguments.dtype)
+    end = arguments.start + arguments.length
+    for start in range(arguments.start, end, BLOCK):
+        positions = plain(min(BLOCK, end - start), start=start)
+        yield positions.tolist(), encoding.table(positions, dtype=dtype)
+
+
+def _text(arguments: Table, encoding: Sinusoidal) -> None:
+    screen = console()
+    most = arguments.dim
+    if screen.is_terminal:
+        most = max(3, (screen.width - 10) // 9)
+    headers = [
+        f"{index} {encoding.convention.channel(index, arguments.dim, arguments.base).function}"
+        for index in range(arguments.dim)
+    ]
+    for positions, block in _blocks(arguments, encoding):
+        rows = [
+            [str(position), *shortened([number(v) for v in row], most)]
+            for position, row in zip(positions, block.tolist(), strict=True)
+        ]
+        screen.print(grid(["position", *shortened(headers, most)], rows, screen))
+    if most < arguments.dim:
+        screen.print(f"{most - 1} of {arguments.dim} dimensions fit; --format csv prints all.")
+
+
+def _csv(arguments: Table, encoding: Sinusoidal) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["position", *(f"dim_{index}" for index in range(arguments.dim))])
+    for positions, block in _blocks(arguments, encoding):
+        for position, row in zip(positions, digits(block), strict=True):
+            writer.writerow([position, *row])
+
+
+def _json(arguments: Table, encoding: Sinusoidal) -> None:
+    about = {
+        "encoding": "Sinusoidal",
+        "convention": encoding.convention.name,
+        "formula": encoding.convention.formula,
+        "dim": arguments.dim,
+        "base": arguments.base,
+        "start": arguments.start,
+        "dtype": arguments.dtype,
+    }
+    sys.stdout.write(f'{json.dumps(about, ensure_ascii=False)[:-1]}, "rows": [')
+    before = "\n"
+    for _, block in _blocks(arguments, encoding):
+        for row in digits(block):
+            sys.stdout.write(f"{before}[{', '.join(row)}]")
+            before = ",\n"
+    sys.stdout.write("\n]}\n")
