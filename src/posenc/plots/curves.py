@@ -1,0 +1,106 @@
+"""Single dimensions as curves over the position."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from posenc.plots.style import Theme, dress, look, new_axes
+
+# Up to this many positions each one has a dot: the encoding lives at whole numbers only.
+DOTTED = 120
+
+
+def curves(
+    table: ArrayLike,
+    *,
+    dimensions: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    start: int = 0,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws columns of ``table`` over the position; the dots are the values, lines guide the eye.
+
+    Args:
+        table: [positions, dim], values without a unit.
+        dimensions: Which columns; at most six by default, spread over the width.
+        labels: A name for each, in the legend.
+        start: The position of the first row.
+        title: A line above the picture.
+        ax: Where to draw; a new figure by default.
+        theme: ``light`` or ``dark``.
+
+    Raises:
+        ValueError: ``table`` is not a matrix, has no such column, or the labels do not fit.
+
+    Example:
+        >>> ax = curves([[0.0, 1.0], [0.84, 0.54]], dimensions=[0])
+        >>> [line.get_label() for line in ax.lines]
+        ['dimension 0']
+    """
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
+    width = values.shape[1]
+    chosen = spread(width) if dimensions is None else list(dimensions)
+    if outside := [index for index in chosen if not 0 <= index < width]:
+        raise ValueError(f"dimension {outside[0]} is not in the table, which has 0 … {width - 1}.")
+    names = [f"dimension {index}" for index in chosen] if labels is None else list(labels)
+    if len(names) != len(chosen):
+        raise ValueError(f"{len(names)} labels came for {len(chosen)} dimensions; give one each.")
+    ax = _draw(values, chosen, names, start, ax, theme)
+    if title:
+        ax.set_title(title, fontsize="medium")
+    dress(ax, look(theme))
+    return ax
+
+
+def spread(width: int, most: int = 6) -> list[int]:
+    """At most ``most`` dimensions of ``width``, evenly apart by an even step: all alike.
+
+    Example:
+        >>> spread(128), spread(4)
+        ([0, 24, 48, 72, 96, 120], [0, 1, 2, 3])
+    """
+    step = 1 if width <= most else -(-width // (2 * most)) * 2
+    return list(range(0, width, step))
+
+
+def _draw(
+    values: np.ndarray,
+    chosen: Sequence[int],
+    names: Sequence[str],
+    start: int,
+    ax: Axes | None,
+    theme: Theme,
+) -> Axes:
+    colours = look(theme)
+    ax = new_axes(9.0, 4.5, colours) if ax is None else ax
+    rows = len(values)
+    positions = np.arange(start, start + rows)
+    for turn, (index, name) in enumerate(zip(chosen, names, strict=True)):
+        # Where colours repeat, the line differs: colour never carries the meaning alone.
+        style = ("-", "--", ":", "-.")[turn // len(colours.lines) % 4]
+        ax.plot(
+            positions,
+            values[:, index],
+            style,
+            color=colours.lines[turn % len(colours.lines)],
+            marker="o" if rows <= DOTTED else None,
+            markersize=3,
+            linewidth=1.2,
+            label=name,
+        )
+    ax.set_ylim(-1.08, 1.08)
+    ax.set_xlabel("position (token)")
+    ax.set_ylabel("value (no unit)")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.axhline(0.0, color=colours.faint, linewidth=0.8, zorder=0)
+    legend = ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    for text in legend.get_texts():
+        text.set_color(colours.ink)
+    return ax

@@ -1,0 +1,83 @@
+"""One visual language: a palette for signed values, one for lines, a light and a dark ground."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+
+Theme = Literal["light", "dark"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """The colours of one ground.
+
+    Attributes:
+        ground: The background.
+        ink: Text and frame.
+        faint: Grid lines.
+        signed: From −1 over 0 to +1; zero is near the ground, so that size reads as strength.
+        lines: Colours of curves, told apart also without red or green (Okabe and Ito 2008).
+    """
+
+    ground: str
+    ink: str
+    faint: str
+    signed: LinearSegmentedColormap
+    lines: tuple[str, ...]
+
+
+SIGNED_STOPS = {
+    "light": ("#0b3c6f", "#3b7fb8", "#a9cce3", "#f7f5f0", "#f2b999", "#d0623e", "#7d1d12"),
+    "dark": ("#9ed0ff", "#4b93d1", "#27507a", "#17181c", "#7a3a28", "#dc7148", "#ffc9a3"),
+}
+
+LOOKS = {
+    "light": Look(
+        ground="#ffffff",
+        ink="#1d1f24",
+        faint="#d9dbe0",
+        signed=LinearSegmentedColormap.from_list("posenc-light", SIGNED_STOPS["light"]),
+        lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b"),
+    ),
+    "dark": Look(
+        ground="#17181c",
+        ink="#e8e9ed",
+        faint="#3a3c43",
+        signed=LinearSegmentedColormap.from_list("posenc-dark", SIGNED_STOPS["dark"]),
+        lines=("#56b4e9", "#e69f00", "#2fc59b", "#e39ac5", "#8fd0ff", "#f0e442"),
+    ),
+}
+
+
+def look(theme: Theme) -> Look:
+    """The colours of ``theme``.
+
+    Raises:
+        ValueError: There is no such theme.
+
+    Example:
+        >>> look("dark").ground
+        '#17181c'
+    """
+    if theme not in LOOKS:
+        raise ValueError(f"theme is {theme!r}; expected one of {', '.join(LOOKS)}.")
+    return LOOKS[theme]
+
+
+def new_axes(width: float, height: float, colours: Look) -> Axes:
+    """Axes in a figure of their own, of so many inches."""
+    _, ax = plt.subplots(figsize=(width, height), facecolor=colours.ground, layout="constrained")
+    return ax
+
+
+def dress(ax: Axes, colours: Look) -> None:
+    """Ground, frame and labels of ``ax`` in the colours of the theme."""
+    ax.set_facecolor(colours.ground)
+    ax.tick_params(colors=colours.ink, which="both")
+    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
+        text.set_color(colours.ink)
+    for spine in ax.spines.values():
+        spine.set_color(colours.faint)
