@@ -1,4 +1,4 @@
-"""Positional encodings for transformers: every method, one small contract, exact at any position."""
+"""Positional encodings for transformers: one small contract, exact at any position."""
 
 from posenc.encodings.places import (
     QueryKeyEncoding,

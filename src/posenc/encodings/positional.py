@@ -28,6 +28,7 @@ class Positional(nn.Module):
         TypeError: An encoding is given for a place where it does not act.
 
     Example:
+        >>> from posenc import Sinusoidal
         >>> Positional(tokens=Sinusoidal(16)).tokens
         ModuleList(
           (0): Sinusoidal(16)

@@ -5,11 +5,12 @@ left padding, in a packed row, from a cache, or on one rank of many. Each functi
 to lay tokens out.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 Layout = Literal["contiguous", "zigzag"]
@@ -61,7 +62,7 @@ def plain(
         >>> plain(4)
         tensor([0, 1, 2, 3])
     """
-    # Under torch.compile and torch.export a length may be a symbol; it is a size, so never negative.
+    # Under torch.compile and torch.export a length may be a symbol, which is never negative.
     if isinstance(length, int) and length < 0:
         raise ValueError(f"length is {length}; it must be 0 or more.")
     return torch.arange(start, start + length, dtype=torch.int64, device=device)
@@ -146,12 +147,12 @@ def packed(
     if document_ids is not None:
         return _since_last_change(checked(document_ids, "document_ids"))
     if cu_seqlens is not None:
-        lengths = _lengths_between(checked(cu_seqlens, "cu_seqlens"))
-    counts = (
-        checked(torch.as_tensor(lengths, device=device), "lengths")
-        if len(lengths)
-        else (torch.zeros(0, dtype=torch.int64, device=device))
-    )
+        counts = _lengths_between(checked(cu_seqlens, "cu_seqlens"))
+    elif isinstance(lengths, Tensor):
+        counts = checked(lengths, "lengths")
+    else:
+        whole = [operator.index(length) for length in lengths or ()]
+        counts = torch.tensor(whole, dtype=torch.int64, device=device)
     if counts.ndim != 1 or bool((counts < 0).any()):
         raise ValueError(f"lengths are {counts.tolist()}; they must be one row of 0 or more each.")
     starts = counts.cumsum(0) - counts

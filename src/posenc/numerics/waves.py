@@ -37,7 +37,7 @@ class Waves:
         >>> from posenc.numerics.frequencies import Geometric
         >>> cos, sin = Waves(Geometric(4)).cos_sin(torch.tensor([2**62]))
         >>> sin
-        tensor([[-0.7029,  0.4643]])
+        tensor([[-0.7029,  0.4043]])
     """
 
     def __init__(self, schedule: Schedule, arithmetic: Arithmetic = "exact"):

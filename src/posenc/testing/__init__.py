@@ -1,0 +1,16 @@
+"""The contract battery: what every encoding must keep, run on ours and open to yours.
+
+import pytest
+from posenc.testing import Case, battery
+
+CASE = Case(MyEncoding, {"dim": 16}, changes={"base": 100.0})
+
+@pytest.mark.parametrize("check", battery(CASE), ids=str)
+def test_contract(check):
+    check()
+"""
+
+from posenc.testing.battery import Check, battery
+from posenc.testing.cases import Case
+
+__all__ = ["Case", "Check", "battery"]

@@ -72,7 +72,7 @@ def add(
     if not batch_first:
         if x.ndim < 3:
             raise ValueError(
-                f"x has shape {tuple(x.shape)}; with batch_first=False it must be [seq, batch, dim]."
+                f"x has shape {tuple(x.shape)}; batch_first=False takes [seq, batch, dim]."
             )
         table = table.unsqueeze(1) if table.ndim == 2 else table.movedim(-2, 0)
     if x.shape[-1] != table.shape[-1]:
@@ -83,8 +83,8 @@ def add(
     axis = -2 if batch_first else 0
     if x.shape[axis] != table.shape[axis]:
         raise ValueError(
-            f"x has {x.shape[axis]} tokens and the table {table.shape[axis]} rows. Slice the table, "
-            f"or pass one position a token (batch_first={batch_first} makes axis {axis} the sequence)."
+            f"x has {x.shape[axis]} tokens and the table {table.shape[axis]} rows. Pass one "
+            f"position a token (batch_first={batch_first} makes axis {axis} the sequence)."
         )
     wide = working_dtype(torch.promote_types(x.dtype, table.dtype))
     content = x.to(wide) if factor is None else x.to(wide) * factor

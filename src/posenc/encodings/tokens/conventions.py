@@ -73,8 +73,8 @@ class Halves:
         half = dim // 2
         if half <= self.shift:
             raise ValueError(
-                f"dim is {dim}; exponents of i / (dim // 2 − {self.shift}) need {2 * self.shift + 2} "
-                f"or more."
+                f"dim is {dim}; exponents of i / (dim // 2 − {self.shift}) need "
+                f"{2 * self.shift + 2} or more."
             )
         # The fraction stands as the formula's users compute it, so that float32 rounds alike.
         powers = (
@@ -83,7 +83,8 @@ class Halves:
             else Powers(base, tuple(range(0, 2 * half, 2)), 2 * half)
         )
         front, back = range(half), range(half, 2 * half)
-        return Waveform(powers, powers, *((back, front) if self.flip else (front, back)))
+        sines, cosines = (back, front) if self.flip else (front, back)
+        return Waveform(powers, powers, sines, cosines)
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,11 @@ class PerChannel:
 
     def __call__(self, dim: int, base: float) -> Waveform:
         sines, cosines = range(self.first % 2, dim, 2), range(1 - self.first % 2, dim, 2)
-        powers = [
-            Powers(base, tuple(self.step * (j + self.first) for j in channels), dim)
-            for channels in (sines, cosines)
-        ]
-        return Waveform(*powers, sines, cosines)
+
+        def powers(channels: range) -> Powers:
+            return Powers(base, tuple(self.step * (j + self.first) for j in channels), dim)
+
+        return Waveform(powers(sines), powers(cosines), sines, cosines)
 
 
 @dataclass(frozen=True)
@@ -154,10 +155,11 @@ class Convention:
             raise ValueError(
                 f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."
             )
-        for function, channels, powers in (
+        sides: tuple[tuple[Function, range, Powers], ...] = (
             ("sin", waves.sine_channels, waves.sines),
             ("cos", waves.cosine_channels, waves.cosines),
-        ):
+        )
+        for function, channels, powers in sides:
             if index in channels:
                 exponent = powers.exponents[channels.index(index)]
                 return Channel(
@@ -180,9 +182,11 @@ def timestep(shift: int = 0, flip: bool = True) -> Convention:
         >>> timestep().channel(0, dim=8).function, timestep(flip=False).channel(0, dim=8).function
         ('cos', 'sin')
     """
+    order = "[cos | sin]" if flip else "[sin | cos]"
+    divisor = f"(h − {shift})" if shift else "h"
     return Convention(
         name="timestep",
-        formula=f"{'[cos | sin]' if flip else '[sin | cos]'} of p / n^(i / {f'(h − {shift})' if shift else 'h'})",
+        formula=f"{order} of p / n^(i / {divisor})",
         used_by="diffusers, DiT, GLIDE",
         waveform=Halves(shift, flip),
         odd="zero",

@@ -42,8 +42,8 @@ class Learned(TokenEncoding):
         >>> encoding.table(torch.tensor([512]))
         Traceback (most recent call last):
         ...
-        ValueError: Position 512 is outside of Learned(8, max_len=512), which has positions 0 … 511. \
-Shorten the sequence, or lengthen the encoding with resized(...).
+        ValueError: Position 512 is outside of Learned(8, max_len=512), whose positions are \
+0 … 511. Shorten the sequence, or lengthen the encoding with resized(...).
     """
 
     keeps_norm = False
@@ -142,8 +142,8 @@ Shorten the sequence, or lengthen the encoding with resized(...).
         first, last = (int(end) for end in positions.aminmax())
         if first < 0 or last >= self.max_len:
             raise ValueError(
-                f"Position {last if last >= self.max_len else first} is outside of {self!r}, which "
-                f"has positions 0 … {self.max_len - 1}. Shorten the sequence, or lengthen the "
+                f"Position {last if last >= self.max_len else first} is outside of {self!r}, whose "
+                f"positions are 0 … {self.max_len - 1}. Shorten the sequence, or lengthen the "
                 f"encoding with resized(...)."
             )
 

@@ -65,20 +65,13 @@ class Sinusoidal(TokenEncoding):
         self.scale, self.dropout = scale, checked_dropout(dropout)
         self.factor = factor(scale, dim)
         self.waveform = self.convention.waves(dim, base)
+        self.arithmetic: Arithmetic = arithmetic
+        # Row p turns pair i by the angle p·ω_i: a rotation, where every sine has its cosine.
+        self.keeps_norm = self.keeps_shift = self.waveform.paired
         self.cosines = Waves(self.waveform.cosines, arithmetic)
         self.sines = (
             self.cosines if self.waveform.paired else Waves(self.waveform.sines, arithmetic)
         )
-
-    @property
-    def keeps_norm(self) -> bool:
-        """|PE(p)|² is the number of pairs, whatever p: true where sines and cosines are paired."""
-        return self.waveform.paired
-
-    @property
-    def keeps_shift(self) -> bool:
-        """PE(p + k) = M_k PE(p) for one matrix M_k: true where sines and cosines are paired."""
-        return self.waveform.paired
 
     def table(
         self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
@@ -119,16 +112,11 @@ class Sinusoidal(TokenEncoding):
         """The arguments that are not at their defaults."""
         told = [str(self.dim)]
         for name, default in DEFAULTS.items():
-            value = self.arithmetic if name == "arithmetic" else getattr(self, name)
+            value = getattr(self, name)
             value = value.name if isinstance(value, Convention) else value
             if value != default:
                 told.append(f"{name}={value!r}")
         return ", ".join(told)
-
-    @property
-    def arithmetic(self) -> Arithmetic:
-        """How the tables are computed."""
-        return self.cosines.arithmetic
 
 
 DEFAULTS = {

@@ -1,0 +1,79 @@
+"""All checks, as a list that any test runner can walk."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from posenc.testing import claims, compilation, differentiation, purity, serving, shapes
+from posenc.testing.cases import Case
+
+PLAIN = (
+    shapes.shape_and_dtype,
+    shapes.content_is_left_alone,
+    shapes.arguments_matter,
+    shapes.integers_only,
+    purity.purity,
+    purity.casts,
+    purity.autocast,
+    purity.copies,
+    purity.meta_device,
+    purity.owns_parameters_only,
+    serving.prefill_equals_decoding,
+    serving.sharded,
+    serving.left_padded,
+    serving.packed,
+    serving.neighbours_do_not_matter,
+    serving.neighbours_stay_distinct,
+    differentiation.gradients,
+    differentiation.gradients_stay_finite,
+    claims.claims,
+)
+
+COMPILING = (
+    compilation.compiled_equals_eager,
+    compilation.growing_lengths_do_not_recompile,
+    compilation.exports,
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check on one case; calling it raises AssertionError where the contract is broken.
+
+    Attributes:
+        case: The encoding.
+        function: What is checked; its docstring says it in a sentence.
+        compiles: Whether it calls torch.compile or torch.export, which takes seconds.
+    """
+
+    case: Case
+    function: Callable[[Case], None]
+    compiles: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the check."""
+        return self.function.__name__
+
+    def __call__(self) -> None:
+        self.function(self.case)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def battery(case: Case, *, compiling: bool = True) -> list[Check]:
+    """Every check for one encoding.
+
+    Args:
+        case: How to build the encoding, and what to change.
+        compiling: Whether the checks that compile are among them.
+
+    Example:
+        >>> from posenc import Learned
+        >>> checks = battery(Case(Learned, {"dim": 8, "max_len": 16}, limit=16), compiling=False)
+        >>> checks[0]()
+    """
+    checks = [Check(case, function) for function in PLAIN]
+    if compiling:
+        checks += [Check(case, function, compiles=True) for function in COMPILING]
+    return checks

@@ -1,0 +1,156 @@
+"""What the battery must know of an encoding, and how it drives one in each of the three places."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+
+Tensors = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One encoding, as the battery builds and judges it.
+
+    Args:
+        build: The class, or a function with its signature.
+        arguments: The arguments that the checks build it with.
+        changes: For every other argument a value that must change something that can be seen.
+        limit: Number of positions it has, if it has a last one.
+        kv_heads: Key heads beside the query heads, where those are grouped.
+        heads: Query heads of the content.
+        head_dim: Width of a head of the content, for score encodings.
+        bitwise: Whether a row must not change by a bit with the rows around it. Matrix products
+            round differently with their shape; then rows may differ by a few roundings.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> from posenc.testing import battery
+        >>> [check() for check in battery(Case(Sinusoidal, {"dim": 8})) if check.name == "purity"]
+        [None]
+    """
+
+    build: Callable[..., nn.Module]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    heads: int = 4
+    kv_heads: int = 2
+    head_dim: int = 8
+    bitwise: bool = True
+
+    def module(self, **changes: Any) -> nn.Module:
+        """The encoding, with the same random parameters each time, in evaluation mode."""
+        torch.manual_seed(0)
+        return self.build(**{**self.arguments, **changes}).eval()
+
+    def subject(self) -> "Subject":
+        """The driver for the place of this encoding.
+
+        Raises:
+            TypeError: It implements none of the three interfaces.
+        """
+        module = self.module()
+        for interface, driver in DRIVERS.items():
+            if isinstance(module, interface):
+                return driver(self)
+        raise TypeError(
+            f"{type(module).__name__} is none of {', '.join(i.__name__ for i in DRIVERS)}. "
+            f"Implement one of the interfaces in posenc.encodings.places."
+        )
+
+    def far(self, *positions: int) -> list[int]:
+        """Those of ``positions`` that exist for this encoding."""
+        return [p for p in positions if self.limit is None or p < self.limit]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Content for one place, and how to run an encoding on it."""
+
+    case: Case
+
+    def content(self, seq: int, batch: tuple[int, ...] = (2,), dtype=torch.float32) -> Tensors:
+        """Seeded random content of ``seq`` tokens."""
+        generator = torch.Generator().manual_seed(seq)
+        return tuple(
+            torch.randn(*batch, *shape, generator=generator, dtype=torch.float64).to(dtype)
+            for shape in self.shapes(seq)
+        )
+
+    def shapes(self, seq: int) -> list[tuple[int, ...]]:
+        """The shapes of the content, less its batch axes."""
+        raise TypeError("Use the driver of a place.")
+
+    def tables(self, module: nn.Module, positions: Tensor, dtype=None) -> Tensor:
+        """The table at ``positions``."""
+        return module.table(positions, dtype=dtype)  # type: ignore[operator]
+
+    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+        """What the encoding makes of the content."""
+        made = module(*content, positions)
+        return made if isinstance(made, tuple) else (made,)
+
+    def run_rows(
+        self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
+    ) -> Tensors:
+        """What it makes of the tokens in ``rows`` alone, as in decoding or on one rank."""
+        return self.run(module, self.rows(content, rows), positions[..., rows])
+
+    def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
+        """The part of an unbatched table that speaks of the tokens in ``rows``."""
+        return table[rows]
+
+    def rows(self, made: Tensors, rows: Tensor) -> Tensors:
+        """The tokens in ``rows`` of content or of a result."""
+        return tuple(part.index_select(-2, rows) for part in made)
+
+
+class Tokens(Subject):
+    """Embeddings ``[*batch, seq, dim]``."""
+
+    def shapes(self, seq: int) -> list[tuple[int, ...]]:
+        return [(seq, self.case.module().dim)]  # type: ignore[list-item]
+
+
+class QueriesKeys(Subject):
+    """Queries ``[*batch, heads, seq, head_dim]`` and keys with fewer heads."""
+
+    def shapes(self, seq: int) -> list[tuple[int, ...]]:
+        width = self.case.module().head_dim
+        return [(heads, seq, width) for heads in (self.case.heads, self.case.kv_heads)]  # type: ignore[misc]
+
+
+class Scores(Subject):
+    """Scores ``[*batch, heads, seq, seq]`` with the queries and keys that they came from."""
+
+    def shapes(self, seq: int) -> list[tuple[int, ...]]:
+        heads, width = self.case.heads, self.case.head_dim
+        return [(heads, seq, seq), (heads, seq, width), (self.case.kv_heads, seq, width)]
+
+    def tables(self, module: nn.Module, positions: Tensor, dtype=None) -> Tensor:
+        return module.table(positions, positions, dtype=dtype)  # type: ignore[operator]
+
+    def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
+        return table[..., rows, :][..., rows]
+
+    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+        scores, q, k = content
+        return (module(scores, positions, positions, q=q, k=k),)
+
+    def run_rows(
+        self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
+    ) -> Tensors:
+        (scores, q), k = self.rows(content[:2], rows), content[2]
+        return (module(scores, positions[..., rows], positions, q=q, k=k),)
+
+
+DRIVERS: dict[type, type[Subject]] = {
+    TokenEncoding: Tokens,
+    QueryKeyEncoding: QueriesKeys,
+    ScoreEncoding: Scores,
+}

@@ -1,0 +1,85 @@
+"""What an encoding claims of itself, tested by trying to break it, both ways.
+
+A claim that is true must hold near and far; a claim that is denied must have a counter-example, or
+the encoding is better than it says.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from posenc.numerics.positions import plain
+from posenc.testing.cases import Case, QueriesKeys, Subject, Tokens
+
+SHIFTS = (1, 1_000, 10**6, 2**40)
+TOLERANCE = 1e-6  # in float64: far above rounding, far below any effect
+
+
+def claims(case: Case) -> None:
+    """Each claim of the place is what a search for a counter-example finds."""
+    subject, module = case.subject(), case.module().double()
+    for name, holds in _claims_of(subject).items():
+        claimed = getattr(module, name)
+        found = holds(case, subject)
+        assert claimed == found, (
+            f"{name} is claimed to be {claimed}; the search for a counter-example "
+            f"{'found none' if found else 'found one'}"
+        )
+
+
+def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool]]:
+    if isinstance(subject, Tokens):
+        return {"keeps_norm": _keeps_norm, "keeps_shift": _keeps_shift}
+    if isinstance(subject, QueriesKeys):
+        return {"is_relative": _products_are_relative}
+    return {"is_relative": _scores_are_relative}
+
+
+def _scattered(case: Case, count: int) -> Tensor:
+    """Distinct random positions, from as far out as there are any."""
+    generator = torch.Generator().manual_seed(1)
+    if case.limit is not None:
+        return torch.randperm(case.limit - 3, generator=generator)[:count]
+    return torch.randint(2**40, (count,), generator=generator)
+
+
+def _keeps_norm(case: Case, subject: Subject) -> bool:
+    table = subject.tables(case.module().double(), _scattered(case, 50), torch.float64)
+    norms = table.norm(dim=-1)
+    return bool((norms.max() - norms.min()) < TOLERANCE * norms.max())
+
+
+def _keeps_shift(case: Case, subject: Subject) -> bool:
+    """Fit M on half of the rows, and see whether it takes the other half where it should."""
+    module, offset = case.module().double(), 3
+    positions = _scattered(case, 8 * module.dim)  # type: ignore[operator]
+    before, after = (
+        subject.tables(module, positions + shift, torch.float64).detach() for shift in (0, offset)
+    )
+    half = len(positions) // 2
+    shift_map = torch.linalg.lstsq(before[:half], after[:half], driver="gelsd").solution
+    return bool((before[half:] @ shift_map - after[half:]).abs().max() < TOLERANCE)
+
+
+def _products_are_relative(case: Case, subject: Subject) -> bool:
+    module = case.module().double()
+    q, k = subject.content(6, (1,), torch.float64)
+    k = k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3)
+
+    def products(shift: int) -> Tensor:
+        there = module.table(plain(6, start=shift), dtype=torch.float64)  # type: ignore[operator]
+        return module.encode_queries(q, there) @ module.encode_keys(k, there).mT  # type: ignore[operator]
+
+    return _unmoved(products, case)
+
+
+def _scores_are_relative(case: Case, subject: Subject) -> bool:
+    module = case.module().double()
+    content = subject.content(6, (1,), torch.float64)
+    return _unmoved(lambda shift: subject.run(module, content, plain(6, start=shift))[0], case)
+
+
+def _unmoved(result: Callable[[int], Tensor], case: Case) -> bool:
+    here = result(0)
+    return all(bool((result(shift) - here).abs().max() < TOLERANCE) for shift in case.far(*SHIFTS))

@@ -1,0 +1,94 @@
+"""An encoding is a function: no call leaves a trace, no cast, copy or checkpoint a scar."""
+
+import copy
+import io
+import pickle
+
+import torch
+
+from posenc.numerics.positions import plain
+from posenc.testing.cases import Case
+from posenc.testing.compare import assert_same
+
+
+def purity(case: Case) -> None:
+    """A used encoding equals a fresh one, also when dtypes and lengths were interleaved."""
+    subject, used = case.subject(), case.module()
+    for dtype in (torch.bfloat16, torch.float64, torch.float16, torch.float32):
+        for seq in (9, 3, 5):
+            subject.run(used, subject.content(seq, dtype=dtype), None)
+    for dtype in (torch.float32, torch.bfloat16, torch.float64):
+        content = subject.content(7, dtype=dtype)
+        want = subject.run(case.module(), content, None)
+        assert_same(subject.run(used, content, None), want, f"used before, {dtype}", bitwise=True)
+
+
+def casts(case: Case) -> None:
+    """A cast module gives the tables of an uncast one: only parameters may round."""
+    subject, positions = case.subject(), plain(7)
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        module = case.module().to(dtype)
+        want = case.module()
+        for parameter in want.parameters():
+            parameter.data = parameter.data.to(dtype).float()
+        bitwise = not list(want.parameters())
+        got = subject.tables(module.float(), positions)
+        assert_same(got, subject.tables(want, positions), f"cast to {dtype} and back", bitwise=True)
+        got = subject.tables(case.module().to(dtype), positions, torch.float32)
+        if bitwise:
+            assert_same(got, subject.tables(want, positions), f"cast to {dtype}", bitwise=True)
+
+
+def autocast(case: Case) -> None:
+    """Inside autocast tables stay as they are, and content keeps its dtype."""
+    subject, module = case.subject(), case.module()
+    content, positions = subject.content(7), plain(7)
+    table, made = subject.tables(module, positions), subject.run(module, content, positions)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = case.module()
+        if not list(module.parameters()):
+            assert_same(subject.tables(inside, positions), table, "table in autocast", bitwise=True)
+        for before, after in zip(made, subject.run(inside, content, positions), strict=True):
+            assert after.dtype == before.dtype, f"autocast turned {before.dtype} into {after.dtype}"
+
+
+def copies(case: Case) -> None:
+    """deepcopy, pickle and the state dict give the same encoding again."""
+    subject, module, positions = case.subject(), case.module(), plain(7)
+    want = subject.tables(module, positions)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(1e-3)
+        want = subject.tables(module, positions)
+    stream = io.BytesIO()
+    torch.save(module.state_dict(), stream)
+    stream.seek(0)
+    loaded = case.module()
+    loaded.load_state_dict(torch.load(stream))
+    for name, other in (
+        ("deepcopy", copy.deepcopy(module)),
+        ("pickle", pickle.loads(pickle.dumps(module))),
+        ("state dict", loaded),
+    ):
+        assert_same(subject.tables(other, positions), want, name, bitwise=True)
+
+
+def meta_device(case: Case) -> None:
+    """Built on meta, filled by ``to_empty`` and ``load_state_dict``, it is right afterwards."""
+    subject, module, positions = case.subject(), case.module(), plain(7)
+    with torch.device("meta"):
+        empty = case.module()
+        assert subject.tables(empty, plain(7, device="meta")).is_meta
+    empty = empty.to_empty(device="cpu")
+    empty.load_state_dict(module.state_dict())
+    want = subject.tables(module, positions)
+    assert_same(subject.tables(empty, positions), want, "to_empty, then loaded", bitwise=True)
+
+
+def owns_parameters_only(case: Case) -> None:
+    """It registers no buffers and hides no tensors: a cast or a checkpoint can damage nothing."""
+    for name, part in case.module().named_modules():
+        where = f"{type(part).__name__} {name}".strip()
+        assert not dict(part.named_buffers(recurse=False)), f"{where} owns a buffer"
+        hidden = [key for key, value in vars(part).items() if isinstance(value, torch.Tensor)]
+        assert not hidden, f"{where} keeps a tensor in {', '.join(hidden)}"

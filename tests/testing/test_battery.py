@@ -1,0 +1,170 @@
+"""The battery must fail what is wrong: each broken encoding here is caught by the check named."""
+
+import math
+
+import pytest
+import torch
+
+from posenc import Learned, Sinusoidal, TokenEncoding
+from posenc.numerics.positions import plain
+from posenc.testing import Case, battery
+
+
+class Tutorial(TokenEncoding):
+    """The common module: a float32 buffer of fixed length, sliced to the sequence."""
+
+    batch_first, keeps_norm, keeps_shift = True, True, True
+
+    def __init__(self, dim: int, max_len: int = 64):
+        super().__init__()
+        self.dim = dim
+        steps = torch.arange(max_len).unsqueeze(1)
+        div = torch.exp(torch.arange(0, dim, 2) * (-math.log(10_000.0) / dim))
+        table = torch.stack([torch.sin(steps * div), torch.cos(steps * div)], -1).flatten(-2)
+        self.register_buffer("pe", table)
+
+    def table(self, positions, *, dtype=None):
+        return self.pe[positions].to(dtype or torch.float32)
+
+    def encode(self, x, table):
+        return x + table
+
+
+class BatchAxis(Sinusoidal):
+    """Encodes the batch axis instead of the sequence."""
+
+    def forward(self, x, positions=None):
+        return x + self.table(plain(len(x))).unsqueeze(1)
+
+
+class FloatPositions(Sinusoidal):
+    """Holds positions in bfloat16, where 256 and 257 are one number."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions.to(torch.bfloat16).long(), dtype=dtype)
+
+
+class RemembersLength(Sinusoidal):
+    """Keeps the first table it made, whatever is asked for later."""
+
+    def table(self, positions, *, dtype=None):
+        if not hasattr(self, "kept"):
+            self.kept = super().table(positions, dtype=dtype)
+        return self.kept[: positions.shape[-1]]
+
+
+class DividedByLength(Sinusoidal):
+    """Positions divided by the length: another length, another code for the same token."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions * 1000 // max(1, positions.shape[-1]), dtype=dtype)
+
+
+class IgnoresBase(Sinusoidal):
+    """Takes a base and forgets it."""
+
+    def __init__(self, dim, base=10_000.0):
+        super().__init__(dim)
+
+
+class TakesFloats(Sinusoidal):
+    """Rounds floating positions in silence."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions.long(), dtype=dtype)
+
+
+class Widens(Sinusoidal):
+    """Gives float32 back for bfloat16."""
+
+    def encode(self, x, table):
+        return x + table
+
+
+class WritesInPlace(Sinusoidal):
+    """Adds into the caller's embeddings."""
+
+    def encode(self, x, table):
+        return x.add_(table.to(x.dtype))
+
+
+class ClaimsTooMuch(Learned):
+    """A learned table has no shift map."""
+
+    keeps_shift = True
+
+
+class ClaimsTooLittle(Sinusoidal):
+    """Denies what a paired encoding keeps."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.keeps_norm = False
+
+
+class Detached(Learned):
+    """Cuts the gradient of the table off."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions, dtype=dtype).detach()
+
+
+class BreaksTheGraph(Sinusoidal):
+    """Looks at a value, which a graph cannot."""
+
+    def encode(self, x, table):
+        return super().encode(x, table) if x.abs().max().item() >= 0 else x
+
+
+BROKEN = [
+    (Tutorial, {"dim": 8}, {}, "owns_parameters_only"),
+    (Tutorial, {"dim": 8}, {}, "casts"),
+    (Tutorial, {"dim": 8}, {}, "shape_and_dtype"),
+    (Tutorial, {"dim": 8}, {}, "arguments_matter"),
+    (BatchAxis, {"dim": 8}, {}, "prefill_equals_decoding"),
+    (FloatPositions, {"dim": 8}, {}, "neighbours_stay_distinct"),
+    (RemembersLength, {"dim": 8}, {}, "purity"),
+    (RemembersLength, {"dim": 8}, {}, "prefill_equals_decoding"),
+    (DividedByLength, {"dim": 8}, {}, "left_padded"),
+    (DividedByLength, {"dim": 8}, {}, "packed"),
+    (DividedByLength, {"dim": 8}, {}, "sharded"),
+    (IgnoresBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
+    (TakesFloats, {"dim": 8}, {}, "integers_only"),
+    (Widens, {"dim": 8}, {}, "shape_and_dtype"),
+    (WritesInPlace, {"dim": 8}, {}, "content_is_left_alone"),
+    (ClaimsTooMuch, {"dim": 8, "max_len": 99}, {}, "claims"),
+    (ClaimsTooLittle, {"dim": 8}, {}, "claims"),
+    (Detached, {"dim": 8, "max_len": 9}, {}, "gradients"),
+    (BreaksTheGraph, {"dim": 8}, {}, "growing_lengths_do_not_recompile"),
+    (BreaksTheGraph, {"dim": 8}, {}, "exports"),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "arguments", "changes", "name"),
+    [pytest.param(*row, id=f"{row[0].__name__}-{row[3]}") for row in BROKEN],
+)
+def test_a_broken_encoding_is_caught(broken, arguments, changes, name):
+    limit = arguments.get("max_len", 64 if broken is Tutorial else None)
+    case = Case(broken, arguments, changes, limit=limit)
+    (check,) = [check for check in battery(case) if check.name == name]
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (a graph break is torch's own error)
+        check()
+    assert isinstance(caught.value, AssertionError) or broken in (BreaksTheGraph, Detached)
+
+
+def test_a_forgotten_argument_is_named():
+    (check,) = [c for c in battery(Case(Sinusoidal, {"dim": 8})) if c.name == "arguments_matter"]
+    with pytest.raises(AssertionError, match="says nothing of base, convention"):
+        check()
+
+
+def test_what_is_no_encoding_is_refused():
+    with pytest.raises(TypeError, match="Linear is none of TokenEncoding, QueryKeyEncoding"):
+        Case(torch.nn.Linear, {"in_features": 2, "out_features": 2}).subject()
+
+
+def test_every_check_says_what_it_checks():
+    checks = battery(Case(Sinusoidal, {"dim": 8}))
+    assert all(check.function.__doc__ for check in checks)
+    assert len({str(check) for check in checks}) == len(checks)
