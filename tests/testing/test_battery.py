@@ -121,7 +121,7 @@ BROKEN = [
     (Tutorial, {"dim": 8}, {}, "casts"),
     (Tutorial, {"dim": 8}, {}, "shape_and_dtype"),
     (Tutorial, {"dim": 8}, {}, "arguments_matter"),
-    (BatchAxis, {"dim": 8}, {}, "prefill_equals_decoding"),
+    (BatchAxis, {"dim": 8}, {}, "encodes_the_sequence"),
     (FloatPositions, {"dim": 8}, {}, "neighbours_stay_distinct"),
     (RemembersLength, {"dim": 8}, {}, "purity"),
     (RemembersLength, {"dim": 8}, {}, "prefill_equals_decoding"),

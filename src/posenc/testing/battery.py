@@ -17,6 +17,7 @@ PLAIN = (
     purity.copies,
     purity.meta_device,
     purity.owns_parameters_only,
+    serving.encodes_the_sequence,
     serving.prefill_equals_decoding,
     serving.sharded,
     serving.left_padded,

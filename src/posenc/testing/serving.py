@@ -76,6 +76,17 @@ def neighbours_do_not_matter(case: Case) -> None:
         _same_tokens(case, subject.tables(module, plain(many)), alone, end)
 
 
+def encodes_the_sequence(case: Case) -> None:
+    """Of equal tokens in equal rows, the place in the sequence tells apart; the row does not."""
+    module, subject = case.module(), case.subject()
+    content = tuple(part[:1].expand(3, *part.shape[1:]) for part in subject.content(SEQ))
+    equal = tuple(part[..., :1, :].expand(part.shape).contiguous() for part in content)
+    for made in subject.run(module, equal, None):
+        assert_same(made[1:], made[:-1], "equal rows of a batch", bitwise=case.bitwise)
+        first = made[..., :1, :].expand_as(made)
+        assert not torch.equal(made, first), "equal tokens came out equal at every position"
+
+
 def neighbours_stay_distinct(case: Case) -> None:
     """Adjacent tokens get different rows, however far out; 256 and 257 are one number in bf16."""
     module, subject = case.module(), case.subject()
