@@ -1,0 +1,36 @@
+"""Per-head slopes: how steeply each head's bias falls with distance."""
+
+from math import log2
+
+
+def geometric(heads: int) -> tuple[float, ...]:
+    """m_h = 2^(−8h / heads) for h = 1 … heads.
+
+    Example:
+        >>> geometric(4)
+        (0.25, 0.0625, 0.015625, 0.00390625)
+    """
+    return tuple(2.0 ** (-8 * head / heads) for head in range(1, heads + 1))
+
+
+def alibi(heads: int) -> tuple[float, ...]:
+    """The slopes of ALiBi's authors: geometric for a power of two, interleaved for other numbers.
+
+    The paper states the powers of two only. For others the authors' code takes the slopes of the
+    next lower power and fills up with every second slope of the power above it.
+
+    Raises:
+        ValueError: ``heads`` is not positive.
+
+    Reference:
+        Press, Smith & Lewis 2022, "Train Short, Test Long", section 3 (arXiv:2108.12409), and
+        ``get_slopes`` in the authors' code.
+
+    Example:
+        >>> alibi(3)
+        (0.0625, 0.00390625, 0.25)
+    """
+    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
+        raise ValueError(f"heads is {heads!r}; it must be a positive whole number.")
+    lower = 2 ** int(log2(heads))
+    return geometric(lower) + geometric(2 * lower)[0::2][: heads - lower]

@@ -1,0 +1,67 @@
+"""ALiBi against the authors' recipe, BLOOM's code, and exact arithmetic."""
+
+import math
+
+import pytest
+import torch
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+from posenc import ALiBi
+from posenc.numerics.positions import plain
+
+
+def test_the_papers_eight_heads():
+    assert ALiBi(8).slopes == tuple(2.0**-h for h in range(1, 9))
+
+
+@pytest.mark.parametrize("heads", [*range(1, 33), 40, 64, 71, 112, 128])
+def test_slopes_are_those_of_bloom(heads):
+    theirs = build_alibi_tensor(torch.ones(1, 2), heads, torch.float64)[:, 0, 1]
+    torch.testing.assert_close(
+        torch.tensor(ALiBi(heads).slopes).double(), theirs, rtol=1e-6, atol=0
+    )
+
+
+@pytest.mark.parametrize("heads", [3, 6, 12, 14])
+def test_geometric_slopes_differ_where_heads_are_no_power_of_two(heads):
+    geometric = ALiBi(heads, slopes="geometric").slopes
+    assert geometric == tuple(2 ** (-8 * h / heads) for h in range(1, heads + 1))
+    assert geometric != ALiBi(heads).slopes
+
+
+def test_the_bias_is_toeplitz_and_falls_with_distance():
+    bias = ALiBi(4).table(plain(9), plain(9))
+    assert torch.equal(bias[:, 1:, 1:], bias[:, :-1, :-1])
+    assert (bias[:, -1].diff() > 0).all()
+    assert torch.equal(bias, bias.mT)
+
+
+def test_causal_spares_the_keys_that_a_mask_hides():
+    bias = ALiBi(2, causal=True).table(plain(4), plain(4))
+    assert torch.equal(bias.tril(), ALiBi(2).table(plain(4), plain(4)).tril())
+    assert (bias.triu() == 0).all()
+
+
+def test_half_precision_stays_exact_where_absolute_positions_overflow():
+    # slope × position passes float16's 65504 near 131008 for the steepest head of eight.
+    far = plain(8, start=140_000)
+    bias = ALiBi(8).table(far, far, dtype=torch.float16)
+    assert torch.equal(bias, ALiBi(8).table(plain(8), plain(8), dtype=torch.float16))
+    absolute = torch.tensor(0.5, dtype=torch.float16) * far.half()
+    assert absolute.isinf().all() or absolute.unique().numel() < 8
+
+
+def test_the_wrong_number_of_heads_is_told():
+    scores = torch.zeros(1, 12, 3, 3)
+    with pytest.raises(
+        ValueError, match=r"built for 8 heads; scores have 12. Build it with heads=12"
+    ):
+        ALiBi(8)(scores)
+
+
+def test_bad_arguments_are_told():
+    with pytest.raises(ValueError, match="heads is 0; it must be a positive whole number"):
+        ALiBi(0)
+    with pytest.raises(ValueError, match="slopes is 'steep'"):
+        ALiBi(4, slopes="steep")
+    assert math.isclose(ALiBi(1).slopes[0], 2**-8)
