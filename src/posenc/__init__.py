@@ -1,28 +1,11 @@
-"""Positional encodings for transformers: one small contract, exact at any position."""
+"""Positional encodings for transformers: one small contract, exact at any position.
 
-from posenc.encodings.places import (
-    QueryKeyEncoding,
-    RelativeBias,
-    ScoreBias,
-    ScoreEncoding,
-    TokenEncoding,
-)
-from posenc.encodings.positional import Positional
-from posenc.encodings.scores import ALiBi
-from posenc.encodings.tokens import Learned, Sinusoidal
-from posenc.numerics import positions
+The public names stand in ``__init__.pyi``; each is loaded when it is first used, so that the
+command line answers before torch is there.
+"""
+
+import lazy_loader
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ALiBi",
-    "Learned",
-    "Positional",
-    "QueryKeyEncoding",
-    "RelativeBias",
-    "ScoreBias",
-    "ScoreEncoding",
-    "Sinusoidal",
-    "TokenEncoding",
-    "positions",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

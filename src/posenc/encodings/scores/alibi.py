@@ -57,7 +57,7 @@ class ALiBi(RelativeBias):
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
         slopes = slopes.view(-1, *[1] * distance.ndim)
-        return (-slopes * away.to(wide)).to(dtype or torch.float32)
+        return (slopes * (-away).to(wide)).to(dtype or torch.float32)
 
     def table(
         self,

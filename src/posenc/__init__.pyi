@@ -1,0 +1,13 @@
+# The public names, one line an export.
+from .encodings.places import QueryKeyEncoding as QueryKeyEncoding
+from .encodings.places import RelativeBias as RelativeBias
+from .encodings.places import ScoreBias as ScoreBias
+from .encodings.places import ScoreEncoding as ScoreEncoding
+from .encodings.places import TokenEncoding as TokenEncoding
+from .encodings.positional import Positional as Positional
+from .encodings.scores import ALiBi as ALiBi
+from .encodings.tokens import Learned as Learned
+from .encodings.tokens import Sinusoidal as Sinusoidal
+from .numerics import positions as positions
+
+__version__: str
