@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.numerics.frequencies.schedule import TURN_BITS
-from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
+from posenc.numerics.phases import TURNS_TO_RADIANS, cos_sin_of, phases, turn_limbs
 from posenc.numerics.positions import plain
 from posenc.numerics.rounding import rounded
 
@@ -23,7 +23,8 @@ BLOCK_PHASES = 1 << 16
 """A block of so many phases stays in cache."""
 
 SUM_ERROR = 2.0**-47
-"""Bound on |v − truth| after two joins of exact values within 3 ulp (2.5·2^-49 by adding up)."""
+"""Bound on |v − truth| after two joins of exact values within 3 ulp (2.5·2^-49 by adding up) and
+the additions of e itself (2·2^-53)."""
 
 HALF_STEP = 2.0**-24
 """Half a float32 step at 1, and then some: torch reaches 16-bit dtypes by way of float32."""
@@ -33,58 +34,91 @@ def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...]) -> None:
     """Write the rows ``first, first + 1, …`` of a table, correctly rounded to its dtype.
 
     Args:
-        cos: ``[length, frequencies]``, written in place; any strides, any dtype below float64.
-        sin: The same.
+        cos: ``[length, frequencies]``, written in place; any dtype below float64.
+        sin: The same; both must be strided views of one tensor, as a table's columns are.
         first: Position of the first row.
         turns: Frequencies as fixed-point turns a position.
     """
+    table, axis = _together(cos, sin)
     length, device = len(cos), cos.device
     limbs = turn_limbs(turns, device)
     rows = min(length, max(1, BLOCK_PHASES // len(turns)))
-    fine_cos, fine_sin = _fine(rows, limbs)
     begins = range(0, length, rows)
     starts = torch.tensor(begins, dtype=torch.int64, device=device) + first
-    coarse_cos, coarse_sin = cos_sin_of(phases(starts[:, None], limbs))
+    (fine_cos, fine_sin), (start_cos, start_sin) = _fine_and_starts(rows, starts, limbs)
 
-    radians = [abs(turn) * 6.2831853071796 / 2**TURN_BITS for turn in turns]
-    radians = torch.tensor(radians, dtype=torch.float64, device=device)
-    error = SUM_ERROR + (HALF_STEP if cos.dtype != torch.float32 else 0.0)
-    value, edge = torch.empty_like(fine_cos), torch.empty_like(fine_cos)
+    def pair(for_cos: Tensor, for_sin: Tensor) -> Tensor:
+        # As cos and sin stand in the table, so that one operation serves both.
+        here = (for_cos, for_sin) if _before(cos, sin) else (for_sin, for_cos)
+        return torch.stack(here, dim=axis)
+
+    fine_cos, fine_sin = pair(fine_cos, fine_cos), pair(fine_sin, fine_sin)
+    left, right = pair(start_cos, start_sin), pair(-start_sin, start_cos)
+    error = _error(starts, rows, turns, cos.dtype, pair)
+    value = torch.empty_like(fine_cos)
     above = torch.empty(fine_cos.shape, dtype=cos.dtype, device=device)
     doubtful = []
     for index, begin in enumerate(begins):
         here = slice(0, min(rows, length - begin))
-        v, e, up = value[here], edge[here], above[here]
-        # |sin x| ≤ |x|: slow sines are small, and known as much better.
-        reach = ((abs(first + begin) + rows) * radians).clamp(max=1.0)
-        cos_a, sin_a = coarse_cos[index], coarse_sin[index]
-        for plane, left, right, bound in (
-            (0, cos_a, -sin_a, torch.full_like(reach, error)),
-            (1, sin_a, cos_a, error * reach),
-        ):
-            torch.mul(fine_cos[here], left, out=v)
-            v.addcmul_(fine_sin[here], right)
-            down = (cos, sin)[plane][begin : begin + rows]
-            down.copy_(torch.sub(v, bound, out=e))
-            up.copy_(torch.add(v, bound, out=e))
-            # Rounding is monotone, so no difference is negative and none cancels another.
-            if torch.sub(up, down, out=up).sum() != 0:
-                row, column = up.nonzero(as_tuple=True)
-                doubtful.append((plane, row + begin, column))
-    for plane, table in enumerate((cos, sin)):
-        places = [(row, column) for where, row, column in doubtful if where == plane]
-        if places:
-            row, column = (torch.cat(parts) for parts in zip(*places, strict=True))
-            exact = cos_sin_of(phases(row + first, limbs[:, column]))[plane]
-            table[row, column] = rounded(exact, table.dtype)
+        v, up, down = value[here], above[here], table[begin : begin + rows]
+        torch.addcmul(-error[index], fine_cos[here], left[index], out=v)
+        v.addcmul_(fine_sin[here], right[index])
+        down.copy_(v)
+        up.copy_(v.add_(2 * error[index]))
+        # Rounding is monotone, so no difference is negative and none cancels another.
+        if torch.sub(up, down, out=up).sum() != 0:
+            places = up.nonzero()
+            places[:, 0] += begin
+            doubtful.append(places)
+    if doubtful:
+        _settle(table, axis, torch.cat(doubtful), first, limbs, _before(cos, sin))
+    if first <= 0 < first + length:
+        sin[-first] = 0.0  # which −e, rounded to a dtype that has no such small number, made −0
 
 
-def _fine(rows: int, limbs: Tensor) -> tuple[Tensor, Tensor]:
-    """cos and sin of 0 … rows − 1 in float64, within 2^-49, from about 2·√rows exact rows."""
+def _before(cos: Tensor, sin: Tensor) -> bool:
+    return cos.data_ptr() < sin.data_ptr()
+
+
+def _together(cos: Tensor, sin: Tensor) -> tuple[Tensor, int]:
+    """Both as one view, and the axis that tells them apart: the last where they interleave."""
+    front = cos if _before(cos, sin) else sin
+    apart = abs(sin.data_ptr() - cos.data_ptr()) // cos.element_size()
+    (length, frequencies), (row, column) = cos.shape, cos.stride()
+    if apart < column:
+        return front.as_strided((length, frequencies, 2), (row, column, apart)), -1
+    return front.as_strided((length, 2, frequencies), (row, apart, column)), -2
+
+
+def _fine_and_starts(rows: int, starts: Tensor, limbs: Tensor):
+    """(cos, sin) of 0 … rows − 1 within 2^-49, from about 2·√rows exact rows; those of starts."""
     step = isqrt(rows) + 1
     ones = plain(step, device=limbs.device)
-    cos_b, sin_b = cos_sin_of(phases(ones[:, None], limbs))
-    cos_a, sin_a = cos_sin_of(phases((ones * step)[:, None, None], limbs[:, None]))
+    exact = cos_sin_of(phases(torch.cat([ones, ones * step, starts])[:, None], limbs))
+    (cos_b, cos_a, start_cos), (sin_b, sin_a, start_sin) = (
+        part.split([step, step, len(starts)]) for part in exact
+    )
+    cos_a, sin_a = cos_a[:, None], sin_a[:, None]
     cos = (cos_a * cos_b - sin_a * sin_b).flatten(0, 1)
     sin = (sin_a * cos_b + cos_a * sin_b).flatten(0, 1)
-    return cos[:rows].contiguous(), sin[:rows].contiguous()
+    return (cos[:rows], sin[:rows]), (start_cos, start_sin)
+
+
+def _error(starts: Tensor, rows: int, turns: tuple[int, ...], dtype: torch.dtype, pair) -> Tensor:
+    """e for every block and channel. |sin x| ≤ |x|: slow sines are small, and known as much
+    better."""
+    radians = [abs(turn) * 2.0 ** (64 - TURN_BITS) * TURNS_TO_RADIANS for turn in turns]
+    radians = torch.tensor(radians, dtype=torch.float64, device=starts.device)
+    reach = ((starts.double().abs() + rows)[:, None] * radians).clamp(max=1.0)
+    error = SUM_ERROR + (HALF_STEP if dtype != torch.float32 else 0.0)
+    return pair(torch.ones_like(reach), reach) * error
+
+
+def _settle(
+    table: Tensor, axis: int, places: Tensor, first: int, limbs: Tensor, cos_before: bool
+) -> None:
+    """Compute the values at ``places`` again, each from its own phase."""
+    row, plane, column = places[:, 0], places[:, axis], places[:, -3 - axis]
+    cos, sin = cos_sin_of(phases(row + first, limbs[:, column]))
+    exact = torch.where((plane == 0) == cos_before, cos, sin)
+    table[places.unbind(1)] = rounded(exact, table.dtype)

@@ -71,7 +71,8 @@ def cos_sin_of(
     """cos and sin of a phase in float64, at most 3 units in the last place from the truth.
 
     The phase is reduced to its nearest quarter turn, and the absolute remainder is taken, while
-    both are still integers: a value near 0 keeps all of its digits.
+    both are still integers: a value near 0 keeps all of its digits. The upper 128 bits are read,
+    which is enough at any int64 position for frequencies of 1e-20 radians and more, and for 0.
     """
     quadrant = (((phase.high >> 61) + 1) >> 1) & 3
     high, middle = phase.high - (quadrant << 62), phase.middle

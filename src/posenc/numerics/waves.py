@@ -116,18 +116,27 @@ class Waves:
     ) -> tuple[Tensor, Tensor]:
         """The whole range in blocks, then the rows that are asked for, if they are not all."""
         first, last = (int(end) for end in positions.aminmax())
-        run = plain(last - first + 1, start=first, device=positions.device)
+        # Counted from 0: the end of a range that begins at first may be past the last int64.
+        run = plain(last - first + 1, device=positions.device) + first
         in_order = positions.shape == run.shape and torch.equal(positions, run)
-        if in_order and out is not None:
-            cos, sin = out
-        else:
-            shape = (len(run), len(self))
-            cos, sin = (torch.empty(shape, dtype=dtype, device=run.device) for _ in range(2))
+        if in_order and out is not None and _side_by_side(*out, dtype):
+            fill(*out, first, self.turns)
+            return out
+        whole = torch.empty(2, len(run), len(self), dtype=dtype, device=run.device)
+        cos, sin = whole.unbind()
         fill(cos, sin, first, self.turns)
-        if in_order:
-            return cos, sin
-        cos, sin = cos[positions - first], sin[positions - first]
+        if not in_order:
+            cos, sin = cos[positions - first], sin[positions - first]
         return (cos, sin) if out is None else (out[0].copy_(cos), out[1].copy_(sin))
+
+
+def _side_by_side(cos: Tensor, sin: Tensor, dtype: torch.dtype) -> bool:
+    """Whether two tables are columns of one tensor, so that they can be written together."""
+    return (
+        cos.dtype == sin.dtype == dtype
+        and cos.stride() == sin.stride()
+        and cos.untyped_storage().data_ptr() == sin.untyped_storage().data_ptr()
+    )
 
 
 def _untouchable(positions: Tensor) -> bool:

@@ -1,0 +1,127 @@
+"""The blocked route is proven equal to the direct one, bit for bit.
+
+A few positions at a time are multiplied each by itself; a long run is built in blocks. Both are
+asked for through the same door, so a long run must equal its own pieces.
+"""
+
+import pytest
+import torch
+
+from posenc.numerics.frequencies import FromCheckpoint, Geometric
+from posenc.numerics.positions import plain
+from posenc.numerics.waves import FEW_PHASES, Waves
+
+NARROW = [torch.float32, torch.bfloat16, torch.float16]
+SCHEDULES = {
+    "base 1e4": Geometric(64),
+    "base 1e7": Geometric(128, 1e7),
+    "odd": Geometric(75, 500.0),
+    "one frequency": Geometric(2),
+    "zero, slow, fast and backward": FromCheckpoint(
+        [0.0, 1e-12, 1e-20, 1.0, 3.14159265, 1000.0, -0.3, 2.0**-63]
+    ),
+}
+BEGINNINGS = [0, 1, -1000, 10**7, 2**61, -(2**62) - 12345, -(2**63), 2**63 - 4000]
+
+
+def bits(table):
+    return table.contiguous().view(torch.int32 if table.element_size() == 4 else torch.int16)
+
+
+def directly(waves, positions, dtype):
+    """A few rows at a time: too few to be worth blocks."""
+    rows = positions.split(FEW_PHASES // len(waves))
+    parts = [waves.cos_sin(part, dtype) for part in rows]
+    return [torch.cat(tables) for tables in zip(*parts, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.parametrize("first", BEGINNINGS)
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_long_run_equals_its_pieces(name, first, dtype):
+    waves = Waves(SCHEDULES[name])
+    length = 4000 if len(waves) > 4 else 20_000
+    if first + length > 2**63:
+        first = 2**63 - length
+    positions = plain(length) + first
+    assert length * len(waves) > FEW_PHASES
+    for blocked, direct in zip(
+        waves.cos_sin(positions, dtype), directly(waves, positions, dtype), strict=True
+    ):
+        assert torch.equal(bits(blocked), bits(direct))
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_a_run_of_many_blocks_equals_its_pieces(dtype):
+    """Long enough that values in doubt, about one in a million, occur in every dtype."""
+    waves = Waves(Geometric(64))
+    positions = plain(30_000, start=12_345_678_901)
+    for blocked, direct in zip(
+        waves.cos_sin(positions, dtype), directly(waves, positions, dtype), strict=True
+    ):
+        assert torch.equal(bits(blocked), bits(direct))
+
+
+@pytest.mark.parametrize("asked", ["backwards", "shuffled", "repeated", "two rows", "with gaps"])
+def test_positions_in_any_order_are_gathered_from_the_run(asked):
+    waves = Waves(Geometric(64))
+    run = plain(3000, start=-500)
+    draw = torch.Generator().manual_seed(1)
+    positions = {
+        "backwards": run.flip(0),
+        "shuffled": run[torch.randperm(3000, generator=draw)],
+        "repeated": run[torch.randint(3000, (4000,), generator=draw)],
+        "two rows": torch.stack([run, run.flip(0)]),
+        "with gaps": run[::2],
+    }[asked]
+    whole = waves.cos_sin(run)
+    for got, expected in zip(waves.cos_sin(positions), whole, strict=True):
+        assert got.shape == (*positions.shape, 32)
+        assert torch.equal(bits(got), bits(expected[positions + 500]))
+
+
+LAYOUTS = {
+    "interleaved, sine first": lambda t: (t[:, 1:64:2], t[:, 0:64:2]),
+    "interleaved, cosine first": lambda t: (t[:, 0:64:2], t[:, 1:64:2]),
+    "halves, sine first": lambda t: (t[:, 32:64], t[:, :32]),
+    "halves, cosine first": lambda t: (t[:, :32], t[:, 33:65]),
+    "spread": lambda t: (t[:, 0:96:3], t[:, 2:98:3]),
+    "unlike strides": lambda t: (t[:, :32], t[:, 33:97:2]),
+    "two tensors": lambda t: (t[:, :32], t.clone()[:, :32]),
+}
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_any_two_columns_of_a_table_are_written_and_nothing_else(layout, transposed, dtype):
+    waves = Waves(Geometric(64))
+    table = torch.full((3000, 100), 7.0, dtype=dtype)
+    if transposed:
+        table = torch.full((100, 3000), 7.0, dtype=dtype).T
+    cos, sin = LAYOUTS[layout](table)
+    made = waves.cos_sin(plain(3000), dtype, out=(cos, sin))
+    for written, got, expected in zip(
+        (cos, sin), made, waves.cos_sin(plain(3000), dtype), strict=True
+    ):
+        assert torch.equal(bits(got), bits(expected))
+        assert torch.equal(bits(written), bits(expected))
+    inside = 3000 * 32 * (1 if layout == "two tensors" else 2)
+    assert int((table == 7.0).sum()) == table.numel() - inside
+
+
+def test_tables_of_another_dtype_take_the_rounded_values():
+    """float64 columns filled with a float32 table hold float32 numbers, not unfinished ones."""
+    waves = Waves(Geometric(64))
+    wide = torch.empty(3000, 64, dtype=torch.float64)
+    waves.cos_sin(plain(3000), torch.float32, out=(wide[:, 0::2], wide[:, 1::2]))
+    assert torch.equal(wide[:, 0::2].float(), waves.cos_sin(plain(3000))[0])
+    assert torch.equal(wide, wide.float().double())
+
+
+def test_a_frequency_of_zero_never_turns():
+    cos, sin = Waves(FromCheckpoint([0.0, 1.0])).cos_sin(plain(20_000, start=-9_999))
+    assert (cos[:, 0] == 1).all()
+    assert (bits(sin[:, 0]) == 0).all()
+    assert bits(sin)[9_999].tolist() == [0, 0]
+    assert cos[9_999].tolist() == [1, 1]
