@@ -1,0 +1,303 @@
+"""Multi-head attention, with encodings of queries, keys and scores where they belong."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.places import ScoreBias, working_dtype
+from posenc.transformer.kv_cache import LayerCache
+from posenc.transformer.masks import not_later
+from posenc.transformer.tables import AttentionTables
+
+
+@dataclass(frozen=True)
+class AttentionStages:
+    """Every number of one attention.
+
+    Attributes:
+        queries: ``[batch, heads, seq, head_dim]``, after the split into heads.
+        keys: ``[batch, kv_heads, seq, head_dim]``, likewise.
+        values: ``[batch, kv_heads, seq, head_dim]``, likewise.
+        encoded_queries: Queries with their positions in them.
+        encoded_keys: Keys with their positions in them.
+        scores: ``[batch, heads, seq, seq]``: queries · keys · scale.
+        encoded_scores: Scores with positions in them, and −∞ where masked.
+        weights: The softmax of each row of these; a row that may see nothing is zero.
+        heads: ``[batch, heads, seq, head_dim]``: weights · values.
+        joined: ``[batch, seq, heads · head_dim]``: the heads side by side.
+        output: ``[batch, seq, dim]``.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    encoded_queries: Tensor
+    encoded_keys: Tensor
+    scores: Tensor
+    encoded_scores: Tensor
+    weights: Tensor
+    heads: Tensor
+    joined: Tensor
+    output: Tensor
+
+
+class MultiHeadAttention(nn.Module):
+    """Each token gathers the values of the tokens whose keys its query meets, in several heads.
+
+    softmax(Q Kᵀ · scale + what positions say) V,  scale = 1/√head_dim
+
+    Encodings come with their tables from the caller, who computes them once for all layers. What
+    positions do to scores is one additive mask for ``scaled_dot_product_attention`` where every
+    score encoding is a ``ScoreBias``; otherwise the scores are formed and encoded one by one.
+
+    Args:
+        dim: Width of a token.
+        heads: Number of query heads.
+        kv_heads: Number of key and value heads, fewer for grouped-query attention; ``heads`` if
+            not given.
+        head_dim: Width of a head; ``dim / heads`` if not given.
+        bias: Whether the four linear maps have one.
+        dropout: Probability of dropping an attention weight while training.
+        scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
+
+    Raises:
+        ValueError: ``dim`` does not divide by ``heads``, or ``heads`` by ``kv_heads``.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.2 (arXiv:1706.03762); Ainslie
+        et al. 2023, "GQA", section 2.2 (arXiv:2305.13245).
+
+    Example:
+        >>> attention = MultiHeadAttention(16, heads=4, kv_heads=2)
+        >>> x = torch.randn(1, 6, 16)
+        >>> attention(x, causal=True).shape
+        torch.Size([1, 6, 16])
+        >>> attention.stages(x).weights.shape
+        torch.Size([1, 4, 6, 6])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        *,
+        kv_heads: int | None = None,
+        head_dim: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        scale: float | None = None,
+    ):
+        super().__init__()
+        kv_heads = heads if kv_heads is None else kv_heads
+        if min(dim, heads, kv_heads) < 1:
+            raise ValueError(
+                f"dim is {dim}, heads {heads} and kv_heads {kv_heads}; each must be 1 or more."
+            )
+        if head_dim is None and dim % heads:
+            raise ValueError(
+                f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
+                f"dim, or give head_dim."
+            )
+        if heads % kv_heads:
+            raise ValueError(
+                f"heads is {heads}, which {kv_heads} kv_heads cannot serve evenly. Choose kv_heads "
+                f"that divide heads."
+            )
+        self.dim, self.heads, self.kv_heads = dim, heads, kv_heads
+        self.head_dim = dim // heads if head_dim is None else head_dim
+        self.scale = 1 / sqrt(self.head_dim) if scale is None else scale
+        self.dropout = dropout
+        self.queries = nn.Linear(dim, heads * self.head_dim, bias=bias)
+        self.keys = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
+        self.values = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
+        self.output = nn.Linear(heads * self.head_dim, dim, bias=bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq dim"],
+        *,
+        tables: AttentionTables | None = None,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        cache: LayerCache | None = None,
+    ) -> Float[Tensor, "batch seq dim"]:
+        """Attention of the tokens of ``x`` among themselves and to those in the cache.
+
+        Args:
+            x: Tokens.
+            tables: Encodings of queries, keys and scores, each with its table for these tokens
+                (score tables for the cached keys too).
+            mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a query
+                may see a key. Floating: a number to add to the scores, −∞ to hide.
+            causal: A token sees itself and those before it.
+            cache: Keys and values of earlier tokens; those of ``x`` are appended.
+        """
+        tables = AttentionTables() if tables is None else tables
+        q, k, v = self.project(x)
+        q, k = encoded(q, k, tables)
+        if cache is not None:
+            k, v = cache.append(k, v)
+            mask, causal = _behind_cache(mask, causal, q, k)
+        tables, mask, causal = fold_biases(tables, mask, causal, k.shape[-2])
+        if mask is not None and causal:  # SDPA takes only one of the two.
+            mask, causal = _with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
+        if tables.scores:
+            heads = self._explicitly(q, k, v, tables, mask, causal)[-1]
+        else:
+            heads = F.scaled_dot_product_attention(
+                q,
+                k,
+                v,
+                attn_mask=mask,
+                is_causal=causal,
+                dropout_p=self.dropout if self.training else 0.0,
+                scale=self.scale,
+                enable_gqa=self.kv_heads != self.heads,
+            )
+        return self.output(join(heads))
+
+    def stages(
+        self,
+        x: Float[Tensor, "batch seq dim"],
+        *,
+        tables: AttentionTables | None = None,
+        mask: Tensor | None = None,
+        causal: bool = False,
+    ) -> AttentionStages:
+        """The same attention with every number between, for one whole sequence."""
+        tables = AttentionTables() if tables is None else tables
+        q, k, v = self.project(x)
+        encoded_q, encoded_k = encoded(q, k, tables)
+        scores, encoded_scores, weights, heads = self._explicitly(
+            encoded_q, encoded_k, v, tables, mask, causal
+        )
+        joined = join(heads)
+        return AttentionStages(
+            queries=q,
+            keys=k,
+            values=v,
+            encoded_queries=encoded_q,
+            encoded_keys=encoded_k,
+            scores=scores,
+            encoded_scores=encoded_scores,
+            weights=weights,
+            heads=heads,
+            joined=joined,
+            output=self.output(joined),
+        )
+
+    def project(self, x: Float[Tensor, "batch seq dim"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of ``x``, split into heads."""
+        return (
+            split(self.queries(x), self.heads),
+            split(self.keys(x), self.kv_heads),
+            split(self.values(x), self.kv_heads),
+        )
+
+    def _explicitly(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        tables: AttentionTables,
+        mask: Tensor | None,
+        causal: bool,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Scores, encoded scores, weights and heads: what SDPA does in one, with encodings."""
+        group = self.heads // self.kv_heads
+        wide = working_dtype(q.dtype)
+        all_k, all_v = (t.to(wide).repeat_interleave(group, dim=1) for t in (k, v))
+        scores = q.to(wide) @ all_k.mT * self.scale
+        changed = scores
+        for encoding, table in tables.scores:
+            changed = encoding.encode(changed, table, q=q, k=k)
+        mask = _with_causal(mask, causal, q.shape[-2], k.shape[-2], q.device)
+        changed, weights = _masked_softmax(changed, mask)
+        heads = F.dropout(weights, self.dropout, self.training) @ all_v
+        return scores, changed, weights, heads.to(v.dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.dim}, heads={self.heads}, kv_heads={self.kv_heads}"
+
+
+def split(
+    x: Float[Tensor, "batch seq width"], heads: int
+) -> Float[Tensor, "batch {heads} seq head_dim"]:
+    """The features of a token, dealt out to the heads in order.
+
+    Example:
+        >>> split(torch.zeros(1, 3, 4), heads=2).shape
+        torch.Size([1, 2, 3, 2])
+    """
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def join(
+    heads: Float[Tensor, "batch heads seq head_dim"],
+) -> Float[Tensor, "batch seq width"]:
+    """The heads of a token side by side again; the inverse of ``split``."""
+    return heads.transpose(1, 2).flatten(-2)
+
+
+def encoded(q: Tensor, k: Tensor, tables: AttentionTables) -> tuple[Tensor, Tensor]:
+    """Queries and keys with their positions in them."""
+    for encoding, table in tables.queries_keys:
+        q, k = encoding.encode_queries(q, table), encoding.encode_keys(k, table)
+    return q, k
+
+
+def fold_biases(
+    tables: AttentionTables, mask: Tensor | None, causal: bool, k_len: int
+) -> tuple[AttentionTables, Tensor | None, bool]:
+    """Score encodings that only add a number, summed into the mask.
+
+    An encoder does this once for all of its layers. Where one of the encodings depends on content,
+    or where there are none, everything stays as it is.
+    """
+    only_added = all(isinstance(encoding, ScoreBias) for encoding, _ in tables.scores)
+    if not tables.scores or not only_added:
+        return tables, mask, causal
+    bias = sum(table for _, table in tables.scores)
+    assert isinstance(bias, Tensor)
+    mask = _with_causal(mask, causal, q_len, k_len, bias.device)
+    if mask is not None:
+        bias = torch.where(mask, bias, -torch.inf) if mask.dtype == torch.bool else bias + mask
+    return AttentionTables(tables.queries_keys), bias, False
+
+
+def _behind_cache(
+    mask: Tensor | None, causal: bool, q: Tensor, k: Tensor
+) -> tuple[Tensor | None, bool]:
+    # SDPA's own causal flag lines the first query up with the first key, not the last with the
+    # last; and a single query at the end may see everything.
+    if not causal or q.shape[-2] == 1:
+        return mask, False
+    return _with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
+
+
+def _with_causal(
+    mask: Tensor | None, causal: bool, q_len: int, k_len: int, device: torch.device
+) -> Tensor | None:
+    if not causal:
+        return mask
+    order = not_later(q_len, k_len, device=device)
+    if mask is None:
+        return order
+    return mask & order if mask.dtype == torch.bool else mask.masked_fill(~order, -torch.inf)
+
+
+def _masked_softmax(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row."""
+    if mask is None:
+        return scores, scores.softmax(-1)
+    if mask.dtype != torch.bool:
+        hidden = mask == -torch.inf
+        scores, mask = scores + mask.masked_fill(hidden, 0.0), ~hidden
+    # The lowest number instead of −∞: exp gives 0 beside any real score, and no NaN in a dead row.
+    masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores.masked_fill(~mask, -torch.inf), masked.softmax(-1).masked_fill(~mask, 0.0)

@@ -1,0 +1,96 @@
+"""The lookup of token ids, where a transformer begins."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.tokens.addition import Scale, factor
+
+
+class TokenEmbedding(nn.Module):
+    """One trained vector a token, ids [*batch, seq] to vectors [*batch, seq, dim].
+
+    E(id) = scale · weight[id],  weight of shape [vocabulary, dim], drawn from N(0, 1)
+
+    Args:
+        vocabulary: Number of different tokens.
+        dim: Width of a vector.
+        padding_index: The id of padding, if there is one: its vector is zero and stays so.
+        scale: What vectors are multiplied with: ``"sqrt_dim"`` for the paper's √d, a number, or
+            nothing. An encoding of the tokens place may scale instead; do it in one place only.
+
+    Raises:
+        ValueError: ``vocabulary`` or ``dim`` is not positive, or ``padding_index`` is no id.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.4 (arXiv:1706.03762).
+
+    Example:
+        >>> embedding = TokenEmbedding(100, 16, padding_index=0)
+        >>> embedding(torch.tensor([[7, 3, 0]])).shape
+        torch.Size([1, 3, 16])
+        >>> embedding(torch.tensor([100]))
+        Traceback (most recent call last):
+        ...
+        ValueError: Token id 100 is outside of a vocabulary of 100, whose ids are 0 … 99. Build \
+TokenEmbedding with a vocabulary of at least 101, or map unknown tokens to an id that exists.
+    """
+
+    def __init__(
+        self, vocabulary: int, dim: int, *, padding_index: int | None = None, scale: Scale = None
+    ):
+        super().__init__()
+        for name, value in (("vocabulary", vocabulary), ("dim", dim)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be a positive whole number.")
+        if padding_index is not None and not 0 <= padding_index < vocabulary:
+            raise ValueError(
+                f"padding_index is {padding_index}; with a vocabulary of {vocabulary} it must be "
+                f"one of 0 … {vocabulary - 1}, or None."
+            )
+        self.vocabulary, self.dim, self.padding_index = vocabulary, dim, padding_index
+        self.factor = factor(scale, dim)
+        self.weight = nn.Parameter(torch.empty(vocabulary, dim))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw every vector anew from N(0, 1); that of padding becomes zero."""
+        nn.init.normal_(self.weight)
+        if self.padding_index is not None:
+            self.weight[self.padding_index].zero_()
+
+    def forward(self, ids: Int64[Tensor, "*batch seq"]) -> Float[Tensor, "*batch seq {self.dim}"]:
+        """The vectors of ``ids``.
+
+        Raises:
+            TypeError: ``ids`` are not integers.
+            ValueError: An id is negative or past the vocabulary.
+        """
+        if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
+            raise TypeError(
+                f"ids are {ids.dtype}; they must be integers (int64) [*batch, seq]. "
+                f"Look tokens up in the vocabulary first."
+            )
+        self._check_range(ids)
+        vectors = F.embedding(ids, self.weight, padding_idx=self.padding_index)
+        return vectors if self.factor is None else vectors * self.factor
+
+    def _check_range(self, ids: Tensor) -> None:
+        # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
+        if torch.compiler.is_compiling() or ids.is_meta or not ids.numel():
+            return
+        first, last = (int(end) for end in ids.aminmax())
+        if first < 0 or last >= self.vocabulary:
+            wrong = last if last >= self.vocabulary else first
+            raise ValueError(
+                f"Token id {wrong} is outside of a vocabulary of {self.vocabulary}, whose ids are "
+                f"0 … {self.vocabulary - 1}. Build TokenEmbedding with a vocabulary of at least "
+                f"{max(last, 0) + 1}, or map unknown tokens to an id that exists."
+            )
+
+    def extra_repr(self) -> str:
+        """The arguments that say what is stored."""
+        padding = "" if self.padding_index is None else f", padding_index={self.padding_index}"
+        return f"{self.vocabulary}, {self.dim}{padding}"

@@ -1,0 +1,263 @@
+"""The encoder: blocks in a row, told in all three places where their tokens stand."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.places import working_dtype
+from posenc.encodings.positional import Positional
+from posenc.transformer.attention import fold_biases
+from posenc.transformer.block import Block, BlockStages, Norm
+from posenc.transformer.feed_forward import Activation
+from posenc.transformer.kv_cache import KeyValueCache
+from posenc.transformer.layout import Layout, laid_out
+from posenc.transformer.normalisation import LayerNorm, NormStages
+from posenc.transformer.tables import AttentionTables, Tables
+
+
+@dataclass(frozen=True)
+class EncoderStages:
+    """Every number of one pass through the encoder.
+
+    Attributes:
+        positions: Where the tokens stand, ``[seq]`` or ``[batch, seq]``.
+        token_tables: The table of each encoding of the tokens place.
+        encoded: The tokens with their positions in them.
+        embedding_norm: The norm of these, if the encoder has one there.
+        blocks: Inside each block.
+        final_norm: The norm of the last block's output, if the encoder has one there.
+        output: The result.
+    """
+
+    positions: Tensor
+    token_tables: tuple[Tensor, ...]
+    encoded: Tensor
+    embedding_norm: NormStages | None
+    blocks: tuple[BlockStages, ...]
+    final_norm: NormStages | None
+    output: Tensor
+
+
+class Encoder(nn.Module):
+    """Embedded tokens in, tokens that know their context and their place out.
+
+    Each table is computed once a pass and handed down. Tables without parameters are kept in
+    ``tables`` and gathered by position. With ``causal=True`` it serves as a decoder-only model.
+
+    Args:
+        dim: Width of a token.
+        heads: Number of query heads.
+        depth: Number of blocks.
+        positional: The encodings in their three places; none (NoPE) if not given.
+        inner: Width inside the feed-forward layers; 4·dim if not given.
+        kv_heads: Number of key and value heads; ``heads`` if not given.
+        norm: ``"post"`` as in Vaswani et al., or ``"pre"``.
+        activation: ``"relu"``, ``"gelu"``, or a function.
+        dropout: Probability of dropping while training; see ``Block``.
+        causal: Whether a token sees only itself and the tokens before it in its row.
+        embedding_norm: Whether a norm (and dropout) follows the token encodings, as in BERT.
+        final_norm: Whether a norm follows the last block; if not given, where ``norm`` is "pre".
+        eps: ε of all norms.
+        bias: Whether linear maps have a bias.
+
+    Raises:
+        ValueError: The sizes do not fit each other, or an encoding was built for other sizes.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.1 (arXiv:1706.03762).
+
+    Example:
+        >>> import torch
+        >>> from posenc import Positional, Sinusoidal
+        >>> encoder = Encoder(dim=16, heads=4, depth=2, positional=Positional(Sinusoidal(16)))
+        >>> x = torch.randn(2, 5, 16)
+        >>> real = torch.tensor([[False, True, True, True, True], [True] * 5])
+        >>> encoder(x, padding_mask=real).shape
+        torch.Size([2, 5, 16])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        depth: int,
+        *,
+        positional: Positional | None = None,
+        inner: int | None = None,
+        kv_heads: int | None = None,
+        norm: Norm = "post",
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        causal: bool = False,
+        embedding_norm: bool = False,
+        final_norm: bool | None = None,
+        eps: float = 1e-5,
+        bias: bool = True,
+    ):
+        super().__init__()
+        self.dim, self.heads, self.depth, self.causal = dim, heads, depth, causal
+        self.positional = Positional() if positional is None else positional
+        self.blocks = nn.ModuleList(
+            Block(
+                dim,
+                heads,
+                inner,
+                kv_heads=kv_heads,
+                norm=norm,
+                activation=activation,
+                dropout=dropout,
+                eps=eps,
+                bias=bias,
+            )
+            for _ in range(depth)
+        )
+        final_norm = norm == "pre" if final_norm is None else final_norm
+        self.embedding_norm = LayerNorm(dim, eps) if embedding_norm else None
+        self.final_norm = LayerNorm(dim, eps) if final_norm else None
+        self.embedding_dropout = nn.Dropout(dropout if embedding_norm else 0.0)
+        self.tables = Tables()
+        check_sizes(self.positional, dim, heads, dim // heads)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq dim"],
+        positions: Int64[Tensor, "..."] | None = None,
+        *,
+        padding_mask: Bool[Tensor, "batch seq"] | None = None,
+        document_ids: Int64[Tensor, "batch seq"] | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch seq dim"]:
+        """Encode ``x``; shape and dtype stay those of ``x``.
+
+        Args:
+            x: Embedded tokens.
+            positions: ``[seq]`` or ``[batch, seq]``. If not given, each row counts its real tokens
+                from 0 (from the next position behind a cache), and each document its own.
+            padding_mask: **True where a token is real**, False at padding, on whichever side.
+                Padding is seen by no token; what stands in its own place afterwards means nothing.
+            document_ids: For packed rows: tokens see those with the same id, and a new document
+                begins where the id changes.
+            cache: What earlier calls left; the tokens of ``x`` follow them, and are added to it.
+
+        Raises:
+            TypeError: Positions or ids are not integers, or the mask is not boolean.
+            ValueError: A shape does not fit, or the arguments exclude each other.
+        """
+        layout = self._laid_out(x, positions, padding_mask, document_ids, cache)
+        dtype = x.dtype
+        x = self._encoded(x, self._token_tables(x, layout), padding_mask)
+        if self.embedding_norm is not None:
+            x = self.embedding_dropout(self.embedding_norm(x))
+        # Biases and mask meet once here, not once in each block.
+        tables, mask, causal = fold_biases(
+            self._attention_tables(x, layout), layout.mask, layout.causal, layout.k_len
+        )
+        for index, block in enumerate(self.blocks):
+            layer = None if cache is None else cache.layer(index)
+            x = block(x, tables=tables, mask=mask, causal=causal, cache=layer)
+        return (x if self.final_norm is None else self.final_norm(x)).to(dtype)
+
+    def stages(
+        self,
+        x: Float[Tensor, "batch seq dim"],
+        positions: Int64[Tensor, "..."] | None = None,
+        *,
+        padding_mask: Bool[Tensor, "batch seq"] | None = None,
+        document_ids: Int64[Tensor, "batch seq"] | None = None,
+    ) -> EncoderStages:
+        """The same pass with every number between, for whole sequences; arguments as above."""
+        layout = self._laid_out(x, positions, padding_mask, document_ids, None)
+        dtype, token_tables = x.dtype, self._token_tables(x, layout)
+        x = encoded = self._encoded(x, token_tables, padding_mask)
+        embedding_norm = None
+        if self.embedding_norm is not None:
+            embedding_norm = self.embedding_norm.stages(x)
+            x = self.embedding_dropout(embedding_norm.scaled)
+        tables, blocks = self._attention_tables(x, layout), []
+        for block in self.blocks:
+            blocks.append(block.stages(x, tables=tables, mask=layout.mask, causal=layout.causal))
+            x = blocks[-1].output
+        final_norm = None if self.final_norm is None else self.final_norm.stages(x)
+        return EncoderStages(
+            positions=layout.positions,
+            token_tables=token_tables,
+            encoded=encoded,
+            embedding_norm=embedding_norm,
+            blocks=tuple(blocks),
+            final_norm=final_norm,
+            output=(final_norm.scaled if final_norm else x).to(dtype),
+        )
+
+    def _laid_out(
+        self,
+        x: Tensor,
+        positions: Tensor | None,
+        padding_mask: Tensor | None,
+        document_ids: Tensor | None,
+        cache: KeyValueCache | None,
+    ) -> Layout:
+        if x.ndim != 3 or x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; this encoder takes [batch, seq, {self.dim}]."
+            )
+        return laid_out(
+            x,
+            positions,
+            causal=self.causal,
+            padding_mask=padding_mask,
+            document_ids=document_ids,
+            cache=cache,
+        )
+
+    def _token_tables(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
+        dtype = working_dtype(x.dtype)
+        return tuple(
+            self.tables.rows(encoding, layout.positions, dtype=dtype, below=layout.below)
+            for encoding in self.positional.tokens
+        )
+
+    def _encoded(
+        self, x: Tensor, tables: tuple[Tensor, ...], padding_mask: Tensor | None
+    ) -> Tensor:
+        if padding_mask is not None:
+            # Hidden keys have weight 0, but 0 times an infinity left in padding would be NaN.
+            x = x.where(padding_mask.unsqueeze(-1), 0.0)
+        for encoding, table in zip(self.positional.tokens, tables, strict=True):
+            x = encoding.encode(x, table)
+        return x
+
+    def _attention_tables(self, x: Tensor, layout: Layout) -> AttentionTables:
+        dtype, below = working_dtype(x.dtype), layout.below
+        q, k = layout.positions, layout.key_positions
+        return AttentionTables(
+            queries_keys=tuple(
+                (encoding, self.tables.rows(encoding, q, dtype=dtype, below=below))
+                for encoding in self.positional.queries_keys
+            ),
+            scores=tuple(
+                (encoding, self.tables.biases(encoding, q, k, dtype=dtype, below=below))
+                for encoding in self.positional.scores
+            ),
+        )
+
+
+def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> None:
+    """Raise where an encoding was built for other sizes than the encoder's."""
+    wanted = {
+        "tokens": ("dim", dim),
+        "queries_keys": ("head_dim", head_dim),
+        "scores": ("heads", heads),
+    }
+    for place, (name, size) in wanted.items():
+        for encoding in getattr(positional, place):
+            if getattr(encoding, name, size) != size:
+                raise ValueError(
+                    f"{type(encoding).__name__} was built with {name}={getattr(encoding, name)}; "
+                    f"this encoder has {name} {size}. Build it with {name}={size}."
+                )
+            if not getattr(encoding, "batch_first", True):
+                raise ValueError(
+                    f"{type(encoding).__name__} was built with batch_first=False; this encoder "
+                    f"takes [batch, seq, dim]. Build it with batch_first=True."
+                )

@@ -1,0 +1,88 @@
+"""The layer that works on each token alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Activation = str | Callable[[Tensor], Tensor]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+"""The activations that can be asked for by name."""
+
+
+@dataclass(frozen=True)
+class FeedForwardStages:
+    """Every number of one feed-forward layer: inner, after the activation, result."""
+
+    inner: Tensor
+    activated: Tensor
+    output: Tensor
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between them, the same for each token.
+
+    y = activation(x W₁ + b₁) W₂ + b₂,  W₁ [dim, inner], W₂ [inner, dim]
+
+    Args:
+        dim: Width of a token.
+        inner: Width between the maps; 4·dim in the paper.
+        activation: ``"relu"`` as in the paper, ``"gelu"`` as in BERT, or a function.
+        dropout: Probability of dropping an activated element while training.
+        bias: Whether the maps have b₁ and b₂.
+
+    Raises:
+        ValueError: The activation has an unknown name.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", equation 2 (arXiv:1706.03762).
+
+    Example:
+        >>> import torch
+        >>> FeedForward(16, inner=64)(torch.zeros(2, 3, 16)).shape
+        torch.Size([2, 3, 16])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        inner: int,
+        activation: Activation = "relu",
+        dropout: float = 0.0,
+        bias: bool = True,
+    ):
+        super().__init__()
+        self.dim, self.inner_dim = dim, inner
+        self.expand = nn.Linear(dim, inner, bias=bias)
+        self.contract = nn.Linear(inner, dim, bias=bias)
+        self.activation = named(activation)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "*batch seq dim"]) -> Float[Tensor, "*batch seq dim"]:
+        """``stages(x).output``."""
+        return self.stages(x).output
+
+    def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
+        """The equation step by step."""
+        inner = self.expand(x)
+        activated = self.activation(inner)
+        return FeedForwardStages(inner, activated, self.contract(self.dropout(activated)))
+
+
+def named(activation: Activation) -> Callable[[Tensor], Tensor]:
+    """The function that ``activation`` stands for.
+
+    Raises:
+        ValueError: It is a name that nothing has.
+    """
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ACTIVATIONS:
+        raise ValueError(
+            f"activation is {activation!r}; it must be one of {', '.join(ACTIVATIONS)}, or a "
+            f"function from tensor to tensor."
+        )
+    return ACTIVATIONS[activation]

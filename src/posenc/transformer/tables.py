@@ -1,0 +1,193 @@
+"""The tables of a model: kept where they can be seen, and handed down to where they are used."""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor, nn
+
+from posenc.encodings.places import (
+    QueryKeyEncoding,
+    RelativeBias,
+    ScoreEncoding,
+    TokenEncoding,
+)
+from posenc.numerics.positions import plain
+
+FEWEST_ROWS = 64
+
+
+@dataclass(frozen=True)
+class AttentionTables:
+    """What attention is handed: each encoding that acts in it, with its table.
+
+    Args:
+        queries_keys: Encodings of queries and keys, in order.
+        scores: Encodings of scores, in order.
+    """
+
+    queries_keys: tuple[tuple[QueryKeyEncoding, Tensor], ...] = ()
+    scores: tuple[tuple[ScoreEncoding, Tensor], ...] = ()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One stored table, and all that shaped it.
+
+    Attributes:
+        rows: The table at positions 0 … size − 1, or the profile of a relative bias at distances
+            −(size − 1) … size − 1.
+        size: Number of positions it serves.
+        dtype: The dtype asked for.
+        device: Where it lies.
+        settings: The attributes of the encoding when it was built.
+    """
+
+    rows: Tensor
+    size: int
+    dtype: torch.dtype
+    device: torch.device
+    settings: dict[str, object]
+
+    def serves(
+        self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
+    ) -> bool:
+        """Whether nothing that shaped the table has changed, and it is long enough."""
+        return (
+            size <= self.size
+            and dtype == self.dtype
+            and device == self.device
+            and _unchanged(self.settings, settings(encoding))
+        )
+
+
+class Tables:
+    """Tables of the encodings of one model, built once and gathered by position.
+
+    A table is rebuilt when the encoding, dtype, device or length that shaped it changes. Encodings
+    with parameters are never kept: gradients must reach them on each pass. Neither is anything
+    kept past ``most`` positions, or while compiling; there the table is computed for the positions
+    at hand, and is the same, since a row depends on its position alone.
+
+    It is no part of a state dict, and a copied or unpickled model starts with an empty one.
+
+    Args:
+        most: The largest number of positions to keep rows for.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> tables, encoding = Tables(), Sinusoidal(4)
+        >>> torch.equal(tables.rows(encoding, torch.tensor([7, 3])),
+        ...             encoding.table(torch.tensor([7, 3])))
+        True
+        >>> tables.kept[encoding].size
+        64
+    """
+
+    def __init__(self, most: int = 2**16):
+        self.most = most
+        self.kept: WeakKeyDictionary[nn.Module, Kept] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"most": self.most}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.__init__(**state)
+
+    def __repr__(self) -> str:
+        return f"Tables({', '.join(f'{e!r}: {k.size}' for e, k in self.kept.items())})"
+
+    def rows(
+        self,
+        encoding: TokenEncoding | QueryKeyEncoding,
+        positions: Int64[Tensor, "*batch seq"],
+        *,
+        dtype: torch.dtype = torch.float32,
+        below: int | None = None,
+    ) -> Tensor:
+        """``encoding.table(positions, dtype=dtype)``, gathered from the kept rows if they serve.
+
+        Args:
+            encoding: An encoding of tokens, or of queries and keys.
+            positions: Where the tokens stand. Grids (with an axis of coordinates) are not kept;
+                they take the batch axis, ``[batch, seq, axes]``.
+            dtype: The dtype of the table.
+            below: A bound that no position reaches, if the caller knows one; otherwise the
+                positions are looked at, which on an accelerator waits for it.
+        """
+        size = None if positions.ndim > 2 else self._size(encoding, positions, below)
+        if size is None:
+            return encoding.table(positions, dtype=dtype)
+        return self._built(encoding, size, dtype, positions.device)[positions]
+
+    def biases(
+        self,
+        encoding: ScoreEncoding,
+        q_positions: Int64[Tensor, "*batch q_len"],
+        k_positions: Int64[Tensor, "*batch k_len"],
+        *,
+        dtype: torch.dtype = torch.float32,
+        below: int | None = None,
+    ) -> Tensor:
+        """``encoding.table(q_positions, k_positions, dtype=dtype)``.
+
+        A relative bias is gathered from its kept profile; other score encodings are computed.
+        """
+        flat = q_positions.ndim < 3 and k_positions.ndim < 3
+        size = None
+        if isinstance(encoding, RelativeBias) and flat:
+            size = self._size(encoding, k_positions, below, q_positions)
+        if size is None:
+            return encoding.table(q_positions, k_positions, dtype=dtype)
+        profile = self._built(encoding, size, dtype, q_positions.device)
+        distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
+        return profile[:, distance + profile.shape[-1] // 2].movedim(0, -3)
+
+    def _size(
+        self, encoding: nn.Module, positions: Tensor, below: int | None, *others: Tensor
+    ) -> int | None:
+        """How many positions must be kept to serve these, or ``None`` where none should be."""
+        if torch.compiler.is_compiling() or type(positions) is not Tensor or positions.is_meta:
+            return None
+        if not positions.numel() or next(encoding.parameters(), None) is not None:
+            return None
+        if below is None:
+            ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
+            below = max(ends) + 1 if min(ends) >= 0 else None
+        return None if below is None or below > self.most else below
+
+    def _built(
+        self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
+    ) -> Tensor:
+        kept = self.kept.get(encoding)
+        if kept is None or not kept.serves(encoding, size, dtype, device):
+            size = min(max(FEWEST_ROWS, 1 << (size - 1).bit_length()), self.most)
+            kept = Kept(_build(encoding, size, dtype, device), size, dtype, device,
+                        settings(encoding))  # fmt: skip
+            self.kept[encoding] = kept
+        return kept.rows
+
+
+# A tensor made in inference mode could never be used in training afterwards.
+@torch.inference_mode(False)
+@torch.no_grad()
+def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    if isinstance(encoding, RelativeBias):
+        return encoding.profile(plain(2 * size - 1, start=1 - size, device=device), dtype=dtype)
+    return encoding.table(plain(size, device=device), dtype=dtype)  # type: ignore[operator]
+
+
+def settings(encoding: nn.Module) -> dict[str, object]:
+    """The public attributes of an encoding and its parts, whose change makes its tables stale."""
+    return {
+        f"{part}.{name}": value
+        for part, module in encoding.named_modules()
+        for name, value in vars(module).items()
+        if not name.startswith("_") and name != "training"
+    }
+
+
+def _unchanged(before: dict[str, object], now: dict[str, object]) -> bool:
+    # By identity: an attribute that nobody has set anew is still the same object.
+    return before.keys() == now.keys() and all(before[name] is now[name] for name in now)
