@@ -4,8 +4,11 @@ A few positions at a time are multiplied each by itself; a long run is built in 
 asked for through the same door, so a long run must equal its own pieces.
 """
 
+import random
+
 import pytest
 import torch
+from mpmath import mp, mpf
 
 from posenc.numerics.frequencies import FromCheckpoint, Geometric
 from posenc.numerics.positions import plain
@@ -60,6 +63,20 @@ def test_a_run_of_many_blocks_equals_its_pieces(dtype):
         waves.cos_sin(positions, dtype), directly(waves, positions, dtype), strict=True
     ):
         assert torch.equal(bits(blocked), bits(direct))
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_a_value_next_to_a_midpoint_is_not_settled_by_a_sum(oracle, dtype):
+    """Inside a block, 2^-55 from where the rounding turns: only the value's own phase decides."""
+    waves, frequencies = Waves(Geometric(64)), oracle.frequencies(1e4, 64)
+    step, draw = float(oracle.unit(mpf(0.6), dtype)), random.Random(5)
+    for column in range(0, 32, 2):
+        middle = mpf(0.5 + (draw.randrange(int(0.4 / step)) + 0.5) * step)
+        with mp.workdps(60):
+            position = oracle.near_angle(frequencies[column], mp.acos(middle), 2**61)
+        cos, _ = waves.cos_sin(plain(1001, start=position - 700), dtype)
+        alone, _ = waves.cos_sin(torch.tensor([position]), dtype)
+        assert cos[700, column] == alone[0, column]
 
 
 @pytest.mark.parametrize("asked", ["backwards", "shuffled", "repeated", "two rows", "with gaps"])
