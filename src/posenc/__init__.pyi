@@ -5,9 +5,12 @@ from .encodings.places import ScoreBias as ScoreBias
 from .encodings.places import ScoreEncoding as ScoreEncoding
 from .encodings.places import TokenEncoding as TokenEncoding
 from .encodings.positional import Positional as Positional
+from .encodings.queries_keys import Rotary as Rotary
 from .encodings.scores import ALiBi as ALiBi
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import Sinusoidal as Sinusoidal
 from .numerics import positions as positions
+from .numerics.frequencies import FromCheckpoint as FromCheckpoint
+from .numerics.frequencies import Geometric as Geometric
 
 __version__: str

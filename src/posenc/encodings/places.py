@@ -81,15 +81,18 @@ class QueryKeyEncoding(nn.Module, ABC):
 
     Attributes:
         head_dim: Width of one head.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]`` (the default) or
+            ``[*batch, seq, heads, head_dim]``. It is never guessed from a shape.
         is_relative: Claim: q·k afterwards depends on positions by their difference alone.
     """
 
     head_dim: int
+    heads_first: bool = True
     is_relative: bool
 
     @abstractmethod
     def table(
-        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "..."], *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "..."]:
         """What ``positions`` alone say; the sequence stays the axis after the batch axes."""
 
@@ -107,15 +110,13 @@ class QueryKeyEncoding(nn.Module, ABC):
 
     def forward(
         self,
-        q: Float[Tensor, "*batch heads seq head_dim"],
-        k: Float[Tensor, "*batch kv_heads seq head_dim"],
-        positions: Int64[Tensor, "*rows seq"] | None = None,
-    ) -> tuple[
-        Float[Tensor, "*batch heads seq head_dim"], Float[Tensor, "*batch kv_heads seq head_dim"]
-    ]:
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        positions: Int64[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
-            positions = plain(q.shape[-2], device=q.device)
+            positions = plain(q.shape[-2 if self.heads_first else -3], device=q.device)
         table = self.table(positions, dtype=working_dtype(q.dtype))
         return self.encode_queries(q, table), self.encode_keys(k, table)
 

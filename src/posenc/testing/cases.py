@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.numerics.positions import plain
 
 Tensors = tuple[Tensor, ...]
 
@@ -26,6 +27,9 @@ class Case:
         head_dim: Width of a head of the content, for score encodings.
         bitwise: Whether a row must not change by a bit with the rows around it. Matrix products
             round differently with their shape; then rows may differ by a few roundings.
+        lift: How positions ``[*batch, seq]`` become those of this encoding, where it takes others:
+            coordinates ``[*batch, seq, axes]``.
+        heads_first: The layout that the arguments ask for, for encodings of queries and keys.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -42,6 +46,8 @@ class Case:
     kv_heads: int = 2
     head_dim: int = 8
     bitwise: bool = True
+    lift: Callable[[Tensor], Tensor] | None = None
+    heads_first: bool = True
 
     def module(self, **changes: Any) -> nn.Module:
         """The encoding, with the same random parameters each time, in evaluation mode."""
@@ -88,7 +94,11 @@ class Subject:
 
     def tables(self, module: nn.Module, positions: Tensor, dtype=None) -> Tensor:
         """The table at ``positions``."""
-        return module.table(positions, dtype=dtype)  # type: ignore[operator]
+        return module.table(self.lifted(positions), dtype=dtype)  # type: ignore[operator]
+
+    def lifted(self, positions: Tensor) -> Tensor:
+        """The positions as the encoding takes them."""
+        return positions if self.case.lift is None else self.case.lift(positions)
 
     def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
         """What the encoding makes of the content."""
@@ -123,6 +133,16 @@ class QueriesKeys(Subject):
     def shapes(self, seq: int) -> list[tuple[int, ...]]:
         width = self.case.module().head_dim
         return [(heads, seq, width) for heads in (self.case.heads, self.case.kv_heads)]  # type: ignore[misc]
+
+    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+        if self.case.lift is not None:
+            if positions is None:
+                positions = plain(content[0].shape[-2], device=content[0].device)
+            positions = self.case.lift(positions)
+        if self.case.heads_first:
+            return module(*content, positions)
+        made = module(*(part.transpose(-2, -3) for part in content), positions)
+        return tuple(part.transpose(-2, -3) for part in made)
 
 
 class Scores(Subject):

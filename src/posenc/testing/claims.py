@@ -68,8 +68,8 @@ def _products_are_relative(case: Case, subject: Subject) -> bool:
     k = k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3)
 
     def products(shift: int) -> Tensor:
-        there = module.table(plain(6, start=shift), dtype=torch.float64)  # type: ignore[operator]
-        return module.encode_queries(q, there) @ module.encode_keys(k, there).mT  # type: ignore[operator]
+        turned_q, turned_k = subject.run(module, (q, k), plain(6, start=shift))
+        return turned_q @ turned_k.mT
 
     return _unmoved(products, case)
 

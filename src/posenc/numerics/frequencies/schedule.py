@@ -34,6 +34,16 @@ class Schedule(ABC):
     def float32(self, form: str) -> Tensor:
         """The frequencies as the common float32 formulas round them, for parity."""
 
+    @property
+    def attention_factor(self) -> float:
+        """What cosines and sines are multiplied with, and so each of queries and keys."""
+        return 1.0
+
+    @property
+    def softmax_factor(self) -> float:
+        """What attention multiplies its softmax scale with."""
+        return 1.0
+
     def __len__(self) -> int:
         return len(self.turns())
 

@@ -1,0 +1,162 @@
+"""The rotary encoding of Su et al., with any schedule of frequencies."""
+
+from typing import Self, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
+from posenc.numerics.frequencies import Geometric, Schedule
+from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
+from posenc.numerics.waves import Arithmetic, Waves
+
+
+class Rotary(QueryKeyEncoding):
+    """Each pair of channels of queries and keys, turned by position × frequency.
+
+    (a_i, b_i) → (a_i cos pω_i − b_i sin pω_i,  b_i cos pω_i + a_i sin pω_i)
+
+    with position p and the frequencies ω_i of a schedule. The product of a query at m and a key at
+    n depends on m − n alone, since R(m)ᵀR(n) = R(n − m). There is no longest length: a table is
+    exact at any int64 position (correctly rounded up to float32, within 3 ulp in float64).
+
+    Args:
+        frequencies: A schedule, or the rotated width r for ``Geometric(r)``.
+        head_dim: Width of a head, where it is more than the rotated width.
+        pairing: ``"half"`` pairs channels i and i + r/2, ``"interleaved"`` 2i and 2i + 1.
+        rotated: Which channels of a wider head are rotated: the first (``"prefix"``, GPT-NeoX) or
+            the last (``"suffix"``, DeepSeek).
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]`` or
+            ``[*batch, seq, heads, head_dim]``. It is never guessed.
+        arithmetic: ``"exact"``, or ``"float32"`` for the common formula bit for bit.
+
+    Raises:
+        ValueError: A width that is odd or too small, or an unknown name.
+
+    Reference:
+        Su et al. 2021, "RoFormer", equations 14, 15 and 34 (arXiv:2104.09864).
+
+    Example:
+        >>> rotary = Rotary(64)
+        >>> q, k = torch.randn(2, 8, 5, 64), torch.randn(2, 2, 5, 64)
+        >>> table = rotary.table(torch.arange(5))
+        >>> rotary.encode_queries(q, table).shape, rotary.encode_keys(k, table).shape
+        (torch.Size([2, 8, 5, 64]), torch.Size([2, 2, 5, 64]))
+    """
+
+    is_relative = True
+
+    def __init__(
+        self,
+        frequencies: int | Schedule,
+        *,
+        head_dim: int | None = None,
+        pairing: Pairing = "half",
+        rotated: Rotated = "prefix",
+        heads_first: bool = True,
+        arithmetic: Arithmetic = "exact",
+    ):
+        super().__init__()
+        self.frequencies = _schedule(frequencies)
+        self.waves = Waves(self.frequencies, arithmetic)
+        self.rotated_dim = 2 * len(self.waves)
+        self.head_dim = self.rotated_dim if head_dim is None else head_dim
+        if self.head_dim < self.rotated_dim:
+            raise ValueError(
+                f"head_dim is {head_dim}; {len(self.waves)} frequencies rotate "
+                f"{self.rotated_dim} channels. Build the schedule for a width of at most "
+                f"{head_dim}."
+            )
+        self.pairing: Pairing = checked_pairing(pairing)
+        if rotated not in get_args(Rotated):
+            raise ValueError(f"rotated is {rotated!r}; it must be 'prefix' or 'suffix'.")
+        self.rotated: Rotated = rotated
+        self.heads_first = heads_first
+        self.arithmetic: Arithmetic = arithmetic
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+        """cos and sin at ``positions``, times the attention factor of the schedule.
+
+        float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+        """
+        return rotation_table(self.waves, positions, dtype, self.frequencies.attention_factor)
+
+    def encode_queries(
+        self,
+        q: Float[Tensor, "*batch heads q_len head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch heads q_len head_dim"]:
+        """``q`` rotated; ``out=q`` rotates it in place."""
+        return self._rotate(q, table, out)
+
+    def encode_keys(
+        self,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch kv_heads k_len head_dim"]:
+        """``k`` rotated as queries are; ``out=k`` rotates it in place."""
+        return self._rotate(k, table, out)
+
+    def _rotate(self, x: Tensor, table: Tensor, out: Tensor | None) -> Tensor:
+        return rotate_heads(
+            x,
+            table,
+            name="Rotary",
+            head_dim=self.head_dim,
+            pairing=self.pairing,
+            rotated=self.rotated,
+            heads_first=self.heads_first,
+            out=out,
+        )
+
+    def with_frequencies(self, frequencies: int | Schedule) -> Self:
+        """The same encoding with another schedule, as to extend the context of a model.
+
+        Example:
+            >>> longer = Rotary(8, pairing="interleaved").with_frequencies(Geometric(8, 1e6))
+            >>> longer
+            Rotary(Geometric(dim=8, base=1000000.0), pairing='interleaved')
+        """
+        return type(self)(
+            frequencies,
+            head_dim=self.head_dim,
+            pairing=self.pairing,
+            rotated=self.rotated,
+            heads_first=self.heads_first,
+            arithmetic=self.arithmetic,
+        )
+
+    def extra_repr(self) -> str:
+        """The schedule, and the arguments that are not at their defaults."""
+        told = [repr(self.frequencies)]
+        if self.head_dim != self.rotated_dim:
+            told.append(f"head_dim={self.head_dim}")
+        for name, default in DEFAULTS.items():
+            if getattr(self, name) != default:
+                told.append(f"{name}={getattr(self, name)!r}")
+        return ", ".join(told)
+
+
+DEFAULTS = {"pairing": "half", "rotated": "prefix", "heads_first": True, "arithmetic": "exact"}
+
+
+def _schedule(frequencies: int | Schedule) -> Schedule:
+    if isinstance(frequencies, Schedule):
+        return frequencies
+    schedule = Geometric(frequencies)
+    if frequencies % 2:
+        raise ValueError(
+            f"The rotated width is {frequencies}; channels turn in pairs, so it must be even."
+        )
+    return schedule

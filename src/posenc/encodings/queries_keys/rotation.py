@@ -1,0 +1,111 @@
+"""What every rotary encoding shares: the table of cosines and sines, and how heads meet it."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.kernels.reference import rotate
+from posenc.numerics.pairing import Pairing, Rotated
+from posenc.numerics.positions import checked
+from posenc.numerics.rounding import rounded
+from posenc.numerics.waves import Waves
+
+
+def rotation_table(
+    waves: Waves,
+    positions: Int64[Tensor, "*shape"],
+    dtype: torch.dtype | None = None,
+    factor: float = 1.0,
+) -> Float[Tensor, "*shape 2 pairs"]:
+    """factor · cos and factor · sin of position × frequency, each rounded once.
+
+    Args:
+        waves: The frequencies and their arithmetic.
+        positions: int64, of any shape.
+        dtype: float32 unless another is asked for.
+        factor: What both are multiplied with: the attention factor of a schedule.
+
+    Raises:
+        TypeError: ``positions`` are not integers.
+
+    Example:
+        >>> from posenc.numerics.frequencies import Geometric
+        >>> rotation_table(Waves(Geometric(2)), torch.tensor([0]))
+        tensor([[[1.],
+                 [0.]]])
+    """
+    positions = checked(positions)
+    if positions.device.type == "mps":  # has no float64
+        return rotation_table(waves, positions.cpu(), dtype, factor).to(positions.device)
+    dtype = dtype or torch.float32
+    # A factor is multiplied before the one rounding; the common formulas round before it.
+    early = factor != 1.0 and waves.arithmetic == "exact"
+    table = torch.empty(
+        *positions.shape,
+        2,
+        len(waves),
+        dtype=torch.float64 if early else dtype,
+        device=positions.device,
+    )
+    waves.cos_sin(positions, table.dtype, out=(table[..., 0, :], table[..., 1, :]))
+    if early:
+        return rounded(table * factor, dtype)
+    return table if factor == 1.0 else table * factor
+
+
+def rotate_heads(
+    x: Float[Tensor, "*batch _ _ head_dim"],
+    table: Float[Tensor, "*rows 2 pairs"],
+    *,
+    name: str,
+    head_dim: int,
+    pairing: Pairing = "half",
+    rotated: Rotated = "prefix",
+    heads_first: bool = True,
+    conjugate: bool = False,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*batch _ _ head_dim"]:
+    """``rotate`` with one row of ``table`` for all heads of a token.
+
+    Args:
+        x: Queries or keys ``[*batch, heads, seq, head_dim]``, or ``[*batch, seq, heads, head_dim]``
+            where heads are not first.
+        table: ``[seq, 2, pairs]`` for all rows of the batch, or ``[*batch, seq, 2, pairs]``.
+        name: Who rotates, for the words of an error.
+        head_dim: Width that ``x`` must have.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: The width or the length of ``x`` is not that of the table.
+    """
+    checked_heads(x, table.shape[-3], name=name, head_dim=head_dim, heads_first=heads_first)
+    over_heads = table.unsqueeze(-4 if heads_first else -3)
+    cos, sin = over_heads.unbind(-2)
+    return rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate, out=out)
+
+
+def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first: bool) -> None:
+    """Refuse content that does not fit an encoding and its table.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: The width or the length of ``x`` does not fit.
+    """
+    if not x.is_floating_point():
+        raise TypeError(f"x is {x.dtype}; {name} takes floating queries and keys.")
+    if x.ndim < 3:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}; {name} takes [*batch, heads, seq, head_dim], or "
+            f"[*batch, seq, heads, head_dim] with heads_first=False."
+        )
+    if x.shape[-1] != head_dim:
+        raise ValueError(
+            f"x has heads of width {x.shape[-1]}; {name} was built for head_dim {head_dim}. "
+            f"Build it with head_dim={x.shape[-1]}."
+        )
+    axis = -2 if heads_first else -3
+    if x.shape[axis] != rows:
+        raise ValueError(
+            f"x has {x.shape[axis]} tokens and the table {rows} rows. Pass one position a token "
+            f"(heads_first={heads_first} makes axis {axis} the sequence)."
+        )

@@ -1,0 +1,85 @@
+"""The meaning of every kernel, in plain tensor operations; fast paths are proven equal to these."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc.numerics.pairing import Pairing, Rotated, split
+
+
+def rotate(
+    x: Float[Tensor, "*shape head_dim"],
+    cos: Float[Tensor, "*rows pairs"],
+    sin: Float[Tensor, "*rows pairs"],
+    *,
+    pairing: Pairing = "half",
+    rotated: Rotated = "prefix",
+    conjugate: bool = False,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*shape head_dim"]:
+    """Each pair (a, b) turned by its angle, in float32 at least and rounded once.
+
+    (a, b) → (a cos − b sin, b cos + a sin)
+
+    Args:
+        x: Content; its last axis is at least ``2 · pairs`` wide, and what is wider passes through.
+        cos: Cosines, times a factor if there is one; its leading axes broadcast against ``x``.
+        sin: Sines likewise.
+        pairing: Which channels form a pair.
+        rotated: Whether the first (``prefix``) or the last (``suffix``) channels are rotated.
+        conjugate: Whether to turn backwards, by −angle.
+        out: Where to write the result; ``out=x`` rotates in place. It may be ``x`` or share no
+            memory with it.
+
+    Raises:
+        ValueError: ``x`` is too narrow, or ``out`` has another shape or dtype than ``x``.
+
+    Reference:
+        Su et al. 2021, "RoFormer", equation 34 (arXiv:2104.09864).
+
+    Example:
+        >>> quarter = torch.tensor([0.0]), torch.tensor([1.0])
+        >>> rotate(torch.tensor([1.0, 2.0, 3.0]), *quarter)
+        tensor([-2.,  1.,  3.])
+    """
+    width = 2 * cos.shape[-1]
+    rest = x.shape[-1] - width
+    if rest < 0:
+        raise ValueError(
+            f"x is {x.shape[-1]} channels wide; {cos.shape[-1]} pairs need {width}. "
+            f"Build the table with at most {x.shape[-1] // 2} frequencies."
+        )
+    begin = 0 if rotated == "prefix" else rest
+    end = begin + width
+    wide = torch.promote_types(torch.promote_types(x.dtype, cos.dtype), torch.float32)
+    a, b = (channels.to(wide) for channels in split(x[..., begin:end], pairing))
+    if conjugate:
+        sin = -sin
+    first, second = (a * cos - b * sin).to(x.dtype), (b * cos + a * sin).to(x.dtype)
+    if out is not None:
+        return _write(out, x, first, second, slice(begin, end), pairing)
+    if pairing == "interleaved":
+        parts = [torch.stack((first, second), dim=-1).flatten(-2)]
+    else:
+        parts = [first, second]
+    if rest:
+        kept = x[..., end:] if rotated == "prefix" else x[..., :begin]
+        parts = [*parts, kept] if rotated == "prefix" else [kept, *parts]
+    return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+
+
+def _write(
+    out: Tensor, x: Tensor, first: Tensor, second: Tensor, where: slice, pairing: Pairing
+) -> Tensor:
+    if out.shape != x.shape or out.dtype != x.dtype:
+        raise ValueError(
+            f"out is {out.dtype} {tuple(out.shape)}; it must be {x.dtype} {tuple(x.shape)}, as x. "
+            f"Build it with torch.empty_like(x), or pass out=x."
+        )
+    if out is not x:
+        out[..., : where.start] = x[..., : where.start]
+        out[..., where.stop :] = x[..., where.stop :]
+    into = split(out[..., where], pairing)
+    into[0].copy_(first)
+    into[1].copy_(second)
+    return out

@@ -1,0 +1,204 @@
+"""Rotary against transformers' own functions, against mpmath, and against its own identities."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb as apply_neox
+from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as apply_gptj
+from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as apply_llama
+
+from posenc import FromCheckpoint, Geometric, Rotary
+from posenc.kernels.reference import rotate
+from posenc.numerics.positions import plain
+
+SHIFTS = (1, 1_000, 10**6, 2**40)
+
+
+def random(*shape: int, dtype=torch.float32, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def llama_tables(positions: torch.Tensor, dim: int, base: float) -> tuple[torch.Tensor, ...]:
+    """cos and sin as Llama's module in transformers makes them, in float32."""
+    inverse = 1.0 / (base ** (torch.arange(0, dim, 2, dtype=torch.int64).float() / dim))
+    angles = positions[:, None].float() * inverse
+    both = torch.cat((angles, angles), dim=-1)
+    return both.cos(), both.sin()
+
+
+def test_worked_by_hand():
+    rotary = Rotary(4, pairing="interleaved")
+    turned = rotary.encode_queries(
+        torch.tensor([[[1.0, 0.0, 0.0, 1.0]]]), rotary.table(torch.tensor([1]))
+    )
+    # cos 1, sin 1 for the first pair; −sin 0.01, cos 0.01 for the second, which starts at b.
+    want = torch.tensor([[[0.540302, 0.841471, -0.0099998, 0.99995]]])
+    torch.testing.assert_close(turned, want, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("dim", [16, 64, 128])
+def test_the_common_arithmetic_is_llama_bit_for_bit(dim):
+    q, k, positions = random(2, 8, 9, dim), random(2, 2, 9, dim), plain(9, start=5_000)
+    rotary = Rotary(Geometric(dim, 500_000.0), arithmetic="float32")
+    cos, sin = llama_tables(positions, dim, 500_000.0)
+    wanted = apply_llama(q, k, cos[None], sin[None])
+    for got, want in zip(rotary(q, k, positions), wanted, strict=True):
+        assert torch.equal(got, want)
+
+
+def test_exact_arithmetic_is_llama_where_float32_still_is():
+    q, k = random(1, 4, 32, 64), random(1, 4, 32, 64, seed=1)
+    cos, sin = llama_tables(plain(32), 64, 10_000.0)
+    for got, want in zip(Rotary(64)(q, k), apply_llama(q, k, cos[None], sin[None]), strict=True):
+        torch.testing.assert_close(got, want, atol=2e-5, rtol=0)
+
+
+def test_interleaved_prefix_is_gptj():
+    q = random(2, 9, 4, 32)
+    sin, cos = create_sinusoidal_positions(64, 16)[plain(9)].split(8, dim=-1)
+    want = torch.cat((apply_gptj(q[..., :16], sin[None], cos[None]), q[..., 16:]), dim=-1)
+    rotary = Rotary(16, head_dim=32, pairing="interleaved", heads_first=False)
+    torch.testing.assert_close(
+        rotary.encode_queries(q, rotary.table(plain(9))), want, atol=5e-6, rtol=0
+    )
+
+
+def test_half_prefix_is_gpt_neox():
+    q, k = random(2, 4, 9, 32), random(2, 4, 9, 32, seed=1)
+    rotary = Rotary(8, head_dim=32, arithmetic="float32")
+    cos, sin = llama_tables(plain(9), 8, 10_000.0)
+    wanted = apply_neox(q, k, cos[None], sin[None])
+    for got, want in zip(rotary(q, k), wanted, strict=True):
+        assert torch.equal(got, want)
+
+
+def test_suffix_leaves_the_first_channels_alone():
+    q, table = random(1, 2, 5, 12), Rotary(8).table(plain(5))
+    got = Rotary(8, head_dim=12, rotated="suffix").encode_queries(q, table)
+    assert torch.equal(got[..., :4], q[..., :4])
+    assert torch.equal(got[..., 4:], Rotary(8).encode_queries(q[..., 4:].contiguous(), table))
+
+
+def test_sequence_first_is_heads_first_transposed():
+    q, k = random(2, 4, 7, 16), random(2, 2, 7, 16, seed=1)
+    swapped = Rotary(16, heads_first=False)(q.transpose(1, 2), k.transpose(1, 2))
+    for got, want in zip(swapped, Rotary(16)(q, k), strict=True):
+        assert torch.equal(got.transpose(1, 2), want)
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize("rotated", ["prefix", "suffix"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_out_and_in_place_write_what_is_returned(pairing, rotated, dtype):
+    rotary = Rotary(8, head_dim=12, pairing=pairing, rotated=rotated)
+    q, table = random(2, 4, 5, 12, dtype=dtype), rotary.table(plain(5))
+    want = rotary.encode_queries(q, table)
+    out = torch.full_like(q, float("nan"))
+    assert rotary.encode_keys(q, table, out=out) is out
+    assert torch.equal(out, want)
+    assert rotary.encode_queries(q, table, out=q) is q
+    assert torch.equal(q, want)
+
+
+def test_out_of_another_dtype_is_refused():
+    rotary, q = Rotary(8), random(1, 1, 3, 8)
+    with pytest.raises(ValueError, match=r"out is torch.bfloat16 .* torch.empty_like"):
+        rotary.encode_queries(q, rotary.table(plain(3)), out=q.bfloat16())
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: Rotary(7), "must be even"),
+        (lambda: Rotary(16, head_dim=8), "8 frequencies rotate 16 channels"),
+        (lambda: Rotary(16, pairing="adjacent"), "'half' .* or 'interleaved'"),
+        (lambda: Rotary(16, rotated="middle"), "'prefix' or 'suffix'"),
+        (lambda: Rotary(16)(random(1, 2, 4, 8), random(1, 2, 4, 8)), "built for head_dim 16"),
+        (lambda: Rotary(8)(random(1, 2, 4, 8), random(1, 2, 5, 8)), "5 tokens and the table 4"),
+    ],
+)
+def test_errors_say_what_to_do(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()
+
+
+def test_a_frequency_of_zero_turns_nothing():
+    q = random(1, 1, 3, 4)
+    rotary = Rotary(FromCheckpoint([0.0, 0.0]))
+    assert torch.equal(rotary.encode_queries(q, rotary.table(plain(3, start=10**9))), q)
+
+
+@settings(max_examples=20, deadline=None)
+@given(position=st.integers(-(2**62), 2**62), base=st.sampled_from([100.0, 1e4, 5e5]))
+def test_tables_are_those_of_mpmath_at_any_position(position, base):
+    table = Rotary(Geometric(16, base)).table(torch.tensor([position]))[0]
+    with mp.workdps(80):
+        angles = [position * mpf(base) ** (-mpf(i) / 16) for i in range(0, 16, 2)]
+        for row, function in ((0, mp.cos), (1, mp.sin)):
+            for got, angle in zip(table[row].tolist(), angles, strict=True):
+                assert abs(got - function(angle)) <= 2**-25
+
+
+@settings(max_examples=10, deadline=None)
+@given(distance=st.integers(0, 5_000), seed=st.integers(0, 99))
+def test_products_depend_on_the_distance_alone(distance, seed):
+    """Shifted by up to 2^40, the score stays within 3e-7 of the exact value, |q| = |k| = 1."""
+    dim = 64
+    q, k = (random(1, 1, 1, dim, seed=seed + i) for i in range(2))
+    q, k = q / q.norm(), k / k.norm()
+    with mp.workdps(60):
+        angles = [distance * mpf(10_000) ** (-mpf(i) / dim) for i in range(0, dim, 2)]
+        a, b = ([mpf(v) for v in x.flatten().tolist()] for x in (q, k))
+        half = dim // 2
+        exact = mp.fsum(
+            (a[i] * b[i] + a[i + half] * b[i + half]) * mp.cos(angle)
+            + (a[i] * b[i + half] - a[i + half] * b[i]) * mp.sin(angle)
+            for i, angle in enumerate(angles)
+        )
+    rotary = Rotary(dim)
+    for shift in (0, *SHIFTS):
+        ends = rotary.table(torch.tensor([shift + distance, shift]))
+        turned = rotary.encode_queries(q, ends[:1]), rotary.encode_keys(k, ends[1:])
+        score = (turned[0].double() * turned[1].double()).sum().item()
+        assert abs(score - exact) < 3e-7
+
+
+def test_a_popular_float32_path_is_off_far_out_and_the_exact_value_is_this():
+    """transformers multiplies in float32: at 10^7 its cosines are wrong in the first digit."""
+    position, dim = 10_000_001, 128
+    cos, _ = llama_tables(torch.tensor([position]), dim, 10_000.0)
+    exact = Rotary(dim).table(torch.tensor([position]))[0, 0]
+    with mp.workdps(60):
+        truth = torch.tensor(
+            [float(mp.cos(position * mpf(10_000) ** (-mpf(i) / dim))) for i in range(0, dim, 2)],
+            dtype=torch.float64,
+        )
+    assert (exact.double() - truth).abs().max() < 2**-24
+    assert (cos[0, : dim // 2].double() - truth).abs().max() > 0.1
+
+
+def test_turning_back_gives_the_content_again():
+    x = random(3, 5, 8, dtype=torch.float64)
+    cos, sin = Rotary(8).table(plain(5), dtype=torch.float64).unbind(-2)
+    back = rotate(rotate(x, cos, sin), cos, sin, conjugate=True)
+    torch.testing.assert_close(back, x, atol=1e-15, rtol=1e-15)
+
+
+def test_half_precision_is_rounded_once():
+    """In bfloat16 the result is the float32 result, rounded at the end and nowhere before."""
+    rotary, q = Rotary(16), random(1, 2, 6, 16, dtype=torch.bfloat16)
+    table = rotary.table(plain(6, start=10**6))
+    want = rotary.encode_queries(q.float(), table).bfloat16()
+    assert torch.equal(rotary.encode_queries(q, table), want)
+
+
+def test_what_the_encoding_is_can_be_read():
+    rotary = Rotary(8, head_dim=32, pairing="interleaved", rotated="suffix")
+    assert repr(rotary) == (
+        "Rotary(Geometric(dim=8, base=10000.0), head_dim=32, pairing='interleaved', "
+        "rotated='suffix')"
+    )
