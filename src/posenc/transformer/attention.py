@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from math import sqrt
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.places import ScoreBias, working_dtype
+from posenc.encodings.places import working_dtype
 from posenc.transformer.kv_cache import LayerCache
-from posenc.transformer.masks import not_later
+from posenc.transformer.masks import fold_biases, masked_softmax, with_causal
 from posenc.transformer.tables import AttentionTables
 
 
@@ -142,9 +141,9 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             k, v = cache.append(k, v)
             mask, causal = _behind_cache(mask, causal, q, k)
-        tables, mask, causal = fold_biases(tables, mask, causal, k.shape[-2])
+        tables, mask, causal = fold_biases(tables, mask, causal)
         if mask is not None and causal:  # SDPA takes only one of the two.
-            mask, causal = _with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
+            mask, causal = with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
         if tables.scores:
             heads = self._explicitly(q, k, v, tables, mask, causal)[-1]
         else:
@@ -215,8 +214,8 @@ class MultiHeadAttention(nn.Module):
         changed = scores
         for encoding, table in tables.scores:
             changed = encoding.encode(changed, table, q=q, k=k)
-        mask = _with_causal(mask, causal, q.shape[-2], k.shape[-2], q.device)
-        changed, weights = _masked_softmax(changed, mask)
+        mask = with_causal(mask, causal, q.shape[-2], k.shape[-2], q.device)
+        changed, weights = masked_softmax(changed, mask)
         heads = F.dropout(weights, self.dropout, self.training) @ all_v
         return scores, changed, weights, heads.to(v.dtype)
 
@@ -251,25 +250,6 @@ def encoded(q: Tensor, k: Tensor, tables: AttentionTables) -> tuple[Tensor, Tens
     return q, k
 
 
-def fold_biases(
-    tables: AttentionTables, mask: Tensor | None, causal: bool, k_len: int
-) -> tuple[AttentionTables, Tensor | None, bool]:
-    """Score encodings that only add a number, summed into the mask.
-
-    An encoder does this once for all of its layers. Where one of the encodings depends on content,
-    or where there are none, everything stays as it is.
-    """
-    only_added = all(isinstance(encoding, ScoreBias) for encoding, _ in tables.scores)
-    if not tables.scores or not only_added:
-        return tables, mask, causal
-    bias = sum(table for _, table in tables.scores)
-    assert isinstance(bias, Tensor)
-    mask = _with_causal(mask, causal, q_len, k_len, bias.device)
-    if mask is not None:
-        bias = torch.where(mask, bias, -torch.inf) if mask.dtype == torch.bool else bias + mask
-    return AttentionTables(tables.queries_keys), bias, False
-
-
 def _behind_cache(
     mask: Tensor | None, causal: bool, q: Tensor, k: Tensor
 ) -> tuple[Tensor | None, bool]:
@@ -277,27 +257,4 @@ def _behind_cache(
     # last; and a single query at the end may see everything.
     if not causal or q.shape[-2] == 1:
         return mask, False
-    return _with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
-
-
-def _with_causal(
-    mask: Tensor | None, causal: bool, q_len: int, k_len: int, device: torch.device
-) -> Tensor | None:
-    if not causal:
-        return mask
-    order = not_later(q_len, k_len, device=device)
-    if mask is None:
-        return order
-    return mask & order if mask.dtype == torch.bool else mask.masked_fill(~order, -torch.inf)
-
-
-def _masked_softmax(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row."""
-    if mask is None:
-        return scores, scores.softmax(-1)
-    if mask.dtype != torch.bool:
-        hidden = mask == -torch.inf
-        scores, mask = scores + mask.masked_fill(hidden, 0.0), ~hidden
-    # The lowest number instead of −∞: exp gives 0 beside any real score, and no NaN in a dead row.
-    masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    return scores.masked_fill(~mask, -torch.inf), masked.softmax(-1).masked_fill(~mask, 0.0)
+    return with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False

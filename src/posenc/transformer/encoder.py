@@ -1,19 +1,23 @@
 """The encoder: blocks in a row, told in all three places where their tokens stand."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import working_dtype
+from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
-from posenc.transformer.attention import fold_biases
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.kv_cache import KeyValueCache
 from posenc.transformer.layout import Layout, laid_out
+from posenc.transformer.masks import fold_biases
 from posenc.transformer.normalisation import LayerNorm, NormStages
 from posenc.transformer.tables import AttentionTables, Tables
+
+TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Encoder(nn.Module):
     ):
         super().__init__()
         self.dim, self.heads, self.depth, self.causal = dim, heads, depth, causal
-        self.positional = Positional() if positional is None else positional
+        self.positional: Positional = Positional() if positional is None else positional
         self.blocks = nn.ModuleList(
             Block(
                 dim,
@@ -151,7 +155,7 @@ class Encoder(nn.Module):
             x = self.embedding_dropout(self.embedding_norm(x))
         # Biases and mask meet once here, not once in each block.
         tables, mask, causal = fold_biases(
-            self._attention_tables(x, layout), layout.mask, layout.causal, layout.k_len
+            self._attention_tables(x, layout), layout.mask, layout.causal
         )
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layer(index)
@@ -175,13 +179,13 @@ class Encoder(nn.Module):
             embedding_norm = self.embedding_norm.stages(x)
             x = self.embedding_dropout(embedding_norm.scaled)
         tables, blocks = self._attention_tables(x, layout), []
-        for block in self.blocks:
+        for block in cast(Sequence[Block], self.blocks):
             blocks.append(block.stages(x, tables=tables, mask=layout.mask, causal=layout.causal))
             x = blocks[-1].output
         final_norm = None if self.final_norm is None else self.final_norm.stages(x)
         return EncoderStages(
             positions=layout.positions,
-            token_tables=token_tables,
+            token_tables=tuple(table for _, table in token_tables),
             encoded=encoded,
             embedding_norm=embedding_norm,
             blocks=tuple(blocks),
@@ -210,20 +214,21 @@ class Encoder(nn.Module):
             cache=cache,
         )
 
-    def _token_tables(self, x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
+    def _token_tables(self, x: Tensor, layout: Layout) -> TokenTables:
         dtype = working_dtype(x.dtype)
         return tuple(
-            self.tables.rows(encoding, layout.positions, dtype=dtype, below=layout.below)
-            for encoding in self.positional.tokens
+            (
+                encoding,
+                self.tables.rows(encoding, layout.positions, dtype=dtype, below=layout.below),
+            )
+            for encoding in cast(Sequence[TokenEncoding], self.positional.tokens)
         )
 
-    def _encoded(
-        self, x: Tensor, tables: tuple[Tensor, ...], padding_mask: Tensor | None
-    ) -> Tensor:
+    def _encoded(self, x: Tensor, tables: TokenTables, padding_mask: Tensor | None) -> Tensor:
         if padding_mask is not None:
             # Hidden keys have weight 0, but 0 times an infinity left in padding would be NaN.
             x = x.where(padding_mask.unsqueeze(-1), 0.0)
-        for encoding, table in zip(self.positional.tokens, tables, strict=True):
+        for encoding, table in tables:
             x = encoding.encode(x, table)
         return x
 
@@ -233,11 +238,11 @@ class Encoder(nn.Module):
         return AttentionTables(
             queries_keys=tuple(
                 (encoding, self.tables.rows(encoding, q, dtype=dtype, below=below))
-                for encoding in self.positional.queries_keys
+                for encoding in cast(Sequence[QueryKeyEncoding], self.positional.queries_keys)
             ),
             scores=tuple(
                 (encoding, self.tables.biases(encoding, q, k, dtype=dtype, below=below))
-                for encoding in self.positional.scores
+                for encoding in cast(Sequence[ScoreEncoding], self.positional.scores)
             ),
         )
 
@@ -256,8 +261,10 @@ def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> 
                     f"{type(encoding).__name__} was built with {name}={getattr(encoding, name)}; "
                     f"this encoder has {name} {size}. Build it with {name}={size}."
                 )
-            if not getattr(encoding, "batch_first", True):
-                raise ValueError(
-                    f"{type(encoding).__name__} was built with batch_first=False; this encoder "
-                    f"takes [batch, seq, dim]. Build it with batch_first=True."
-                )
+            for order in ("batch_first", "heads_first"):
+                if not getattr(encoding, order, True):
+                    raise ValueError(
+                        f"{type(encoding).__name__} was built with {order}=False; this encoder "
+                        f"holds [batch, seq, dim] and [batch, heads, seq, head_dim]. Build it "
+                        f"with {order}=True."
+                    )

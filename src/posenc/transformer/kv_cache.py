@@ -144,12 +144,12 @@ def _joined_rows(kept: Tensor | None, new: Tensor, axis: int) -> Tensor:
 
 
 def _joined_masks(kept: Tensor | None, length: int, new: Tensor | None, seq: int) -> Tensor | None:
-    if kept is None and new is None:
-        return None
-    rows = kept.shape[0] if kept is not None else new.shape[0]
-    like = kept if kept is not None else new
-    kept = like.new_ones(rows, length) if kept is None else kept
-    new = like.new_ones(rows, seq) if new is None else new
+    if kept is None:
+        if new is None:
+            return None
+        kept = new.new_ones(new.shape[0], length)
+    elif new is None:
+        new = kept.new_ones(kept.shape[0], seq)
     return torch.cat([kept, new], dim=-1)
 
 

@@ -1,8 +1,11 @@
-"""Which token may look at which: boolean, true where it may."""
+"""Which token may look at which: a boolean, true where it may, or a number added to scores."""
 
 import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
+
+from posenc.encodings.places import ScoreBias
+from posenc.transformer.tables import AttentionTables
 
 
 def allowed(
@@ -48,6 +51,49 @@ def not_later(
     """True where a key is not later than the query; the queries are the last of the keys."""
     queries = torch.arange(k_len - q_len, k_len, device=device)
     return queries[:, None] >= torch.arange(k_len, device=device)
+
+
+def with_causal(
+    mask: Tensor | None, causal: bool, q_len: int, k_len: int, device: torch.device
+) -> Tensor | None:
+    """``mask``, boolean or additive, which also hides later keys if ``causal``."""
+    if not causal:
+        return mask
+    order = not_later(q_len, k_len, device=device)
+    if mask is None:
+        return order
+    return mask & order if mask.dtype == torch.bool else mask.masked_fill(~order, -torch.inf)
+
+
+def fold_biases(
+    tables: AttentionTables, mask: Tensor | None, causal: bool
+) -> tuple[AttentionTables, Tensor | None, bool]:
+    """Score encodings that only add a number, summed into the mask.
+
+    An encoder does this once for all of its layers. Where one of the encodings depends on content,
+    or where there are none, everything stays as it is.
+    """
+    only_added = all(isinstance(encoding, ScoreBias) for encoding, _ in tables.scores)
+    if not tables.scores or not only_added:
+        return tables, mask, causal
+    bias = sum(table for _, table in tables.scores)
+    assert isinstance(bias, Tensor)
+    mask = with_causal(mask, causal, bias.shape[-2], bias.shape[-1], bias.device)
+    if mask is not None:
+        bias = torch.where(mask, bias, -torch.inf) if mask.dtype == torch.bool else bias + mask
+    return AttentionTables(tables.queries_keys), bias, False
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row."""
+    if mask is None:
+        return scores, scores.softmax(-1)
+    if mask.dtype != torch.bool:
+        hidden = mask == -torch.inf
+        scores, mask = scores + mask.masked_fill(hidden, 0.0), ~hidden
+    # The lowest number instead of −∞: exp gives 0 beside any real score, and no NaN in a dead row.
+    masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores.masked_fill(~mask, -torch.inf), masked.softmax(-1).masked_fill(~mask, 0.0)
 
 
 def _both(mask: Tensor | None, other: Tensor) -> Tensor:

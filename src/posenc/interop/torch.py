@@ -1,0 +1,125 @@
+"""From ``torch.nn.TransformerEncoder`` to an encoder that takes any positional encoding."""
+
+from torch import Tensor, nn
+
+from posenc.encodings.positional import Positional
+from posenc.transformer import Encoder
+
+
+def encoder_from_torch(
+    module: nn.TransformerEncoder, *, positional: Positional | None = None, causal: bool = False
+) -> Encoder:
+    """An ``Encoder`` with the weights of a ``torch.nn.TransformerEncoder``.
+
+    Without encodings it computes what the module computes. Mind three differences: masks are true
+    where a token is *real* (``padding_mask=~src_key_padding_mask``), causality belongs to the
+    encoder, and x is always ``[batch, seq, dim]``, whatever the module's ``batch_first``.
+
+    Args:
+        module: Any depth; pre- or post-norm, with a final norm or without.
+        positional: Encodings to put in; none if not given.
+        causal: Whether a token sees only itself and the tokens before it.
+
+    Raises:
+        TypeError: The module, its layers or norms are of other classes.
+        ValueError: Its layers are not all of one make.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
+        >>> encoder = encoder_from_torch(nn.TransformerEncoder(layer, num_layers=2))
+        >>> encoder.dim, encoder.heads, encoder.depth
+        (16, 4, 2)
+    """
+    if not isinstance(module, nn.TransformerEncoder):
+        raise TypeError(
+            f"module is a {type(module).__name__}; it must be a torch.nn.TransformerEncoder. "
+            f"Wrap a single layer: TransformerEncoder(layer, num_layers=1)."
+        )
+    layers = [_checked(layer) for layer in module.layers]
+    first = layers[0]
+    if module.norm is not None and not isinstance(module.norm, nn.LayerNorm):
+        raise TypeError(
+            f"norm is a {type(module.norm).__name__}; only torch.nn.LayerNorm can be taken over."
+        )
+    makes = {_make(layer) for layer in layers}
+    if module.norm is not None:
+        makes.add((*_make(first)[:-1], module.norm.eps))
+    if len(makes) > 1:
+        raise ValueError(
+            f"The layers (or their norms) are of {len(makes)} makes; an Encoder has one for all. "
+            f"Build the module from a single TransformerEncoderLayer."
+        )
+    attention = first.self_attn
+    encoder = Encoder(
+        attention.embed_dim,
+        attention.num_heads,
+        len(layers),
+        positional=positional,
+        inner=first.linear1.out_features,
+        norm="pre" if first.norm_first else "post",
+        activation=first.activation,
+        dropout=first.dropout.p,
+        causal=causal,
+        final_norm=module.norm is not None,
+        eps=first.norm1.eps,
+        bias=first.linear1.bias is not None,
+    ).to(first.linear1.weight)
+    for block, layer in zip(encoder.blocks, layers, strict=True):
+        block.load_state_dict(_weights(layer))
+    if encoder.final_norm is not None:
+        encoder.final_norm.load_state_dict(_filled(module.norm))  # type: ignore[arg-type]
+    return encoder.train(module.training)
+
+
+def _checked(layer: nn.Module) -> nn.TransformerEncoderLayer:
+    if type(layer) is not nn.TransformerEncoderLayer:
+        raise TypeError(
+            f"A layer is a {type(layer).__name__}; only torch.nn.TransformerEncoderLayer can be "
+            f"taken over, since a class of one's own may compute something else."
+        )
+    return layer
+
+
+def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
+    """What all layers must share."""
+    attention = layer.self_attn
+    activation = layer.activation
+    activation = repr(activation) if isinstance(activation, nn.Module) else activation
+    norms = {layer.norm1.eps, layer.norm2.eps}
+    return (
+        attention.embed_dim,
+        attention.num_heads,
+        layer.linear1.out_features,
+        layer.norm_first,
+        layer.dropout.p,
+        layer.linear1.bias is not None,
+        activation,
+        norms.pop() if len(norms) == 1 else tuple(norms),
+    )
+
+
+def _weights(layer: nn.TransformerEncoderLayer) -> dict[str, Tensor]:
+    """The weights of one layer by the names of a ``Block``."""
+    attention = layer.self_attn
+    weights = {}
+    for kind in ("weight", "bias"):
+        if getattr(attention, f"in_proj_{kind}") is not None:
+            parts = getattr(attention, f"in_proj_{kind}").chunk(3)
+            for name, part in zip(("queries", "keys", "values"), parts, strict=True):
+                weights[f"attention.{name}.{kind}"] = part
+    parts = {
+        "attention.output": attention.out_proj,
+        "feed_forward.expand": layer.linear1,
+        "feed_forward.contract": layer.linear2,
+    }
+    for name, part in parts.items():
+        weights |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
+    for name, norm in (("attention_norm", layer.norm1), ("feed_forward_norm", layer.norm2)):
+        weights |= {f"{name}.{key}": value for key, value in _filled(norm).items()}
+    return weights
+
+
+def _filled(norm: nn.LayerNorm) -> dict[str, Tensor]:
+    """γ and β of a norm; with ``bias=False`` torch leaves β out, which is a β of zeros."""
+    zeros = norm.weight.new_zeros(norm.normalized_shape)
+    return {"bias": zeros, **norm.state_dict()}
