@@ -1,7 +1,5 @@
 """The learned encoding: one trained vector a position."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -101,7 +99,7 @@ class Learned(TokenEncoding):
         )
 
     @torch.no_grad()
-    def resized(self, max_len: int) -> Self:
+    def resized(self, max_len: int) -> "Learned":
         """A new encoding of another length, interpolated linearly along the positions.
 
         The first and the last position keep the middles of their cells apart, as
@@ -115,7 +113,7 @@ class Learned(TokenEncoding):
             >>> Learned(8, max_len=512).resized(1024).max_len
             1024
         """
-        longer = type(self)(
+        longer = Learned(
             self.dim,
             max_len,
             offset=self.offset,
