@@ -141,7 +141,7 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             k, v = cache.append(k, v)
             mask, causal = _behind_cache(mask, causal, q, k)
-        tables, mask, causal = fold_biases(tables, mask, causal)
+        tables, mask, causal = fold_biases(tables, mask, causal, self.heads)
         if mask is not None and causal:  # SDPA takes only one of the two.
             mask, causal = with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
         if tables.scores:

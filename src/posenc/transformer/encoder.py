@@ -155,7 +155,7 @@ class Encoder(nn.Module):
             x = self.embedding_dropout(self.embedding_norm(x))
         # Biases and mask meet once here, not once in each block.
         tables, mask, causal = fold_biases(
-            self._attention_tables(x, layout), layout.mask, layout.causal
+            self._attention_tables(x, layout), layout.mask, layout.causal, self.heads
         )
         for index, block in enumerate(self.blocks):
             layer = None if cache is None else cache.layer(index)

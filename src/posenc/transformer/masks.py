@@ -66,16 +66,25 @@ def with_causal(
 
 
 def fold_biases(
-    tables: AttentionTables, mask: Tensor | None, causal: bool
+    tables: AttentionTables, mask: Tensor | None, causal: bool, heads: int
 ) -> tuple[AttentionTables, Tensor | None, bool]:
     """Score encodings that only add a number, summed into the mask.
 
     An encoder does this once for all of its layers. Where one of the encodings depends on content,
     or where there are none, everything stays as it is.
+
+    Raises:
+        ValueError: A bias was built for another number of heads.
     """
     only_added = all(isinstance(encoding, ScoreBias) for encoding, _ in tables.scores)
     if not tables.scores or not only_added:
         return tables, mask, causal
+    for encoding, table in tables.scores:
+        if table.shape[-3] != heads:
+            raise ValueError(
+                f"{type(encoding).__name__} was built for {table.shape[-3]} heads; attention has "
+                f"{heads}. Build it with heads={heads}."
+            )
     bias = sum(table for _, table in tables.scores)
     assert isinstance(bias, Tensor)
     mask = with_causal(mask, causal, bias.shape[-2], bias.shape[-1], bias.device)

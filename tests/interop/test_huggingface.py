@@ -1,0 +1,89 @@
+"""A BERT of transformers with random weights, taken over, computes the same hidden states."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+from transformers import BertConfig, BertForMaskedLM, BertModel
+
+from posenc.interop.huggingface import bert_from_transformers
+
+
+def config(**changes):
+    sizes = {
+        "vocab_size": 60,
+        "hidden_size": 24,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 50,
+        "max_position_embeddings": 40,
+        "initializer_range": 0.3,
+    }
+    return BertConfig(**(sizes | changes))
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    model = BertModel(config()).eval()
+    for name, weight in model.named_parameters():
+        if "LayerNorm" in name or "bias" in name:  # they start as ones and zeros: let them differ
+            torch.nn.init.normal_(weight, mean=1.0, std=0.2)
+    return model
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_the_hidden_states_are_the_same(model, implementation, dtype, far):
+    model.set_attn_implementation(implementation)
+    model.to(dtype)
+    bert = bert_from_transformers(model)
+    ids = torch.randint(1, 60, (3, 11))
+    types = torch.randint(0, 2, (3, 11))
+    real = torch.ones(3, 11, dtype=torch.bool)
+    real[0, 7:] = real[1, 3:] = False
+    for mask, token_types in ((None, None), (None, types), (real, None), (real, types)):
+        with torch.no_grad():
+            want = model(
+                ids,
+                attention_mask=None if mask is None else mask.long(),
+                token_type_ids=token_types,
+            ).last_hidden_state
+            got = bert(ids, padding_mask=mask, token_types=token_types)
+        rows = slice(None) if mask is None else mask
+        assert got.dtype == dtype
+        assert_close(got[rows], want[rows], atol=far, rtol=0)
+
+
+def test_left_padding_counts_padding_there_and_real_tokens_here(model):
+    bert = bert_from_transformers(model)
+    ids = torch.randint(1, 60, (1, 6))
+    real = torch.tensor([[False, False, True, True, True, True]])
+    with torch.no_grad():
+        theirs = model(ids, attention_mask=real.long()).last_hidden_state
+        ours = bert(ids, padding_mask=real)
+        alone = model(ids[:, 2:]).last_hidden_state
+        at_theirs = bert(ids, torch.arange(6), padding_mask=real)
+    assert_close(ours[:, 2:], alone, atol=1e-5, rtol=0)
+    assert_close(at_theirs[:, 2:], theirs[:, 2:], atol=1e-5, rtol=0)
+    assert (theirs[:, 2:] - alone).abs().max() > 0.01
+
+
+def test_a_model_that_holds_a_bert_will_do():
+    model = BertForMaskedLM(config(hidden_act="relu")).eval()
+    bert, ids = bert_from_transformers(model), torch.randint(1, 60, (1, 5))
+    with torch.no_grad():
+        want = model.bert(ids).last_hidden_state
+        assert_close(bert(ids), want, atol=1e-5, rtol=0)
+
+
+def test_every_weight_is_taken_over_but_the_pooler(model):
+    taken = sum(weight.numel() for weight in bert_from_transformers(model).parameters())
+    pooler = sum(weight.numel() for weight in model.pooler.parameters())
+    assert taken == sum(weight.numel() for weight in model.parameters()) - pooler
+
+
+def test_what_cannot_be_taken_over():
+    with pytest.raises(TypeError, match="model is a Linear; it must be a transformers.BertModel"):
+        bert_from_transformers(torch.nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="is_decoder=True.*only a BERT that encodes"):
+        bert_from_transformers(BertModel(config(is_decoder=True)))

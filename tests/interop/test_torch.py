@@ -1,0 +1,100 @@
+"""Our encoder with the weights of torch.nn.TransformerEncoder computes what that computes."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from posenc import Positional, Sinusoidal
+from posenc.interop.torch import encoder_from_torch
+
+
+def torch_encoder(**arguments):
+    torch.manual_seed(0)
+    final = arguments.pop("final", False)
+    layer = nn.TransformerEncoderLayer(16, 4, 40, batch_first=True, **arguments)
+    norm = nn.LayerNorm(16) if final else None
+    module = nn.TransformerEncoder(layer, 3, norm=norm, enable_nested_tensor=False)
+    for weight in module.parameters():  # the layers are copies of one; let them differ
+        nn.init.normal_(weight, std=0.2)
+    return module
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("final", [False, True])
+def test_it_computes_the_same(norm_first, activation, final, dtype, far):
+    module = torch_encoder(norm_first=norm_first, activation=activation, final=final)
+    module = module.to(dtype).train()  # as a model that trains: torch's fast path stays off
+    for part in module.modules():
+        if isinstance(part, nn.Dropout | nn.MultiheadAttention):
+            part.p = part.dropout = 0.0
+    x = torch.randn(2, 7, 16, dtype=dtype)
+    real = torch.ones(2, 7, dtype=torch.bool)
+    real[0, 4:] = False
+    later = torch.ones(7, 7, dtype=torch.bool).triu(1)
+    for causal in (False, True):
+        encoder = encoder_from_torch(module, causal=causal)
+        for mask in (None, real):
+            want = module(
+                x,
+                mask=later if causal else None,
+                src_key_padding_mask=None if mask is None else ~mask,
+            )
+            got = encoder(x, padding_mask=mask)
+            rows = slice(None) if mask is None else mask
+            assert_close(got[rows], want[rows], atol=far, rtol=0)
+
+
+def test_gradients_are_the_same():
+    module = torch_encoder(dropout=0.0).double()
+    encoder = encoder_from_torch(module)
+    x = torch.randn(2, 5, 16, dtype=torch.float64)
+    grads = []
+    for model in (module, encoder):
+        leaf = x.clone().requires_grad_()
+        model(leaf).square().sum().backward()
+        grads.append(leaf.grad)
+    assert_close(grads[1], grads[0], atol=1e-10, rtol=0)
+    want = module.layers[2].linear2.weight.grad
+    assert_close(encoder.blocks[2].feed_forward.contract.weight.grad, want, atol=1e-10, rtol=0)
+
+
+def test_without_biases():
+    module = torch_encoder(bias=False).eval()
+    encoder = encoder_from_torch(module)
+    x = torch.randn(2, 5, 16)
+    assert_close(encoder(x), module(x), atol=1e-5, rtol=0)
+    assert encoder.blocks[0].attention.queries.bias is None
+
+
+def test_an_encoding_can_be_put_in():
+    module = torch_encoder().eval()
+    encoder = encoder_from_torch(module, positional=Positional(Sinusoidal(16)))
+    x = torch.randn(1, 5, 16)
+    assert_close(encoder(x), module(Sinusoidal(16)(x)), atol=1e-5, rtol=0)
+
+
+def test_the_weights_are_copies_and_the_mode_is_kept():
+    module = torch_encoder().eval()
+    encoder = encoder_from_torch(module)
+    assert not encoder.training
+    with torch.no_grad():
+        encoder.blocks[0].attention.queries.weight.zero_()
+    assert module.layers[0].self_attn.in_proj_weight[:16].ne(0).any()
+
+
+def test_what_cannot_be_taken_over():
+    with pytest.raises(TypeError, match="module is a Linear; it must be a torch.nn.Transformer"):
+        encoder_from_torch(nn.Linear(2, 2))
+
+    class Own(nn.TransformerEncoderLayer):
+        pass
+
+    with pytest.raises(TypeError, match="A layer is a Own; only torch.nn.TransformerEncoderLayer"):
+        encoder_from_torch(nn.TransformerEncoder(Own(16, 4), 1, enable_nested_tensor=False))
+    module = torch_encoder()
+    module.layers[1].norm2.eps = 1e-3
+    with pytest.raises(ValueError, match="are of 2 makes"):
+        encoder_from_torch(module)

@@ -1,0 +1,166 @@
+"""Multi-head attention against torch's, with encodings, masks and fewer key heads."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from posenc import ALiBi, Positional
+from posenc.transformer import AttentionTables, LayerCache, MultiHeadAttention
+from posenc.transformer.attention import join, split
+
+
+def tables_for(positional: Positional, seq: int, dtype=torch.float64) -> AttentionTables:
+    positions = torch.arange(seq)
+    return AttentionTables(
+        tuple((e, e.table(positions, dtype=dtype)) for e in positional.queries_keys),
+        tuple((e, e.table(positions, positions, dtype=dtype)) for e in positional.scores),
+    )
+
+
+def test_shapes_of_the_worked_example(worked):
+    sizes = worked["multi_head_shapes"]
+    attention = MultiHeadAttention(sizes["d"], sizes["heads"])
+    stages = attention.stages(torch.randn(sizes["batch"], sizes["seq"], sizes["d"]))
+    for part in (stages.queries, stages.keys, stages.values, stages.heads):
+        assert list(part.shape) == sizes["head_shape"]
+    assert stages.joined.shape == stages.output.shape == (1, 3, 4)
+
+
+def test_six_words_attend_to_six_words(worked):
+    words = worked["attention_6x6"]["sentence"].split()
+    attention = MultiHeadAttention(512, heads=1)
+    weights = attention.stages(torch.randn(1, len(words), 512)).weights
+    assert weights.shape == (1, 1, 6, 6)
+    assert_close(weights.sum(-1), torch.ones(1, 1, 6))
+    assert (weights > 0).all()
+    # The rows that are printed obey the same law, within their three decimals.
+    printed = torch.tensor(worked["attention_6x6"]["rows"])
+    assert_close(printed.sum(-1), torch.ones(6), atol=3.1e-3, rtol=0)
+
+
+def test_split_deals_features_out_in_order_and_join_takes_them_back():
+    x = torch.arange(2 * 3 * 8.0).reshape(2, 3, 8)
+    heads = split(x, 4)
+    assert heads[1, 2, 0].tolist() == x[1, 0, 4:6].tolist()
+    assert torch.equal(join(heads), x)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_it_is_torch_s_attention(causal, bias):
+    ours = MultiHeadAttention(12, 3, bias=bias).double()
+    theirs = nn.MultiheadAttention(12, 3, bias=bias, batch_first=True).double()
+    for kind in ("weight", "bias") if bias else ("weight",):
+        parts = [getattr(part, kind) for part in (ours.queries, ours.keys, ours.values)]
+        getattr(theirs, f"in_proj_{kind}").data = torch.cat(parts).data
+        getattr(theirs.out_proj, kind).data = getattr(ours.output, kind).data
+    x = torch.randn(2, 7, 12, dtype=torch.float64)
+    hidden = torch.ones(7, 7, dtype=torch.bool).triu(1) if causal else None
+    want, weights = theirs(x, x, x, attn_mask=hidden, average_attn_weights=False)
+    assert_close(ours(x, causal=causal), want, atol=1e-12, rtol=0)
+    stages = ours.stages(x, causal=causal)
+    assert_close(stages.output, want, atol=1e-12, rtol=0)
+    assert_close(stages.weights, weights, atol=1e-12, rtol=0)
+
+
+def masks(seq: int):
+    shown = torch.rand(2, 1, seq, seq) > 0.4
+    added = torch.randn(2, 4, seq, seq, dtype=torch.float64).where(shown, -torch.inf)
+    return {"none": None, "boolean": shown, "floating": added}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mask", ["none", "boolean", "floating"])
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+def test_stages_are_what_forward_computes(positional, kv_heads, mask, causal):
+    attention = MultiHeadAttention(16, 4, kv_heads=kv_heads).double()
+    x = torch.randn(2, 6, 16, dtype=torch.float64)
+    arguments = {"tables": tables_for(positional.double(), 6), "mask": masks(6)[mask]}
+    stages = attention.stages(x, causal=causal, **arguments)
+    assert_close(attention(x, causal=causal, **arguments), stages.output, atol=1e-12, rtol=0)
+
+
+def test_scores_are_scaled_products_and_the_bias_is_added_to_them():
+    attention = MultiHeadAttention(16, 4).double()
+    x = torch.randn(1, 5, 16, dtype=torch.float64)
+    tables = tables_for(Positional(scores=ALiBi(4)), 5)
+    stages = attention.stages(x, tables=tables)
+    assert_close(stages.scores, stages.queries @ stages.keys.mT / 2)  # head_dim 4
+    assert_close(stages.encoded_scores - stages.scores, tables.scores[0][1].expand(1, 4, 5, 5))
+
+
+def test_fewer_key_heads_are_key_heads_repeated():
+    few, many = MultiHeadAttention(16, 4, kv_heads=2), MultiHeadAttention(16, 4)
+    state = few.state_dict()
+    for name in ("keys", "values"):
+        weight, bias = state[f"{name}.weight"], state[f"{name}.bias"]
+        repeated = weight.view(2, 4, 16).repeat_interleave(2, 0).reshape(16, 16)
+        state[f"{name}.weight"] = repeated
+        state[f"{name}.bias"] = bias.view(2, 4).repeat_interleave(2, 0).reshape(16)
+    many.load_state_dict(state)
+    x = torch.randn(2, 5, 16)
+    assert_close(few(x, causal=True), many(x, causal=True), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("mask", ["boolean", "floating"])
+def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(positional, mask):
+    attention = MultiHeadAttention(16, 4, bias=False).double()
+    x = torch.randn(1, 6, 16, dtype=torch.float64, requires_grad=True)
+    shown = torch.ones(6, 6, dtype=torch.bool)
+    shown[2] = False
+    if mask == "floating":
+        shown = torch.zeros(6, 6, dtype=torch.float64).masked_fill(~shown, -torch.inf)
+    arguments = {"tables": tables_for(positional.double(), 6), "mask": shown}
+    out, stages = attention(x, **arguments), attention.stages(x, **arguments)
+    assert out[0, 2].eq(0).all()
+    assert stages.output[0, 2].eq(0).all()
+    assert stages.weights[0, :, 2].eq(0).all()
+    for result in (out, stages.output):
+        (gradient,) = torch.autograd.grad(result.sum(), x, retain_graph=True)
+        assert gradient.isfinite().all()
+
+
+def test_a_cache_gives_what_one_pass_gives():
+    attention = MultiHeadAttention(16, 4, kv_heads=2).double()
+    x = torch.randn(2, 9, 16, dtype=torch.float64)
+    cache = LayerCache()
+    pieces = [attention(part, causal=True, cache=cache) for part in x.split([4, 1, 3, 1], dim=1)]
+    assert_close(torch.cat(pieces, 1), attention(x, causal=True), atol=1e-12, rtol=0)
+
+
+def test_dropout_falls_on_the_weights_only_while_training(positional):
+    attention = MultiHeadAttention(16, 4, dropout=0.5).double()
+    tables = tables_for(positional.double(), 6)
+    x = torch.randn(1, 6, 16, dtype=torch.float64)
+    assert not torch.equal(attention(x, tables=tables), attention(x, tables=tables))
+    attention.eval()
+    assert torch.equal(attention(x, tables=tables), attention(x, tables=tables))
+
+
+def test_scale_and_head_dim_may_be_chosen():
+    attention = MultiHeadAttention(10, 3, head_dim=8, scale=1.0)
+    assert attention.queries.weight.shape == (24, 10)
+    stages = attention.stages(torch.randn(1, 4, 10))
+    assert_close(stages.scores, stages.queries @ stages.keys.mT)
+    assert stages.output.shape == (1, 4, 10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((10, 3), "dim is 10, which 3 heads cannot share evenly"),
+        ((0, 1), "each must be 1 or more"),
+        ((12, 4, 3), "heads is 4, which 3 kv_heads cannot serve evenly"),
+    ],
+)
+def test_sizes_that_do_not_fit(arguments, told):
+    dim, heads, kv_heads = (*arguments, None)[:3]
+    with pytest.raises(ValueError, match=told):
+        MultiHeadAttention(dim, heads, kv_heads=kv_heads)
+
+
+def test_a_bias_for_another_number_of_heads():
+    tables = tables_for(Positional(scores=ALiBi(1)), 5, torch.float32)
+    with pytest.raises(ValueError, match=r"built for 1 heads; attention has 4"):
+        MultiHeadAttention(16, 4)(torch.randn(1, 5, 16), tables=tables)

@@ -1,0 +1,58 @@
+"""Compiled in one graph, the encoder computes what it computes eagerly, at any length."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc.transformer import Encoder
+
+pytestmark = pytest.mark.compiles
+
+EVERYWHERE = {
+    "none": lambda: Positional(),
+    "fixed": lambda: Positional(Sinusoidal(16), Rotary(4), ALiBi(4)),
+    "learned": lambda: Positional(Learned(16, 64)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    torch.compiler.reset()
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_compiled_is_eager(name):
+    encoder = Encoder(16, 4, 1, positional=EVERYWHERE[name](), causal=True).eval()
+    compiled = torch.compile(encoder, fullgraph=True)
+    x, mask = torch.randn(2, 6, 16), torch.ones(2, 6, dtype=torch.bool)
+    mask[0, :2] = False
+    assert_close(compiled(x), encoder(x), atol=1e-5, rtol=0)
+    got, want = compiled(x, padding_mask=mask), encoder(x, padding_mask=mask)
+    assert_close(got[mask], want[mask], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_growing_lengths_make_one_graph(padded):
+    graphs = []
+
+    def count(graph: torch.fx.GraphModule, _: list[Tensor]):
+        graphs.append(graph)
+        return graph.forward
+
+    encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"](), causal=True).eval()
+    compiled = torch.compile(encoder, fullgraph=True, backend=count)
+    for seq in range(5, 40, 7):
+        x, mask = torch.randn(2, seq, 16), torch.ones(2, seq, dtype=torch.bool)
+        torch._dynamo.mark_dynamic(x, 1)
+        torch._dynamo.mark_dynamic(mask, 1)
+        arguments = {"padding_mask": mask} if padded else {}
+        assert_close(compiled(x, **arguments), encoder(x, **arguments), atol=1e-5, rtol=0)
+    assert len(graphs) == 1
+
+
+def test_compiling_leaves_the_kept_tables_alone():
+    encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"]()).eval()
+    torch.compile(encoder, fullgraph=True, backend="eager")(torch.randn(1, 5, 16))
+    assert len(encoder.tables.kept) == 0

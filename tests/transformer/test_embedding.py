@@ -1,0 +1,56 @@
+"""Token ids become vectors, and what is no id is refused."""
+
+import pytest
+import torch
+from torch import nn
+
+from posenc.transformer import TokenEmbedding
+
+
+def test_it_is_the_lookup_of_torch():
+    ours, theirs = TokenEmbedding(50, 8, padding_index=3), nn.Embedding(50, 8, padding_idx=3)
+    theirs.load_state_dict(ours.state_dict())
+    ids = torch.randint(0, 50, (2, 3, 7))
+    assert torch.equal(ours(ids), theirs(ids))
+    assert ours(ids).shape == (2, 3, 7, 8)
+
+
+def test_padding_is_zero_and_stays_zero():
+    embedding = TokenEmbedding(10, 4, padding_index=0)
+    ids = torch.tensor([[5, 0, 0]])
+    embedding(ids).square().sum().backward()
+    assert embedding(ids)[0, 1:].eq(0).all()
+    assert embedding.weight.grad[0].eq(0).all()
+    assert embedding.weight.grad[5].ne(0).any()
+
+
+@pytest.mark.parametrize(("scale", "factor"), [(None, 1.0), ("sqrt_dim", 4.0), (2.5, 2.5)])
+def test_scale(scale, factor):
+    embedding = TokenEmbedding(10, 16, scale=scale)
+    ids = torch.arange(10)
+    assert torch.equal(embedding(ids), embedding.weight * factor)
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(10, "Token id 10"), (-1, "Token id -1")])
+def test_an_id_outside_of_the_vocabulary(wrong, told):
+    with pytest.raises(ValueError, match=rf"{told} is outside of a vocabulary of 10.*0 … 9"):
+        TokenEmbedding(10, 4)(torch.tensor([[0, wrong]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_ids_that_are_no_integers(dtype):
+    with pytest.raises(TypeError, match="must be integers"):
+        TokenEmbedding(10, 4)(torch.zeros(1, 2, dtype=dtype))
+
+
+def test_arguments_that_make_no_sense():
+    with pytest.raises(ValueError, match="vocabulary is 0; it must be a positive"):
+        TokenEmbedding(0, 4)
+    with pytest.raises(ValueError, match="padding_index is 10; with a vocabulary of 10"):
+        TokenEmbedding(10, 4, padding_index=10)
+    with pytest.raises(ValueError, match="scale is 'dim'"):
+        TokenEmbedding(10, 4, scale="dim")
+
+
+def test_no_ids_are_no_vectors():
+    assert TokenEmbedding(10, 4)(torch.zeros(2, 0, dtype=torch.int64)).shape == (2, 0, 4)

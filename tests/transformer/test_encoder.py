@@ -1,0 +1,125 @@
+"""The encoder as a whole: what order does to it, its dtypes, its gradients."""
+
+import itertools
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc.transformer import Encoder, TokenEmbedding
+
+LION, KILLS, TIGER = 0, 1, 2
+
+
+def encoder_with(positional, **arguments):
+    return Encoder(16, 4, 2, positional=positional, **arguments).double().eval()
+
+
+def both_sentences(positional):
+    """ "lion kills tiger" and "tiger kills lion", encoded."""
+    embed, encoder = TokenEmbedding(3, 16).double(), encoder_with(positional)
+    return [encoder(embed(torch.tensor([w]))) for w in ([LION, KILLS, TIGER], [TIGER, KILLS, LION])]
+
+
+def test_without_an_encoding_order_is_invisible():
+    one, other = both_sentences(Positional())
+    assert_close(other, one[:, [2, 1, 0]], atol=1e-12, rtol=0)
+    encoder, x = encoder_with(Positional()), torch.randn(2, 4, 16, dtype=torch.float64)
+    for order in itertools.permutations(range(4)):
+        assert_close(encoder(x[:, order]), encoder(x)[:, order], atol=1e-12, rtol=0)
+
+
+def test_with_an_encoding_the_lion_that_kills_is_another_lion(placed):
+    # A bias of the distance cannot tell a sentence from its mirror image: it needs another order.
+    encoder, x = encoder_with(placed), torch.randn(1, 4, 16, dtype=torch.float64)
+    order = [1, 0, 3, 2] if not list(placed.scores) else [0, 2, 1, 3]
+    assert (encoder(x[:, order]) - encoder(x)[:, order]).abs().max() > 1e-4
+    if list(placed.tokens) or list(placed.queries_keys):
+        one, other = both_sentences(placed)
+        assert (other - one[:, [2, 1, 0]]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("embedding_norm", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_stages_are_its_forward(positional, norm, embedding_norm, causal):
+    encoder = encoder_with(positional, norm=norm, embedding_norm=embedding_norm, causal=causal)
+    x = torch.randn(2, 6, 16, dtype=torch.float64)
+    mask = torch.tensor([[False, False, True, True, True, True], [True] * 6])
+    stages = encoder.stages(x, padding_mask=mask)
+    assert_close(stages.output, encoder(x, padding_mask=mask), atol=1e-12, rtol=0)
+    assert len(stages.blocks) == 2
+    assert stages.positions.tolist() == [[0, 0, 0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
+
+
+def test_stages_show_the_sum_of_embedding_and_encoding():
+    encoder, x = encoder_with(Positional(Sinusoidal(16))), torch.randn(1, 5, 16).double()
+    stages = encoder.stages(x)
+    assert torch.equal(stages.encoded, x + stages.token_tables[0])
+    want = Sinusoidal(16).table(torch.arange(5), dtype=torch.float64)
+    assert torch.equal(stages.token_tables[0], want)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_the_dtype_of_x_stays(positional, dtype):
+    encoder = Encoder(16, 4, 2, positional=positional, causal=True).eval()
+    x = torch.randn(2, 6, 16).to(dtype)
+    want = encoder.double()(x.double())
+    out = encoder.to(dtype)(x)
+    assert out.dtype == dtype
+    assert (out.double() - want).abs().max() < 60 * torch.finfo(dtype).eps
+
+
+def test_autocast_runs_and_keeps_the_dtype(positional):
+    encoder = Encoder(16, 4, 2, positional=positional, causal=True).eval()
+    x = torch.randn(2, 6, 16)
+    mask = torch.ones(2, 6, dtype=torch.bool)
+    want = encoder(x, padding_mask=mask)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = encoder(x, padding_mask=mask)
+    assert out.dtype == torch.float32
+    assert 0 < (out - want).abs().max() < 0.2
+
+
+def test_gradients(positional):
+    encoder = Encoder(16, 4, 1, inner=8, positional=positional, activation="gelu", kv_heads=2)
+    encoder = encoder.double().eval()
+    x = torch.randn(1, 3, 16, dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True, True, False]])
+    assert torch.autograd.gradcheck(lambda x: encoder(x, padding_mask=mask)[:, :2], x)
+
+
+def test_a_training_step_reaches_every_parameter(positional):
+    encoder = Encoder(16, 4, 2, positional=positional, dropout=0.1, norm="pre")
+    loss = encoder(torch.randn(4, 6, 16)).square().mean()
+    loss.backward()
+    assert all(weight.grad is not None for weight in encoder.parameters())
+
+
+def test_a_final_norm_follows_pre_norm_alone_unless_asked_for():
+    assert Encoder(16, 4, 1, norm="pre").final_norm is not None
+    assert Encoder(16, 4, 1, norm="post").final_norm is None
+    assert Encoder(16, 4, 1, norm="pre", final_norm=False).final_norm is None
+    assert Encoder(16, 4, 1, norm="post", final_norm=True).final_norm is not None
+
+
+@pytest.mark.parametrize(
+    ("positional", "told"),
+    [
+        (Positional(Sinusoidal(8)), "Sinusoidal was built with dim=8; this encoder has dim 16"),
+        (Positional(queries_keys=Rotary(8)), "Rotary was built with head_dim=8; .* head_dim 4"),
+        (Positional(scores=ALiBi(8)), "ALiBi was built with heads=8; this encoder has heads 4"),
+        (Positional(Learned(16, 9, batch_first=False)), "Learned was built with batch_first=False"),
+        (Positional(queries_keys=Rotary(4, heads_first=False)), "heads_first=False"),
+    ],
+)
+def test_an_encoding_of_another_size(positional, told):
+    with pytest.raises(ValueError, match=told):
+        Encoder(16, 4, 1, positional=positional)
+
+
+def test_a_learned_encoding_that_is_too_short_says_so():
+    encoder = Encoder(16, 4, 1, positional=Positional(Learned(16, max_len=4)))
+    with pytest.raises(ValueError, match=r"Position 4 is outside of Learned\(16, max_len=4\)"):
+        encoder(torch.zeros(1, 5, 16))

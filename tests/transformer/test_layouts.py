@@ -1,0 +1,159 @@
+"""Whatever the layout, the same tokens come out the same: prefill, decoding, padding, packing."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from posenc import Positional, Sinusoidal, positions
+from posenc.transformer import Encoder, KeyValueCache
+
+CLOSE = {"atol": 1e-12, "rtol": 0}
+
+
+def encoder_with(positional, *, causal=True, **arguments):
+    encoder = Encoder(16, 4, 2, positional=positional, causal=causal, kv_heads=2, **arguments)
+    return encoder.double().eval()
+
+
+def sentence(*shape):
+    return torch.randn(*shape, 16, dtype=torch.float64)
+
+
+def padded_on(side, sentences):
+    """A batch of sentences, its mask, and padding full of NaN that must not matter."""
+    longest = max(map(len, sentences))
+    batch = torch.full((len(sentences), longest, 16), torch.nan, dtype=torch.float64)
+    mask = torch.zeros(len(sentences), longest, dtype=torch.bool)
+    for row, tokens in enumerate(sentences):
+        place = slice(len(tokens)) if side == "right" else slice(longest - len(tokens), None)
+        batch[row, place], mask[row, place] = tokens, True
+    return batch, mask
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_decoding_step_by_step_is_prefill(positional, norm):
+    encoder, x = encoder_with(positional, norm=norm), sentence(2, 9)
+    whole, cache = encoder(x), KeyValueCache()
+    steps = [encoder(part, cache=cache) for part in x.split([4, 1, 1, 2, 1], dim=1)]
+    assert_close(torch.cat(steps, 1), whole, **CLOSE)
+    assert cache.length == 9
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padded_sentences_are_sentences_alone(positional, side, causal):
+    encoder = encoder_with(positional, causal=causal)
+    sentences = [sentence(3), sentence(7), sentence(1)]
+    batch, mask = padded_on(side, sentences)
+    out = encoder(batch, padding_mask=mask)
+    assert out.isfinite().all()
+    for row, tokens in enumerate(sentences):
+        assert_close(out[row, mask[row]], encoder(tokens[None])[0], **CLOSE)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_packed_sentences_are_sentences_alone(positional, causal):
+    encoder = encoder_with(positional, causal=causal)
+    sentences = [sentence(3), sentence(7), sentence(1)]
+    ids = torch.tensor([[7] * 3 + [2] * 7 + [9]])
+    out = encoder(torch.cat(sentences)[None], document_ids=ids)
+    explicit = encoder(torch.cat(sentences)[None], positions.packed([3, 7, 1]), document_ids=ids)
+    assert torch.equal(out, explicit)
+    for tokens, part in zip(sentences, out[0].split([3, 7, 1]), strict=True):
+        assert_close(part, encoder(tokens[None])[0], **CLOSE)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padded_prompts_decode_as_sentences_alone(positional, side):
+    encoder = encoder_with(positional)
+    sentences = [sentence(7), sentence(9)]
+    batch, mask = padded_on(side, [sentences[0][:3], sentences[1][:5]])
+    cache = KeyValueCache()
+    encoder(batch, padding_mask=mask, cache=cache)
+    for step in range(4):
+        new = torch.stack([sentences[0][3 + step], sentences[1][5 + step]])[:, None]
+        out = encoder(new, cache=cache)
+        for row, tokens in enumerate(sentences):
+            alone = encoder(tokens[None, : len(tokens) - 3 + step])[0, -1]
+            assert_close(out[row, 0], alone, **CLOSE)
+
+
+def test_a_row_that_has_ended_can_be_padded_while_others_decode(positional):
+    encoder, x = encoder_with(positional), sentence(2, 6)
+    cache = KeyValueCache()
+    encoder(x[:, :3], cache=cache)
+    on = torch.tensor([[True], [False]])
+    outs = [encoder(x[:, i : i + 1], padding_mask=on, cache=cache) for i in range(3, 6)]
+    assert_close(torch.cat(outs, 1)[0], encoder(x[:1])[0, 3:], **CLOSE)
+    assert cache.next_position.tolist() == [6, 3]
+
+
+def test_explicit_positions_are_those_of_the_default(positional):
+    encoder, x = encoder_with(positional), sentence(2, 6)
+    want, rows = encoder(x), torch.arange(6)
+    assert_close(encoder(x, rows), want, **CLOSE)
+    assert_close(encoder(x, rows.expand(2, 6)), want, **CLOSE)
+    cache = KeyValueCache()
+    encoder(x[:, :4], rows[:4], cache=cache)
+    assert_close(encoder(x[:, 4:], rows[4:], cache=cache), want[:, 4:], **CLOSE)
+    cache = KeyValueCache()
+    encoder(x[:, :4], rows[:4].expand(2, 4), cache=cache)
+    assert_close(encoder(x[:, 4:], cache=cache), want[:, 4:], **CLOSE)
+
+
+def test_rows_of_a_ragged_batch(worked):
+    example = worked["ragged_batch"]
+    sentences = [text.lower().split() for text in example["sentences"]]
+    known = {word: torch.tensor(v).double() for word, v in example["some_embeddings"].items()}
+    batch = torch.zeros(3, example["max_len"], example["d"], dtype=torch.float64)
+    mask = torch.zeros(3, example["max_len"], dtype=torch.bool)
+    for row, words in enumerate(sentences):
+        mask[row, : len(words)] = True
+        for place, word in enumerate(words):
+            batch[row, place] = known.get(word, torch.randn(4).double())
+    assert list(batch.shape) == example["batch_shape"]
+    assert mask.sum(1).tolist() == [3, 4, 2]
+    encoder = Encoder(4, 2, 1, positional=Positional(Sinusoidal(4))).double().eval()
+    out = encoder(batch, padding_mask=mask)
+    assert list(out.shape) == example["batch_shape"]
+    assert_close(out[2, :2], encoder(batch[2:, :2])[0], **CLOSE)
+    weights = encoder.stages(batch, padding_mask=mask).blocks[0].attention.weights
+    assert weights[2, :, :, 2:].eq(0).all()
+    assert_close(weights.sum(-1), torch.ones(3, 2, 4).double(), **CLOSE)
+
+
+def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positional):
+    encoder, x = encoder_with(positional, causal=False), sentence(2, 4).requires_grad_()
+    mask = torch.tensor([[False] * 4, [True] * 4])
+    out = encoder(x, padding_mask=mask)
+    out.sum().backward()
+    assert out.isfinite().all()
+    assert x.grad.isfinite().all()
+    assert_close(out[1], encoder(x[1:])[0], **CLOSE)
+
+
+def test_what_excludes_each_other_is_refused():
+    x, ids = sentence(1, 3), torch.zeros(1, 3, dtype=torch.int64)
+    with pytest.raises(ValueError, match="causal=False.*Build it with causal=True"):
+        encoder_with(Positional(), causal=False)(x, cache=KeyValueCache())
+    with pytest.raises(ValueError, match="packed rows are for one pass"):
+        encoder_with(Positional())(x, document_ids=ids, cache=KeyValueCache())
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
+def test_a_mask_that_is_not_boolean(dtype):
+    mask = torch.ones(1, 3, dtype=dtype)
+    with pytest.raises(TypeError, match=r"padding_mask is .*True where a token is real.*~mask"):
+        encoder_with(Positional())(sentence(1, 3), padding_mask=mask)
+
+
+def test_shapes_that_do_not_fit():
+    encoder, x = encoder_with(Positional()), sentence(2, 3)
+    with pytest.raises(ValueError, match=r"padding_mask has shape \(2, 4\); x has 2 rows of 3"):
+        encoder(x, padding_mask=torch.ones(2, 4, dtype=torch.bool))
+    with pytest.raises(ValueError, match=r"positions have shape \(4,\); x has 2 rows of 3"):
+        encoder(x, torch.arange(4))
+    with pytest.raises(TypeError, match=r"positions are torch.float32; they must be integers"):
+        encoder(x, torch.arange(3.0))
+    with pytest.raises(ValueError, match=r"x has shape \(2, 3, 8\); .*\[batch, seq, 16\]"):
+        encoder(x[..., :8])

@@ -1,0 +1,148 @@
+"""Tables are kept, gathered, and rebuilt when what shaped them changes; never otherwise."""
+
+import copy
+import gc
+import pickle
+
+import pytest
+import torch
+
+from posenc import ALiBi, Geometric, Learned, Positional, Rotary, Sinusoidal
+from posenc.transformer import Encoder, KeyValueCache, Tables
+
+ROWS = {"sinusoidal": lambda: Sinusoidal(16), "rotary": lambda: Rotary(4)}
+
+
+@pytest.fixture(params=ROWS)
+def encoding(request):
+    return ROWS[request.param]()
+
+
+@pytest.fixture
+def builds(monkeypatch):
+    """The lengths of the tables that Sinusoidal builds."""
+    lengths, build = [], Sinusoidal.table
+
+    def table(self, positions, *, dtype=None):
+        lengths.append(positions.shape[-1])
+        return build(self, positions, dtype=dtype)
+
+    monkeypatch.setattr(Sinusoidal, "table", table)
+    return lengths
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "positions",
+    [[0, 1, 2], [[5, 0], [63, 64]], [1000], [-3, 2], [10**12], [[]]],
+    ids=str,
+)
+def test_rows_are_the_rows_of_the_table(encoding, positions, dtype):
+    positions = torch.tensor(positions, dtype=torch.int64)
+    want = encoding.table(positions, dtype=dtype)
+    assert torch.equal(Tables().rows(encoding, positions, dtype=dtype), want)
+
+
+@pytest.mark.parametrize("positions", [[0, 1, 5], [[0, 1], [70, 9]], [-4, 10**9]], ids=str)
+def test_biases_are_the_table_of_the_bias(positions):
+    positions, bias = torch.tensor(positions), ALiBi(4)
+    got = Tables().biases(bias, positions[..., 1:], positions)
+    assert torch.equal(got, bias.table(positions[..., 1:], positions))
+
+
+def test_decoding_a_thousand_tokens_builds_a_handful_of_tables(builds):
+    encoder = Encoder(16, 2, 1, positional=Positional(Sinusoidal(16)), causal=True).eval()
+    cache = KeyValueCache()
+    with torch.no_grad():
+        for _ in range(300):
+            encoder(torch.zeros(1, 1, 16), cache=cache)
+    assert builds == [64, 128, 256, 512]
+
+
+def test_far_positions_are_computed_and_not_kept(builds):
+    tables, encoding = Tables(most=100), Sinusoidal(16)
+    tables.rows(encoding, torch.tensor([100, 3]))
+    assert builds == [2]
+    assert len(tables.kept) == 0
+    tables.rows(encoding, torch.tensor([99]))
+    assert tables.kept[encoding].size == 100
+
+
+def test_a_table_is_rebuilt_when_what_shaped_it_changes(builds):
+    tables, encoding, positions = Tables(), Sinusoidal(16), torch.arange(5)
+    tables.rows(encoding, positions)
+    tables.rows(encoding, positions)
+    assert len(builds) == 1
+    assert tables.rows(encoding, positions, dtype=torch.float64).dtype == torch.float64
+    assert len(builds) == 2
+    encoding.offset = 2
+    want = Sinusoidal(16, offset=2).table(positions, dtype=torch.float64)
+    assert torch.equal(tables.rows(encoding, positions, dtype=torch.float64), want)
+
+
+def test_another_encoding_in_the_same_place_has_its_own_table():
+    encoder = Encoder(16, 4, 1, positional=Positional(queries_keys=Rotary(4))).eval()
+    x = torch.randn(1, 6, 16)
+    before = encoder(x)
+    encoder.positional = Positional(queries_keys=Rotary(Geometric(4, base=3.0)))
+    fresh = Encoder(16, 4, 1, positional=encoder.positional).eval()
+    fresh.load_state_dict(encoder.state_dict())
+    assert torch.equal(encoder(x), fresh(x))
+    assert not torch.equal(encoder(x), before)
+
+
+def test_a_table_goes_with_its_encoding():
+    tables, encoding = Tables(), Sinusoidal(16)
+    tables.rows(encoding, torch.arange(3))
+    assert len(tables.kept) == 1
+    del encoding
+    gc.collect()
+    assert len(tables.kept) == 0
+
+
+def test_learned_rows_are_never_kept():
+    tables, encoding = Tables(), Learned(16, 32)
+    tables.rows(encoding, torch.arange(3)).sum().backward()
+    assert len(tables.kept) == 0
+    assert encoding.weight.grad[:3].eq(1).all()
+
+
+def test_a_table_first_built_in_inference_mode_serves_training():
+    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4), ALiBi(4)))
+    x = torch.randn(1, 6, 16)
+    with torch.inference_mode():
+        encoder(x)
+    encoder(x).sum().backward()
+    assert all(weight.grad is not None for weight in encoder.parameters())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
+def test_copies_start_empty_and_compute_the_same(copied):
+    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4), ALiBi(4))).eval()
+    x = torch.randn(1, 6, 16)
+    want = encoder(x)
+    assert len(encoder.tables.kept) == 3
+    other = copied(encoder)
+    assert len(other.tables.kept) == 0
+    assert torch.equal(other(x), want)
+
+
+def test_the_state_dict_knows_nothing_of_tables():
+    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4), ALiBi(4)))
+    before = set(encoder.state_dict())
+    encoder(torch.randn(1, 6, 16))
+    assert set(encoder.state_dict()) == before
+    assert not any("positional" in name or "tables" in name for name in before)
+    assert set(dict(encoder.named_buffers())) == set()
+
+
+def test_a_cast_does_not_touch_the_table():
+    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16))).eval()
+    encoder(torch.randn(1, 6, 16))
+    (encoding,) = encoder.positional.tokens
+    before = encoder.tables.kept[encoding].rows
+    encoder.bfloat16()(torch.randn(1, 6, 16, dtype=torch.bfloat16))
+    assert encoder.tables.kept[encoding].rows is before
+    assert before.dtype == torch.float32
+    encoder.double()(torch.randn(1, 6, 16, dtype=torch.float64))
+    assert encoder.tables.kept[encoding].rows.dtype == torch.float64
