@@ -10,7 +10,15 @@ from .encodings.scores import ALiBi as ALiBi
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import Sinusoidal as Sinusoidal
 from .numerics import positions as positions
+from .numerics.frequencies import NTK as NTK
+from .numerics.frequencies import Divided as Divided
+from .numerics.frequencies import DynamicNTK as DynamicNTK
 from .numerics.frequencies import FromCheckpoint as FromCheckpoint
 from .numerics.frequencies import Geometric as Geometric
+from .numerics.frequencies import Linear as Linear
+from .numerics.frequencies import Llama3 as Llama3
+from .numerics.frequencies import LongRoPE as LongRoPE
+from .numerics.frequencies import Proportional as Proportional
+from .numerics.frequencies import YaRN as YaRN
 
 __version__: str

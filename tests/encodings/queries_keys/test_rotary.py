@@ -5,12 +5,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
+from transformers import Gemma3TextConfig, LlamaConfig
+from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb as apply_neox
 from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as apply_gptj
 from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as apply_llama
 
-from posenc import FromCheckpoint, Geometric, Rotary
+from posenc import FromCheckpoint, Geometric, Rotary, YaRN
 from posenc.kernels.reference import rotate
 from posenc.numerics.positions import plain
 
@@ -202,3 +205,52 @@ def test_what_the_encoding_is_can_be_read():
         "Rotary(Geometric(dim=8, base=10000.0), head_dim=32, pairing='interleaved', "
         "rotated='suffix')"
     )
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "float32"])
+def test_the_attention_factor_is_in_the_table(arithmetic):
+    yarn = YaRN(Geometric(16), 16.0, 4096)
+    table = Rotary(yarn, arithmetic=arithmetic).table(plain(50), dtype=torch.float64)
+    lengths = table.square().sum(-2).sqrt()
+    torch.testing.assert_close(
+        lengths, torch.full_like(lengths, yarn.attention_factor), atol=1e-6, rtol=0
+    )
+
+
+def test_a_table_with_a_factor_is_still_rounded_once():
+    yarn = YaRN(Geometric(16), 16.0, 4096)
+    rotary = Rotary(yarn)
+    wide = rotary.table(plain(3000), dtype=torch.float64)
+    assert torch.equal(rotary.table(plain(3000)), wide.float())
+    assert torch.equal(rotary.table(plain(9), dtype=torch.float64), wide[:9])
+
+
+def test_yarn_is_llamas_module_bit_for_bit():
+    config = LlamaConfig(
+        hidden_size=64,
+        num_attention_heads=4,
+        rope_parameters={
+            "rope_type": "yarn",
+            "rope_theta": 1e4,
+            "factor": 4.0,
+            "original_max_position_embeddings": 2048,
+        },
+    )
+    positions = plain(100, start=3000)
+    cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), positions[None])
+    table = Rotary(YaRN(Geometric(16), 4.0, 2048), arithmetic="float32").table(positions)
+    assert torch.equal(table[:, 0], cos[0, :, :8])
+    assert torch.equal(table[:, 1], sin[0, :, :8])
+
+
+def test_gemma3_has_a_base_for_each_kind_of_layer():
+    config = Gemma3TextConfig(
+        hidden_size=64, num_attention_heads=4, head_dim=16, num_hidden_layers=2
+    )
+    module = Gemma3RotaryEmbedding(config)
+    positions = plain(40, start=100)
+    for layer, base in (("sliding_attention", 1e4), ("full_attention", 1e6)):
+        cos, sin = module(torch.zeros(1), positions[None], layer)
+        table = Rotary(Geometric(16, base), arithmetic="float32").table(positions)
+        assert torch.equal(table[:, 0], cos[0, :, :8])
+        assert torch.equal(table[:, 1], sin[0, :, :8])

@@ -33,6 +33,7 @@ class Rotary(QueryKeyEncoding):
         arithmetic: ``"exact"``, or ``"float32"`` for the common formula bit for bit.
 
     Raises:
+        TypeError: A schedule that depends on the length was not resolved by ``at(length)``.
         ValueError: A width that is odd or too small, or an unknown name.
 
     Reference:
@@ -154,6 +155,11 @@ DEFAULTS = {"pairing": "half", "rotated": "prefix", "heads_first": True, "arithm
 def _schedule(frequencies: int | Schedule) -> Schedule:
     if isinstance(frequencies, Schedule):
         return frequencies
+    if hasattr(frequencies, "at"):
+        raise TypeError(
+            f"{type(frequencies).__name__} depends on the length of the sequences. Choose one: "
+            f"pass it as {type(frequencies).__name__}(...).at(length)."
+        )
     schedule = Geometric(frequencies)
     if frequencies % 2:
         raise ValueError(

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from decimal import Context, Decimal, localcontext
-from math import log10
+from fractions import Fraction
+from math import isfinite, log10
 
 from torch import Tensor
 
@@ -17,6 +18,27 @@ TWO_PI = Decimal(
     "6.283185307179586476925286766559005768394338798750211641949889184615632812572417997256069650684234"
     "135964296173026564613294"
 )
+
+Number = float | Fraction
+
+
+def exact(number: Number) -> Decimal:
+    """A number as the rational that it is, to the digits of the context."""
+    whole = Fraction(number)
+    return Decimal(whole.numerator) / Decimal(whole.denominator)
+
+
+def check_positive(owner: object, **values: Number) -> None:
+    """Refuse what is not positive and finite.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+    """
+    for name, value in values.items():
+        if not (value > 0 and isfinite(value)):
+            raise ValueError(
+                f"{type(owner).__name__}: {name} is {value}; it must be positive and finite."
+            )
 
 
 class Schedule(ABC):
