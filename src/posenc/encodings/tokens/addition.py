@@ -62,7 +62,8 @@ def add(
 
     Raises:
         TypeError: ``x`` is not floating.
-        ValueError: The width or the length of ``x`` is not that of the table.
+        ValueError: The width or the length of ``x`` is not that of the table, or the table has
+            rows for more sequences than ``x`` holds.
     """
     if not x.is_floating_point():
         raise TypeError(
@@ -75,6 +76,13 @@ def add(
                 f"x has shape {tuple(x.shape)}; batch_first=False takes [seq, batch, dim]."
             )
         table = table.unsqueeze(1) if table.ndim == 2 else table.movedim(-2, 0)
+    _check_fit(x, table, name, batch_first)
+    wide = working_dtype(torch.promote_types(x.dtype, table.dtype))
+    content = x.to(wide) if factor is None else x.to(wide) * factor
+    return F.dropout((content + table).to(x.dtype), dropout, training=dropout > 0)
+
+
+def _check_fit(x: Tensor, table: Tensor, name: str, batch_first: bool) -> None:
     if x.shape[-1] != table.shape[-1]:
         raise ValueError(
             f"x has width {x.shape[-1]}; {name} was built for dim {table.shape[-1]}. "
@@ -86,6 +94,11 @@ def add(
             f"x has {x.shape[axis]} tokens and the table {table.shape[axis]} rows. Pass one "
             f"position a token (batch_first={batch_first} makes axis {axis} the sequence)."
         )
-    wide = working_dtype(torch.promote_types(x.dtype, table.dtype))
-    content = x.to(wide) if factor is None else x.to(wide) * factor
-    return F.dropout((content + table).to(x.dtype), dropout, training=dropout > 0)
+    # A table may serve every row of x; the other way round the output would outgrow the input.
+    batch_axes = slice(0, -2) if batch_first else slice(1, -1)
+    rows, batch = table.shape[batch_axes][::-1], x.shape[batch_axes][::-1]
+    if len(rows) > len(batch) or any(r not in (1, b) for r, b in zip(rows, batch, strict=False)):
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and the table {tuple(table.shape)}. Pass positions "
+            f"[seq] for all rows of x, or as many rows of positions as x has."
+        )

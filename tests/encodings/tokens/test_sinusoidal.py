@@ -1,0 +1,279 @@
+"""Sinusoidal: what it does to content, what it claims, what it refuses."""
+
+import math
+import re
+
+import pytest
+import torch
+
+from posenc import Sinusoidal
+from posenc.encodings.tokens.conventions import CONVENTIONS
+from posenc.numerics.positions import packed, plain
+
+PAIRED = {"paper", "concatenated", "tensor2tensor", "timestep"}
+UNPAIRED = {"per_dimension", "per_dimension_one_based", "double_exponent"}
+
+
+def refused(text, error=ValueError):
+    return pytest.raises(error, match=re.escape(text))
+
+
+# What it does to content.
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_shape_and_dtype_are_those_of_the_content(dtype):
+    encoding = Sinusoidal(16)
+    for shape in ((5, 16), (2, 5, 16), (2, 3, 5, 16), (2, 0, 16), (0, 5, 16)):
+        x = torch.randn(shape).to(dtype)
+        assert encoding(x).shape == x.shape
+        assert encoding(x).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_content_is_added_wide_and_rounded_once(dtype):
+    x = torch.randn(2, 300, 32).to(dtype)
+    table = Sinusoidal(32).table(plain(300))
+    assert torch.equal(Sinusoidal(32)(x), (x.float() + table).to(dtype))
+    assert not torch.equal(Sinusoidal(32)(x), x + table.to(dtype))
+
+
+def test_float64_content_meets_a_float64_table():
+    """A float32 table in float64 content would be off by 3e-8."""
+    got = Sinusoidal(8)(torch.zeros(100, 8, dtype=torch.float64))
+    angles = torch.arange(100, dtype=torch.float64)[:, None] * 10_000.0 ** -(
+        torch.arange(0, 8, 2, dtype=torch.float64) / 8
+    )
+    assert (got[:, 0::2] - angles.sin()).abs().max() < 1e-14
+
+
+@pytest.mark.parametrize(("scale", "factor"), [(None, 1.0), ("sqrt_dim", 4.0), (0.5, 0.5)])
+def test_content_is_scaled_before_the_sum(scale, factor):
+    """The paper, section 3.4: embeddings are multiplied by √d."""
+    x = torch.randn(2, 7, 16)
+    encoding = Sinusoidal(16, scale=scale)
+    assert torch.equal(encoding(x), x * factor + encoding.table(plain(7)))
+
+
+def test_forward_is_encode_of_table():
+    x, encoding = torch.randn(2, 5, 16), Sinusoidal(16, scale="sqrt_dim")
+    positions = packed([3, 2]).expand(2, 5)
+    assert torch.equal(encoding(x), encoding.encode(x, encoding.table(plain(5))))
+    assert torch.equal(
+        encoding(x, positions=positions), encoding.encode(x, encoding.table(positions))
+    )
+
+
+def test_the_sequence_may_come_first_when_it_is_said():
+    x = torch.randn(5, 5, 16)  # square, so that no guess from the shape could be right
+    first, second = Sinusoidal(16), Sinusoidal(16, batch_first=False)
+    assert torch.equal(second(x), first(x.transpose(0, 1)).transpose(0, 1))
+    assert not torch.equal(second(x), first(x))
+    positions = torch.stack([plain(5, start=start) for start in (0, 10, 20, 30, 40)])
+    assert torch.equal(second(x, positions), first(x.transpose(0, 1), positions).transpose(0, 1))
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_an_offset_moves_every_row(name):
+    plainly = Sinusoidal(16, convention=name).table(plain(20, start=2))
+    assert torch.equal(Sinusoidal(16, convention=name, offset=2).table(plain(20)), plainly)
+
+
+def test_the_slides_count_from_one():
+    """Row 0 is t = 1, so it is not the row of alternating 0 and 1."""
+    row = Sinusoidal(14, convention="per_dimension_one_based").table(plain(1))[0]
+    assert row[0].item() == pytest.approx(math.cos(1 / 10_000 ** (1 / 14)))
+    assert row[1].item() == pytest.approx(math.sin(1 / 10_000 ** (2 / 14)))
+
+
+# Dropout.
+
+
+def test_dropout_is_torchs_while_training_and_nothing_in_evaluation():
+    x, encoding = torch.randn(4, 50, 64), Sinusoidal(64, dropout=0.3)
+    summed = x + encoding.table(plain(50))
+    assert torch.equal(encoding.eval()(x), summed)
+    torch.manual_seed(0)
+    got = encoding.train()(x)
+    torch.manual_seed(0)
+    assert torch.equal(got, torch.nn.functional.dropout(summed, 0.3))
+
+
+def test_dropout_drops_its_share_and_scales_the_rest():
+    x = torch.full((100, 100, 100), 10.0)
+    encoding = Sinusoidal(100, dropout=0.1).train()
+    got = encoding(x)
+    dropped = got == 0
+    # A million draws: five standard deviations are 0.0015.
+    assert dropped.float().mean().item() == pytest.approx(0.1, abs=0.0015)
+    kept = (x + encoding.table(plain(100))) / 0.9
+    assert torch.allclose(got[~dropped], kept[~dropped])
+
+
+def test_without_dropout_training_changes_nothing():
+    x, encoding = torch.randn(2, 5, 8), Sinusoidal(8)
+    assert torch.equal(encoding.train()(x), encoding.eval()(x))
+    assert (Sinusoidal(8, dropout=1.0).train()(x) == 0).all()
+
+
+# What it claims.
+
+
+def norms(encoding):
+    rows = encoding.table(torch.cat([plain(300), plain(300, start=2**40)]), dtype=torch.float64)
+    return rows.norm(dim=-1)
+
+
+def shift_residual(encoding, offset):
+    """How well the best linear map takes rows p to rows p + offset, at rows far away."""
+    fitted, held = plain(400), plain(400, start=100_000)
+    rows = [encoding.table(p, dtype=torch.float64) for p in (fitted, fitted + offset)]
+    best = torch.linalg.lstsq(*rows, driver="gelsd").solution
+    moved = encoding.table(held, dtype=torch.float64) @ best
+    return (moved - encoding.table(held + offset, dtype=torch.float64)).abs().max().item()
+
+
+CLAIMING = [(name, 16, True) for name in PAIRED] + [(name, 16, False) for name in UNPAIRED]
+ODD = [("paper", 15, False), ("tensor2tensor", 15, True), ("timestep", 15, True)]
+
+
+def test_every_convention_is_put_to_the_test():
+    assert CONVENTIONS.keys() == PAIRED | UNPAIRED
+
+
+@pytest.mark.parametrize(("name", "dim", "claim"), CLAIMING + ODD)
+def test_claims_hold_and_denials_are_needed(name, dim, claim):
+    # A small base lets every frequency turn within the rows that are looked at.
+    encoding = Sinusoidal(dim, base=50.0, convention=name)
+    assert encoding.keeps_norm == encoding.keeps_shift == claim
+    lengths = norms(encoding)
+    # Half of the channels are sines of a frequency, half its cosines: |PE|² = d/2.
+    expected = math.sqrt(dim // 2)
+    assert ((lengths - expected).abs().max().item() < 1e-13) == claim
+    residual = max(shift_residual(encoding, offset) for offset in (1, 10))
+    assert (residual < 1e-9) if claim else (residual > 1e-3)
+
+
+@pytest.mark.parametrize("start", [0, 10**6, 2**40])
+def test_an_offset_is_one_rotation_of_each_pair_at_any_position(start):
+    """PE(p + k) = M_k PE(p), with M_k made of the sines and cosines of row k alone."""
+    encoding = Sinusoidal(64)
+    sin_k, cos_k = encoding.table(torch.tensor([10]))[0].double().unflatten(0, (32, 2)).unbind(-1)
+    here, there = (
+        encoding.table(plain(200, start=s)).double().unflatten(1, (32, 2)).unbind(-1)
+        for s in (start, start + 10)
+    )
+    rotated = (here[0] * cos_k + here[1] * sin_k, here[1] * cos_k - here[0] * sin_k)
+    for moved, expected in zip(rotated, there, strict=True):
+        assert (moved - expected).abs().max() < 1.5e-7
+
+
+def test_the_product_of_two_rows_knows_their_distance_alone():
+    """PE(p)·PE(q) = Σ cos((p − q)ω_i), the reason why attention can see distances."""
+    table = Sinusoidal(32).table(plain(200), dtype=torch.float64)
+    gram = table @ table.T
+    diagonals = torch.stack([gram.diagonal(k)[:100] for k in range(100)])
+    assert (diagonals - diagonals[:, :1]).abs().max() < 1e-13
+    assert (gram.diagonal() - 16).abs().max() < 1e-13
+
+
+def test_neighbours_stay_distinct_in_bfloat16_content_to_2_to_the_40():
+    """Positions held in bfloat16 would coincide from 256 on."""
+    encoding, x = Sinusoidal(64), torch.zeros(1, 3, 64, dtype=torch.bfloat16)
+    for power in range(8, 41):
+        rows = encoding(x, plain(3, start=2**power))[0]
+        assert len(rows.unique(dim=0)) == 3
+
+
+def test_a_module_cast_to_half_gives_the_same_table():
+    encoding, positions = Sinusoidal(64), plain(100, start=10**9)
+    before = encoding.table(positions)
+    assert not list(encoding.parameters())
+    assert not list(encoding.buffers())
+    for cast in (encoding.half(), encoding.bfloat16(), encoding.to("meta")):
+        assert torch.equal(cast.table(positions), before)
+
+
+# What it says and what it refuses.
+
+
+def test_its_print_shows_what_is_not_default():
+    assert repr(Sinusoidal(16)) == "Sinusoidal(16)"
+    told = repr(Sinusoidal(16, 100.0, "concatenated", scale="sqrt_dim", dropout=0.1, offset=2))
+    assert told == (
+        "Sinusoidal(16, base=100.0, convention='concatenated', scale='sqrt_dim', dropout=0.1, "
+        "offset=2)"
+    )
+    for shown in (repr(Sinusoidal(16, batch_first=False)), repr(Sinusoidal(4, dropout=0.5))):
+        assert repr(eval(shown)) == shown
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Sinusoidal(0), "dim is 0; it must be a positive whole number, as 512."),
+        (lambda: Sinusoidal(-4), "dim is -4; it must be a positive whole number, as 512."),
+        (lambda: Sinusoidal(4.0), "dim is 4.0; it must be a positive whole number, as 512."),
+        (lambda: Sinusoidal(True), "dim is True; it must be a positive whole number, as 512."),
+        (
+            lambda: Sinusoidal(15, convention="concatenated"),
+            "dim is 15; the 'concatenated' convention has no odd width. Use 16, or a convention "
+            "that has: paper, tensor2tensor, timestep, per_dimension_one_based, per_dimension, "
+            "double_exponent.",
+        ),
+        (
+            lambda: Sinusoidal(2, convention="tensor2tensor"),
+            "dim is 2; exponents of i / (dim // 2 − 1) need 4 or more.",
+        ),
+        (
+            lambda: Sinusoidal(4, convention="fairseq"),
+            "convention is 'fairseq'; it must be one of paper, concatenated, tensor2tensor, "
+            "timestep, per_dimension_one_based, per_dimension, double_exponent, or a Convention.",
+        ),
+        (lambda: Sinusoidal(4, base=0.0), "base is 0.0; it must be positive and finite, as 10000."),
+        (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
+        (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a number,"),
+        (
+            lambda: Sinusoidal(4, arithmetic="fp32"),
+            "arithmetic is 'fp32'; it must be one of exact,",
+        ),
+    ],
+)
+def test_what_cannot_be_built(make, text):
+    with refused(text):
+        make()
+
+
+def test_content_that_does_not_fit():
+    encoding = Sinusoidal(16)
+    with refused("x has width 12; Sinusoidal was built for dim 16. Build it with dim=12."):
+        encoding(torch.zeros(2, 5, 12))
+    with refused(
+        "x has 5 tokens and the table 4 rows. Pass one position a token (batch_first=True"
+    ):
+        encoding(torch.zeros(2, 5, 16), plain(4))
+    with refused("x is torch.int64; Sinusoidal takes floating embeddings", TypeError):
+        encoding(torch.zeros(2, 5, 16, dtype=torch.int64))
+    with refused("positions are torch.float32; they must be integers (int64).", TypeError):
+        encoding.table(torch.zeros(5))
+    with refused("x has shape (5, 16); batch_first=False takes [seq, batch, dim]."):
+        Sinusoidal(16, batch_first=False)(torch.zeros(5, 16))
+    with refused("batch_first=False makes axis 0 the sequence"):
+        Sinusoidal(16, batch_first=False)(torch.zeros(5, 2, 16), plain(4))
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"), [((1, 5, 16), (3, 5)), ((5, 16), (3, 5)), ((2, 5, 16), (3, 5))]
+)
+def test_positions_of_more_rows_than_the_content_are_refused(content, rows):
+    """Broadcasting would make the output larger than the input."""
+    table = (*rows, 16)
+    with refused(f"x has shape {content} and the table {table}. Pass positions [seq] for all"):
+        Sinusoidal(16)(torch.zeros(content), plain(5).expand(rows))
+
+
+def test_positions_of_one_row_or_of_each_row_fit():
+    x = torch.randn(2, 3, 5, 16)
+    expected = Sinusoidal(16)(x)
+    for rows in ((5,), (1, 5), (3, 5), (1, 1, 5), (2, 1, 5), (2, 3, 5)):
+        assert torch.equal(Sinusoidal(16)(x, plain(5).expand(rows)), expected)

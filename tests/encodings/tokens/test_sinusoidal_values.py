@@ -1,0 +1,211 @@
+"""Sinusoidal, convention by convention, held against code and formulas that are not ours."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from mpmath import mp, mpf
+from transformers import XLNetConfig
+from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings
+from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+from transformers.models.roformer.modeling_roformer import RoFormerSinusoidalPositionalEmbedding
+from transformers.models.whisper.modeling_whisper import sinusoids
+from transformers.models.xlnet.modeling_xlnet import XLNetModel
+
+from posenc import Sinusoidal
+from posenc.encodings.tokens.conventions import CONVENTIONS, timestep
+from posenc.numerics.positions import left_padded, plain
+
+HALF_STEP = 2.0**-25 + 1e-12
+"""Half a float32 step below 1: a correctly rounded value is as near to float64's."""
+
+
+def near(table, expected, tolerance=HALF_STEP):
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    assert table.shape == expected.shape
+    assert (table.double() - expected).abs().max().item() <= tolerance
+
+
+# Formulas of others, in float64.
+
+
+def tutorial(length, dim, base=10_000.0):
+    position = np.arange(length)[:, None]
+    div_term = np.exp(np.arange(0, dim, 2) * (-math.log(base) / dim))
+    pe = np.zeros((length, dim))
+    pe[:, 0::2] = np.sin(position * div_term)
+    pe[:, 1::2] = np.cos(position * div_term[: dim // 2])
+    return pe
+
+
+def keras_hub(length, dim, base=10_000.0):
+    """keras-hub's SinePositionEncoding: a mask of even channels chooses sine or cosine."""
+    timescales = np.power(1.0 / base, 2 * (np.arange(dim) // 2) / dim)
+    angles = np.arange(length)[:, None] * timescales[None]
+    cosines = np.arange(dim) % 2
+    return np.sin(angles) * (1 - cosines) + np.cos(angles) * cosines
+
+
+def diffusers(timesteps, dim, flip_sin_to_cos, downscale_freq_shift, max_period=10_000):
+    """diffusers' get_timestep_embedding."""
+    half = dim // 2
+    exponent = -math.log(max_period) * np.arange(half) / (half - downscale_freq_shift)
+    angles = np.asarray(timesteps)[:, None] * np.exp(exponent)[None]
+    emb = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
+    if flip_sin_to_cos:
+        emb = np.concatenate([emb[:, half:], emb[:, :half]], axis=-1)
+    return np.pad(emb, ((0, 0), (0, dim % 2)))
+
+
+def per_channel(length, dim, base, exponent, first=0):
+    """One channel after the other, as Caffe2, the slides and the double exponent have them."""
+    rows = []
+    for p in range(first, length + first):
+        row = []
+        for j in range(first, dim + first):
+            angle = p / base ** exponent(j)
+            row.append(math.sin(angle) if j % 2 == 0 else math.cos(angle))
+        rows.append(row)
+    return rows
+
+
+FORMULAS = {
+    "paper": lambda length, dim, n: tutorial(length, dim, n),
+    "concatenated": lambda length, dim, n: diffusers(range(length), dim, False, 0, n),
+    "tensor2tensor": lambda length, dim, n: diffusers(range(length), dim, False, 1, n),
+    "timestep": lambda length, dim, n: diffusers(range(length), dim, True, 0, n),
+    "per_dimension": lambda length, dim, n: per_channel(length, dim, n, lambda j: j / dim),
+    "per_dimension_one_based": lambda length, dim, n: per_channel(
+        length, dim, n, lambda k: k / dim, first=1
+    ),
+    "double_exponent": lambda length, dim, n: per_channel(length, dim, n, lambda j: 2 * j / dim),
+}
+REFUSES_ODD = {"concatenated"}
+LEAST = {"tensor2tensor": 4, "concatenated": 2, "timestep": 2}
+
+
+def test_every_convention_has_a_formula_here():
+    assert FORMULAS.keys() == CONVENTIONS.keys()
+
+
+@pytest.mark.parametrize("base", [10_000.0, 100.0])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 6, 7, 14, 15, 64, 65])
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_every_convention_at_every_width(name, dim, base):
+    if dim < LEAST.get(name, 1) or (dim % 2 and name in REFUSES_ODD):
+        with pytest.raises(ValueError, match=f"dim is {dim}; "):
+            Sinusoidal(dim, base, name)
+        return
+    table = Sinusoidal(dim, base, name).table(plain(40))
+    # libm may be off by a last digit of float64, and 40 rows of angles by a few.
+    near(table, FORMULAS[name](40, dim, base), tolerance=HALF_STEP + 1e-13)
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_every_channel_says_what_it_holds(name):
+    """channel() is the explanation; the table must be what it explains, to 50 digits."""
+    dim, position = 14, 1_234_567
+    convention = CONVENTIONS[name]
+    row = Sinusoidal(dim, 500.0, name).table(torch.tensor([position]))[0]
+    for j, got in enumerate(row.tolist()):
+        channel = convention.channel(j, dim, 500.0)
+        with mp.workdps(50):
+            exponent = mpf(channel.exponent.numerator) / channel.exponent.denominator
+            angle = (position + channel.first) * mpf(500) ** -exponent
+            truth = mp.sin(angle) if channel.function == "sin" else mp.cos(angle)
+        assert got == pytest.approx(float(truth), abs=HALF_STEP)
+        assert channel.frequency == pytest.approx(500.0 ** -float(channel.exponent))
+
+
+# Code of others.
+
+
+def test_paper_is_distilbert():
+    out = torch.empty(512, 64)
+    create_sinusoidal_embeddings(512, 64, out)
+    assert torch.equal(Sinusoidal(64).table(plain(512)), out)
+
+
+@pytest.mark.parametrize(
+    "theirs", [MarianSinusoidalPositionalEmbedding, RoFormerSinusoidalPositionalEmbedding]
+)
+def test_concatenated_is_marian_and_roformer(theirs):
+    """Both are built in float64 and rounded once, so they are equal to the last bit."""
+    expected = theirs(512, 64).create_weight()
+    assert torch.equal(Sinusoidal(64, convention="concatenated").table(plain(512)), expected)
+
+
+def test_concatenated_is_xlnet():
+    model = XLNetModel(XLNetConfig(vocab_size=9, d_model=64, n_layer=1, n_head=2, d_inner=8))
+    theirs = model.relative_positional_encoding(qlen=30, klen=50)[:, 0]
+    positions = torch.arange(50, -30, -1)
+    ours = Sinusoidal(64, convention="concatenated", arithmetic="float32")
+    assert torch.equal(ours.table(positions), theirs)
+    near(Sinusoidal(64, convention="concatenated").table(positions), theirs.double(), 5e-6)
+
+
+@pytest.mark.parametrize("dim", [64, 65])
+def test_tensor2tensor_with_offset_2_is_m2m100(dim):
+    padding = 1
+    theirs = M2M100SinusoidalPositionalEmbedding(100, dim, padding)
+    ids = torch.tensor([[5, 6, 7, 8, 9], [1, 1, 7, 8, 9], [5, 6, 7, 1, 1]])
+    positions = left_padded(ids != padding)
+    ours = Sinusoidal(dim, convention="tensor2tensor", offset=2, arithmetic="float32-log")
+    real = ids != padding
+    assert torch.equal(ours.table(positions)[real], theirs(ids)[real])
+    # Theirs gives padding a row of zeros; ours leaves padding to the attention mask.
+    assert (theirs(ids)[~real] == 0).all()
+    exact = Sinusoidal(dim, convention="tensor2tensor", offset=2)
+    near(exact.table(plain(98)), theirs.weights[2:100].double(), 1e-5)
+    if dim % 2:
+        assert (exact.table(plain(98))[:, -1] == 0).all()
+
+
+def test_tensor2tensor_with_offset_continues_m2m100_behind_a_cache():
+    theirs = M2M100SinusoidalPositionalEmbedding(100, 16, 1)
+    step = theirs(torch.tensor([[7]]), past_key_values_length=11)
+    ours = Sinusoidal(16, convention="tensor2tensor", offset=2, arithmetic="float32-log")
+    assert torch.equal(ours.table(torch.tensor([[11]])), step)
+
+
+def test_tensor2tensor_is_whisper():
+    theirs = sinusoids(1500, 384)
+    common = Sinusoidal(384, convention="tensor2tensor", arithmetic="float32-log")
+    assert torch.equal(common.table(plain(1500)), theirs)
+    exact = Sinusoidal(384, convention="tensor2tensor").table(plain(1500))
+    near(exact, theirs.double(), 2e-4)
+    assert not torch.equal(exact, theirs)
+
+
+@pytest.mark.parametrize("dim", [6, 512])
+def test_float32_log_is_the_pytorch_tutorial_to_the_bit(dim):
+    position = torch.arange(5000).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, dim, 2) * (-math.log(10000.0) / dim))
+    pe = torch.zeros(5000, dim)
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)
+    assert torch.equal(Sinusoidal(dim, arithmetic="float32-log").table(plain(5000)), pe)
+
+
+def test_paper_is_keras_hub():
+    near(Sinusoidal(48).table(plain(200)), keras_hub(200, 48))
+
+
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("dim", [32, 33])
+def test_timestep_is_diffusers(flip, shift, dim):
+    steps = [0, 1, 10, 500, 999]
+    encoding = Sinusoidal(dim, convention=timestep(shift=shift, flip=flip))
+    near(encoding.table(torch.tensor(steps)), diffusers(steps, dim, flip, shift), 4e-8)
+    assert Sinusoidal(dim, convention="timestep").convention == timestep(shift=0, flip=True)
+
+
+def test_double_exponent_is_the_slip_it_says():
+    """Channel index read for pair index: right in channel 0 alone, and the odd ones differ too."""
+    slip = Sinusoidal(8, convention="double_exponent").table(plain(50))
+    paper = Sinusoidal(8).table(plain(50))
+    assert torch.equal(slip[:, 0], paper[:, 0])
+    assert not any(torch.equal(slip[:, j], paper[:, j]) for j in range(1, 8))
