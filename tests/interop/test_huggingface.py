@@ -83,7 +83,7 @@ def test_every_weight_is_taken_over_but_the_pooler(model):
 
 
 def test_what_cannot_be_taken_over():
-    with pytest.raises(TypeError, match="model is a Linear; it must be a transformers.BertModel"):
+    with pytest.raises(TypeError, match=r"model is a Linear; it must be a transformers.BertModel"):
         bert_from_transformers(torch.nn.Linear(2, 2))
-    with pytest.raises(ValueError, match="is_decoder=True.*only a BERT that encodes"):
+    with pytest.raises(ValueError, match=r"is_decoder=True.*only a BERT that encodes"):
         bert_from_transformers(BertModel(config(is_decoder=True)))

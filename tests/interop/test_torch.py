@@ -86,13 +86,13 @@ def test_the_weights_are_copies_and_the_mode_is_kept():
 
 
 def test_what_cannot_be_taken_over():
-    with pytest.raises(TypeError, match="module is a Linear; it must be a torch.nn.Transformer"):
+    with pytest.raises(TypeError, match=r"module is a Linear; it must be a torch.nn.Transformer"):
         encoder_from_torch(nn.Linear(2, 2))
 
     class Own(nn.TransformerEncoderLayer):
         pass
 
-    with pytest.raises(TypeError, match="A layer is a Own; only torch.nn.TransformerEncoderLayer"):
+    with pytest.raises(TypeError, match=r"A layer is a Own; only torch.nn.TransformerEncoderLayer"):
         encoder_from_torch(nn.TransformerEncoder(Own(16, 4), 1, enable_nested_tensor=False))
     module = torch_encoder()
     module.layers[1].norm2.eps = 1e-3

@@ -134,7 +134,7 @@ def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positio
 
 def test_what_excludes_each_other_is_refused():
     x, ids = sentence(1, 3), torch.zeros(1, 3, dtype=torch.int64)
-    with pytest.raises(ValueError, match="causal=False.*Build it with causal=True"):
+    with pytest.raises(ValueError, match=r"causal=False.*Build it with causal=True"):
         encoder_with(Positional(), causal=False)(x, cache=KeyValueCache())
     with pytest.raises(ValueError, match="packed rows are for one pass"):
         encoder_with(Positional())(x, document_ids=ids, cache=KeyValueCache())

@@ -71,6 +71,7 @@ class MultiHeadAttention(nn.Module):
         et al. 2023, "GQA", section 2.2 (arXiv:2305.13245).
 
     Example:
+        >>> import torch
         >>> attention = MultiHeadAttention(16, heads=4, kv_heads=2)
         >>> x = torch.randn(1, 6, 16)
         >>> attention(x, causal=True).shape
@@ -230,6 +231,7 @@ def split(
     """The features of a token, dealt out to the heads in order.
 
     Example:
+        >>> import torch
         >>> split(torch.zeros(1, 3, 4), heads=2).shape
         torch.Size([1, 2, 3, 2])
     """
