@@ -117,7 +117,8 @@ def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(positional, mask)
     assert stages.output[0, 2].eq(0).all()
     assert stages.weights[0, :, 2].eq(0).all()
     for result in (out, stages.output):
-        (gradient,) = torch.autograd.grad(result.sum(), x, retain_graph=True)
+        with torch.autograd.set_detect_anomaly(True):  # no NaN on the way, either
+            (gradient,) = torch.autograd.grad(result.sum(), x, retain_graph=True)
         assert gradient.isfinite().all()
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import Positional, Sinusoidal, positions
+from posenc import Positional, Sinusoidal, TokenEncoding, positions
 from posenc.transformer import Encoder, KeyValueCache
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
@@ -99,6 +99,38 @@ def test_explicit_positions_are_those_of_the_default(positional):
     cache = KeyValueCache()
     encoder(x[:, :4], rows[:4].expand(2, 4), cache=cache)
     assert_close(encoder(x[:, 4:], cache=cache), want[:, 4:], **CLOSE)
+
+
+def test_only_token_encodings_see_where_a_whole_sentence_stands(placed):
+    encoder, x = encoder_with(placed), sentence(1, 6)
+    far = (encoder(x, torch.arange(20, 26)) - encoder(x)).abs().max()
+    assert far > 1e-3 if list(placed.tokens) else far < 1e-10
+
+
+class Rows(TokenEncoding):
+    """Tokens on a grid: the sinusoidal encoding of y in the first half, of x in the second."""
+
+    def __init__(self):
+        super().__init__()
+        self.axis, self.dim, self.batch_first = Sinusoidal(8), 16, True
+
+    def table(self, positions, *, dtype=None):
+        return self.axis.table(positions, dtype=dtype).flatten(-2)
+
+    def encode(self, x, table):
+        return (x + table).to(x.dtype)
+
+
+def test_a_grid_takes_positions_with_an_axis_of_coordinates():
+    encoder, x = encoder_with(Positional(Rows())), sentence(2, 12)
+    grid = positions.grid(3, 4)[None]
+    want = encoder(x, grid)
+    plain = encoder_with(Positional())
+    plain.load_state_dict(encoder.state_dict())
+    assert_close(want, plain(x + Rows().table(grid, dtype=torch.float64)), **CLOSE)
+    cache = KeyValueCache()
+    steps = [encoder(x[:, i : i + 1], grid[:, i : i + 1], cache=cache) for i in range(12)]
+    assert_close(torch.cat(steps, 1), want, **CLOSE)
 
 
 def test_rows_of_a_ragged_batch(worked):

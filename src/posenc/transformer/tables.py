@@ -169,9 +169,6 @@ class Tables:
         return kept.rows
 
 
-# A tensor made in inference mode could never be used in training afterwards.
-@torch.inference_mode(False)
-@torch.no_grad()
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     if isinstance(encoding, RelativeBias):
         return encoding.profile(plain(2 * size - 1, start=1 - size, device=device), dtype=dtype)
