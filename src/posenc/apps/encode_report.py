@@ -61,7 +61,7 @@ def _notes(
     if shown < found.tokens:
         say(f"{shown} of {found.tokens} tokens are shown; --output FILE or --format csv gives all.")
     if components < plan.dim:
-        say(f"{components} of {plan.dim} dimensions are shown; --format csv or json gives all.")
+        say(f"{components - 1} of {plan.dim} dimensions are shown; --format csv or json gives all.")
 
 
 def vector(values: Tensor, most: int) -> str:

@@ -40,7 +40,7 @@ def _text(arguments: Table, encoding: Sinusoidal) -> None:
     screen = console()
     most = arguments.dim
     if screen.is_terminal:
-        most = max(3, (screen.width - 10) // 9)
+        most = max(3, (screen.width - 12) // 11)
     headers = [
         f"{index} {encoding.convention.channel(index, arguments.dim, arguments.base).function}"
         for index in range(arguments.dim)

@@ -13,10 +13,18 @@ from rich.table import Table
 UNBOUNDED = 100_000
 
 
+class Screen(Console):
+    """A console that leaves a broken pipe to the caller."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises what rich has caught, where rich would end the process itself."""
+        raise
+
+
 def console(stream: IO[str] | None = None) -> Console:
     """A console on ``stream``: as wide as the terminal, or plain and unbounded in a pipe."""
     stream = sys.stdout if stream is None else stream
-    return Console(
+    return Screen(
         file=stream,
         width=None if stream.isatty() else UNBOUNDED,
         highlight=False,

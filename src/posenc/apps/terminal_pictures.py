@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 from rich.color import Color
-from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 from torch import Tensor
@@ -73,8 +72,8 @@ def curves(
     table = encoding.table(from_start(shown, start=arguments.start))
     for index, label in zip(chosen, labels, strict=True):
         screen.print(label.ljust(name_width) + sparkline(table[:, index].tolist(), marks))
-    ends = f"{arguments.start}".ljust(max(1, shown - len(str(arguments.start + shown - 1))))
-    screen.print(" " * name_width + ends + str(arguments.start + shown - 1) + " position")
+    first, last = str(arguments.start), str(arguments.start + shown - 1)
+    screen.print("position".ljust(name_width) + first.ljust(shown - len(last)) + last)
     screen.print(f"{marks[0]} is -1, {marks[-1]} is +1; wavelengths in positions.")
     if shown < arguments.length:
         screen.print(f"{shown} of {arguments.length} positions fit; --start moves on.")
