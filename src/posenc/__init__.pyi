@@ -5,7 +5,13 @@ from .encodings.places import ScoreBias as ScoreBias
 from .encodings.places import ScoreEncoding as ScoreEncoding
 from .encodings.places import TokenEncoding as TokenEncoding
 from .encodings.positional import Positional as Positional
+from .encodings.queries_keys import AxialRotary as AxialRotary
+from .encodings.queries_keys import DINOv3Rotary as DINOv3Rotary
+from .encodings.queries_keys import MultimodalRotary as MultimodalRotary
+from .encodings.queries_keys import QueryTemperature as QueryTemperature
+from .encodings.queries_keys import RoPEMixed as RoPEMixed
 from .encodings.queries_keys import Rotary as Rotary
+from .encodings.queries_keys import XPos as XPos
 from .encodings.scores import ALiBi as ALiBi
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import Sinusoidal as Sinusoidal

@@ -29,6 +29,7 @@ class Case:
             round differently with their shape; then rows may differ by a few roundings.
         lift: How positions ``[*batch, seq]`` become those of this encoding, where it takes others:
             coordinates ``[*batch, seq, axes]``.
+        distinct: Whether adjacent positions always have different tables.
         heads_first: The layout that the arguments ask for, for encodings of queries and keys.
 
     Example:
@@ -47,6 +48,7 @@ class Case:
     head_dim: int = 8
     bitwise: bool = True
     lift: Callable[[Tensor], Tensor] | None = None
+    distinct: bool = True
     heads_first: bool = True
 
     def module(self, **changes: Any) -> nn.Module:
@@ -98,7 +100,9 @@ class Subject:
 
     def lifted(self, positions: Tensor) -> Tensor:
         """The positions as the encoding takes them."""
-        return positions if self.case.lift is None else self.case.lift(positions)
+        if self.case.lift is None:
+            return positions
+        return self.case.lift(positions.long()).to(positions.dtype)
 
     def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
         """What the encoding makes of the content."""
@@ -138,7 +142,7 @@ class QueriesKeys(Subject):
         if self.case.lift is not None:
             if positions is None:
                 positions = plain(content[0].shape[-2], device=content[0].device)
-            positions = self.case.lift(positions)
+            positions = self.lifted(positions)
         if self.case.heads_first:
             return module(*content, positions)
         made = module(*(part.transpose(-2, -3) for part in content), positions)

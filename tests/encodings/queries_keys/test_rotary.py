@@ -245,7 +245,7 @@ def test_yarn_is_llamas_module_bit_for_bit():
 
 def test_gemma3_has_a_base_for_each_kind_of_layer():
     config = Gemma3TextConfig(
-        hidden_size=64, num_attention_heads=4, head_dim=16, num_hidden_layers=2
+        hidden_size=64, num_attention_heads=4, head_dim=16, num_hidden_layers=6
     )
     module = Gemma3RotaryEmbedding(config)
     positions = plain(40, start=100)

@@ -1,5 +1,19 @@
 """Place two: encodings of queries and keys inside attention."""
 
+from posenc.encodings.queries_keys.axial import AxialRotary
+from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
+from posenc.encodings.queries_keys.mixed import RoPEMixed
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.temperature import QueryTemperature
+from posenc.encodings.queries_keys.xpos import XPos
 
-__all__ = ["Rotary"]
+__all__ = [
+    "AxialRotary",
+    "DINOv3Rotary",
+    "MultimodalRotary",
+    "QueryTemperature",
+    "RoPEMixed",
+    "Rotary",
+    "XPos",
+]

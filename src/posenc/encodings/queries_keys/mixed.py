@@ -1,0 +1,123 @@
+"""RoPE-Mixed: a learned direction and speed for each pair of each head."""
+
+from math import pi
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.kernels.reference import rotate
+from posenc.numerics.frequencies import Powers
+from posenc.numerics.positions import checked
+
+
+class RoPEMixed(QueryKeyEncoding):
+    """Pair i of head h turns by x · f_x[h, i] + y · f_y[h, i], with learned frequencies.
+
+    At first half of the pairs of a head look in a random direction and half across it, with
+    magnitudes base^(−4i/d). Positions are ``[*batch, seq, 2]`` with (y, x), as
+    ``posenc.positions.grid(height, width)`` makes them. A learned frequency has no exact value to
+    keep: angles are float64, which errs by less than 2^-52 of the angle.
+
+    Args:
+        head_dim: d, a multiple of 4.
+        heads: Number of heads; keys need as many, since each head has its own frequencies.
+        base: 10 in the paper.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+
+    Raises:
+        ValueError: A width that is no multiple of 4, or no head.
+
+    Reference:
+        Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 9
+        (arXiv:2403.13298); pairs are interleaved as in the authors' code.
+
+    Example:
+        >>> from posenc.numerics.positions import grid
+        >>> encoding = RoPEMixed(16, heads=3)
+        >>> encoding.table(grid(2, 5)).shape
+        torch.Size([10, 2, 3, 8])
+    """
+
+    is_relative = True
+
+    def __init__(self, head_dim: int, heads: int, base: float = 10.0, *, heads_first: bool = True):
+        super().__init__()
+        if head_dim < 4 or head_dim % 4 or heads < 1:
+            raise ValueError(
+                f"head_dim is {head_dim} and heads {heads}; the width must be a multiple of 4, and "
+                f"there must be a head."
+            )
+        self.head_dim, self.heads, self.base = head_dim, heads, base
+        self.heads_first = heads_first
+        self.frequencies = nn.Parameter(torch.empty(2, heads, head_dim // 2))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw a direction for each head anew."""
+        angles = torch.rand(self.heads, 1) * 2 * pi
+        directions = torch.cat((angles, angles + pi / 2), dim=-1)
+        powers = Powers(self.base, tuple(range(0, self.head_dim, 4)), self.head_dim)
+        magnitudes = powers.float32("float32").to(angles.device)
+        for axis, along in enumerate((torch.sin, torch.cos)):  # y, x
+            self.frequencies[axis] = (along(directions)[..., None] * magnitudes).flatten(1)
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq 2"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
+        """cos and sin for every head, float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+            ValueError: They do not have two coordinates.
+        """
+        positions = checked(positions)
+        if positions.ndim < 2 or positions.shape[-1] != 2:
+            raise ValueError(
+                f"positions have shape {tuple(positions.shape)}; they must be [*batch, seq, 2] "
+                f"with (y, x), as of posenc.positions.grid."
+            )
+        wide = torch.float32 if positions.device.type == "mps" else torch.float64
+        y, x = positions.to(wide)[..., None, None, :].unbind(-1)
+        along_y, along_x = self.frequencies.to(wide)
+        angles = y * along_y + x * along_x
+        return torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated, each head by its own frequencies.
+
+        Raises:
+            ValueError: Width, length or number of heads is not that of the table.
+        """
+        checked_heads(
+            q,
+            table.shape[-4],
+            name="RoPEMixed",
+            head_dim=self.head_dim,
+            heads_first=self.heads_first,
+        )
+        heads = q.shape[-3 if self.heads_first else -2]
+        if heads != self.heads:
+            raise ValueError(
+                f"RoPEMixed was built for {self.heads} heads; content has {heads}. Build "
+                f"RoPEMixed(heads={heads}), with as many key heads as query heads."
+            )
+        cos, sin = table.unbind(-3)
+        if self.heads_first:
+            cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
+        return rotate(q, cos, sin, pairing="interleaved")
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.encode_queries(k, table)
+
+    def extra_repr(self) -> str:
+        """Width, heads and base."""
+        return f"{self.head_dim}, heads={self.heads}, base={self.base}"

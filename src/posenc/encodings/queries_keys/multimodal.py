@@ -1,0 +1,127 @@
+"""M-RoPE: time, height and width share the pairs of one rotary encoding."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import AxisWaves
+from posenc.encodings.queries_keys.rotary import Rotary
+
+Arrangement = Literal["contiguous", "interleaved"]
+
+
+class MultimodalRotary(QueryKeyEncoding):
+    """Pair i turns by p[a_i] · ω_i, where a_i is one of time, height and width.
+
+    Positions are ``[*batch, seq, 3]`` with (t, h, w). Text has t = h = w, and then this is the
+    rotary encoding that it holds, bit for bit.
+
+    Args:
+        rotary: Frequencies, pairing, layout and arithmetic.
+        sections: Number of pairs of each axis; together all pairs.
+        arrangement: ``"contiguous"`` gives each axis one run of pairs (Qwen2-VL);
+            ``"interleaved"`` deals them out t, h, w, t, h, w, … while there are any of h and w, and
+            leaves the rest to t (Qwen3-VL).
+
+    Raises:
+        ValueError: The sections are not all pairs, or do not fit the arrangement.
+
+    Reference:
+        Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191); Bai et al. 2025, "Qwen3-VL"
+        (arXiv:2511.21631).
+
+    Example:
+        >>> encoding = MultimodalRotary(Rotary(128), (16, 24, 24))
+        >>> thw = torch.tensor([[0, 0, 0], [1, 1, 1], [1, 1, 2]])
+        >>> encoding.table(thw).shape
+        torch.Size([3, 2, 64])
+    """
+
+    is_relative = True
+
+    def __init__(
+        self,
+        rotary: Rotary,
+        sections: Sequence[int] = (16, 24, 24),
+        arrangement: Arrangement = "contiguous",
+    ):
+        super().__init__()
+        self.rotary = rotary
+        self.sections, self.arrangement = tuple(sections), arrangement
+        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+        axes = axes_of(self.sections, arrangement)
+        if len(axes) != len(rotary.waves):
+            raise ValueError(
+                f"sections {self.sections} are {len(axes)} pairs; the rotary encoding has "
+                f"{len(rotary.waves)}. They must be as many, half of the rotated width."
+            )
+        self.waves = AxisWaves(rotary.frequencies, axes, rotary.arithmetic)
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq 3"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+        """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+            ValueError: They do not have three coordinates.
+        """
+        return self.waves.table(positions, dtype)
+
+    def encode_queries(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated; ``out=q`` rotates it in place."""
+        return self.rotary.encode_queries(q, table, out=out)
+
+    def encode_keys(
+        self,
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.rotary.encode_keys(k, table, out=out)
+
+    def extra_repr(self) -> str:
+        """The sections and their arrangement."""
+        return f"sections={self.sections}, arrangement={self.arrangement!r}"
+
+
+def axes_of(sections: tuple[int, ...], arrangement: Arrangement) -> tuple[int, ...]:
+    """The axis of each pair.
+
+    Raises:
+        ValueError: No such arrangement, or an interleaved axis has more pairs than the first.
+
+    Example:
+        >>> axes_of((2, 1, 1), "contiguous"), axes_of((2, 1, 1), "interleaved")
+        ((0, 0, 1, 2), (0, 1, 2, 0))
+    """
+    if arrangement not in get_args(Arrangement):
+        raise ValueError(
+            f"arrangement is {arrangement!r}; it must be one of {get_args(Arrangement)}."
+        )
+    if not sections or min(sections) < 1:
+        raise ValueError(f"sections are {sections}; each axis needs 1 pair or more.")
+    if arrangement == "contiguous":
+        return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
+    if max(sections) != sections[0]:
+        raise ValueError(
+            f"sections are {sections}; interleaved, no axis may have more pairs than the first. "
+            f"Qwen3-VL has (24, 20, 20)."
+        )
+    axes = [0] * sum(sections)
+    for axis, count in enumerate(sections[1:], start=1):
+        for turn in range(count):
+            axes[axis + turn * len(sections)] = axis
+    return tuple(axes)

@@ -1,0 +1,117 @@
+"""xPos: a rotary encoding whose products fade with distance."""
+
+from decimal import localcontext
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotation import rotation_table
+from posenc.numerics.frequencies.schedule import PRECISION, exact
+from posenc.numerics.positions import checked
+from posenc.numerics.rounding import rounded
+
+LARGEST_LOG = 80.0
+"""exp(80) and its inverse are float32 numbers with room for content."""
+
+
+class XPos(QueryKeyEncoding):
+    """Rotation, with queries multiplied by ζ_i^(p/B) and keys by ζ_i^(−p/B).
+
+    ζ_i = (2i/d + γ) / (1 + γ)
+
+    The product of a query at m and a key at n has ζ_i^((m − n)/B) in it, which fades with distance
+    where the key lies behind the query: this is an encoding for causal attention. The factors
+    depend on the position alone, never on the length, so decoding equals prefill.
+
+    Args:
+        rotary: The rotation; its rotated width is d.
+        scale_base: B; 512 in the paper.
+        gamma: γ; 0.4 in the paper.
+        origin: Position where all factors are 1; no product depends on it. The middle of the
+            context keeps factors closest to 1.
+
+    Raises:
+        ValueError: ``scale_base`` or ``gamma`` is not positive.
+
+    Reference:
+        Sun et al. 2022, "A Length-Extrapolatable Transformer", algorithm 1 (arXiv:2212.10554).
+
+    Example:
+        >>> xpos = XPos(Rotary(4, pairing="interleaved"))
+        >>> for_queries, for_keys = xpos.table(torch.tensor([512])).split(2, dim=-2)
+        >>> for_queries.norm(dim=-2), for_keys.norm(dim=-2)  # ζ and 1/ζ after 512 positions
+        (tensor([[0.2857, 0.6429]]), tensor([[3.5000, 1.5556]]))
+    """
+
+    is_relative = True
+
+    def __init__(
+        self, rotary: Rotary, scale_base: float = 512.0, gamma: float = 0.4, origin: int = 0
+    ):
+        super().__init__()
+        if not scale_base > 0 or not gamma > 0:
+            raise ValueError(
+                f"scale_base is {scale_base} and gamma {gamma}; both must be positive, as 512 and "
+                f"0.4 in the paper."
+            )
+        self.rotary, self.scale_base, self.gamma, self.origin = rotary, scale_base, gamma, origin
+        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+        pairs = len(rotary.waves)
+        with localcontext(PRECISION):
+            zetas = [(exact(i) / pairs + exact(gamma)) / (1 + exact(gamma)) for i in range(pairs)]
+            # ln ζ / B: what one position adds to the logarithm of a query's factor.
+            self.rates = tuple(float(zeta.ln() / exact(scale_base)) for zeta in zetas)
+        self.reach = int(LARGEST_LOG / max(abs(rate) for rate in self.rates))
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 4 pairs"]:
+        """cos and sin for queries, then cos and sin for keys, each rounded once.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+            ValueError: A factor would leave float32 at so large a distance from the origin.
+        """
+        positions = checked(positions)
+        self._check_range(positions)
+        if positions.device.type == "mps":  # has no float64
+            return self.table(positions.cpu(), dtype=dtype).to(positions.device)
+        turns = rotation_table(
+            self.rotary.waves, positions, torch.float64, self.rotary.frequencies.attention_factor
+        )
+        rates = torch.tensor(self.rates, dtype=torch.float64, device=positions.device)
+        logarithms = ((positions - self.origin).double()[..., None] * rates).unsqueeze(-2)
+        both = torch.cat((turns * logarithms.exp(), turns * (-logarithms).exp()), dim=-2)
+        return rounded(both, dtype or torch.float32)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated and multiplied by ζ^(p/B)."""
+        return self.rotary.encode_queries(q, table[..., :2, :])
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated and multiplied by ζ^(−p/B)."""
+        return self.rotary.encode_keys(k, table[..., 2:, :])
+
+    def _check_range(self, positions: Tensor) -> None:
+        # Values cannot be looked at while compiling or on meta.
+        if torch.compiler.is_compiling() or positions.is_meta or not positions.numel():
+            return
+        first, last = (int(end) for end in positions.aminmax())
+        for position in (first, last):
+            if abs(position - self.origin) > self.reach:
+                raise ValueError(
+                    f"Position {position} is {abs(position - self.origin)} from the origin "
+                    f"{self.origin}; from {self.reach} on a factor of XPos leaves float32. Set "
+                    f"origin to the middle of the context, or raise scale_base."
+                )
+
+    def extra_repr(self) -> str:
+        """The constants."""
+        return f"scale_base={self.scale_base}, gamma={self.gamma}, origin={self.origin}"

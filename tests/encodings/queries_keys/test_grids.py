@@ -1,0 +1,181 @@
+"""Encodings of several coordinates, against transformers and against the published formulas."""
+
+import math
+
+import pytest
+import torch
+from transformers import DINOv3ViTConfig, PixtralVisionConfig, Qwen2VLTextConfig, Qwen3VLTextConfig
+from transformers.models.dinov3_vit.modeling_dinov3_vit import DINOv3ViTRopePositionEmbedding
+from transformers.models.dinov3_vit.modeling_dinov3_vit import apply_rotary_pos_emb as apply_dinov3
+from transformers.models.pixtral.modeling_pixtral import PixtralVisionRotaryEmbedding
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbedding
+from transformers.models.qwen2_vl.modeling_qwen2_vl import apply_rotary_pos_emb as apply_qwen2_vl
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
+
+from posenc import AxialRotary, DINOv3Rotary, Geometric, MultimodalRotary, RoPEMixed, Rotary
+from posenc.encodings.queries_keys.multimodal import axes_of
+from posenc.numerics.positions import grid, plain
+
+
+def scattered(*shape: int, top: int = 500) -> torch.Tensor:
+    return torch.randint(top, shape, generator=torch.Generator().manual_seed(0))
+
+
+def random(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+
+
+QWENS = {
+    "contiguous": (Qwen2VLTextConfig, Qwen2VLRotaryEmbedding, (16, 24, 24)),
+    "interleaved": (Qwen3VLTextConfig, Qwen3VLTextRotaryEmbedding, (24, 20, 20)),
+}
+
+
+@pytest.mark.parametrize("arrangement", QWENS)
+def test_multimodal_is_qwens_with_three_different_coordinates(arrangement):
+    config, module, sections = QWENS[arrangement]
+    config = config(
+        hidden_size=256,
+        num_attention_heads=2,
+        head_dim=128,
+        rope_parameters={
+            "rope_type": "default",
+            "rope_theta": 1e6,
+            "mrope_section": list(sections),
+        },
+    )
+    positions = scattered(2, 17, 3)
+    assert (positions[..., 0] != positions[..., 1]).any()
+    cos, sin = module(config)(torch.zeros(1), positions.permute(2, 0, 1))
+    rotary = Rotary(Geometric(128, 1e6), arithmetic="float32")
+    encoding = MultimodalRotary(rotary, sections, arrangement)
+    table = encoding.table(positions)
+    assert torch.equal(table[..., 0, :], cos[..., :64])
+    assert torch.equal(table[..., 1, :], sin[..., :64])
+
+    q, k = random(2, 4, 17, 128), random(2, 2, 17, 128)
+    for got, want in zip(encoding(q, k, positions), apply_qwen2_vl(q, k, cos, sin), strict=True):
+        assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("sections", "arrangement"),
+    [((16, 24, 24), "contiguous"), ((24, 20, 20), "interleaved"), ((32, 16, 16), "interleaved")],
+)
+def test_with_equal_coordinates_multimodal_is_one_dimensional(sections, arrangement):
+    rotary = Rotary(128)
+    positions = plain(30, start=10**9)
+    alike = positions[:, None].expand(-1, 3)
+    encoding = MultimodalRotary(rotary, sections, arrangement)
+    assert torch.equal(encoding.table(alike), rotary.table(positions))
+
+
+def test_every_pair_has_an_axis():
+    assert [axes_of((24, 20, 20), "interleaved").count(axis) for axis in range(3)] == [24, 20, 20]
+    assert axes_of((24, 20, 20), "interleaved")[:6] == (0, 1, 2, 0, 1, 2)
+    assert axes_of((24, 20, 20), "interleaved")[60:] == (0, 0, 0, 0)
+
+
+def test_pixtral_is_transformers():
+    config = PixtralVisionConfig(
+        hidden_size=64, num_attention_heads=2, head_dim=32, image_size=256, patch_size=16
+    )
+    positions = grid(9, 13)
+    module = PixtralVisionRotaryEmbedding(config)
+    cos, sin = module(torch.zeros(1), positions[None].transpose(-1, -2))
+    table = AxialRotary(32, 1e4, "pixtral", arithmetic="float32").table(positions)
+    assert torch.equal(table[:, 0], cos.reshape(117, 32)[:, :16])
+    assert torch.equal(table[:, 1], sin.reshape(117, 32)[:, :16])
+
+
+def test_rope_vit_is_the_papers_complex_product():
+    height, width, dim = 5, 7, 16
+    speeds = 1.0 / (100.0 ** (torch.arange(0, dim, 4)[: dim // 4].double() / dim))
+    token = torch.arange(height * width).double()
+    x, y = token % width, torch.floor(token / width)
+    turns = torch.cat((torch.outer(x, speeds), torch.outer(y, speeds)), dim=-1)
+    q = random(1, 3, height * width, dim).double()
+    as_complex = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
+    want = torch.view_as_real(as_complex * torch.polar(torch.ones_like(turns), turns)).flatten(-2)
+    encoding = AxialRotary(dim)
+    table = encoding.table(grid(height, width), dtype=torch.float64)
+    torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
+
+
+def test_a_stretched_grid_keeps_its_angles():
+    """Twice the resolution, twice the stretch: even rows and columns stand where they stood."""
+    small, large = AxialRotary(16), AxialRotary(16, stretch=(2.0, 3.0))
+    wide = grid(4, 5) * torch.tensor([2, 3])
+    assert torch.equal(large.table(wide), small.table(grid(4, 5)))
+
+
+def test_dinov3_is_transformers():
+    config = DINOv3ViTConfig(hidden_size=64, num_attention_heads=2, image_size=224, patch_size=16)
+    module = DINOv3ViTRopePositionEmbedding(config).eval()
+    for height, width in ((14, 14), (9, 21)):
+        cos, sin = module(torch.zeros(1, 3, 16 * height, 16 * width))
+        encoding = DINOv3Rotary(32, (height, width))
+        table = encoding.table(grid(height, width))
+        torch.testing.assert_close(table[:, 0], cos[:, :16], atol=2e-6, rtol=0)
+        torch.testing.assert_close(table[:, 1], sin[:, :16], atol=2e-6, rtol=0)
+        q, k = random(1, 2, height * width, 32), random(1, 2, height * width, 32)
+        for got, want in zip(
+            encoding(q, k, grid(height, width)), apply_dinov3(q, k, cos, sin), strict=True
+        ):
+            torch.testing.assert_close(got, want, atol=1e-5, rtol=0)
+
+
+def test_dinov3_by_hand():
+    """The last of two rows has its centre at 1/2: half of a turn for the fastest pair."""
+    table = DINOv3Rotary(8, (2, 2)).table(torch.tensor([[1, 1]]))[0]
+    slow = 2 * math.pi * 0.5 / 100**0.5
+    want = torch.tensor([-1.0, math.cos(slow)] * 2), torch.tensor([0.0, math.sin(slow)] * 2)
+    torch.testing.assert_close(tuple(table), want)
+
+
+def test_mixed_is_the_papers_complex_product():
+    height, width, dim, heads = 4, 6, 16, 3
+    torch.manual_seed(3)
+    encoding = RoPEMixed(dim, heads)
+    token = torch.arange(height * width).double()
+    x, y = token % width, torch.floor(token / width)
+    along_y, along_x = encoding.frequencies.detach().double()
+    turns = x[None, :, None] * along_x[:, None] + y[None, :, None] * along_y[:, None]
+    q = random(1, heads, height * width, dim).double()
+    as_complex = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
+    want = torch.view_as_real(as_complex * torch.polar(torch.ones_like(turns), turns)).flatten(-2)
+    table = encoding.table(grid(height, width), dtype=torch.float64)
+    torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
+
+
+def test_mixed_begins_with_two_directions_across_each_other():
+    encoding = RoPEMixed(32, heads=5)
+    along_y, along_x = encoding.frequencies.detach().double()
+    speed = (along_y.square() + along_x.square()).sqrt()
+    want = 10.0 ** (-torch.arange(0, 32, 4).double() / 32)
+    torch.testing.assert_close(speed, want.repeat(5, 2), atol=1e-6, rtol=0)
+    across = along_y[:, :8] * along_y[:, 8:] + along_x[:, :8] * along_x[:, 8:]
+    torch.testing.assert_close(across, torch.zeros_like(across), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: MultimodalRotary(Rotary(128), (16, 24)), r"40 pairs; .* has 64"),
+        (lambda: MultimodalRotary(Rotary(128), (24, 20, 20), "dealt"), "'interleaved'"),
+        (lambda: MultimodalRotary(Rotary(128), (16, 24, 24), "interleaved"), "than the first"),
+        (lambda: MultimodalRotary(Rotary(128)).table(plain(4)), r"must be \[\*batch, seq, 3\]"),
+        (lambda: AxialRotary(6), "multiple of 4"),
+        (lambda: AxialRotary(8, form="vit"), "rope_vit, pixtral"),
+        (lambda: AxialRotary(8).table(plain(4)), "one coordinate an axis"),
+        (lambda: DINOv3Rotary(8, (0, 4)), r"\(height, width\) in patches"),
+        (lambda: RoPEMixed(8, heads=0), "there must be a head"),
+        (
+            lambda: RoPEMixed(8, 4)(random(1, 4, 6, 8), random(1, 2, 6, 8), grid(2, 3)),
+            "built for 4 heads; content has 2",
+        ),
+    ],
+)
+def test_errors_say_what_to_do(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()

@@ -1,0 +1,123 @@
+"""Encodings that scale: xPos, and Llama 4's query temperature."""
+
+import pytest
+import torch
+from mpmath import mp, mpf
+from rotary_embedding_torch import RotaryEmbedding
+
+from posenc import Geometric, Positional, QueryTemperature, Rotary, XPos
+from posenc.numerics.positions import plain
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("position", [0, 1, 511, 512, 20_000])
+def test_xpos_tables_are_those_of_mpmath(position):
+    table = XPos(Rotary(8)).table(torch.tensor([position]))[0].double()
+    with mp.workdps(60):
+        for i in range(4):
+            zeta = (mpf(2 * i) / 8 + mpf(0.4)) / (1 + mpf(0.4))
+            angle, scale = (
+                position * mpf(10_000) ** (-mpf(2 * i) / 8),
+                zeta ** (mpf(position) / 512),
+            )
+            turns = mp.cos(angle), mp.sin(angle)
+            wanted = [*(turn * scale for turn in turns), *(turn / scale for turn in turns)]
+            for row, want in enumerate(wanted):
+                assert abs(table[row, i].item() - want) <= abs(want) * mpf(2) ** -23.999
+
+
+def test_xpos_products_are_the_papers():
+    """One pair: q·k = ζ^((m − n)/512) · cos((m − n) ω) for q = k = (1, 0)."""
+    xpos = XPos(Rotary(Geometric(2)), gamma=0.4)
+    one = torch.tensor([[[1.0, 0.0]]])
+    for m, n in ((700, 200), (9, 9), (1000, 0)):
+        ends = xpos.table(torch.tensor([m, n]))
+        product = (xpos.encode_queries(one, ends[:1]) * xpos.encode_keys(one, ends[1:])).sum()
+        zeta = mpf(0.4) / mpf(1.4)
+        want = zeta ** (mpf(m - n) / 512) * mp.cos(m - n)
+        assert product.item() == pytest.approx(float(want), abs=1e-6)
+
+
+def test_no_product_depends_on_the_origin():
+    q, k = random(1, 2, 6, 16), random(1, 2, 6, 16, seed=1)
+    products = []
+    for origin in (0, 300, -200):
+        turned_q, turned_k = XPos(Rotary(16), origin=origin)(q, k)
+        products.append(turned_q @ turned_k.mT)
+    torch.testing.assert_close(products[1], products[0], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(products[2], products[0], atol=1e-5, rtol=1e-5)
+
+
+def test_a_public_xpos_changes_a_key_with_the_length_and_here_it_stays():
+    """rotary-embedding-torch centres by the length of the call: a cached key is then off.
+
+    Of the same first keys, rotated among 8 tokens and among 512, it makes two things; a decoded
+    query meets keys of another centre. The exact factor ζ^(−p/512) knows no length.
+    """
+    theirs = RotaryEmbedding(16, use_xpos=True, cache_if_possible=False)
+    k = random(1, 1, 512, 16)
+    _, few = theirs.rotate_queries_and_keys(k[:, :, :8], k[:, :, :8])
+    _, many = theirs.rotate_queries_and_keys(k, k)
+    assert (few - many[:, :, :8]).abs().max() > 0.1
+
+    ours = XPos(Rotary(16, pairing="interleaved"))
+    alone = ours.encode_keys(k[:, :, :8], ours.table(plain(8)))
+    assert torch.equal(alone, ours.encode_keys(k, ours.table(plain(512)))[:, :, :8])
+    # Products of one call agree, since the centre cancels there.
+    q_theirs, k_theirs = theirs.rotate_queries_and_keys(k, k)
+    q_ours, k_ours = ours(k, k)
+    torch.testing.assert_close(q_theirs @ k_theirs.mT, q_ours @ k_ours.mT, atol=2e-3, rtol=1e-3)
+
+
+def test_xpos_refuses_what_leaves_float32():
+    with pytest.raises(ValueError, match=r"Position 40000 .* Set origin to the middle"):
+        XPos(Rotary(8)).table(torch.tensor([40_000]))
+    with pytest.raises(ValueError, match="both must be positive"):
+        XPos(Rotary(8), scale_base=0.0)
+
+
+def llama4_factor(position: int) -> float:
+    """As in the code of Llama 4 in transformers, which counts in float32."""
+    p = torch.tensor([position])
+    return (torch.log1p(torch.floor((p.float() + 1.0) / 8192.0)) * 0.1 + 1.0).item()
+
+
+@pytest.mark.parametrize("position", [0, 8190, 8191, 8192, 100_000, 1_000_000])
+def test_temperature_is_llama4s(position):
+    got = QueryTemperature(8).table(torch.tensor([position])).item()
+    assert got == pytest.approx(llama4_factor(position), rel=2e-7)
+    with mp.workdps(40):
+        want = 1 + mpf("0.1") * mp.log(1 + (position + 1) // 8192)
+        assert got == pytest.approx(float(want), rel=2**-24)
+
+
+def test_temperature_steps_where_it_should_far_out_and_llama4s_does_not():
+    """At 2^25 + 8190 float32 counts one period too many; the exact quotient is 4096."""
+    position = 2**25 + 8190
+    assert (position + 1) // 8192 == 4096
+    assert torch.floor((torch.tensor(position).float() + 1.0) / 8192.0).item() == 4097
+    got = QueryTemperature(8).table(torch.tensor([position])).item()
+    assert got == pytest.approx(1 + 0.1 * float(mp.log(4097)), rel=2**-24)
+
+
+def test_temperature_composes_with_rotary_in_either_order():
+    q, k = random(1, 2, 6, 16), random(1, 2, 6, 16, seed=1)
+    rotary, temperature = Rotary(16), QueryTemperature(16, period=2)
+    positional = Positional(queries_keys=(rotary, temperature))
+    for encoding in positional.queries_keys:
+        q, k = encoding(q, k)
+    again = rotary(*temperature(random(1, 2, 6, 16), random(1, 2, 6, 16, seed=1)))
+    for one, other in zip((q, k), again, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-6)
+
+
+def test_temperature_refuses_a_broken_period():
+    with pytest.raises(ValueError, match="whole number from 1"):
+        QueryTemperature(8, period=0)
+
+
+def test_no_encoding_is_an_empty_place():
+    assert len(Positional().queries_keys) == 0
