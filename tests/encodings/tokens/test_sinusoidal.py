@@ -55,6 +55,15 @@ def test_content_is_scaled_before_the_sum(scale, factor):
     assert torch.equal(encoding(x), x * factor + encoding.table(plain(7)))
 
 
+def test_the_scaled_sum_is_as_good_as_one_rounding():
+    """√6 is no power of two, so product and sum could round twice; float64 is the judge."""
+    x, encoding = torch.randn(50, 7, 6), Sinusoidal(6, scale="sqrt_dim")
+    table = encoding.table(plain(7))
+    truth = x.double() * math.sqrt(6) + table.double()
+    largest = (x.double() * math.sqrt(6)).abs().max().item() + 1
+    assert (encoding.encode(x, table).double() - truth).abs().max() < largest * 2.0**-23
+
+
 def test_forward_is_encode_of_table():
     x, encoding = torch.randn(2, 5, 16), Sinusoidal(16, scale="sqrt_dim")
     positions = packed([3, 2]).expand(2, 5)

@@ -78,8 +78,9 @@ def add(
         table = table.unsqueeze(1) if table.ndim == 2 else table.movedim(-2, 0)
     _check_fit(x, table, name, batch_first)
     wide = working_dtype(torch.promote_types(x.dtype, table.dtype))
-    content = x.to(wide) if factor is None else x.to(wide) * factor
-    return F.dropout((content + table).to(x.dtype), dropout, training=dropout > 0)
+    # One pass for the product and the sum; the embeddings are many times the table.
+    summed = torch.add(table, x.to(wide), alpha=1 if factor is None else factor)
+    return F.dropout(summed.to(x.dtype), dropout, training=dropout > 0)
 
 
 def _check_fit(x: Tensor, table: Tensor, name: str, batch_first: bool) -> None:
