@@ -1,0 +1,1 @@
+"""Numbers about encodings, not pictures of them."""

@@ -1,0 +1,66 @@
+"""``posenc explain``: the steps lead to the value, in every convention."""
+
+import csv
+import io
+import json
+import math
+
+import pytest
+import torch
+
+from posenc import Sinusoidal
+from posenc.encodings.tokens.conventions import CONVENTIONS
+
+BY_HAND = [0.84147, 0.5403, 0.0464, 0.99892, 0.00215, 0.99999]
+
+
+@pytest.mark.parametrize(("dimension", "value"), list(enumerate(BY_HAND)))
+def test_the_row_worked_by_hand(run, dimension, value):
+    ran = run("explain", "--position", 1, "--dimension", dimension, "--dim", 6, "--format", "json")
+    assert json.loads(ran.out)["value"] == pytest.approx(value, abs=1e-5)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("dimension", [0, 3, 4, 7])
+def test_steps_and_value_agree(run, convention, dimension):
+    """The last step, computed from the one before it, is the number in the table."""
+    ran = run(
+        *("explain", "--position", 11, "--dimension", dimension, "--dim", 8),
+        *("--convention", convention, "--base", 100, "--format", "json"),
+    )
+    about = json.loads(ran.out)
+    angle, last = about["steps"][-2:]
+    function = math.sin if last["formula"].startswith("sin") else math.cos
+    assert function(angle["value"]) == pytest.approx(about["value"], abs=1e-12)
+    table = Sinusoidal(8, 100.0, convention).table(torch.tensor([11]), dtype=torch.float64)
+    assert about["value"] == table[0, dimension].item()
+
+
+def test_the_text_puts_the_numbers_in(run):
+    out = run("explain", "--position", 3, "--dimension", 2, "--dim", 6).out
+    assert "PE(p, 2i) = sin(p / n^(2i/d))" in out
+    assert "10000^(1/3)" in out
+    assert "3 / 21.5443469" in out
+    assert "= 0.1387981011" in out
+
+
+def test_positions_that_count_from_one_say_so(run):
+    out = run("explain", "--convention", "per_dimension_one_based", "--position", 0).out
+    assert "t = p + 1" in out
+
+
+def test_a_padded_column_is_a_zero(run):
+    ran = run(
+        *("explain", "--dim", 7, "--dimension", 6, "--convention", "tensor2tensor"),
+        *("--format", "csv"),
+    )
+    (row,) = csv.DictReader(io.StringIO(ran.out))
+    assert float(row["value"]) == 0.0
+
+
+def test_what_is_not_there_is_one_line(refused):
+    assert "dimension is 9; with dim 6 it must be one of 0 … 5" in refused(
+        "explain", "--dimension", 9
+    )
+    assert "dim is 0" in refused("explain", "--dim", 0)
+    assert "convention is 'x'" in refused("explain", "--convention", "x")
