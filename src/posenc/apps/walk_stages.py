@@ -61,10 +61,10 @@ def stages(found: EncoderStages, embeddings: Tensor, tokens: list[str], norm: st
             block.attention_sum[0],
         )
     )
-    walked += _norm(block.attention_norm, "the sum") if norm == "post" else ()
-    walked += _norm(block.feed_forward_norm, "the sum") if norm == "pre" else ()
+    walked += _norm(block.attention_norm if norm == "post" else block.feed_forward_norm, "the sum")
     walked += _feed_forward(block)
-    walked += _norm(block.feed_forward_norm, "the sum") if norm == "post" else ()
+    if norm == "post":
+        walked += _norm(block.feed_forward_norm, "the sum")
     if found.final_norm is not None:
         walked += _norm(found.final_norm, "the output of the last block")
     walked.append(
