@@ -42,3 +42,155 @@ def split(
         return x[..., 0::2], x[..., 1::2]
     half = x.shape[-1] // 2
     return x[..., :half], x[..., half:]
+
+
+def permutation(
+    rotated_dim: int, to: Pairing, *, head_dim: int | None = None, rotated: Rotated = "prefix"
+) -> list[int]:
+    """For each channel of a head paired as ``to``, the channel it was in the other pairing.
+
+    Args:
+        rotated_dim: Width that is rotated, r.
+        to: The pairing that the channels are brought to; they come in the other one.
+        head_dim: Width of the head, where it is more than r; the rest stays in place.
+        rotated: Whether the first or the last r channels are rotated.
+
+    Raises:
+        ValueError: An odd width, a head narrower than r, or an unknown name.
+
+    Example:
+        >>> permutation(6, to="interleaved"), permutation(6, to="half")
+        ([0, 3, 1, 4, 2, 5], [0, 2, 4, 1, 3, 5])
+    """
+    checked_pairing(to)
+    head_dim = rotated_dim if head_dim is None else head_dim
+    if rotated_dim % 2 or not 0 < rotated_dim <= head_dim:
+        raise ValueError(
+            f"rotated_dim is {rotated_dim} of head_dim {head_dim}; it must be even, and not more "
+            f"than the head."
+        )
+    if rotated not in get_args(Rotated):
+        raise ValueError(f"rotated is {rotated!r}; it must be 'prefix' or 'suffix'.")
+    half = rotated_dim // 2
+    if to == "interleaved":
+        order = [channel for i in range(half) for channel in (i, i + half)]
+    else:
+        order = [*range(0, rotated_dim, 2), *range(1, rotated_dim, 2)]
+    kept = head_dim - rotated_dim
+    if rotated == "suffix":
+        return [*range(kept), *(kept + channel for channel in order)]
+    return [*order, *range(rotated_dim, head_dim)]
+
+
+def convert_channels(
+    x: Shaped[Tensor, "*shape head_dim"],
+    to: Pairing,
+    *,
+    rotated_dim: int | None = None,
+    rotated: Rotated = "prefix",
+) -> Shaped[Tensor, "*shape head_dim"]:
+    """Queries, keys, a key cache, or the scale of a norm over one head, in the other pairing.
+
+    Args:
+        x: Its last axis is a head.
+        to: The pairing to convert to.
+        rotated_dim: Width that is rotated; the whole head unless given.
+        rotated: Where it lies.
+
+    Example:
+        >>> import torch
+        >>> convert_channels(torch.arange(6), "half", rotated_dim=4)
+        tensor([0, 2, 1, 3, 4, 5])
+    """
+    width = x.shape[-1]
+    return x[..., permutation(rotated_dim or width, to, head_dim=width, rotated=rotated)]
+
+
+def convert_projection(
+    weight: Shaped[Tensor, "rows *columns"],
+    to: Pairing,
+    *,
+    head_dim: int,
+    rotated_dim: int | None = None,
+    rotated: Rotated = "prefix",
+) -> Shaped[Tensor, "rows *columns"]:
+    """The weight or bias of a query or key projection, so that it gives the other pairing.
+
+    The number of heads follows from the rows, so grouped keys need nothing more. Values and the
+    output projection stay as they are. The scale of a norm over all heads is converted alike.
+
+    Args:
+        weight: ``[heads · head_dim, in]`` as ``nn.Linear`` keeps it, or a bias.
+        to: The pairing to convert to.
+        head_dim: Width of a head.
+        rotated_dim: Width that is rotated; the whole head unless given.
+        rotated: Where it lies.
+
+    Raises:
+        ValueError: The rows are not whole heads.
+
+    Example:
+        >>> import torch
+        >>> convert_projection(torch.arange(8), "interleaved", head_dim=4)
+        tensor([0, 2, 1, 3, 4, 6, 5, 7])
+    """
+    if weight.shape[0] % head_dim:
+        raise ValueError(
+            f"weight has {weight.shape[0]} rows, which are no whole heads of {head_dim}. Pass the "
+            f"weight of nn.Linear as it is: [heads · head_dim, in]."
+        )
+    order = permutation(rotated_dim or head_dim, to, head_dim=head_dim, rotated=rotated)
+    return weight.unflatten(0, (-1, head_dim))[:, order].flatten(0, 1)
+
+
+FusedOrder = Literal["concatenated", "grouped"]
+
+
+def convert_fused(
+    weight: Shaped[Tensor, "rows *columns"],
+    to: Pairing,
+    *,
+    heads: int,
+    head_dim: int,
+    order: FusedOrder,
+    kv_heads: int | None = None,
+    rotated_dim: int | None = None,
+    rotated: Rotated = "prefix",
+) -> Shaped[Tensor, "rows *columns"]:
+    """The weight or bias of one projection for queries, keys and values together.
+
+    Args:
+        weight: ``[(heads + 2 · kv_heads) · head_dim, in]``, or a bias.
+        to: The pairing to convert to.
+        heads: Number of query heads.
+        head_dim: Width of a head.
+        order: ``"concatenated"``: all queries, all keys, all values (Phi-3). ``"grouped"``: for
+            each key head its queries, its key, its value (Falcon; GPT-NeoX, with one query a
+            group).
+        kv_heads: Number of key heads; as many as query heads unless given.
+        rotated_dim: Width that is rotated; the whole head unless given.
+        rotated: Where it lies.
+
+    Raises:
+        ValueError: The rows are not those heads, or the order is unknown.
+
+    Example:
+        >>> import torch
+        >>> convert_fused(torch.arange(12), "half", heads=1, head_dim=4, order="grouped")
+        tensor([ 0,  2,  1,  3,  4,  6,  5,  7,  8,  9, 10, 11])
+    """
+    kv_heads = heads if kv_heads is None else kv_heads
+    rows = (heads + 2 * kv_heads) * head_dim
+    if order not in get_args(FusedOrder):
+        raise ValueError(f"order is {order!r}; it must be one of {get_args(FusedOrder)}.")
+    if weight.shape[0] != rows or heads % kv_heads:
+        raise ValueError(
+            f"weight has {weight.shape[0]} rows; {heads} query heads and {kv_heads} key and value "
+            f"heads of width {head_dim} are {rows}, in whole groups."
+        )
+    groups = kv_heads if order == "grouped" else 1
+    each = weight.unflatten(0, (groups, -1, head_dim)).clone()
+    turning = each.shape[1] - kv_heads // groups  # all but the values of a group
+    channels = permutation(rotated_dim or head_dim, to, head_dim=head_dim, rotated=rotated)
+    each[:, :turning] = each[:, :turning][:, :, channels]
+    return each.flatten(0, 2)
