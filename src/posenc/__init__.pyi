@@ -12,6 +12,7 @@ from .encodings.queries_keys import QueryTemperature as QueryTemperature
 from .encodings.queries_keys import RoPEMixed as RoPEMixed
 from .encodings.queries_keys import Rotary as Rotary
 from .encodings.queries_keys import XPos as XPos
+from .encodings.queries_keys import rerotate as rerotate
 from .encodings.scores import ALiBi as ALiBi
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import Sinusoidal as Sinusoidal

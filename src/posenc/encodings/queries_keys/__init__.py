@@ -4,6 +4,7 @@ from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rerotation import rerotate
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.queries_keys.xpos import XPos
@@ -16,4 +17,5 @@ __all__ = [
     "RoPEMixed",
     "Rotary",
     "XPos",
+    "rerotate",
 ]

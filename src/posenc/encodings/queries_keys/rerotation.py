@@ -1,0 +1,72 @@
+"""Keys that are cached under one schedule, turned on to another."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
+from posenc.numerics.frequencies.difference import Difference
+from posenc.numerics.waves import Waves
+
+ALIKE = ("head_dim", "pairing", "rotated", "heads_first")
+
+
+def rerotate(
+    keys: Float[Tensor, "*batch _ _ head_dim"],
+    positions: Int64[Tensor, "*rows seq"],
+    old: Rotary,
+    new: Rotary,
+    *,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*batch _ _ head_dim"]:
+    """Keys encoded by ``old``, as if ``new`` had encoded them.
+
+    R_new(p) = R_{new − old}(p) · R_old(p)
+
+    The phases are subtracted as integers, so the step is exact at any position; what is left is one
+    more rounding of the keys. The attention factor is changed too.
+
+    Args:
+        keys: Encoded keys, as a cache holds them.
+        positions: Where they stand.
+        old: The encoding that made them.
+        new: The encoding that they shall have, with other frequencies.
+        out: Where to write the result; ``out=keys`` turns them in place.
+
+    Raises:
+        ValueError: The two encodings differ in more than their frequencies, or do not compute
+            exactly.
+
+    Example:
+        >>> from posenc import Geometric, Linear
+        >>> old, new = Rotary(8), Rotary(Linear(Geometric(8), factor=2.0))
+        >>> k, positions = torch.randn(1, 2, 3, 8), torch.tensor([7, 100, 2**40])
+        >>> cached = old.encode_keys(k, old.table(positions))
+        >>> wanted = new.encode_keys(k, new.table(positions))
+        >>> torch.allclose(rerotate(cached, positions, old, new), wanted, atol=1e-6)
+        True
+    """
+    differ = [name for name in ALIKE if getattr(old, name) != getattr(new, name)]
+    if differ or old.rotated_dim != new.rotated_dim:
+        raise ValueError(
+            f"{old} and {new} differ in {', '.join(differ) or 'rotated width'}; only their "
+            f"frequencies may. Build the new one with old.with_frequencies(schedule)."
+        )
+    if old.arithmetic != "exact" or new.arithmetic != "exact":
+        raise ValueError(
+            f"arithmetic is {old.arithmetic!r} and {new.arithmetic!r}; rounded angles cannot be "
+            f"subtracted exactly. Build both with arithmetic='exact'."
+        )
+    step = Difference(new.frequencies, old.frequencies)
+    dtype = torch.promote_types(keys.dtype, torch.float32)
+    return rotate_heads(
+        keys,
+        rotation_table(Waves(step), positions, dtype, step.attention_factor),
+        name="rerotate",
+        head_dim=new.head_dim,
+        pairing=new.pairing,
+        rotated=new.rotated,
+        heads_first=new.heads_first,
+        out=out,
+    )

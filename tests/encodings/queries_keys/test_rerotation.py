@@ -1,0 +1,104 @@
+"""A key cache turned on to another schedule, against encoding the keys anew."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posenc import NTK, DynamicNTK, Geometric, Linear, Llama3, Rotary, YaRN, rerotate
+from posenc.numerics.frequencies.difference import Difference
+from posenc.numerics.phases import phases, turn_limbs
+from posenc.numerics.positions import plain
+
+PLAIN = Geometric(16)
+SCHEDULES = [
+    PLAIN,
+    Geometric(16, base=500_000.0),
+    Linear(PLAIN, 4.0),
+    NTK(PLAIN, 8.0),
+    DynamicNTK(PLAIN, 2.0, 4096).at(9000),
+    YaRN(PLAIN, 16.0, 4096),
+    Llama3(Geometric(16, base=500_000.0)),
+]
+
+
+def random(*shape: int, dtype=torch.float64) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    before=st.sampled_from(SCHEDULES),
+    after=st.sampled_from(SCHEDULES),
+    pairing=st.sampled_from(["half", "interleaved"]),
+    rotated=st.sampled_from(["prefix", "suffix"]),
+    start=st.sampled_from([0, 4096, 10**6, 2**40, 2**62]),
+)
+def test_rerotating_is_encoding_anew(before, after, pairing, rotated, start):
+    old = Rotary(before, head_dim=20, pairing=pairing, rotated=rotated)
+    new, positions = old.with_frequencies(after), plain(7, start=start)
+    for dtype, slack in ((torch.float64, 4e-15), (torch.float32, 1.5e-6)):
+        k = random(2, 3, 7, 20, dtype=dtype)
+        cached = old.encode_keys(k, old.table(positions, dtype=dtype))
+        want = new.encode_keys(k, new.table(positions, dtype=dtype))
+        got = rerotate(cached, positions, old, new)
+        torch.testing.assert_close(got, want, atol=slack, rtol=slack)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    before=st.sampled_from(SCHEDULES),
+    after=st.sampled_from(SCHEDULES),
+    position=st.integers(-(2**63), 2**63 - 1),
+)
+def test_phases_compose_bit_for_bit(before, after, position):
+    positions = torch.tensor([[position]])
+
+    def whole(schedule) -> list[int]:
+        made = phases(positions, turn_limbs(schedule.turns()))
+        words = [word.flatten().tolist() for word in made]
+        return [
+            sum((part % 2**64) << shift for part, shift in zip(row, (128, 64, 0), strict=True))
+            for row in zip(*words, strict=True)
+        ]
+
+    step = whole(Difference(after, before))
+    summed = [(a + b) % 2**192 for a, b in zip(whole(before), step, strict=True)]
+    assert summed == whole(after)
+
+
+def test_a_long_cache_is_rerotated_in_blocks_as_one_by_one():
+    old, new = Rotary(PLAIN), Rotary(NTK(PLAIN, 8.0))
+    k, positions = random(1, 1, 4000, 16, dtype=torch.float32), plain(4000, start=10**6)
+    whole = rerotate(k, positions, old, new)
+    some = rerotate(k[:, :, 3990:], positions[3990:], old, new)
+    assert torch.equal(whole[:, :, 3990:], some)
+
+
+def test_in_place():
+    old, new = Rotary(PLAIN), Rotary(YaRN(PLAIN, 16.0, 4096))
+    keys, positions = random(1, 2, 5, 16), plain(5)
+    want = rerotate(keys, positions, old, new)
+    assert rerotate(keys, positions, old, new, out=keys) is keys
+    assert torch.equal(keys, want)
+
+
+def test_there_and_back_again():
+    old, new = Rotary(PLAIN), Rotary(YaRN(PLAIN, 16.0, 4096))
+    keys, positions = random(1, 2, 5, 16), plain(5, start=10**9)
+    back = rerotate(rerotate(keys, positions, old, new), positions, new, old)
+    torch.testing.assert_close(back, keys, atol=4e-15, rtol=4e-15)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (Rotary(8), Rotary(8, pairing="interleaved"), "differ in pairing"),
+        (Rotary(8, head_dim=16), Rotary(16), "differ in rotated width"),
+        (Rotary(8), Rotary(8, arithmetic="float32"), "Build both with arithmetic='exact'"),
+    ],
+)
+def test_errors_say_what_to_do(old, new, words):
+    with pytest.raises(ValueError, match=words):
+        rerotate(random(1, 1, 3, old.head_dim), plain(3), old, new)
