@@ -1,0 +1,26 @@
+"""Building a table from nothing, its memory included: every contender returns a fresh tensor."""
+
+from collections.abc import Iterator
+
+from benchmarks.formulas import float32_formula, float64_formula, nested_loop
+from benchmarks.harness import Case, copying
+from posenc import Sinusoidal
+from posenc.numerics.positions import plain
+
+SIZES = [(512, 64), (2048, 64), (5000, 512), (65_536, 64), (65_536, 128), (131_072, 128)]
+QUICK = [(512, 64), (16_384, 128)]
+LONGEST_LOOP = 512
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """One case a size; the nested loop takes part while it is bearable."""
+    for length, dim in QUICK if quick else SIZES:
+        encoding = Sinusoidal(dim)
+        contenders = {
+            "posenc, exact": lambda e=encoding, n=length: e.table(plain(n)),
+            "float32 formula": lambda n=length, d=dim: float32_formula(n, d),
+            "float64 formula": lambda n=length, d=dim: float64_formula(n, d),
+        }
+        if length <= LONGEST_LOOP:
+            contenders["nested loop"] = lambda n=length, d=dim: nested_loop(n, d)
+        yield Case(f"table {length} × {dim}", contenders, copying(encoding.table(plain(length))))
