@@ -132,7 +132,7 @@ def test_llama3(dim, base, factor, trained, low, width):
 @given(data=st.data(), dim=DIMS, base=BASES, factor=FACTORS, trained=TRAINED, long=st.booleans())
 def test_longrope(data, dim, base, factor, trained, long):
     divisors = st.lists(st.floats(1.0, 64.0, width=32), min_size=dim // 2, max_size=dim // 2)
-    shorter, longer = data.draw(divisors), data.draw(divisors)
+    shorter, longer = (tuple(data.draw(divisors)) for _ in range(2))
     length = trained + 1 if long else trained
     schedule = LongRoPE(Geometric(dim, base), shorter, longer, trained, factor).at(length)
     wanted = theirs(
@@ -141,8 +141,8 @@ def test_longrope(data, dim, base, factor, trained, long):
         base,
         seq_len=length,
         factor=factor,
-        short_factor=shorter,
-        long_factor=longer,
+        short_factor=list(shorter),
+        long_factor=list(longer),
         original_max_position_embeddings=trained,
     )
     agree(schedule, *wanted)

@@ -1,6 +1,6 @@
 """The rotary encoding of Su et al., with any schedule of frequencies."""
 
-from typing import Self, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Float, Int64
@@ -121,7 +121,7 @@ class Rotary(QueryKeyEncoding):
             out=out,
         )
 
-    def with_frequencies(self, frequencies: int | Schedule) -> Self:
+    def with_frequencies(self, frequencies: int | Schedule) -> "Rotary":
         """The same encoding with another schedule, as to extend the context of a model.
 
         Example:
@@ -129,7 +129,7 @@ class Rotary(QueryKeyEncoding):
             >>> longer
             Rotary(Geometric(dim=8, base=1000000.0), pairing='interleaved')
         """
-        return type(self)(
+        return Rotary(
             frequencies,
             head_dim=self.head_dim,
             pairing=self.pairing,

@@ -8,6 +8,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from posenc.numerics.frequencies.geometric import Geometric
+from posenc.numerics.frequencies.powers import Powers
 from posenc.numerics.frequencies.schedule import Schedule
 
 
@@ -53,5 +54,5 @@ class Proportional(Schedule):
         return every[: self.turning] + (Decimal(0),) * (len(every) - self.turning)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
-        every = Geometric(self.dim, self.base).float32(form)
-        return torch.where(torch.arange(len(every)) < self.turning, every, 0.0)
+        turning = Powers(self.base, tuple(range(0, 2 * self.turning, 2)), self.dim).float32(form)
+        return torch.cat((turning, torch.zeros((self.dim + 1) // 2 - self.turning)))

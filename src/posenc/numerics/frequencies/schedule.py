@@ -19,7 +19,7 @@ TWO_PI = Decimal(
     "135964296173026564613294"
 )
 
-Number = float | Fraction
+Number = int | float | Fraction
 
 
 def exact(number: Number) -> Decimal:
