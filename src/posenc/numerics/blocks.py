@@ -30,7 +30,7 @@ HALF_STEP = 2.0**-24
 """Half a float32 step at 1, and then some: torch reaches 16-bit dtypes by way of float32."""
 
 
-def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...]) -> None:
+def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...], factor: float = 1.0) -> None:
     """Write the rows ``first, first + 1, …`` of a table, correctly rounded to its dtype.
 
     Args:
@@ -38,6 +38,7 @@ def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...]) -> None:
         sin: The same; both must be strided views of one tensor, as a table's columns are.
         first: Position of the first row.
         turns: Frequencies as fixed-point turns a position.
+        factor: What cos and sin are multiplied with before the one rounding.
     """
     table, axis = _together(cos, sin)
     length, device = len(cos), cos.device
@@ -53,8 +54,8 @@ def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...]) -> None:
         return torch.stack(here, dim=axis)
 
     fine_cos, fine_sin = pair(fine_cos, fine_cos), pair(fine_sin, fine_sin)
-    left, right = pair(start_cos, start_sin), pair(-start_sin, start_cos)
-    error = _error(starts, rows, turns, cos.dtype, pair)
+    left, right = pair(start_cos, start_sin) * factor, pair(-start_sin, start_cos) * factor
+    error = _error(starts, rows, turns, cos.dtype, pair) * abs(factor)
     value = torch.empty_like(fine_cos)
     above = torch.empty(fine_cos.shape, dtype=cos.dtype, device=device)
     doubtful = []
@@ -71,7 +72,7 @@ def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...]) -> None:
             places[:, 0] += begin
             doubtful.append(places)
     if doubtful:
-        _settle(table, axis, torch.cat(doubtful), first, limbs, _before(cos, sin))
+        _settle(table, axis, torch.cat(doubtful), first, limbs, _before(cos, sin), factor)
     if first <= 0 < first + length:
         sin[-first] = 0.0  # which −e, rounded to a dtype that has no such small number, made −0
 
@@ -115,10 +116,16 @@ def _error(starts: Tensor, rows: int, turns: tuple[int, ...], dtype: torch.dtype
 
 
 def _settle(
-    table: Tensor, axis: int, places: Tensor, first: int, limbs: Tensor, cos_before: bool
+    table: Tensor,
+    axis: int,
+    places: Tensor,
+    first: int,
+    limbs: Tensor,
+    cos_before: bool,
+    factor: float,
 ) -> None:
     """Compute the values at ``places`` again, each from its own phase."""
     row, plane, column = places[:, 0], places[:, axis], places[:, -3 - axis]
     cos, sin = cos_sin_of(phases(row + first, limbs[:, column]))
     exact = torch.where((plane == 0) == cos_before, cos, sin)
-    table[places.unbind(1)] = rounded(exact, table.dtype)
+    table[places.unbind(1)] = rounded(exact * factor, table.dtype)

@@ -57,8 +57,15 @@ class Waves:
         positions: Int64[Tensor, "*shape"],
         dtype: torch.dtype = torch.float32,
         out: tuple[Tensor, Tensor] | None = None,
+        factor: float = 1.0,
     ) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
-        """Both tables at ``positions``; ``out`` takes two that exist already, strided or not.
+        """Both tables at ``positions``, times ``factor``, rounded once.
+
+        Args:
+            positions: int64, of any shape.
+            dtype: The dtype of the tables.
+            out: Two tables that exist already, strided or not.
+            factor: The attention factor of a schedule. The common formulas round before it.
 
         Raises:
             TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
@@ -67,27 +74,34 @@ class Waves:
         if not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a table of sines needs a floating dtype.")
         if self.common is not None:
-            made = self._common_formula(positions, dtype)
+            made = self._common_formula(positions, dtype, factor)
         elif positions.device.type == "mps":  # has no float64
-            cos, sin = self.cos_sin(positions.cpu(), dtype)
+            cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
             made = cos.to(positions.device), sin.to(positions.device)
         elif not self._fills_a_range(positions, dtype):
-            made = self._each(positions, dtype)
+            made = self._each(positions, dtype, factor)
         else:
-            return self._blocks(positions, dtype, out)
+            return self._blocks(positions, dtype, out, factor)
         return made if out is None else (out[0].copy_(made[0]), out[1].copy_(made[1]))
 
-    def _common_formula(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def _common_formula(
+        self, positions: Tensor, dtype: torch.dtype, factor: float
+    ) -> tuple[Tensor, Tensor]:
         frequencies = torch.tensor(self.common, dtype=torch.float32, device=positions.device)
         angles = positions.unsqueeze(-1).to(torch.float32) * frequencies
-        return angles.cos().to(dtype), angles.sin().to(dtype)
+        cos, sin = angles.cos(), angles.sin()
+        if factor != 1.0:
+            cos, sin = cos * factor, sin * factor
+        return cos.to(dtype), sin.to(dtype)
 
-    def _each(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def _each(
+        self, positions: Tensor, dtype: torch.dtype, factor: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """Every phase by its own multiplication."""
         limbs = turn_limbs(self.turns, positions.device)
         if _untouchable(positions) or positions.numel() * len(self) <= CHUNK_PHASES:
             cos, sin = cos_sin_of(phases(positions.unsqueeze(-1), limbs))
-            return rounded(cos, dtype), rounded(sin, dtype)
+            return rounded(cos * factor, dtype), rounded(sin * factor, dtype)
         shape = (*positions.shape, len(self))
         cos, sin = (torch.empty(shape, dtype=dtype, device=positions.device) for _ in range(2))
         rows = max(1, CHUNK_PHASES // len(self))
@@ -98,8 +112,8 @@ class Waves:
             strict=True,
         ):
             cos64, sin64 = cos_sin_of(phases(chunk.unsqueeze(-1), limbs))
-            cos_rows.copy_(rounded(cos64, dtype))
-            sin_rows.copy_(rounded(sin64, dtype))
+            cos_rows.copy_(rounded(cos64 * factor, dtype))
+            sin_rows.copy_(rounded(sin64 * factor, dtype))
         return cos, sin
 
     def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
@@ -112,7 +126,11 @@ class Waves:
         return last - first < 2 * positions.numel()
 
     def _blocks(
-        self, positions: Tensor, dtype: torch.dtype, out: tuple[Tensor, Tensor] | None
+        self,
+        positions: Tensor,
+        dtype: torch.dtype,
+        out: tuple[Tensor, Tensor] | None,
+        factor: float,
     ) -> tuple[Tensor, Tensor]:
         """The whole range in blocks, then the rows that are asked for, if they are not all."""
         first, last = (int(end) for end in positions.aminmax())
@@ -120,11 +138,11 @@ class Waves:
         run = plain(last - first + 1, device=positions.device) + first
         in_order = positions.shape == run.shape and torch.equal(positions, run)
         if in_order and out is not None and _side_by_side(*out, dtype):
-            fill(*out, first, self.turns)
+            fill(*out, first, self.turns, factor)
             return out
         whole = torch.empty(2, len(run), len(self), dtype=dtype, device=run.device)
         cos, sin = whole.unbind()
-        fill(cos, sin, first, self.turns)
+        fill(cos, sin, first, self.turns, factor)
         if not in_order:
             cos, sin = cos[positions - first], sin[positions - first]
         return (cos, sin) if out is None else (out[0].copy_(cos), out[1].copy_(sin))

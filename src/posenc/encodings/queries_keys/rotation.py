@@ -7,7 +7,6 @@ from torch import Tensor
 from posenc.kernels.reference import rotate
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.positions import checked
-from posenc.numerics.rounding import rounded
 from posenc.numerics.waves import Waves
 
 
@@ -35,22 +34,11 @@ def rotation_table(
                  [0.]]])
     """
     positions = checked(positions)
-    if positions.device.type == "mps":  # has no float64
-        return rotation_table(waves, positions.cpu(), dtype, factor).to(positions.device)
-    dtype = dtype or torch.float32
-    # A factor is multiplied before the one rounding; the common formulas round before it.
-    early = factor != 1.0 and waves.arithmetic == "exact"
-    table = torch.empty(
-        *positions.shape,
-        2,
-        len(waves),
-        dtype=torch.float64 if early else dtype,
-        device=positions.device,
-    )
-    waves.cos_sin(positions, table.dtype, out=(table[..., 0, :], table[..., 1, :]))
-    if early:
-        return rounded(table * factor, dtype)
-    return table if factor == 1.0 else table * factor
+    shape = (*positions.shape, 2, len(waves))
+    table = torch.empty(shape, dtype=dtype or torch.float32, device=positions.device)
+    planes = table[..., 0, :], table[..., 1, :]
+    waves.cos_sin(positions, table.dtype, out=planes, factor=factor)
+    return table
 
 
 def rotate_heads(
