@@ -21,7 +21,7 @@ def table_of(run, *words):
 def test_text_shows_the_worked_numbers(run):
     worked_rows = EXAMPLES["sinusoidal_n100_d4"]["values"]
     lines = run("table", "--length", 10, "--dim", 4, "--base", 100).out.splitlines()
-    assert lines[0].split() == "position 0 sin 1 cos 2 sin 3 cos".split()
+    assert lines[0].split() == ["position", "0", "sin", "1", "cos", "2", "sin", "3", "cos"]
     for position, (line, worked) in enumerate(zip(lines[1:], worked_rows, strict=True)):
         shown = [float(cell) for cell in line.split()]
         assert shown == [position, *worked]

@@ -48,7 +48,8 @@ def vectors_from(file: Path, tensor: str | None) -> Vectors:
     matrix, look_up = readers[file.suffix](file, tensor)
     if len(matrix) != 2 or 0 in matrix:
         raise UserError(f"{file} has shape {list(matrix)}; expected [tokens, dim]")
-    return Vectors(*matrix, look_up)
+    tokens, dim = matrix
+    return Vectors(tokens, dim, look_up)
 
 
 def _from_npy(file: Path, _tensor: str | None) -> tuple[tuple[int, ...], Callable]:

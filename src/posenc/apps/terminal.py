@@ -26,7 +26,7 @@ def console(stream: IO[str] | None = None) -> Console:
     stream = sys.stdout if stream is None else stream
     return Screen(
         file=stream,
-        width=None if stream.isatty() else UNBOUNDED,
+        width=None if stream and stream.isatty() else UNBOUNDED,
         highlight=False,
         soft_wrap=False,
         emoji=False,

@@ -145,6 +145,6 @@ def _seekable(stream: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
 
 def _spooled(stream: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
     """A copy on disk of what can be read only once: the text is needed more than once."""
-    copy = stack.enter_context(tempfile.TemporaryFile(prefix="posenc-"))
+    copy = stack.enter_context(tempfile.TemporaryFile(prefix="posenc-"))  # noqa: SIM115 (the stack closes it)
     shutil.copyfileobj(stream, copy, 1 << 20)
     return copy  # type: ignore[return-value]

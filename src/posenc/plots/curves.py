@@ -39,7 +39,7 @@ def curves(
 
     Example:
         >>> ax = curves([[0.0, 1.0], [0.84, 0.54]], dimensions=[0])
-        >>> [line.get_label() for line in ax.lines]
+        >>> ax.get_legend_handles_labels()[1]
         ['dimension 0']
     """
     values = np.asarray(table, dtype=np.float64)
@@ -64,7 +64,7 @@ def spread(width: int, most: int = 6) -> list[int]:
 
     Example:
         >>> spread(128), spread(4)
-        ([0, 24, 48, 72, 96, 120], [0, 1, 2, 3])
+        ([0, 22, 44, 66, 88, 110], [0, 1, 2, 3])
     """
     step = 1 if width <= most else -(-width // (2 * most)) * 2
     return list(range(0, width, step))

@@ -44,7 +44,7 @@ class NpzWriter:
         self.plan = plan
         self.archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True)
         self.waiting: dict[str, IO[bytes]] = {
-            name: tempfile.TemporaryFile(dir=folder, prefix=".posenc-")
+            name: tempfile.TemporaryFile(dir=folder, prefix=".posenc-")  # noqa: SIM115
             for name in plan.arrays()
             if name != "encoded"
         }

@@ -29,7 +29,8 @@ class SafetensorsWriter:
 
     def __init__(self, file: BinaryIO, plan: Plan):
         self.file, self.plan = file, plan
-        header, end = {"__metadata__": _metadata(plan)}, 0
+        header: dict[str, object] = {"__metadata__": _metadata(plan)}
+        end = 0
         self.places: dict[str, int] = {}
         # The wide dtypes come first, so that every array starts at a multiple of its own size.
         for name, (dtype, shape) in plan.arrays().items():
