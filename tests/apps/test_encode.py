@@ -233,3 +233,30 @@ def test_bad_input_is_one_line_and_loses_nothing(refused, tmp_path, monkeypatch,
     assert said in refused(*words)
     assert {path.name for path in tmp_path.iterdir()} == before
     assert (tmp_path / "text.csv").read_text() == TEXT
+
+
+def test_two_outputs_cannot_be_one_file(refused, tmp_path):
+    out = tmp_path / "o.csv"
+    said = refused("encode", "a", "--output", out, "--save-tokenizer", out)
+    assert "is also the --save-tokenizer" in said
+    assert not out.exists()
+
+
+def test_every_output_is_checked_before_the_work(refused, tmp_path):
+    out, nowhere = tmp_path / "o.csv", tmp_path / "nowhere" / "t.json"
+    assert "there is no folder" in refused(
+        "encode", "a", "--output", out, "--save-tokenizer", nowhere
+    )
+    assert not out.exists()
+
+
+def test_vectors_that_are_no_numbers_are_refused(refused, tmp_path):
+    np.save(tmp_path / "e.npy", np.full((1, 4), np.nan, dtype=np.float32))
+    (tmp_path / "w.txt").write_text("a\n")
+    words = ["--vocabulary", tmp_path / "w.txt", "--embeddings", tmp_path / "e.npy"]
+    assert "holds infinities or NaN" in refused("encode", "a", *words)
+
+
+def test_a_number_beyond_64_bits_is_one_line(refused):
+    assert "beyond 64 bits" in refused("encode", "a", "--seed", "9" * 30)
+    assert "beyond 64 bits" in refused("explain", "--position", "9" * 30)

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from posenc.transformer import KeyValueCache, LayerCache
+from posenc import Learned, Positional, Sinusoidal
+from posenc.transformer import Encoder, KeyValueCache, LayerCache
 
 
 def test_it_gives_back_all_that_was_appended():
@@ -16,6 +17,7 @@ def test_it_gives_back_all_that_was_appended():
     assert cache.length == 20
 
 
+@torch.no_grad()
 def test_a_thousand_steps_grow_it_a_dozen_times():
     cache, capacities = LayerCache(), set()
     for _ in range(1000):
@@ -78,3 +80,45 @@ def test_grid_positions_do_not_mix_with_plain_ones():
     assert cache.length == 4
     with pytest.raises(ValueError, match=r"shape \(4,\); the cache holds \(1, 4, 2\)"):
         cache.extend(torch.arange(4), None)
+
+
+def causal_encoder(positional=None) -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(
+        16, 4, 2, positional=positional or Positional(Sinusoidal(16)), causal=True
+    ).eval()
+
+
+@pytest.mark.parametrize(
+    ("positional", "wrong"),
+    [(None, torch.zeros(2, 1, 16)), (Positional(Learned(16, 4)), torch.zeros(1, 2, 16))],
+    ids=["another batch", "past the last position"],
+)
+@torch.no_grad()
+def test_a_refused_step_leaves_no_trace(positional, wrong):
+    encoder, x = causal_encoder(positional), torch.randn(1, 4, 16)
+    cache = KeyValueCache()
+    encoder(x[:, :3], cache=cache)
+    with pytest.raises(ValueError, match=r"batch|Position 4 is outside"):
+        encoder(wrong, cache=cache)
+    assert cache.length == 3
+    assert [layer.length for layer in cache.layers] == [3, 3]
+    torch.testing.assert_close(encoder(x[:, 3:], cache=cache), encoder(x)[:, 3:])
+
+
+def test_a_cache_outlives_inference_mode():
+    encoder, x, cache = causal_encoder(), torch.randn(1, 5, 16), KeyValueCache()
+    with torch.inference_mode():
+        encoder(x[:, :3], cache=cache)
+        encoder(x[:, 3:4], cache=cache)
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(x[:, 4:], cache=cache), encoder(x)[:, 4:])
+
+
+def test_gradients_of_the_queries_alone_pass_through_a_cache():
+    encoder, x, cache = causal_encoder(), torch.randn(1, 4, 16), KeyValueCache()
+    for name, parameter in encoder.named_parameters():
+        parameter.requires_grad_("queries" in name)
+    steps = [encoder(x[:, step : step + 1], cache=cache) for step in range(4)]
+    torch.cat(steps, dim=1).square().sum().backward()
+    assert all(p.grad is not None for n, p in encoder.named_parameters() if "queries" in n)

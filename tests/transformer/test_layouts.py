@@ -189,3 +189,22 @@ def test_shapes_that_do_not_fit():
         encoder(x, torch.arange(3.0))
     with pytest.raises(ValueError, match=r"x has shape \(2, 3, 8\); .*\[batch, seq, 16\]"):
         encoder(x[..., :8])
+
+
+def test_padding_counts_for_nothing_within_documents():
+    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16)))
+    mask = torch.tensor([[False, False, True, True, True]])
+    one = torch.zeros(1, 5, dtype=torch.int64)
+    x = torch.randn(1, 5, 16)
+    found = encoder.stages(x, padding_mask=mask, document_ids=one)
+    assert found.positions.tolist() == [[0, 0, 0, 1, 2]]
+    two = encoder.stages(x, padding_mask=mask, document_ids=torch.tensor([[0, 0, 0, 1, 1]]))
+    assert two.positions.tolist() == [[0, 0, 0, 0, 1]]
+
+
+def test_an_id_that_returns_is_another_document():
+    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16))).eval()
+    x = torch.randn(1, 5, 16)
+    ids = torch.tensor([[0, 0, 1, 1, 0]])
+    packed = encoder(x, document_ids=ids)
+    torch.testing.assert_close(packed[:, 4:], encoder(x[:, 4:]))

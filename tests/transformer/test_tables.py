@@ -7,7 +7,7 @@ import pickle
 import pytest
 import torch
 
-from posenc import ALiBi, Geometric, Learned, Positional, Rotary, Sinusoidal
+from posenc import ALiBi, Geometric, Learned, Positional, Rotary, Sinusoidal, TokenEncoding
 from posenc.transformer import Encoder, KeyValueCache, Tables
 
 ROWS = {"sinusoidal": lambda: Sinusoidal(16), "rotary": lambda: Rotary(4)}
@@ -146,3 +146,28 @@ def test_a_cast_does_not_touch_the_table():
     assert before.dtype == torch.float32
     encoder.double()(torch.randn(1, 6, 16, dtype=torch.float64))
     assert encoder.tables.kept[encoding].rows.dtype == torch.float64
+
+
+class Stored(TokenEncoding):
+    """An encoding of somebody's own that keeps its rows in a buffer."""
+
+    keeps_norm = keeps_shift = False
+
+    def __init__(self, dim):
+        super().__init__()
+        self.dim, self.batch_first = dim, True
+        self.register_buffer("rows", torch.randn(64, dim))
+
+    def table(self, positions, *, dtype=None):
+        return self.rows[positions]
+
+    def encode(self, x, table):
+        return x + table
+
+
+def test_a_loaded_buffer_is_seen():
+    first, second = (Encoder(8, 2, 1, positional=Positional(Stored(8))).eval() for _ in range(2))
+    x = torch.randn(1, 5, 8)
+    first(x)
+    first.load_state_dict(second.state_dict())
+    assert torch.equal(first(x), second(x))

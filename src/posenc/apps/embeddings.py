@@ -49,7 +49,13 @@ def vectors_from(file: Path, tensor: str | None) -> Vectors:
     if len(matrix) != 2 or 0 in matrix:
         raise UserError(f"{file} has shape {list(matrix)}; expected [tokens, dim]")
     tokens, dim = matrix
-    return Vectors(tokens, dim, look_up)
+    return Vectors(tokens, dim, lambda ids: _finite(look_up(ids), file))
+
+
+def _finite(vectors: Tensor, file: Path) -> Tensor:
+    if not vectors.isfinite().all():
+        raise UserError(f"{file} holds infinities or NaN; give finite vectors")
+    return vectors
 
 
 def _from_npy(file: Path, _tensor: str | None) -> tuple[tuple[int, ...], Callable]:

@@ -69,8 +69,11 @@ def _check(arguments: Encode) -> None:
             raise UserError(
                 "got both --output and --format; the name of the output says it already"
             )
-        check(output)
-    for path in filter(None, (output, arguments.save_tokenizer)):
+    saved = arguments.save_tokenizer
+    if output and saved and output.absolute() == saved.absolute():
+        raise UserError(f"{output} is also the --save-tokenizer; give one of them another name")
+    for path in filter(None, (output, saved)):
+        check(path)
         for name in ("file", "tokenizer", "vocabulary", "embeddings"):
             source = getattr(arguments, name)
             if source and source.exists() and path.exists() and path.samefile(source):

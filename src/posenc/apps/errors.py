@@ -38,6 +38,8 @@ def one_line(error: BaseException) -> str:
         return _system_error(error)
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return "not enough memory for this size; ask for fewer positions, rows or dimensions"
+    if "Overflow when unpacking" in str(error) or isinstance(error, OverflowError):
+        return "a whole number is beyond 64 bits; give one between -2^63 and 2^63 - 1"
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -87,7 +87,7 @@ def _words(file: Path) -> dict[str, int]:
         raise UserError(f"{file} is not JSON: {error}") from None
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
         return _numbered(words, file)
-    if isinstance(words, dict) and all(type(n) is int and n >= 0 for n in words.values()):
+    if isinstance(words, dict) and all(type(n) is int and 0 <= n < 2**31 for n in words.values()):
         return words
     raise UserError(f"{file}: expected a list of tokens, or an object of token to id from 0")
 

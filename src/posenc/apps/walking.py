@@ -65,6 +65,9 @@ def walk(arguments: Walk) -> None:
 
 
 def _prepared(arguments: Walk) -> tuple[list[str], int, Model]:
+    for name in ("heads", "depth"):
+        if getattr(arguments, name) < 1:
+            raise UserError(f"--{name} is {getattr(arguments, name)}; it must be at least 1")
     with open_text(arguments.text, None) as text:
         tokenizer = vocabulary.trained(text, MOST_TOKENS, False)
         tokens = [token for piece in text.pieces() for token in tokenizer.encode(piece.text).tokens]
@@ -93,8 +96,6 @@ def _model(arguments: Walk, words: dict[str, int]) -> Model:
             )
             for positional in (Positional(encoding), Positional())
         )
-    if arguments.depth < 1:
-        raise UserError(f"--depth is {arguments.depth}; it must be at least 1")
     without.load_state_dict(encoder.state_dict())
     # In float64, what should be equal is seen to be.
     return Model(words, embedding.double(), encoder.double().eval(), without.double().eval())

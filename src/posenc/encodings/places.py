@@ -68,6 +68,10 @@ class TokenEncoding(nn.Module, ABC):
         positions: Int64[Tensor, "*rows seq"] | None = None,
     ) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
+        if x.ndim < 2:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; {type(self).__name__} takes [*batch, seq, dim]."
+            )
         if positions is None:
             positions = plain(x.shape[-2 if self.batch_first else 0], device=x.device)
         return self.encode(x, self.table(positions, dtype=working_dtype(x.dtype)))
@@ -187,6 +191,11 @@ class ScoreBias(ScoreEncoding):
             raise ValueError(
                 f"{type(self).__name__} was built for {table.shape[-3]} heads; "
                 f"scores have {scores.shape[-3]}. Build it with heads={scores.shape[-3]}."
+            )
+        if torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
+            raise ValueError(
+                f"scores have shape {tuple(scores.shape)} and the table {tuple(table.shape)}. Pass "
+                f"the positions of these queries and keys, one each."
             )
         return (scores + table).to(scores.dtype)
 

@@ -48,6 +48,11 @@ class Positional(nn.Module):
 
 
 def _in_place(place: str, encodings: object) -> nn.ModuleList:
+    if not isinstance(encodings, nn.Module | Iterable):
+        raise TypeError(
+            f"{place} is {encodings!r}; it takes an encoding, or several in a tuple. "
+            f"Leave it out for none."
+        )
     encodings = [encodings] if isinstance(encodings, nn.Module) else list(encodings)  # type: ignore[call-overload]
     for encoding in encodings:
         if not isinstance(encoding, PLACES[place]):

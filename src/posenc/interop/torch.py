@@ -91,7 +91,7 @@ def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
         attention.num_heads,
         layer.linear1.out_features,
         layer.norm_first,
-        layer.dropout.p,
+        *sorted({layer.dropout.p, layer.dropout1.p, layer.dropout2.p, attention.dropout}),
         layer.linear1.bias is not None,
         activation,
         norms.pop() if len(norms) == 1 else tuple(norms),

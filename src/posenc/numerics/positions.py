@@ -16,6 +16,16 @@ from torch import Tensor
 Layout = Literal["contiguous", "zigzag"]
 
 
+def untouchable(positions: Tensor) -> bool:
+    """Whether values cannot be looked at: while compiling, on meta, in a subclass, in vmap."""
+    return (
+        torch.compiler.is_compiling()
+        or positions.is_meta
+        or type(positions) is not Tensor
+        or torch._C._functorch.is_batchedtensor(positions)  # pyright: ignore
+    )
+
+
 def checked(positions: Tensor, name: str = "positions") -> Int64[Tensor, "*shape"]:
     """``positions`` as int64, or an error for what cannot be a position.
 
@@ -170,11 +180,25 @@ def _lengths_between(boundaries: Tensor) -> Tensor:
     return boundaries.diff()
 
 
-def _since_last_change(ids: Tensor) -> Tensor:
-    index = plain(ids.shape[-1], device=ids.device).expand(ids.shape)
+def runs(document_ids: Tensor) -> Int64[Tensor, "*batch seq"]:
+    """The number of each token's document in its row: a new one begins where the id changes.
+
+    Example:
+        >>> runs(torch.tensor([7, 7, 3, 7]))
+        tensor([0, 0, 1, 2])
+    """
+    return _begins(checked(document_ids, "document_ids")).cumsum(-1) - 1
+
+
+def _begins(ids: Tensor) -> Tensor:
     begins = torch.ones_like(ids, dtype=torch.bool)
     begins[..., 1:] = ids[..., 1:] != ids[..., :-1]
-    return index - torch.where(begins, index, 0).cummax(-1).values
+    return begins
+
+
+def _since_last_change(ids: Tensor) -> Tensor:
+    index = plain(ids.shape[-1], device=ids.device).expand(ids.shape)
+    return index - torch.where(_begins(ids), index, 0).cummax(-1).values
 
 
 def grid(*sizes: int, device: torch.device | str | None = None) -> Int64[Tensor, "seq axes"]:

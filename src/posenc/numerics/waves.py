@@ -9,13 +9,15 @@ from torch import Tensor
 from posenc.numerics.blocks import fill
 from posenc.numerics.frequencies.schedule import Schedule
 from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
-from posenc.numerics.positions import checked, plain
+from posenc.numerics.positions import checked, plain, untouchable
 from posenc.numerics.rounding import rounded
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
 
 FEW_PHASES = 1 << 14
 """Up to so many phases, multiplying each in integers is faster than setting blocks up."""
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 CHUNK_PHASES = 1 << 16
 """So many phases at a time stay in cache."""
@@ -71,8 +73,11 @@ class Waves:
             TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
         """
         positions = checked(positions)
-        if not dtype.is_floating_point:
-            raise TypeError(f"dtype is {dtype}; a table of sines needs a floating dtype.")
+        if dtype not in DTYPES:
+            raise TypeError(
+                f"dtype is {dtype}; a table of sines needs a floating dtype: float16, bfloat16, "
+                f"float32 or float64. Build it in one of these and convert it."
+            )
         if self.common is not None:
             made = self._common_formula(positions, dtype, factor)
         elif positions.device.type == "mps":  # has no float64
@@ -99,7 +104,7 @@ class Waves:
     ) -> tuple[Tensor, Tensor]:
         """Every phase by its own multiplication."""
         limbs = turn_limbs(self.turns, positions.device)
-        if _untouchable(positions) or positions.numel() * len(self) <= CHUNK_PHASES:
+        if untouchable(positions) or positions.numel() * len(self) <= CHUNK_PHASES:
             cos, sin = cos_sin_of(phases(positions.unsqueeze(-1), limbs))
             return rounded(cos * factor, dtype), rounded(sin * factor, dtype)
         shape = (*positions.shape, len(self))
@@ -118,7 +123,7 @@ class Waves:
 
     def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
         """Whether positions are many and dense, so that their range is best built in blocks."""
-        if dtype == torch.float64 or _untouchable(positions):
+        if dtype == torch.float64 or untouchable(positions):
             return False
         if positions.numel() * len(self) <= FEW_PHASES:
             return False
@@ -157,10 +162,15 @@ def _side_by_side(cos: Tensor, sin: Tensor, dtype: torch.dtype) -> bool:
     )
 
 
-def _untouchable(positions: Tensor) -> bool:
-    """Whether values cannot be looked at: while compiling, on meta, in a tensor subclass."""
-    return (
-        torch.compiler.is_compiling()
-        or positions.device.type == "meta"
-        or type(positions) is not Tensor
-    )
+def empty_table(
+    positions: Int64[Tensor, "*shape"], *columns: int, dtype: torch.dtype
+) -> Float[Tensor, "..."]:
+    """Room for a table ``[*shape, *columns]``, batched by ``vmap`` where the positions are.
+
+    Example:
+        >>> empty_table(torch.zeros(2, 3, dtype=torch.int64), 4, dtype=torch.float32).shape
+        torch.Size([2, 3, 4])
+    """
+    like = positions.reshape(*positions.shape, *[1] * len(columns))
+    like = like.expand(*positions.shape, *columns)
+    return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)

@@ -100,7 +100,7 @@ class MultiHeadAttention(nn.Module):
         if head_dim is None and dim % heads:
             raise ValueError(
                 f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
-                f"dim, or give head_dim."
+                f"dim."
             )
         if heads % kv_heads:
             raise ValueError(

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.encodings.tokens.addition import Scale, factor
+from posenc.numerics.positions import untouchable
 
 
 class TokenEmbedding(nn.Module):
@@ -79,15 +80,16 @@ TokenEmbedding with a vocabulary of at least 101, or map unknown tokens to an id
 
     def _check_range(self, ids: Tensor) -> None:
         # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
-        if torch.compiler.is_compiling() or ids.is_meta or not ids.numel():
+        if untouchable(ids) or not ids.numel():
             return
         first, last = (int(end) for end in ids.aminmax())
         if first < 0 or last >= self.vocabulary:
             wrong = last if last >= self.vocabulary else first
+            larger = f"Build TokenEmbedding with a vocabulary of at least {last + 1}, or map"
             raise ValueError(
                 f"Token id {wrong} is outside of a vocabulary of {self.vocabulary}, whose ids are "
-                f"0 … {self.vocabulary - 1}. Build TokenEmbedding with a vocabulary of at least "
-                f"{max(last, 0) + 1}, or map unknown tokens to an id that exists."
+                f"0 … {self.vocabulary - 1}. {larger if wrong > 0 else 'Map'} unknown "
+                f"tokens and padding to an id that exists."
             )
 
     def extra_repr(self) -> str:

@@ -1,6 +1,7 @@
 """The encoder: blocks in a row, told in all three places where their tokens stand."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import cast
 
@@ -100,6 +101,8 @@ class Encoder(nn.Module):
         bias: bool = True,
     ):
         super().__init__()
+        if depth < 0:
+            raise ValueError(f"depth is {depth}; it must be 0 or more.")
         self.dim, self.heads, self.depth, self.causal = dim, heads, depth, causal
         self.positional: Positional = Positional() if positional is None else positional
         self.blocks = nn.ModuleList(
@@ -148,19 +151,20 @@ class Encoder(nn.Module):
             TypeError: Positions or ids are not integers, or the mask is not boolean.
             ValueError: A shape does not fit, or the arguments exclude each other.
         """
-        layout = self._laid_out(x, positions, padding_mask, document_ids, cache)
-        dtype = x.dtype
-        x = self._encoded(x, self._token_tables(x, layout), padding_mask)
-        if self.embedding_norm is not None:
-            x = self.embedding_dropout(self.embedding_norm(x))
-        # Biases and mask meet once here, not once in each block.
-        tables, mask, causal = fold_biases(
-            self._attention_tables(x, layout), layout.mask, layout.causal, self.heads
-        )
-        for index, block in enumerate(self.blocks):
-            layer = None if cache is None else cache.layer(index)
-            x = block(x, tables=tables, mask=mask, causal=causal, cache=layer)
-        return (x if self.final_norm is None else self.final_norm(x)).to(dtype)
+        with nullcontext() if cache is None else cache.undone_on_error():
+            layout = self._laid_out(x, positions, padding_mask, document_ids, cache)
+            dtype = x.dtype
+            x = self._encoded(x, self._token_tables(x, layout), padding_mask)
+            if self.embedding_norm is not None:
+                x = self.embedding_dropout(self.embedding_norm(x))
+            # Biases and mask meet once here, not once in each block.
+            tables, mask, causal = fold_biases(
+                self._attention_tables(x, layout), layout.mask, layout.causal, self.heads
+            )
+            for index, block in enumerate(self.blocks):
+                layer = None if cache is None else cache.layer(index)
+                x = block(x, tables=tables, mask=mask, causal=causal, cache=layer)
+            return (x if self.final_norm is None else self.final_norm(x)).to(dtype)
 
     def stages(
         self,

@@ -1,5 +1,8 @@
 """What decoding keeps: encoded keys, values, and where the tokens behind them stand."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
@@ -8,7 +11,8 @@ from torch import Tensor
 class LayerCache:
     """Encoded keys and values of one attention layer, in buffers that double when they are full.
 
-    While gradients are recorded nothing is written in place: the tokens are joined to new tensors.
+    While gradients are recorded nothing is written in place: the tokens are joined to new tensors,
+    so decode under ``torch.no_grad`` or ``torch.inference_mode``.
 
     Example:
         >>> cache = LayerCache()
@@ -45,6 +49,12 @@ class LayerCache:
         self._values = _joined(self._values, self.length, values)
         self.length += keys.shape[-2]
         return self._keys[:, :, : self.length], self._values[:, :, : self.length]
+
+    def cut(self, length: int) -> None:
+        """Forget all but the first ``length`` tokens."""
+        self.length = min(self.length, length)
+        if not self.length:
+            self._keys = self._values = None
 
     @property
     def capacity(self) -> int:
@@ -88,6 +98,18 @@ class KeyValueCache:
             self.layers.append(LayerCache())
         return self.layers[index]
 
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """Put everything back as it was if a step fails, so that a refused step leaves no trace."""
+        records, lengths = dict(vars(self)), [layer.length for layer in self.layers]
+        try:
+            yield
+        except BaseException:
+            vars(self).update(records)
+            for index, layer in enumerate(self.layers):
+                layer.cut(lengths[index] if index < len(lengths) else 0)
+            raise
+
     def extend(
         self,
         positions: Int64[Tensor, "*batch new"],
@@ -123,7 +145,8 @@ def _but_length(keys: Tensor) -> tuple[int, ...]:
 def _joined(kept: Tensor | None, length: int, new: Tensor) -> Tensor:
     if kept is None:
         return new
-    if new.requires_grad or kept.requires_grad:
+    frozen = kept.is_inference() and not torch.is_inference_mode_enabled()
+    if torch.is_grad_enabled() or frozen:
         return torch.cat([kept[:, :, :length], new], dim=-2)
     needed = length + new.shape[-2]
     if needed > kept.shape[-2]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from posenc.numerics.positions import checked, left_padded, packed, plain
+from posenc.numerics.positions import checked, left_padded, packed, plain, runs
 from posenc.transformer.kv_cache import KeyValueCache
 from posenc.transformer.masks import allowed
 
@@ -68,7 +68,7 @@ def laid_out(
         k_len,
         causal=shifted and seq > 1,
         padding_mask=keys_real,
-        document_ids=document_ids,
+        document_ids=None if document_ids is None else runs(document_ids),
         device=x.device,
     )
     return Layout(positions, key_positions, k_len, below, mask, causal and not shifted)
@@ -82,12 +82,23 @@ def _default_positions(
 ) -> tuple[Tensor, int | None]:
     seq = x.shape[1]
     if document_ids is not None:
-        return packed(document_ids=document_ids), seq
+        return _in_documents(document_ids, padding_mask), seq
     new = plain(seq, device=x.device) if padding_mask is None else left_padded(padding_mask)
     if cache is None or cache.next_position is None:
         return new, seq
     below = None if cache.below is None else cache.below + seq
     return cache.next_position.unsqueeze(-1) + new, below
+
+
+def _in_documents(document_ids: Tensor, padding_mask: Tensor | None) -> Tensor:
+    """Each document's tokens counted from 0; padding in it counts for nothing."""
+    index = packed(document_ids=document_ids)
+    if padding_mask is None:
+        return index
+    real = padding_mask.long()
+    count = real.cumsum(-1)
+    begin = plain(real.shape[-1], device=real.device) - index
+    return (count - 1 - (count - real).gather(-1, begin)).clamp(min=0)
 
 
 def check_masks(

@@ -112,6 +112,11 @@ class BatchNorm(nn.Module):
         Raises:
             ValueError: There are fewer than two tokens.
         """
+        if x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has width {x.shape[-1]}; BatchNorm was built for dim {self.dim}. Build it with "
+                f"dim={x.shape[-1]}."
+            )
         tokens = x.numel() // max(x.shape[-1], 1)
         if tokens < 2:
             raise ValueError(

@@ -13,7 +13,7 @@ from posenc.encodings.places import (
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.numerics.positions import plain
+from posenc.numerics.positions import plain, untouchable
 
 FEWEST_ROWS = 64
 
@@ -66,9 +66,9 @@ class Tables:
     """Tables of the encodings of one model, built once and gathered by position.
 
     A table is rebuilt when the encoding, dtype, device or length that shaped it changes. Encodings
-    with parameters are never kept: gradients must reach them on each pass. Neither is anything
-    kept past ``most`` positions, or while compiling; there the table is computed for the positions
-    at hand, and is the same, since a row depends on its position alone.
+    with parameters or buffers are never kept: gradients and checkpoints must reach them. Neither is
+    anything kept past ``most`` positions, or while compiling; there the table is computed for the
+    positions at hand, and is the same, since a row depends on its position alone.
 
     It is no part of a state dict, and a copied or unpickled model starts with an empty one.
 
@@ -148,9 +148,12 @@ class Tables:
         self, encoding: nn.Module, positions: Tensor, below: int | None, *others: Tensor
     ) -> int | None:
         """How many positions must be kept to serve these, or ``None`` where none should be."""
-        if torch.compiler.is_compiling() or type(positions) is not Tensor or positions.is_meta:
+        if untouchable(positions) or not positions.numel():
             return None
-        if not positions.numel() or next(encoding.parameters(), None) is not None:
+        if (
+            next(encoding.parameters(), None) is not None
+            or next(encoding.buffers(), None) is not None
+        ):
             return None
         if below is None:
             ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
@@ -175,13 +178,16 @@ def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.dev
     return encoding.table(plain(size, device=device), dtype=dtype)  # type: ignore[operator]
 
 
+INTERNAL = frozenset(vars(nn.Module()))
+
+
 def settings(encoding: nn.Module) -> dict[str, object]:
-    """The public attributes of an encoding and its parts, whose change makes its tables stale."""
+    """The attributes of an encoding and its parts, whose change makes its tables stale."""
     return {
         f"{part}.{name}": value
         for part, module in encoding.named_modules()
         for name, value in vars(module).items()
-        if not name.startswith("_") and name != "training"
+        if name not in INTERNAL
     }
 
 

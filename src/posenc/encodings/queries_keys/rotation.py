@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.kernels.reference import rotate
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.positions import checked
-from posenc.numerics.waves import Waves
+from posenc.numerics.waves import Waves, empty_table
 
 
 def rotation_table(
@@ -34,8 +34,7 @@ def rotation_table(
                  [0.]]])
     """
     positions = checked(positions)
-    shape = (*positions.shape, 2, len(waves))
-    table = torch.empty(shape, dtype=dtype or torch.float32, device=positions.device)
+    table = empty_table(positions, 2, len(waves), dtype=dtype or torch.float32)
     planes = table[..., 0, :], table[..., 1, :]
     waves.cos_sin(positions, table.dtype, out=planes, factor=factor)
     return table
@@ -68,6 +67,11 @@ def rotate_heads(
     """
     checked_heads(x, table.shape[-3], name=name, head_dim=head_dim, heads_first=heads_first)
     over_heads = table.unsqueeze(-4 if heads_first else -3)
+    if torch.broadcast_shapes(x.shape[:-3], table.shape[:-3]) != x.shape[:-3]:
+        raise ValueError(
+            f"x has batch axes {tuple(x.shape[:-3])} and the table {tuple(table.shape[:-3])}. Pass "
+            f"positions [seq] for all rows alike, or one row of them for each."
+        )
     cos, sin = over_heads.unbind(-2)
     return rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate, out=out)
 

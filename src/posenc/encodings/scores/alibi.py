@@ -46,6 +46,7 @@ class ALiBi(RelativeBias):
             raise ValueError(f"slopes is {slopes!r}; it must be one of {get_args(Slopes)}.")
         authors = slope_rules.alibi(heads)
         self.heads, self.causal = heads, causal
+        self.rule: Slopes = slopes
         self.slopes = authors if slopes == "authors" else slope_rules.geometric(heads)
 
     def profile(
@@ -53,6 +54,8 @@ class ALiBi(RelativeBias):
     ) -> Float[Tensor, "heads *shape"]:
         """−m_h · |distance|, float32 unless another dtype is asked for."""
         distance = checked(distance, "distance")
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
         away = distance.clamp(min=0) if self.causal else distance.abs()
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
@@ -73,4 +76,5 @@ class ALiBi(RelativeBias):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"heads={self.heads}{', causal=True' if self.causal else ''}"
+        rule = "" if self.rule == "authors" else f", slopes={self.rule!r}"
+        return f"heads={self.heads}{rule}{', causal=True' if self.causal else ''}"

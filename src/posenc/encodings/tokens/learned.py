@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from posenc.encodings.places import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
-from posenc.numerics.positions import checked
+from posenc.numerics.positions import checked, untouchable
 
 
 class Learned(TokenEncoding):
@@ -82,8 +82,10 @@ class Learned(TokenEncoding):
             ValueError: A position is negative or past the last one.
         """
         positions = checked(positions)
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"dtype is {dtype}; a table of vectors needs a floating dtype.")
         self._check_range(positions)
-        rows = F.embedding(positions + self.offset, self.weight)
+        rows = F.embedding(positions, self.weight[self.offset :])
         return rows if dtype is None else rows.to(dtype)
 
     def encode(
@@ -131,11 +133,12 @@ class Learned(TokenEncoding):
         )
         longer.weight[: self.offset] = self.weight[: self.offset]
         longer.weight[self.offset :] = resized[0, :, 0].T.to(self.weight.dtype)
+        longer.weight.requires_grad_(self.weight.requires_grad)
         return longer.train(self.training)
 
     def _check_range(self, positions: Tensor) -> None:
-        # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
-        if torch.compiler.is_compiling() or positions.is_meta or not positions.numel():
+        # Where values cannot be looked at, the lookup itself complains.
+        if untouchable(positions) or not positions.numel():
             return
         first, last = (int(end) for end in positions.aminmax())
         if first < 0 or last >= self.max_len:

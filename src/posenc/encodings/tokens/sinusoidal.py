@@ -8,7 +8,7 @@ from posenc.encodings.places import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.numerics.positions import checked
-from posenc.numerics.waves import Arithmetic, Waves
+from posenc.numerics.waves import Arithmetic, Waves, empty_table
 
 
 class Sinusoidal(TokenEncoding):
@@ -18,7 +18,8 @@ class Sinusoidal(TokenEncoding):
 
     with position p, pair i, width d = ``dim`` and n = ``base``; the other conventions are listed in
     ``posenc.encodings.tokens.conventions``. There is no longest length: a table is exact at any
-    int64 position (correctly rounded up to float32, within 3 ulp in float64).
+    int64 position (correctly rounded up to float32, within 3 ulp in float64). The arguments are
+    fixed once it is built; build another for others.
 
     Args:
         dim: Width of the embeddings.
@@ -27,7 +28,8 @@ class Sinusoidal(TokenEncoding):
         scale: What the embeddings are multiplied with before the sum: ``"sqrt_dim"`` for the
             paper's √d, a number, or nothing.
         dropout: Probability of dropping an element of the sum while training; 0.1 in the paper.
-        offset: Number of the first position: 2 in M2M100 (padding index + 1).
+        offset: Number of the first position: 2 in M2M100 (padding index + 1). Position + offset
+            must be an int64 too.
         batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
         arithmetic: ``"exact"``, or ``"float32"`` / ``"float32-log"`` for the common formulas bit
             for bit: the power 1/n^(2i/d), or the tutorials' exp(−2i·ln n/d).
@@ -60,6 +62,8 @@ class Sinusoidal(TokenEncoding):
         arithmetic: Arithmetic = "exact",
     ):
         super().__init__()
+        if isinstance(offset, bool) or not isinstance(offset, int):
+            raise TypeError(f"offset is {offset!r}; it must be a whole number, as 2.")
         self.dim, self.base, self.offset, self.batch_first = dim, base, offset, batch_first
         self.convention = _named(convention)
         self.scale, self.dropout = scale, checked_dropout(dropout)
@@ -82,10 +86,9 @@ class Sinusoidal(TokenEncoding):
             TypeError: ``positions`` are not integers.
         """
         positions = checked(positions) + (self.offset + self.convention.first)
-        table = torch.zeros if self.dim % 2 else torch.empty
-        table = table(
-            *positions.shape, self.dim, dtype=dtype or torch.float32, device=positions.device
-        )
+        table = empty_table(positions, self.dim, dtype=dtype or torch.float32)
+        if self.dim % 2:
+            table.zero_()
         cosine_columns = table[..., _columns(self.waveform.cosine_channels)]
         sine_columns = table[..., _columns(self.waveform.sine_channels)]
         if self.waveform.paired:
