@@ -35,7 +35,8 @@ class TokenEmbedding(nn.Module):
         Traceback (most recent call last):
         ...
         ValueError: Token id 100 is outside of a vocabulary of 100, whose ids are 0 … 99. Build \
-TokenEmbedding with a vocabulary of at least 101, or map unknown tokens to an id that exists.
+TokenEmbedding with a vocabulary of at least 101, or map unknown tokens and padding to an id that \
+exists.
     """
 
     def __init__(
