@@ -14,7 +14,7 @@ from posenc import (
     XPos,
     YaRN,
 )
-from posenc.testing import Case, battery
+from posenc.testing import Case, batteries
 
 ROTARY_CHANGES = {
     "frequencies": Geometric(8, base=100.0),
@@ -149,20 +149,17 @@ VARIANTS = {
 }
 
 
-def checks(cases: dict[str, Case], **options):
-    """Every check of every case, under names that say both."""
-    return [
-        pytest.param(check, id=f"{name}-{check}")
-        for name, case in cases.items()
-        for check in battery(case, **options)
-    ]
+CHECKS = batteries(CASES)
 
 
-@pytest.mark.parametrize("check", checks(CASES))
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
 def test_contract(check):
     check()
 
 
-@pytest.mark.parametrize("check", checks(VARIANTS, compiling=False))
+MORE_CHECKS = batteries(VARIANTS, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
 def test_contract_of_every_variant(check):
     check()

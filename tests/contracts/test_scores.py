@@ -3,7 +3,7 @@
 import pytest
 
 from posenc import ALiBi
-from posenc.testing import Case, battery
+from posenc.testing import Case, batteries
 
 CASES = {
     # With a power of two both kinds of slopes are the same; the argument shows with 6 heads.
@@ -12,13 +12,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        pytest.param(check, id=f"{name}-{check}")
-        for name, case in CASES.items()
-        for check in battery(case)
-    ],
-)
+CHECKS = batteries(CASES)
+
+
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
 def test_contract(check):
     check()

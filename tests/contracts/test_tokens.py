@@ -4,7 +4,7 @@ import pytest
 
 from posenc import Learned, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
-from posenc.testing import Case, battery
+from posenc.testing import Case, batteries
 
 SINUSOIDAL_CHANGES = {
     "base": 100.0,
@@ -37,20 +37,17 @@ CONVENTION_CASES = {
 } | {"paper-9": Case(Sinusoidal, {"dim": 9}, SINUSOIDAL_CHANGES)}
 
 
-def checks(cases: dict[str, Case], **options):
-    """Every check of every case, under names that say both."""
-    return [
-        pytest.param(check, id=f"{name}-{check}")
-        for name, case in cases.items()
-        for check in battery(case, **options)
-    ]
+CHECKS = batteries(CASES)
 
 
-@pytest.mark.parametrize("check", checks(CASES))
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
 def test_contract(check):
     check()
 
 
-@pytest.mark.parametrize("check", checks(CONVENTION_CASES, compiling=False))
+MORE_CHECKS = batteries(CONVENTION_CASES, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
 def test_contract_of_every_convention(check):
     check()

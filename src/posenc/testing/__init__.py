@@ -10,7 +10,7 @@ def test_contract(check):
     check()
 """
 
-from posenc.testing.battery import Check, battery
+from posenc.testing.battery import Check, batteries, battery
 from posenc.testing.cases import Case
 
-__all__ = ["Case", "Check", "battery"]
+__all__ = ["Case", "Check", "batteries", "battery"]

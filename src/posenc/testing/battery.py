@@ -1,6 +1,6 @@
 """All checks, as a list that any test runner can walk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from posenc.testing import claims, compilation, differentiation, purity, serving, shapes
@@ -78,3 +78,22 @@ def battery(case: Case, *, compiling: bool = True) -> list[Check]:
     if compiling:
         checks += [Check(case, function, compiles=True) for function in COMPILING]
     return checks
+
+
+def batteries(cases: Mapping[str, Case], *, compiling: bool = True) -> dict[str, Check]:
+    """Every check for several encodings, under names that say both.
+
+    Args:
+        cases: The encodings by name.
+        compiling: Whether the checks that compile are among them.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> list(batteries({"sinusoidal": Case(Sinusoidal, {"dim": 8})}))[0]
+        'sinusoidal-shape_and_dtype'
+    """
+    return {
+        f"{name}-{check}": check
+        for name, case in cases.items()
+        for check in battery(case, compiling=compiling)
+    }
