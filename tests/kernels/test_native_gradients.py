@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from posenc import Rotary
 from posenc.kernels import reference
-from posenc.kernels.native.rotary_plan import Turning
 from posenc.kernels.rotary import rotate_heads
+from posenc.kernels.rotary_plan import Turning
 
 
 def turned(x, table, positions=None, turning=None):

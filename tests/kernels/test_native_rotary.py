@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from posenc.kernels import reference
 from posenc.kernels.native.rotary import turn, turn_heads
-from posenc.kernels.native.rotary_plan import Turning
+from posenc.kernels.rotary_plan import Turning
 
 DTYPES = {
     torch.float32: torch.float32,

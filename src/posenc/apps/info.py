@@ -18,6 +18,7 @@ OPTIONAL = {
     "rich": "tables and progress in the terminal",
     "tyro": "the command line",
     "transformers": "Hugging Face models",
+    "triton": "kernels on accelerators",
 }
 
 

@@ -1,4 +1,4 @@
-"""Addition of a table to content: C where it can serve, and ``addition_reference.py`` elsewhere."""
+"""Addition of a table to content: C, Triton, or else ``addition_reference.py``."""
 
 import torch
 from jaxtyping import Float, Int64
@@ -9,6 +9,7 @@ from posenc.kernels import addition_reference as reference
 from posenc.kernels.native import addition as native
 from posenc.kernels.native.plain import dense, eager
 from posenc.kernels.random import Dropping, drawn
+from posenc.kernels.triton.accelerator import served
 
 
 def scaled_sum(
@@ -22,9 +23,10 @@ def scaled_sum(
 ) -> Float[Tensor, "*shape dim"]:
     """``dropout(x · scale + table)`` by the fastest way, rounded once to the dtype of ``x``.
 
-    In eager mode on the CPU the dropout is that of ``posenc.kernels.random``, with a key drawn
-    from torch's generator; nothing is kept of it for the gradient but the key. Compiled, exported,
-    transformed, and on other devices it is torch's own.
+    In eager mode the dropout is that of ``posenc.kernels.random``, with a key drawn from torch's
+    generator of the CPU; nothing is kept of it for the gradient but the key, and every device
+    drops the same elements. Compiled, exported, transformed, captured into a graph, and on devices
+    without kernels it is torch's own.
 
     Args:
         x: Content.
@@ -47,7 +49,7 @@ def scaled_sum(
         made = native.scaled_sum(x, table, positions=positions, scale=scale, out=out)
         if made is not None:
             return made
-    if not ours(x, table, positions, out) or dropout == 1.0:
+    if not ours(x, table, positions, out) or dropout == 1.0 or (dropout and captured(x)):
         wide = reference.working_dtype(x, table)
         summed = reference.scaled_sum(x.to(wide), table, positions, scale=scale)
         return reference.written(F.dropout(summed, dropout, dropout > 0).to(x.dtype), out)
@@ -56,12 +58,36 @@ def scaled_sum(
         if out is None and not (table is not None and table.requires_grad):
             return _Sum.apply(x, table, positions, scale, dropping)
     else:
-        made = native.scaled_sum(
-            x, table, positions=positions, scale=scale, dropping=dropping, out=out
-        )
+        made = fused(x, table, positions=positions, scale=scale, dropping=dropping, out=out)
         if made is not None:
             return made
     return reference.scaled_sum(x, table, positions, scale=scale, dropping=dropping, out=out)
+
+
+def fused(
+    x: Tensor,
+    table: Tensor | None,
+    *,
+    ids: Tensor | None = None,
+    positions: Tensor | None = None,
+    scale: float | None = None,
+    dropping: Dropping | None = None,
+    out: Tensor | None = None,
+) -> Tensor | None:
+    """The sum by C or Triton, or ``None`` where neither takes it; see ``native.scaled_sum``.
+
+    Example:
+        >>> made = fused(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
+        >>> made is None or made.tolist() == [3.5, 3.25]
+        True
+    """
+    run = native.scaled_sum
+    if served(x, table, ids, positions, out):
+        from posenc.kernels.triton import addition as accelerated
+
+        run = accelerated.scaled_sum
+    given = {"ids": ids, "positions": positions, "scale": scale, "dropping": dropping, "out": out}
+    return run(x, table, **given)
 
 
 def gradient_of_x(
@@ -77,12 +103,22 @@ def gradient_of_x(
         return gradient
     if eager():
         if not recorded(gradient):
-            made = native.gradient_of_x(gradient, scale, dropping)
+            made = _fused_gradient(gradient, scale, dropping)
             if made is not None:
                 return made
-        elif dense(gradient):
+        elif dense(gradient) or served(gradient):
             return _Gradient.apply(gradient, scale, dropping)
     return reference.gradient_of_x(gradient, scale, dropping)
+
+
+def _fused_gradient(
+    gradient: Tensor, scale: float | None, dropping: Dropping | None
+) -> Tensor | None:
+    if not served(gradient):
+        return native.gradient_of_x(gradient, scale, dropping)
+    from posenc.kernels.triton import addition as accelerated
+
+    return accelerated.gradient_of_x(gradient, scale, dropping)
 
 
 class _Sum(torch.autograd.Function):
@@ -91,7 +127,7 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, table, positions, scale, dropping):
         ctx.scale, ctx.dropping = scale, dropping
-        made = native.scaled_sum(x, table, positions=positions, scale=scale, dropping=dropping)
+        made = fused(x, table, positions=positions, scale=scale, dropping=dropping)
         if made is not None:
             return made
         return reference.scaled_sum(x, table, positions, scale=scale, dropping=dropping)
@@ -112,9 +148,21 @@ class _Gradient(torch.autograd.Function):
         return gradient_of_x(gradient, ctx.scale, ctx.dropping), None, None
 
 
-def ours(*tensors: Tensor | None) -> bool:
-    """Whether all are numbers in this process's memory, and nobody watches but autograd."""
-    return eager() and dense(*[x for x in tensors if x is not None])
+def ours(first: Tensor, *others: Tensor | None) -> bool:
+    """Whether all are numbers where kernels reach them, and nobody watches but autograd."""
+    if not eager():
+        return False
+    return dense(first, *[x for x in others if x is not None]) or served(first, *others)
+
+
+def captured(x: Tensor) -> bool:
+    """Whether what runs is recorded to run again, when a key would be the same each time.
+
+    Example:
+        >>> captured(torch.ones(2))
+        False
+    """
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def recorded(*tensors: Tensor | None) -> bool:

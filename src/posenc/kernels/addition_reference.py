@@ -94,7 +94,7 @@ def dropped(summed: Float[Tensor, "*shape"], dropping: Dropping | None) -> Float
     """
     if dropping is None:
         return summed
-    return torch.where(kept(summed.shape, dropping), summed * dropping.rescale, 0.0)
+    return torch.where(kept(summed.shape, dropping, summed.device), summed * dropping.rescale, 0.0)
 
 
 def working_dtype(x: Tensor, table: Tensor | None) -> torch.dtype:

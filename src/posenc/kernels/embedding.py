@@ -6,8 +6,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from posenc.kernels import addition_reference as reference
-from posenc.kernels.addition import gradient_of_x, ours, recorded, scaled_sum
-from posenc.kernels.native import addition as native
+from posenc.kernels.addition import (
+    captured,
+    fused,
+    gradient_of_x,
+    ours,
+    recorded,
+    scaled_sum,
+)
 from posenc.kernels.random import Dropping, drawn
 
 
@@ -44,7 +50,8 @@ def embedded(
         tensor([[3.5000, 4.5000],
                 [1.0000, 2.0000]])
     """
-    if dropout == 1.0 or not ours(ids, weight, table, positions, out):
+    theirs = dropout == 1.0 or not ours(ids, weight, table, positions, out)
+    if theirs or (dropout and captured(weight)):
         vectors = F.embedding(ids, weight, padding_idx=padding_index)
         return scaled_sum(vectors, table, positions, scale=scale, dropout=dropout, out=out)
     dropping = drawn(dropout)
@@ -87,7 +94,7 @@ def _embedded(
     padding_index: int | None,
     out: Tensor | None = None,
 ) -> Tensor:
-    made = native.scaled_sum(
+    made = fused(
         weight, table, ids=ids, positions=positions, scale=scale, dropping=dropping, out=out
     )
     if made is not None:

@@ -84,7 +84,9 @@ def philox(counters: Int64[Tensor, "4 *shape"], key: int) -> Int64[Tensor, "4 *s
     return torch.stack((c0, c1, c2, c3))
 
 
-def kept(shape: torch.Size | tuple[int, ...], dropping: Dropping) -> Bool[Tensor, "*shape"]:
+def kept(
+    shape: torch.Size | tuple[int, ...], dropping: Dropping, device: torch.device | str = "cpu"
+) -> Bool[Tensor, "*shape"]:
     """Whether each element of a tensor of this shape is kept; it depends on its number alone.
 
     Example:
@@ -94,11 +96,11 @@ def kept(shape: torch.Size | tuple[int, ...], dropping: Dropping) -> Bool[Tensor
     """
     count = torch.Size(shape).numel()
     blocks = -(-count // (COUNTERS * WORDS))
-    mask = torch.empty(blocks, WORDS, COUNTERS, dtype=torch.bool, device="cpu")
+    mask = torch.empty(blocks, WORDS, COUNTERS, dtype=torch.bool, device=device)
     for first in range(0, blocks, BLOCKS_IN_CACHE):
         some = mask[first : first + BLOCKS_IN_CACHE]
         begin, end = first * COUNTERS, (first + len(some)) * COUNTERS
-        number = torch.arange(begin, end, device="cpu").view(-1, COUNTERS)
+        number = torch.arange(begin, end, device=device).view(-1, COUNTERS)
         none = torch.zeros_like(number)
         words = philox(torch.stack((number & LOW, number >> 32, none, none)), dropping.key)
         torch.ge(words.transpose(0, 1), dropping.threshold, out=some)

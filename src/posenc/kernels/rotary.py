@@ -1,4 +1,4 @@
-"""Rotation of queries and keys: C where it can serve, and ``reference.py`` everywhere else."""
+"""Rotation of queries and keys: C, Triton, or else ``reference.py``."""
 
 import torch
 from jaxtyping import Float, Int64
@@ -7,7 +7,8 @@ from torch import Tensor
 from posenc.kernels import reference
 from posenc.kernels.native import rotary as native
 from posenc.kernels.native.plain import dense, eager
-from posenc.kernels.native.rotary_plan import Turning
+from posenc.kernels.rotary_plan import Turning
+from posenc.kernels.triton.accelerator import served
 from posenc.numerics.pairing import Pairing, Rotated
 
 
@@ -30,7 +31,7 @@ def rotate(
     """
     if eager() and not _recorded(x, cos, sin, out):
         turning = Turning(pairing == "interleaved", rotated == "suffix", True, conjugate)
-        made = native.turn(x, cos, sin, turning, out)
+        made = _turned_once(x, cos, sin, turning, out)
         if made is not None:
             return made
     return reference.rotate(
@@ -46,7 +47,7 @@ def rotate_heads(
     turning: Turning,
     outs: tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...] | None:
-    """Heads rotated in C, queries and keys in one call; ``None`` where C does not take them.
+    """Heads rotated in C or Triton, queries and keys in one call; ``None`` if neither takes them.
 
     Nothing is checked in words here: what does not fit is not taken, and the caller, who knows the
     names of things, says why or runs the reference.
@@ -60,7 +61,8 @@ def rotate_heads(
         outs: Where to write; ``contents`` itself rotates in place.
 
     Raises:
-        IndexError: A position is not a row of the table.
+        IndexError: A position is not a row of the table. On an accelerator its token is NaN
+            instead: raising would have to wait.
 
     Example:
         >>> x, table = torch.randn(2, 3, 5, 8), torch.randn(5, 2, 4)
@@ -72,8 +74,15 @@ def rotate_heads(
     if torch.compiler.is_dynamo_compiling():
         return None
     if not torch.is_grad_enabled() or not _recorded(table, *contents, *(outs or ())):
-        return native.turn_heads(contents, table, positions, turning, outs)
-    if not eager() or outs is not None or table.requires_grad or not dense(table, *contents):
+        made = native.turn_heads(contents, table, positions, turning, outs)
+        if made is None and served(table, positions, *contents, *(outs or ())) and eager():
+            from posenc.kernels.triton import rotary as accelerated
+
+            return accelerated.turn_heads(contents, table, positions, turning, outs)
+        return made
+    if not eager() or outs is not None or table.requires_grad:
+        return None
+    if not dense(table, *contents) and not served(table, positions, *contents):
         return None
     return tuple([_Turned.apply(x, table, positions, turning) for x in contents])
 
@@ -108,6 +117,16 @@ def _turned(x: Tensor, table: Tensor, positions: Tensor | None, turning: Turning
         heads_first=turning.heads_first,
         conjugate=turning.conjugate,
     )
+
+
+def _turned_once(
+    x: Tensor, cos: Tensor, sin: Tensor, turning: Turning, out: Tensor | None
+) -> Tensor | None:
+    if not served(x, cos, sin, out):
+        return native.turn(x, cos, sin, turning, out)
+    from posenc.kernels.triton import rotary as accelerated
+
+    return accelerated.turn(x, cos, sin, turning, out)
 
 
 def _recorded(*tensors: Tensor | None) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of cosines and sines: C where it can serve, and ``Waves.cos_sin`` everywhere else."""
+"""Tables of cosines and sines: C, Triton, or else ``Waves.cos_sin``."""
 
 import torch
 from jaxtyping import Float, Int64
@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc.kernels.native import waves as native
 from posenc.kernels.native.plain import dense, eager
+from posenc.kernels.triton.accelerator import served
 from posenc.numerics.positions import checked
 from posenc.numerics.waves import Waves, empty_table
 
@@ -36,17 +37,33 @@ def cos_sin(
     """
     if waves.common is None and dtype in native.FORMATS and eager():
         positions = checked(positions)
-        if out is None and dense(positions):
-            cos, sin = torch.empty(2, *positions.shape, len(waves), dtype=dtype)
-            if native.fill(cos, sin, positions, waves.turns, factor, fresh=True):
+        if out is None and (dense(positions) or served(positions)):
+            shape = (2, *positions.shape, len(waves))
+            cos, sin = torch.empty(shape, dtype=dtype, device=positions.device)
+            if _fill(cos, sin, positions, waves.turns, factor, fresh=True):
                 return cos, sin
         elif (
             out is not None
             and out[0].dtype is dtype
-            and native.fill(*out, positions, waves.turns, factor, fresh)
+            and _fill(*out, positions, waves.turns, factor, fresh)
         ):
             return out
     return waves.cos_sin(positions, dtype, out=out, factor=factor)
+
+
+def _fill(
+    cos: Tensor,
+    sin: Tensor,
+    positions: Tensor,
+    turns: tuple[int, ...],
+    factor: float,
+    fresh: bool,
+) -> bool:
+    if not served(cos, sin, positions):
+        return native.fill(cos, sin, positions, turns, factor, fresh)
+    from posenc.kernels.triton import waves as accelerated
+
+    return accelerated.fill(cos, sin, positions, turns, factor)
 
 
 def table_to_fill(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from posenc.kernels.native.addition_plan import Layout, addition_plan
+from posenc.kernels.addition_plan import Layout, addition_plan
 from posenc.kernels.native.library import library
 from posenc.kernels.native.plain import dense, eager
 from posenc.kernels.random import Dropping

@@ -8,7 +8,7 @@ from struct import Struct
 import torch
 from torch import Tensor
 
-from posenc.kernels.native.addition_plan import FORMATS
+from posenc.kernels.addition_plan import FORMATS
 from posenc.kernels.native.library import library
 from posenc.kernels.native.plain import dense, eager
 

@@ -11,7 +11,7 @@ from torch.autograd.graph import increment_version
 
 from posenc.kernels.native.library import library
 from posenc.kernels.native.plain import dense, eager
-from posenc.kernels.native.rotary_plan import Layout, Turning, broadcast_plan, table_plan
+from posenc.kernels.rotary_plan import Layout, Turning, broadcast_plan, table_plan
 
 ADDRESSES = Struct("=8q")
 """``struct places`` of rotary.c."""

@@ -80,8 +80,8 @@ def _packed(
     fresh: bool,
 ) -> bytes | None:
     words, radians = frequencies
-    rows, steps = _one_axis(cos.shape[:-1], cos.stride()[:-1]), cos.stride()
-    places = _one_axis(positions.shape, positions.stride())
+    rows, steps = one_axis(cos.shape[:-1], cos.stride()[:-1]), cos.stride()
+    places = one_axis(positions.shape, positions.stride())
     if rows is None or places is None or cos.shape != sin.shape or steps != sin.stride():
         return None
     if cos.shape[:-1] != positions.shape or cos.shape[-1] != len(radians):
@@ -95,7 +95,7 @@ def _packed(
     # fmt: on
 
 
-def _one_axis(shape: torch.Size, steps: tuple[int, ...]) -> int | None:
+def one_axis(shape: torch.Size, steps: tuple[int, ...]) -> int | None:
     """The stride of all axes as one, if they are as good as one. 0 is the step of repeats."""
     whole, step = None, 1
     size = 1

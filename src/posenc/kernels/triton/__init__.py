@@ -1,0 +1,1 @@
+"""Kernels for accelerators, in Triton. Loaded by the first tensor that lies on one."""
