@@ -1,11 +1,16 @@
 """The rotation in C gives the bits of the reference, whatever the shape and the memory."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from posenc.kernels import reference
+from posenc.kernels.native import rotary as native
+from posenc.kernels.native.exchange import exchange
 from posenc.kernels.native.rotary import turn, turn_heads
 from posenc.kernels.rotary_plan import Turning
 
@@ -164,6 +169,32 @@ def test_keys_without_heads_leave_queries_to_turn(memory):
         assert made[0].shape == contents[0].shape
         turned = made[0] if contents[0] is q else made[1]
         assert torch.equal(turned, expected(q, table, Turning()))
+
+
+def test_threads_of_python_turn_side_by_side(memory):
+    """Python's lock is held while tensors are read, and let go where turning takes long."""
+    contents = [torch.randn(1, 4, 700, 64) for _ in range(8)] + [torch.randn(1, 4, 3, 64)] * 8
+    tables = {n: memory.table(n, pairs=32) for n in (700, 3)}
+    with ThreadPoolExecutor(4) as pool:
+        made = pool.map(
+            lambda x: turn_heads((x,), tables[x.shape[-2]], None, Turning())[0], contents * 4
+        )
+        for got, x in zip(made, contents * 4, strict=True):
+            assert torch.equal(got, expected(x, tables[x.shape[-2]], Turning()))
+
+
+@pytest.mark.parametrize("width", [3, 5, 6])
+def test_another_width_than_the_one_asked_for_is_not_taken(memory, width):
+    x, table = torch.randn(1, 1, 5, 4), memory.table(5, pairs=2)
+    assert turn_heads((x,), table, None, Turning(), width=width) is None
+    assert turn_heads((x,), table, None, Turning(), width=4) is not None
+
+
+def test_a_torch_without_dlpacks_functions_runs_the_reference(memory, monkeypatch):
+    monkeypatch.setattr(Tensor, "__dlpack_c_exchange_api__", None, raising=False)
+    assert exchange() is None
+    monkeypatch.setattr(native, "_native_with_tensors", native._native_with_tensors.__wrapped__)
+    assert turn_heads((torch.randn(1, 1, 5, 4),), memory.table(5, pairs=2), None, Turning()) is None
 
 
 def test_positions_outside_the_table_are_refused_before_anything_is_written(memory):

@@ -46,6 +46,7 @@ def rotate_heads(
     *,
     turning: Turning,
     outs: tuple[Tensor, ...] | None = None,
+    width: int | None = None,
 ) -> tuple[Tensor, ...] | None:
     """Heads rotated in C or Triton, queries and keys in one call; ``None`` if neither takes them.
 
@@ -59,6 +60,7 @@ def rotate_heads(
         positions: Which row of the table each token takes.
         turning: How.
         outs: Where to write; ``contents`` itself rotates in place.
+        width: What the heads must have, if that is to be checked.
 
     Raises:
         IndexError: A position is not a row of the table. On an accelerator its token is NaN
@@ -74,15 +76,19 @@ def rotate_heads(
     if torch.compiler.is_dynamo_compiling():
         return None
     if not torch.is_grad_enabled() or not _recorded(table, *contents, *(outs or ())):
-        made = native.turn_heads(contents, table, positions, turning, outs)
-        if made is None and served(table, positions, *contents, *(outs or ())) and eager():
+        made = native.turn_heads(contents, table, positions, turning, outs, width)
+        if made is not None or (width is not None and contents[0].shape[-1] != width):
+            return made
+        if served(table, positions, *contents, *(outs or ())) and eager():
             from posenc.kernels.triton import rotary as accelerated
 
             return accelerated.turn_heads(contents, table, positions, turning, outs)
-        return made
+        return None
     if not eager() or outs is not None or table.requires_grad:
         return None
     if not dense(table, *contents) and not served(table, positions, *contents):
+        return None
+    if width is not None and contents[0].shape[-1] != width:
         return None
     return tuple([_Turned.apply(x, table, positions, turning) for x in contents])
 

@@ -36,3 +36,4 @@ def accelerated(monkeypatch):
     monkeypatch.setattr(accelerator, "DEVICES", {"cpu"})
     for module in (addition, rotary, waves):
         monkeypatch.setattr(module, "_native", lambda: None)
+    monkeypatch.setattr(rotary, "_native_with_tensors", lambda: None)

@@ -104,10 +104,9 @@ def rotate_together(
         ValueError: Its width or length does not fit.
         IndexError: A position is not a row of the table.
     """
-    if contents[0].shape[-1] == head_dim:
-        made = native_or_none(contents, table, positions, turning=turning, outs=outs)
-        if made is not None:
-            return made
+    made = native_or_none(contents, table, positions, turning=turning, outs=outs, width=head_dim)
+    if made is not None:
+        return made
     if positions is None:
         lead, tokens = table.shape[:-3], table.shape[-3]
     else:

@@ -33,6 +33,20 @@ def eager() -> bool:
     )
 
 
+def readable(*tensors: Tensor) -> bool:
+    """Whether C may read these by itself: where they are, and whether they have memory, it sees.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> readable(x), readable(torch.complex(x, x).conj().imag)
+        (True, False)
+    """
+    for x in tensors:  # noqa: SIM110 (a generator would take twice as long)
+        if type(x) not in PLAIN or x.is_neg():
+            return False
+    return True
+
+
 def dense(*tensors: Tensor) -> bool:
     """Whether all are tensors of this process's memory, and not lazily negated.
 

@@ -1,22 +1,36 @@
-"""Rotation of queries and keys in C: ``sources/rotary.c``."""
+"""Rotation of queries and keys in C: ``sources/rotary.c`` and ``rotary_tensors.c``."""
 
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from struct import Struct
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
+from posenc.kernels.native.exchange import exchange
 from posenc.kernels.native.library import library
-from posenc.kernels.native.plain import dense, eager
-from posenc.kernels.rotary_plan import Layout, Turning, broadcast_plan, table_plan
+from posenc.kernels.native.plain import dense, eager, readable
+from posenc.kernels.rotary_plan import Layout, Turning, broadcast_plan
 
-ADDRESSES = Struct("=8q")
+PLACES = Struct("=8q")
 """``struct places`` of rotary.c."""
 
+TURNED = Struct("=9q")
+"""``struct turned`` of rotary_tensors.c."""
+
 NO_SUCH_ROW, UNFIT = 1, 2
+
+INTERLEAVED, SUFFIX, HEADS_FIRST, CONJUGATE, WITH_KEYS, LOOKED_UP, FRESH = (2**i for i in range(7))
+FLAGS = {
+    turning: INTERLEAVED * turning.interleaved
+    + SUFFIX * turning.suffix
+    + HEADS_FIRST * turning.heads_first
+    + CONJUGATE * turning.conjugate
+    for turning in (Turning(*way) for way in product((False, True), repeat=4))
+}
 
 
 @cache
@@ -28,18 +42,29 @@ def _native() -> Callable[[bytes, bytes, int], int] | None:
     return native.posenc_turn
 
 
+@cache
+def _native_with_tensors() -> Callable[[bytes], int] | None:
+    native, found = _native() and library(), exchange()
+    if native is None or found is None:
+        return None
+    native.posenc_set_exchange(ctypes.byref(found))
+    turn = ctypes.PyDLL(native._name).posenc_turn_tensors  # which keeps the interpreter's lock
+    turn.argtypes = [ctypes.c_char_p]
+    return turn
+
+
 def turn_heads(
     contents: tuple[Tensor, ...],
     table: Tensor,
     positions: Tensor | None,
     turning: Turning,
     outs: tuple[Tensor, ...] | None = None,
+    width: int | None = None,
 ) -> tuple[Tensor, ...] | None:
     """One or two tensors of heads rotated, or ``None`` where C does not take them.
 
     Nothing is written where it does not. Gradients are the caller's business. A step of decoding
-    spends more time here than in the kernel, so each attribute is read once and what follows from
-    layouts is remembered.
+    would spend more time on reading tensors here than in the kernel, so C reads them.
 
     Args:
         contents: In the layout that ``turning`` says, with a batch axis or without.
@@ -47,33 +72,41 @@ def turn_heads(
         positions: Which row of the table each token takes, ``[*batch, seq]``.
         turning: How.
         outs: Where to write, one tensor each; ``contents`` itself rotates in place.
+        width: What the heads must have; that of the first tensor if not given.
 
     Raises:
         IndexError: A position is not a row of the table.
     """
-    native = _native()
-    if native is None or not eager() or not dense(table, *contents):
-        return None
-    looked_up = None
+    native = _native_with_tensors()
+    flags, asked = FLAGS[turning], table
     if positions is not None:
-        if not dense(positions):
-            return None
-        looked_up = (positions.shape, positions.stride(), positions.dtype)
+        flags, asked = flags | LOOKED_UP, positions
+    if native is None or not eager() or not readable(table, asked, *contents):
+        return None
+    if outs is not contents and outs is not None and not readable(*outs):
+        return None
+    q, k = contents[0], contents[-1]
     try:
-        laid = into = _layouts(contents)
-        if outs is not contents:
-            if outs is not None and not dense(*outs):
-                return None
-            into = None if outs is None else _layouts(outs)
-        rows = (table.shape, table.stride(), table.dtype)
-        plan = table_plan(laid, into, rows, looked_up, turning)
-        if plan is None:
-            return None
-        packed, sin = plan
-        cos, asked = table.data_ptr(), 0 if positions is None else positions.data_ptr()
-        return _run(native, packed, contents, outs, cos, cos + sin, asked)
-    except RuntimeError:
+        if outs is None:
+            made = tuple([_room(content) for content in contents])
+            flags |= FRESH
+        else:
+            made = outs
+        if len(contents) == 2:
+            flags |= WITH_KEYS
+        # fmt: off
+        outcome = native(TURNED.pack(
+            id(q), id(k), id(made[0]), id(made[-1]), id(table), id(asked),
+            q.shape[-1] if width is None else width, flags, torch.get_num_threads(),
+        ))
+        # fmt: on
+    except (RuntimeError, BufferError):
         return None  # no strides or no memory, as of sparse tensors and in torch's older vmap
+    if not _done(outcome):
+        return None
+    if outs is not None:
+        increment_version(outs)  # autograd notices what is written behind its back
+    return made
 
 
 def turn(
@@ -86,55 +119,36 @@ def turn(
     if out is not None and not dense(out):
         return None
     try:
-        (laid,), into = _layouts((x,)), None if out is None else _layouts((out,))[0]
-        rows = (cos.shape, cos.stride(), cos.dtype)
-        plan = broadcast_plan(laid, into, rows, turning)
-        if plan is None or rows != (sin.shape, sin.stride(), sin.dtype):
+        rows = _layout(cos)
+        plan = broadcast_plan(_layout(x), None if out is None else _layout(out), rows, turning)
+        if plan is None or rows != _layout(sin):
             return None
-        outs = None if out is None else (out,)
-        made = _run(native, plan, (x,), outs, cos.data_ptr(), sin.data_ptr(), 0)
+        made = _room(x) if out is None else out
+        # fmt: off
+        places = PLACES.pack(
+            x.data_ptr(), made.data_ptr(), 0, 0, cos.data_ptr(), sin.data_ptr(), 0, out is None,
+        )
+        # fmt: on
+        if not _done(native(plan, places, torch.get_num_threads())):
+            return None
     except RuntimeError:
         return None
-    return None if made is None else made[0]
+    if out is not None:
+        increment_version((out,))
+    return made
 
 
-def _run(
-    native: Callable[[bytes, bytes, int], int],
-    plan: bytes,
-    contents: tuple[Tensor, ...],
-    outs: tuple[Tensor, ...] | None,
-    cos: int,
-    sin: int,
-    positions: int,
-) -> tuple[Tensor, ...] | None:
-    made = [_room(content) for content in contents] if outs is None else outs
-    q, k = contents[0].data_ptr(), contents[-1].data_ptr()
-    if outs is contents:
-        places = ADDRESSES.pack(q, q, k, k, cos, sin, positions, False)
-    else:
-        into = made[0].data_ptr(), k, made[-1].data_ptr()
-        places = ADDRESSES.pack(q, *into, cos, sin, positions, outs is None)
-    outcome = native(plan, places, torch.get_num_threads())
-    if outcome == UNFIT:
-        return None
+def _done(outcome: int) -> bool:
     if outcome == NO_SUCH_ROW:
         raise IndexError(
             "A position is negative or past the last row of the table. Build the table for all "
             "positions that are asked for."
         )
-    if outs is None:
-        return tuple(made)
-    increment_version(outs)  # autograd notices what is written behind its back
-    return outs
+    return outcome != UNFIT
 
 
-def _layouts(tensors: tuple[Tensor, ...]) -> tuple[Layout, ...]:
-    x = tensors[0]
-    first = (x.shape, x.stride(), x.dtype)
-    if len(tensors) == 1:
-        return (first,)
-    y = tensors[1]
-    return first, (y.shape, y.stride(), y.dtype)
+def _layout(x: Tensor) -> Layout:
+    return x.shape, x.stride(), x.dtype
 
 
 def _room(x: Tensor) -> Tensor:

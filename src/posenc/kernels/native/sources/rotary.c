@@ -3,52 +3,19 @@
  * A token's row of cosines and sines serves all of its heads, of queries and keys alike, while it is
  * in cache. Products and sums are rounded one by one, as torch's are, so results are the same bits. */
 #include "parallel.h"
+#include "rotary.h"
 #include "stream.h"
 #include "turns.h"
 
 enum {
-  QUERIES_AND_KEYS = 2,
   ROW_BYTES = 4096,
   MOST_TOKENS = 64,
   PREPARED_FLOATS = 1 << 13,
   BFLOAT16 = 1, /* its place in FORMATS */
   PIECE_ELEMENTS = 1 << 18,
-  SERIAL_ELEMENTS = 1 << 15, /* fewer are turned sooner than a second thread wakes */
   FAR_BYTES = 4 << 20,       /* more than this neither is in cache nor would stay there */
   ROWS_AHEAD = 16            /* what is far is fetched so many rows before it is turned */
 };
-
-/* Strides count elements. */
-struct heads {
-  int64_t count;
-  int64_t x_batch, x_head, x_token;
-  int64_t out_batch, out_head, out_token;
-};
-
-/* As rotary_plan.py packs it: nothing but 64-bit integers, and no addresses. */
-struct plan {
-  int64_t format;      /* a place in FORMATS */
-  int64_t interleaved; /* channels (2i, 2i + 1), or (i, i + pairs) */
-  int64_t begin;       /* the first channel that turns */
-  int64_t pairs, width, sign;
-  int64_t batch, tokens;
-  int64_t table_batch, table_head, table_row;
-  int64_t positions_batch, positions_token, rows;
-  int64_t parts;
-  struct heads part[QUERIES_AND_KEYS];
-};
-
-struct places {
-  const char *q;
-  char *q_out; /* q itself where heads turn in place */
-  const char *k;
-  char *k_out;
-  const char *cos, *sin;
-  const int64_t *positions; /* which row of the table, or NULL: that of the token */
-  int64_t fresh;            /* whether q_out and k_out are new memory */
-};
-
-enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2 };
 
 struct work {
   const struct plan *plan;
@@ -183,7 +150,7 @@ static int fits(const struct work *work, int64_t p) {
   return alike || x >= out + out_reach * bytes || out >= x + x_reach * bytes;
 }
 
-POSENC_EXPORT int posenc_turn(const struct plan *plan, const struct places *at, int64_t threads) {
+int posenc_turn(const struct plan *plan, const struct places *at, int64_t threads) {
   const struct format *format = &FORMATS[plan->format];
   struct work work = {.plan = plan, .format = format, .at = at};
   work.x[0] = at->q, work.x[1] = at->k;
@@ -217,6 +184,6 @@ POSENC_EXPORT int posenc_turn(const struct plan *plan, const struct places *at, 
   for (int64_t p = 0; at->fresh && p < plan->parts; p++)
     ask_for_large_pages(work.out[p], plan->batch * plan->tokens * plan->part[p].count * plan->width *
                                          format->bytes);
-  posenc_share(turn_piece, &work, plan->batch * work.pieces, elements < SERIAL_ELEMENTS ? 1 : threads);
+  posenc_share(turn_piece, &work, plan->batch * work.pieces, elements < POSENC_SERIAL_ELEMENTS ? 1 : threads);
   return DONE;
 }
