@@ -60,7 +60,7 @@ def test_there_is_one_openmp_runtime_and_it_is_torchs():
 
 @native
 def test_torchs_threads_are_found():
-    assert of._parallel_region_of_torch()
+    assert of._parallel_of_torch()[0]
 
 
 @native

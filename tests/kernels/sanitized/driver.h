@@ -8,11 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void posenc_set_parallel(void *entry);
+void posenc_set_parallel(void *entry, void *thread_num);
+
+static _Thread_local int thread = 0;
+
+static int thread_num(void) { return thread; }
 
 static void *body_of(void *both) {
   void **pair = both;
   void (*body)(void *) = (void (*)(void *))pair[0];
+  thread = 1;
   body(pair[1]);
   return NULL;
 }
@@ -40,7 +45,7 @@ static void check(int fine, const char *what) {
 }
 
 static int run(void (*one)(void), int cases) {
-  posenc_set_parallel((void *)on_two_threads);
+  posenc_set_parallel((void *)on_two_threads, (void *)thread_num);
   for (int i = 0; i < cases; i++) one();
   printf("clean\n");
   return 0;

@@ -61,8 +61,8 @@ def library() -> ctypes.CDLL | None:
                 f"where there is a C compiler, or unset {REQUIRED}."
             ) from error
         return None
-    loaded.posenc_set_parallel.argtypes = [ctypes.c_void_p]
-    loaded.posenc_set_parallel(_parallel_region_of_torch())
+    loaded.posenc_set_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    loaded.posenc_set_parallel(*_parallel_of_torch())
     return loaded
 
 
@@ -91,16 +91,19 @@ def _for_this_processor() -> Path:
     return fitting if fitting.exists() else BUILT / "kernels_default.so"
 
 
-def _parallel_region_of_torch() -> int | None:
-    """Address of the function that opens a parallel region in the OpenMP runtime torch runs on.
+def _parallel_of_torch() -> tuple[int | None, int | None]:
+    """Addresses of two functions of the OpenMP runtime that torch runs on: the one that opens a
+    parallel region, and the one that tells a thread its number.
 
-    It is looked up in torch's own library and what that is linked to, so it is never that of
+    They are looked up in torch's own library and what that is linked to, so they are never those of
     another copy of the runtime, whose second pool of threads would fight with torch's.
     """
     import torch
 
     try:
         torch_cpu = ctypes.CDLL(torch._C.__file__)
-        return ctypes.cast(torch_cpu.GOMP_parallel, ctypes.c_void_p).value
+        found = torch_cpu.GOMP_parallel, torch_cpu.omp_get_thread_num
     except (OSError, AttributeError):
-        return None  # everything runs on the calling thread
+        return None, None  # everything runs on the calling thread
+    opens, number = (ctypes.cast(function, ctypes.c_void_p).value for function in found)
+    return opens, number

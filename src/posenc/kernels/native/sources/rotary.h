@@ -6,7 +6,7 @@
 
 enum {
   QUERIES_AND_KEYS = 2,
-  POSENC_SERIAL_ELEMENTS = 1 << 15 /* fewer are turned sooner than a second thread wakes */
+  POSENC_SERIAL_ELEMENTS = 1 << 17 /* fewer are turned sooner than a second thread wakes */
 };
 
 /* Strides count elements. */
