@@ -90,38 +90,46 @@ def rotate_heads(
         return None
     if width is not None and contents[0].shape[-1] != width:
         return None
-    return tuple([_Turned.apply(x, table, positions, turning) for x in contents])
+    return _Turned.apply(table, positions, turning, *contents)
 
 
 class _Turned(torch.autograd.Function):
-    """A rotation of one tensor of heads; its gradient is the rotation backwards."""
+    """A rotation of heads; its gradient is the rotation backwards."""
 
     @staticmethod
-    def forward(ctx, x, table, positions, turning):
+    def forward(ctx, table, positions, turning, *contents):
         ctx.save_for_backward(table, positions)
         ctx.turning = turning
-        return _turned(x, table, positions, turning)
+        ctx.set_materialize_grads(False)
+        return _turned(contents, table, positions, turning)
 
     @staticmethod
-    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx, *gradients):  # pyright: ignore[reportIncompatibleMethodOverride]
         table, positions = ctx.saved_tensors
         back = ctx.turning._replace(conjugate=not ctx.turning.conjugate)
-        return _turned(gradient, table, positions, back), None, None, None
+        known = tuple([gradient for gradient in gradients if gradient is not None])
+        turned = iter(_turned(known, table, positions, back)) if known else iter(())
+        return None, None, None, *[None if g is None else next(turned) for g in gradients]
 
 
-def _turned(x: Tensor, table: Tensor, positions: Tensor | None, turning: Turning) -> Tensor:
+def _turned(
+    contents: tuple[Tensor, ...], table: Tensor, positions: Tensor | None, turning: Turning
+) -> tuple[Tensor, ...]:
     # Gradients come in any shape of memory, inside vmap too, and may need gradients themselves.
-    made = rotate_heads((x,), table, positions, turning=turning)
+    made = rotate_heads(contents, table, positions, turning=turning)
     if made is not None:
-        return made[0]
-    return reference.rotate_heads(
-        x,
-        table,
-        positions,
-        pairing="interleaved" if turning.interleaved else "half",
-        rotated="suffix" if turning.suffix else "prefix",
-        heads_first=turning.heads_first,
-        conjugate=turning.conjugate,
+        return made
+    return tuple(
+        reference.rotate_heads(
+            x,
+            table,
+            positions,
+            pairing="interleaved" if turning.interleaved else "half",
+            rotated="suffix" if turning.suffix else "prefix",
+            heads_first=turning.heads_first,
+            conjugate=turning.conjugate,
+        )
+        for x in contents
     )
 
 
