@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from posenc import Learned, Sinusoidal, TokenEncoding
+from posenc import Learned, Rotary, Sinusoidal, TokenEncoding
 from posenc.numerics.positions import plain
 from posenc.testing import Case, battery
 
@@ -109,6 +109,13 @@ class Detached(Learned):
         return super().table(positions, dtype=dtype).detach()
 
 
+class ForgetsRows(Rotary):
+    """Reads rows 0, 1, 2, … whichever are asked for."""
+
+    def encode_both(self, q, k, table, positions=None, **out):
+        return super().encode_both(q, k, table[: q.shape[-2]], **out)
+
+
 class BreaksTheGraph(Sinusoidal):
     """Looks at a value, which a graph cannot."""
 
@@ -125,6 +132,7 @@ BROKEN = [
     (FloatPositions, {"dim": 8}, {}, "neighbours_stay_distinct"),
     (RemembersLength, {"dim": 8}, {}, "purity"),
     (RemembersLength, {"dim": 8}, {}, "prefill_equals_decoding"),
+    (ForgetsRows, {"frequencies": 8}, {}, "kept_rows_serve"),
     (DividedByLength, {"dim": 8}, {}, "left_padded"),
     (DividedByLength, {"dim": 8}, {}, "packed"),
     (DividedByLength, {"dim": 8}, {}, "sharded"),

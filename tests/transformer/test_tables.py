@@ -7,7 +7,16 @@ import pickle
 import pytest
 import torch
 
-from posenc import ALiBi, Geometric, Learned, Positional, Rotary, Sinusoidal, TokenEncoding
+from posenc import (
+    ALiBi,
+    Geometric,
+    Learned,
+    Positional,
+    Rotary,
+    Sinusoidal,
+    TokenEncoding,
+    XPos,
+)
 from posenc.transformer import Encoder, KeyValueCache, Tables
 
 ROWS = {"sinusoidal": lambda: Sinusoidal(16), "rotary": lambda: Rotary(4)}
@@ -114,6 +123,39 @@ def test_a_table_first_built_in_inference_mode_serves_training():
         encoder(x)
     encoder(x).sum().backward()
     assert all(weight.grad is not None for weight in encoder.parameters())
+
+
+@pytest.mark.parametrize("inner", [torch.no_grad, torch.enable_grad])
+def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
+    encoder = Encoder(16, 4, 2, positional=Positional(queries_keys=Rotary(4)), causal=True).eval()
+    calls, whole = [], Rotary.encode_both
+
+    def watched(self, q, k, table, positions=None, **named):
+        calls.append((table, positions))
+        return whole(self, q, k, table, positions, **named)
+
+    x, cache = torch.randn(2, 6, 16), KeyValueCache()
+    with inner():
+        want = encoder(x)
+        encoder(x[:, :5], cache=cache)
+        monkeypatch.setattr(Rotary, "encode_both", watched)
+        step = encoder(x[:, 5:], cache=cache)
+    assert torch.allclose(step, want[:, 5:], atol=1e-6)
+    kept = encoder.tables.kept[encoder.positional.queries_keys[0]].rows
+    assert [table is kept for table, _ in calls] == [True, True]
+    assert [positions.tolist() for _, positions in calls] == [[5], [5]]
+
+
+def test_encodings_that_gather_for_themselves_share_what_is_gathered():
+    positional = Positional(queries_keys=(Rotary(4), XPos(Rotary(4))))
+    encoder = Encoder(16, 4, 2, positional=positional).eval()
+    x, positions = torch.randn(1, 3, 16), torch.tensor([4, 2, 9])
+    attention = encoder.stages(x, positions).blocks[0].attention
+    q, k = attention.queries, attention.keys
+    for encoding in positional.queries_keys:
+        q, k = encoding(q, k, positions)
+    assert torch.allclose(attention.encoded_queries, q, atol=1e-6)
+    assert torch.allclose(attention.encoded_keys, k, atol=1e-6)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])

@@ -88,11 +88,14 @@ class QueryKeyEncoding(nn.Module, ABC):
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]`` (the default) or
             ``[*batch, seq, heads, head_dim]``. It is never guessed from a shape.
         is_relative: Claim: q·k afterwards depends on positions by their difference alone.
+        reads_rows: Whether ``encode_both`` reads rows of a kept table where it uses them; otherwise
+            they are better gathered once for all layers.
     """
 
     head_dim: int
     heads_first: bool = True
     is_relative: bool
+    reads_rows: bool = False
 
     @abstractmethod
     def table(
@@ -112,6 +115,20 @@ class QueryKeyEncoding(nn.Module, ABC):
     ) -> Float[Tensor, "*batch kv_heads k_len head_dim"]:
         """``k`` with its positions in it; shape and dtype stay those of ``k``."""
 
+    def encode_both(
+        self,
+        q: Float[Tensor, "*batch heads seq head_dim"],
+        k: Float[Tensor, "*batch kv_heads seq head_dim"],
+        table: Tensor,
+        positions: Int64[Tensor, "*batch seq"] | None = None,
+    ) -> tuple[
+        Float[Tensor, "*batch heads seq head_dim"], Float[Tensor, "*batch kv_heads seq head_dim"]
+    ]:
+        """Queries and keys of the same tokens; with ``positions``, by those rows of ``table``."""
+        if positions is not None:
+            table = table[positions]
+        return self.encode_queries(q, table), self.encode_keys(k, table)
+
     def forward(
         self,
         q: Float[Tensor, "*batch _ _ head_dim"],
@@ -121,8 +138,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = plain(q.shape[-2 if self.heads_first else -3], device=q.device)
-        table = self.table(positions, dtype=working_dtype(q.dtype))
-        return self.encode_queries(q, table), self.encode_keys(k, table)
+        return self.encode_both(q, k, self.table(positions, dtype=working_dtype(q.dtype)))
 
 
 class ScoreEncoding(nn.Module, ABC):

@@ -19,6 +19,7 @@ PLAIN = (
     purity.owns_parameters_only,
     serving.encodes_the_sequence,
     serving.prefill_equals_decoding,
+    serving.kept_rows_serve,
     serving.sharded,
     serving.left_padded,
     serving.packed,

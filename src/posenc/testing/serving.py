@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from posenc.encodings.places import QueryKeyEncoding
 from posenc.numerics import positions as lay_out
 from posenc.numerics.positions import plain
 from posenc.testing.cases import Case, Scores
@@ -22,6 +23,22 @@ def prefill_equals_decoding(case: Case) -> None:
         got = subject.run_rows(module, content, plain(SEQ), row)
         what = f"token {step} decoded alone"
         assert_same(got, subject.rows(whole, row), what, bitwise=case.bitwise)
+
+
+def kept_rows_serve(case: Case) -> None:
+    """Queries and keys encoded in one call, by rows of a kept table, are those encoded apart."""
+    module, subject = case.module(), case.subject()
+    if not isinstance(module, QueryKeyEncoding):
+        return
+    q, k = subject.content(SEQ)
+    if not case.heads_first:
+        q, k = q.transpose(-2, -3), k.transpose(-2, -3)
+    table, order = subject.tables(module, plain(SEQ)), torch.tensor([3, 0, 0, 7, 5, 1, 2, 6])
+    for rows in (None, order):
+        given = table if rows is None else subject.pick(table, rows)
+        want = module.encode_queries(q, given), module.encode_keys(k, given)
+        got = module.encode_both(q, k, table, rows)
+        assert_same(got, want, f"rows {rows}", bitwise=case.bitwise)
 
 
 def sharded(case: Case) -> None:

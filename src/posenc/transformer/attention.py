@@ -218,7 +218,7 @@ def join(
 def encoded(q: Tensor, k: Tensor, tables: AttentionTables) -> tuple[Tensor, Tensor]:
     """Queries and keys with their positions in them."""
     for encoding, table in tables.queries_keys:
-        q, k = encoding.encode_queries(q, table), encoding.encode_keys(k, table)
+        q, k = encoding.encode_both(q, k, table, tables.positions)
     return q, k
 
 

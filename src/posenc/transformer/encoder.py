@@ -28,7 +28,8 @@ from posenc.transformer.normalisation import LayerNorm, NormStages
 from posenc.transformer.tables import AttentionTables, Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
-Rotations = tuple[tuple[QueryKeyEncoding, Tensor], ...]
+Rotations = tuple[tuple[tuple[QueryKeyEncoding, Tensor], ...], Tensor | None]
+"""Encodings with their tables, and which rows of these the tokens take."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +270,10 @@ class Encoder(nn.Module):
 
         biases = once_each(scores_of(self.layers), with_bias)
         turns = self._rotations(x, layout)
-        return [AttentionTables(*both) for both in zip(turns, biases, strict=True)]
+        return [
+            AttentionTables(turn, bias, positions=rows)
+            for (turn, rows), bias in zip(turns, biases, strict=True)
+        ]
 
     def _planned_tables(self, x: Tensor, layout: Layout) -> list[AttentionTables]:
         """The same for the cheapest way; biases and masks meet once here, not in each block."""
@@ -283,12 +287,22 @@ class Encoder(nn.Module):
         )
         ways = once_each(scores_of(self.layers), way)
         turns = self._rotations(x, layout)
-        return [AttentionTables(turn, plan=way) for turn, way in zip(turns, ways, strict=True)]
+        return [
+            AttentionTables(turn, plan=way, positions=rows)
+            for (turn, rows), way in zip(turns, ways, strict=True)
+        ]
 
     def _rotations(self, x: Tensor, layout: Layout) -> list[Rotations]:
+        given = {"dtype": working_dtype(x.dtype), "below": layout.below}
+
         def rotations(encodings: tuple[QueryKeyEncoding, ...]) -> Rotations:
-            rows = partial(self.tables.rows, dtype=working_dtype(x.dtype), below=layout.below)
-            return tuple((encoding, rows(encoding, layout.positions)) for encoding in encodings)
+            where = layout.positions
+            if all(encoding.reads_rows for encoding in encodings):
+                kept = [self.tables.kept_rows(encoding, where, **given) for encoding in encodings]
+                if all(rows is not None for rows in kept):
+                    return tuple(zip(encodings, cast(list[Tensor], kept), strict=True)), where
+            rows = partial(self.tables.rows, positions=where, **given)
+            return tuple((encoding, rows(encoding)) for encoding in encodings), None
 
         return once_each(queries_keys_of(self.layers), rotations)
 

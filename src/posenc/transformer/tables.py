@@ -28,11 +28,14 @@ class AttentionTables:
         scores: Encodings of scores, in order.
         plan: How attention is computed, where the caller has decided that for all layers; it
             holds what encodings of scores and masks say, and ``scores`` is empty.
+        positions: Which rows of the tables of queries and keys the tokens take, where these tables
+            are kept and have rows 0, 1, 2, …; ``None``: they have one row a token.
     """
 
     queries_keys: tuple[tuple[QueryKeyEncoding, Tensor], ...] = ()
     scores: tuple[tuple[ScoreEncoding, Tensor], ...] = ()
     plan: Plan | None = None
+    positions: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,22 @@ class Tables:
             below: A bound that no position reaches, if the caller knows one; otherwise the
                 positions are looked at, which on an accelerator waits for it.
         """
+        kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
+        return encoding.table(positions, dtype=dtype) if kept is None else kept[positions]
+
+    def kept_rows(
+        self,
+        encoding: TokenEncoding | QueryKeyEncoding,
+        positions: Int64[Tensor, "*batch seq"],
+        *,
+        dtype: torch.dtype = torch.float32,
+        below: int | None = None,
+    ) -> Tensor | None:
+        """The rows 0, 1, 2, … that are kept, if they reach all positions; arguments as above."""
         size = None if positions.ndim > 2 else self._size(encoding, positions, below)
         if size is None:
-            return encoding.table(positions, dtype=dtype)
-        return self._built(encoding, size, dtype, positions.device)[positions]
+            return None
+        return self._built(encoding, size, dtype, positions.device)
 
     def biases(
         self,
@@ -177,9 +192,10 @@ class Tables:
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    if isinstance(encoding, RelativeBias):
-        return encoding.profile(plain(2 * size - 1, start=1 - size, device=device), dtype=dtype)
-    return encoding.table(plain(size, device=device), dtype=dtype)  # type: ignore[operator]
+    with torch.inference_mode(False):  # what is kept may serve a backward pass later
+        if isinstance(encoding, RelativeBias):
+            return encoding.profile(plain(2 * size - 1, start=1 - size, device=device), dtype=dtype)
+        return encoding.table(plain(size, device=device), dtype=dtype)  # type: ignore[operator]
 
 
 INTERNAL = frozenset(vars(nn.Module()))

@@ -48,6 +48,7 @@ class Rotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    reads_rows = True
 
     def __init__(
         self,
