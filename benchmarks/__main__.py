@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--only NAME] [--rounds N] [--json FILE]``"""
+"""``python -m benchmarks [--quick] [--only NAME] [--rounds N] [--json FILE] [--plot FILE]``"""
 
 import argparse
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import addition, attention, rotary, table_construction
+from benchmarks import addition, attention, growth, memory, rotary, table_construction
 from benchmarks.harness import Timing, machine, measure
 
 BENCHMARKS = {
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "add": addition,
     "rotary": rotary,
     "attention": attention,
+    "growth": growth,
 }
 
 
@@ -22,10 +23,11 @@ def main() -> None:
     options = _options()
     if options.threads:
         torch.set_num_threads(options.threads)
+    memory.keep_memory()
     facts = machine()
     print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
     timings: list[Timing] = []
-    for name in [options.only] if options.only else BENCHMARKS:
+    for name in options.only or BENCHMARKS:
         for case in BENCHMARKS[name].cases(options.quick):
             found = measure(case, options.rounds)
             timings += found
@@ -33,12 +35,27 @@ def main() -> None:
     if options.json:
         report = {"machine": facts, "timings": [asdict(timing) for timing in timings]}
         options.json.write_text(json.dumps(report, indent=1) + "\n")
+    if options.plot:
+        from benchmarks.plot import draw
+
+        draw(timings, options.plot)
 
 
 def _show(timings: list[Timing]) -> None:
-    print(f"\n{timings[0].case:<44}{'ms':>10}{'× copy':>10}{'× posenc':>10}")
+    against = f"× {timings[0].against}"
+    heads = f"{'time':>11}{against:>13}{'× posenc':>10}{'of copy':>9}{'MB peak':>9}"
+    print(f"\n{timings[0].case:<46}{heads}", flush=True)
     for t in timings:
-        print(f"  {t.name:<42}{t.milliseconds:10.3f}{t.times_copy:10.2f}{t.times_ours:10.2f}")
+        share = "–" if t.roofline is None else f"{100 * t.roofline:.0f} %"
+        peak = "–" if t.megabytes is None else f"{t.megabytes:.0f}"
+        numbers = f"{t.times_base:13.2f}{t.times_ours:10.2f}{share:>9}{peak:>9}"
+        print(f"  {t.name:<44}{_duration(t.milliseconds):>11}{numbers}", flush=True)
+
+
+def _duration(milliseconds: float) -> str:
+    if milliseconds < 1:
+        return f"{1e3 * milliseconds:.3g} µs"
+    return f"{milliseconds:.3g} ms" if milliseconds < 1e3 else f"{1e-3 * milliseconds:.3g} s"
 
 
 def _options() -> argparse.Namespace:
@@ -46,10 +63,11 @@ def _options() -> argparse.Namespace:
         prog="python -m benchmarks", description="Time posenc beside its peers, in one run."
     )
     parser.add_argument("--quick", action="store_true", help="small sizes only")
-    parser.add_argument("--only", choices=BENCHMARKS, help="one benchmark")
+    parser.add_argument("--only", choices=BENCHMARKS, nargs="+", help="some benchmarks")
     parser.add_argument("--rounds", type=int, default=15, help="turns of each contender")
     parser.add_argument("--threads", type=int, help="threads of torch")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the timings there too")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw time over size")
     return parser.parse_args()
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.formulas import TutorialModule
-from benchmarks.harness import Case, copying
+from benchmarks.harness import Case, bytes_of, copying
 from posenc import Sinusoidal
 from posenc.numerics.positions import plain
 from posenc.transformer import TokenEmbedding
@@ -33,7 +33,7 @@ def cases(quick: bool) -> Iterator[Case]:
 
 
 def _sum(x: Tensor, dropout: float, compiled: bool) -> Case:
-    _, length, dim = x.shape
+    (_, length, dim), dtype = x.shape, x.dtype
     encoding = Sinusoidal(dim, scale="sqrt_dim", dropout=dropout).train()
     table, out = encoding.table(plain(length)), torch.empty_like(x)
     narrow, scale, inside = table.to(x.dtype), math.sqrt(dim), x.clone()
@@ -53,7 +53,25 @@ def _sum(x: Tensor, dropout: float, compiled: bool) -> Case:
         torch.compiler.reset()
         fast = torch.compile(formula)
         contenders["formula, compiled, fresh"] = _quietly(lambda: fast(x))
-    return Case(_title("add", x.shape, x.dtype, dropout), contenders, copying(x))
+    peer = None if dropout or dtype != torch.float32 else _positional_encodings(dim)
+    if peer is not None:
+        contenders["positional-encodings, fresh"] = _quietly(lambda: peer(x))
+    return Case(
+        _title("add", x.shape, x.dtype, dropout),
+        contenders,
+        copying(x),
+        copied=bytes_of(x),
+        moved=bytes_of(x, table, out),
+    )
+
+
+def _positional_encodings(dim: int) -> Callable[[Tensor], Tensor] | None:
+    """It adds without a scale, and computes its table where the length is another than before."""
+    try:
+        from positional_encodings.torch_encodings import PositionalEncoding1D, Summer
+    except ImportError:
+        return None
+    return Summer(PositionalEncoding1D(dim))
 
 
 def _lookup(shape: tuple[int, int, int], compiled: bool) -> Case:
@@ -74,7 +92,13 @@ def _lookup(shape: tuple[int, int, int], compiled: bool) -> Case:
         torch.compiler.reset()
         fast = torch.compile(formula)
         contenders["formula, compiled, fresh"] = _quietly(lambda: fast(ids))
-    return Case(_title("embed and add", shape, torch.float32, 0.0), contenders, copying(out))
+    return Case(
+        _title("embed and add", shape, torch.float32, 0.0),
+        contenders,
+        copying(out),
+        copied=bytes_of(out),
+        moved=bytes_of(out, table, out, ids),
+    )
 
 
 def _quietly(run: Callable[[], object]) -> Callable[[], object]:

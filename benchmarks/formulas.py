@@ -1,6 +1,7 @@
 """The peers: what people write today, at its usual places of rounding."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -50,3 +51,23 @@ class TutorialModule(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = x * self.scale + self.pe[:, : x.shape[1]].to(x.dtype)
         return self.dropout(x)
+
+
+def half_formula(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """What transformers computes for Llama: two halves, exchanged and joined."""
+
+    def turned(x: Tensor) -> Tensor:
+        a, b = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    return turned(q), turned(k)
+
+
+def of_transformers() -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """The function itself, where transformers is installed."""
+    try:
+        from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+    except ImportError:
+        return None
+    return apply_rotary_pos_emb

@@ -13,8 +13,11 @@ from statistics import median
 
 import torch
 
-LEAST_SECONDS = 2e-3
-"""A call faster than this is repeated within its turn until it takes so long."""
+from benchmarks import memory
+
+LEAST_SECONDS = 5e-3
+"""A call faster than this is repeated within its turn until it takes so long; and before that as
+often without being timed, so that nobody is timed in caches that another has filled."""
 
 
 @dataclass(frozen=True)
@@ -24,48 +27,111 @@ class Case:
     Attributes:
         title: The benchmark and its sizes.
         contenders: What each does, ours first.
-        copy: ``dst.copy_(src)`` of as many bytes as the result has: no result comes cheaper.
+        base: ``dst.copy_(src)`` of as many bytes as the result has, or another work that none does
+            cheaper.
+        against: What ``base`` is.
+        copied: Bytes that ``base`` copies, if it copies.
+        moved: Bytes that any way to do this must read or write at least.
+        family: What grows over several cases, if this is one of those.
+        size: How large it is here.
+        most_rounds: A bound for what takes long.
     """
 
     title: str
     contenders: dict[str, Callable[[], object]]
-    copy: Callable[[], object]
+    base: Callable[[], object]
+    against: str = "copy"
+    copied: int | None = None
+    moved: int | None = None
+    family: str | None = None
+    size: int | None = None
+    most_rounds: int | None = None
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Median time of one contender, and what it means beside the others."""
+    """Median time of one contender, and what it means beside the others.
+
+    Attributes:
+        case: Title of the case.
+        name: The contender.
+        milliseconds: Of one call.
+        times_base: Over the time of ``against``.
+        against: What that is.
+        times_ours: Over the time of the first contender.
+        roofline: Bytes that must be moved a second, as a share of what a copy moves in this run.
+        megabytes: What one call needs at its height beyond what was there.
+        family: What grows over several cases.
+        size: How large it is.
+    """
 
     case: str
     name: str
     milliseconds: float
-    times_copy: float
+    times_base: float
+    against: str
     times_ours: float
+    roofline: float | None
+    megabytes: float | None
+    family: str | None
+    size: int | None
 
 
 def measure(case: Case, rounds: int) -> list[Timing]:
     """Time all contenders of a case, turn by turn."""
-    runs = {**case.contenders, "copy": case.copy}
-    repeats = {name: _repeats(run) for name, run in runs.items()}
+    rounds = rounds if case.most_rounds is None else min(rounds, case.most_rounds)
+    runs = {**case.contenders, "base": case.base}
+    for run in runs.values():
+        if rounds > 1:
+            run()  # what is compiled or built once is not counted below
+    peaks = {name: memory.extra(run) for name, run in runs.items()}
+    repeats = {name: _repeats(run) if rounds > 1 else 1 for name, run in runs.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     gc.disable()
     for _ in range(rounds):
         for name, run in runs.items():
+            if repeats[name] > 1:
+                _time(run, repeats[name])
             seconds[name].append(_time(run, repeats[name]))
     gc.enable()
     medians = {name: median(times) for name, times in seconds.items()}
     ours = medians[next(iter(case.contenders))]
     return [
-        Timing(case.title, name, 1e3 * m, m / medians["copy"], m / ours)
-        for name, m in medians.items()
-        if name != "copy"
+        Timing(
+            case=case.title,
+            name=name,
+            milliseconds=1e3 * medians[name],
+            times_base=medians[name] / medians["base"],
+            against=case.against,
+            times_ours=medians[name] / ours,
+            roofline=share_of_copy(case, medians[name], medians["base"]),
+            megabytes=peaks[name],
+            family=case.family,
+            size=case.size,
+        )
+        for name in case.contenders
     ]
 
 
-def copying(result: torch.Tensor) -> Callable[[], object]:
-    """A copy of a result into memory that exists already."""
-    source, target = torch.zeros_like(result), torch.zeros_like(result)
-    return lambda: target.copy_(source)
+def share_of_copy(case: Case, seconds: float, copy_seconds: float) -> float | None:
+    """How much of the speed of memory is used, where a copy reads and writes each of its bytes."""
+    if case.moved is None or case.copied is None:
+        return None
+    return (case.moved / seconds) / (2 * case.copied / copy_seconds)
+
+
+def copying(*results: torch.Tensor) -> Callable[[], object]:
+    """A copy of results into memory that exists already.
+
+    Nothing is copied from untouched zeros: these are one page of the system, over and over.
+    """
+    pairs = [(torch.ones_like(x), torch.ones_like(x)) for x in results]
+    return lambda: [target.copy_(source) for target, source in pairs]
+
+
+def bytes_of(*tensors: torch.Tensor) -> int:
+    """How large some tensors are."""
+    return sum(x.numel() * x.element_size() for x in tensors)
 
 
 def machine() -> dict[str, str | int]:
@@ -86,5 +152,7 @@ def _time(run: Callable[[], object], repeats: int) -> float:
 
 
 def _repeats(run: Callable[[], object]) -> int:
-    run()
-    return max(1, round(LEAST_SECONDS / max(_time(run, 1), 1e-7)))
+    seconds = _time(run, 1)
+    if seconds < 10 * LEAST_SECONDS:  # the first call after others is a slow one
+        seconds = min(_time(run, 1) for _ in range(3))
+    return max(1, round(LEAST_SECONDS / max(seconds, 1e-7)))

@@ -9,22 +9,15 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from benchmarks.harness import Case
+from benchmarks.formulas import half_formula, of_transformers
+from benchmarks.harness import Case, bytes_of, copying
 from posenc import Rotary
 from posenc.numerics.positions import plain
 
 HEADS, KV_HEADS, WIDTH = 32, 8, 128
 LENGTH, QUICK, SHORT = 4096, 512, 256
 
-
-def half_formula(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """What transformers computes for Llama: two halves, exchanged and joined."""
-
-    def turned(x: Tensor) -> Tensor:
-        a, b = x.chunk(2, dim=-1)
-        return x * cos + torch.cat((-b, a), dim=-1) * sin
-
-    return turned(q), turned(k)
+PEER = "the formula" if of_transformers() is None else "transformers"
 
 
 def cases(quick: bool) -> Iterator[Case]:
@@ -42,42 +35,37 @@ def _content(batch: int, length: int, dtype: torch.dtype) -> tuple[Tensor, Tenso
 
 def _peer(rotary: Rotary, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     cos, sin = rotary.table(positions).unbind(-2)
-    return tuple(torch.cat((t, t), dim=-1).to(dtype) for t in (cos, sin))  # type: ignore[return-value]
-
-
-def _copying(*contents: Tensor) -> Callable[[], object]:
-    pairs = [(torch.zeros_like(x), torch.zeros_like(x)) for x in contents]
-    return lambda: [target.copy_(source) for target, source in pairs]
+    return tuple(torch.cat((t, t), dim=-1).to(dtype)[None] for t in (cos, sin))  # type: ignore[return-value]
 
 
 def _prompt(length: int, dtype: torch.dtype) -> Case:
     q, k = _content(1, length, dtype)
-    rotary, outs = Rotary(WIDTH), [torch.empty_like(x) for x in (q, k)]
+    rotary, outs = Rotary(WIDTH), (torch.empty_like(q), torch.empty_like(k))
     table = rotary.table(plain(length))
     cos, sin = _peer(rotary, plain(length), dtype)
-    compiled = torch.compile(half_formula)
-    own = torch.compile(lambda q, k, t: (rotary.encode_queries(q, t), rotary.encode_keys(k, t)))
-    places = [x.clone() for x in (q, k)]
-
-    def into(targets: list[Tensor], sources: tuple[Tensor, ...] | list[Tensor]) -> None:
-        rotary.encode_queries(sources[0], table, out=targets[0])
-        rotary.encode_keys(sources[1], table, out=targets[1])
+    peer = of_transformers() or half_formula
+    compiled = torch.compile(peer)
+    own = torch.compile(lambda q, k, t: rotary.encode_both(q, k, t))
+    places = (q.clone(), k.clone())
 
     contenders: dict[str, Callable[[], object]] = {
-        "posenc, out=": lambda: into(outs, (q, k)),
-        "posenc, in place": lambda: into(places, places),
-        "posenc, fresh": lambda: (rotary.encode_queries(q, table), rotary.encode_keys(k, table)),
+        "posenc, out=": lambda: rotary.encode_both(q, k, table, out=outs),
+        "posenc, in place": lambda: rotary.encode_both(*places, table, out=places),
+        "posenc, fresh": lambda: rotary.encode_both(q, k, table),
         "posenc compiled, fresh": lambda: own(q, k, table),
         "clone, fresh": lambda: (q.clone(), k.clone()),
-        "transformers' formula, fresh": lambda: half_formula(q, k, cos, sin),
-        "the same compiled, fresh": lambda: compiled(q, k, cos, sin),
+        f"{PEER}, fresh": lambda: peer(q, k, cos, sin),
+        f"{PEER}, compiled, fresh": lambda: compiled(q, k, cos, sin),
     }
-    peer = _rotary_embedding_torch(q, k)
-    if peer is not None and dtype == torch.float32:
-        contenders["rotary-embedding-torch, fresh"] = peer
-    name = str(dtype)[6:]
+    other = _rotary_embedding_torch(q, k)
+    if other is not None and dtype == torch.float32:
+        contenders["rotary-embedding-torch, fresh"] = other
     return Case(
-        f"rotary {HEADS}+{KV_HEADS} × {length} × {WIDTH}, {name}", contenders, _copying(q, k)
+        f"rotary {HEADS}+{KV_HEADS} × {length} × {WIDTH}, {str(dtype)[6:]}",
+        contenders,
+        copying(q, k),
+        copied=bytes_of(q, k),
+        moved=bytes_of(q, k, *outs, table),
     )
 
 
@@ -96,18 +84,26 @@ def _backward(length: int) -> Case:
     table = rotary.table(plain(length))
     cos, sin = _peer(rotary, plain(length), torch.float32)
     gradients = [torch.randn_like(x) for x in (q, k)]
-    compiled = torch.compile(half_formula)
+    peer = of_transformers() or half_formula
+    compiled = torch.compile(peer)
 
     def both(made: tuple[Tensor, Tensor]) -> None:
         torch.autograd.grad(made, (q, k), gradients)
 
     contenders: dict[str, Callable[[], object]] = {
-        "posenc": lambda: both((rotary.encode_queries(q, table), rotary.encode_keys(k, table))),
-        "transformers' formula": lambda: both(half_formula(q, k, cos, sin)),
-        "the same compiled": lambda: both(compiled(q, k, cos, sin)),
+        "posenc, fresh": lambda: both(rotary.encode_both(q, k, table)),
+        f"{PEER}, fresh": lambda: both(peer(q, k, cos, sin)),
+        f"{PEER}, compiled, fresh": lambda: both(compiled(q, k, cos, sin)),
     }
-    copy = _copying(q.detach(), k.detach(), q.detach(), k.detach())
-    return Case(f"rotary forward and backward, length {length} (copies: two)", contenders, copy)
+    four = [x.detach() for x in (q, k, q, k)]
+    return Case(
+        f"rotary forward and backward, length {length}",
+        contenders,
+        copying(*four),
+        against="two copies",
+        copied=bytes_of(*four),
+        moved=bytes_of(*four, *four, table, table),
+    )
 
 
 @torch.no_grad()
@@ -117,12 +113,14 @@ def _decoding(batch: int) -> Case:
     kept, positions = rotary.table(plain(4096)), plain(1, start=4000)
     cos, sin = _peer(rotary, plain(1, start=4000), torch.float32)
     places = (q.clone(), k.clone())
-    compiled = torch.compile(half_formula)
+    peer = of_transformers() or half_formula
+    compiled = torch.compile(peer)
 
     contenders: dict[str, Callable[[], object]] = {
         "posenc, in place": lambda: rotary.encode_both(*places, kept, positions, out=places),
         "posenc, fresh": lambda: rotary.encode_both(q, k, kept, positions),
-        "transformers' formula, fresh": lambda: half_formula(q, k, cos, sin),
-        "the same compiled, fresh": lambda: compiled(q, k, cos, sin),
+        f"{PEER}, fresh": lambda: peer(q, k, cos, sin),
+        f"{PEER}, compiled, fresh": lambda: compiled(q, k, cos, sin),
     }
-    return Case(f"rotary, one token, {batch} rows", contenders, _copying(q, k))
+    rows = f"{batch} row" + ("s" if batch > 1 else "")
+    return Case(f"rotary, one token of {rows}", contenders, copying(q, k))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks.formulas import float32_formula, float64_formula, nested_loop
-from benchmarks.harness import Case, copying
+from benchmarks.harness import Case, bytes_of, copying
 from posenc import Sinusoidal
 from posenc.numerics.positions import plain
 
@@ -23,13 +23,15 @@ def cases(quick: bool) -> Iterator[Case]:
         encoding = Sinusoidal(dim)
         room = encoding.table(plain(length))
         contenders = {
-            "posenc, exact": lambda e=encoding, n=length: e.table(plain(n)),
+            "posenc, exact, fresh": lambda e=encoding, n=length: e.table(plain(n)),
             "posenc, exact, out=": lambda e=encoding, n=length, r=room: e.table(plain(n), out=r),
             "fill_, fresh": lambda r=room: torch.empty_like(r).fill_(1.0),
             "fill_, out=": lambda r=room: r.fill_(1.0),
-            "float32 formula": lambda n=length, d=dim: float32_formula(n, d),
-            "float64 formula": lambda n=length, d=dim: float64_formula(n, d),
+            "float32 formula, fresh": lambda n=length, d=dim: float32_formula(n, d),
+            "float64 formula, fresh": lambda n=length, d=dim: float64_formula(n, d),
         }
         if length <= LONGEST_LOOP:
-            contenders["nested loop"] = lambda n=length, d=dim: nested_loop(n, d)
-        yield Case(f"table {length} × {dim}", contenders, copying(room))
+            contenders["nested loop, fresh"] = lambda n=length, d=dim: nested_loop(n, d)
+        size = bytes_of(room)
+        title = f"table {length} × {dim}"
+        yield Case(title, contenders, copying(room), copied=size, moved=size)

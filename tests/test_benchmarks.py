@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 PEERS = """
 import torch
 from benchmarks import formulas
-from posenc import Sinusoidal
+from posenc import Rotary, Sinusoidal
 from posenc.numerics.positions import plain
 ours = Sinusoidal(32).table(plain(64))
 for peer in (formulas.float32_formula, formulas.float64_formula, formulas.nested_loop):
@@ -18,27 +20,86 @@ for peer in (formulas.float32_formula, formulas.float64_formula, formulas.nested
 x = torch.randn(2, 64, 32)
 added = Sinusoidal(32, scale="sqrt_dim").encode(x, ours)
 assert torch.allclose(formulas.TutorialModule(32, 0.0)(x), added, atol=1e-4)
+q, k, table = torch.randn(1, 4, 9, 8), torch.randn(1, 2, 9, 8), Rotary(8).table(plain(9))
+cos, sin = (torch.cat((t, t), -1)[None] for t in table.unbind(-2))
+for peer in (formulas.half_formula, formulas.of_transformers()):
+    made = zip(peer(q, k, cos, sin), Rotary(8).encode_both(q, k, table))
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in made), peer
+"""
+
+SHARE = """
+from benchmarks.harness import Case, share_of_copy
+case = Case("", {}, None, copied=100, moved=300)
+assert share_of_copy(case, 3.0, 2.0) == 1.0  # 100 bytes a second each
+assert share_of_copy(case, 1.5, 2.0) == 2.0
+assert share_of_copy(Case("", {}, None, copied=100), 1.0, 1.0) is None
+"""
+
+MEMORY = """
+import torch
+from benchmarks.memory import extra
+room = torch.ones(2**24)
+assert 60 < extra(lambda: torch.ones(2**24)) < 80  # 67 MB
+assert 120 < extra(lambda: torch.ones(2**24) + room) < 150
+assert extra(lambda: room.fill_(2.0)) < 5
+"""
+
+PLOT = """
+import sys
+from benchmarks.harness import Timing
+from benchmarks.plot import draw
+def timing(family, size):
+    return Timing("", "posenc", 1.0, 1.0, "copy", 1.0, None, None, family, size)
+draw([timing("a", 1), timing("a", 2), timing("b", 1)], sys.argv[1])
+try:
+    draw([timing(None, None)], sys.argv[1])
+except ValueError as error:
+    assert "growth" in str(error)
+else:
+    raise AssertionError
 """
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran
 
 
 def test_a_quick_run_reports_every_contender(tmp_path):
-    report = tmp_path / "report.json"
-    shown = python("-m", "benchmarks", "--quick", "--rounds", "1", "--json", str(report)).stdout
+    report, picture = tmp_path / "report.json", tmp_path / "growth.png"
+    options = ["--quick", "--rounds", "1", "--json", str(report), "--plot", str(picture)]
+    shown = python("-m", "benchmarks", *options).stdout
     timings = json.loads(report.read_text())["timings"]
     assert all(t["milliseconds"] > 0 and t["name"] in shown for t in timings)
     cases = {t["case"]: [u for u in timings if u["case"] == t["case"]] for t in timings}
     for first, *others in cases.values():
+        assert first["name"].startswith("posenc")
         assert first["times_ours"] == 1
         assert others
-    for words in ("table", "add", "embed and add", "rotary", "attention"):
+    for words in ("table", "add", "embed and add", "rotary", "attention", "growth"):
         assert any(case.startswith(words) for case in cases), words
+    for t in timings:
+        assert t["against"] == ("no bias" if "attention" in t["case"] else t["against"])
+        assert (t["roofline"] is None) == ("attention" in t["case"] or "one token" in t["case"])
+    sizes = {family: [t["size"] for t in timings if t["family"] == family]
+             for family in {t["family"] for t in timings} - {None}}  # fmt: skip
+    assert len(sizes) == 2
+    assert all(sorted(grown) == grown and grown[0] < grown[-1] for grown in sizes.values())
+    assert picture.stat().st_size > 10_000
 
 
-def test_the_peers_compute_the_same():
-    python("-c", PEERS)
+@pytest.mark.parametrize("code", [PEERS, SHARE], ids=["the peers compute the same", "share"])
+def test_what_is_compared(code):
+    python("-c", code)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_is_counted_at_its_height():
+    python("-c", MEMORY)
+
+
+def test_a_picture_needs_sizes(tmp_path):
+    for ending in ("svg", "png"):
+        python("-c", PLOT, str(tmp_path / f"picture.{ending}"))
+        assert (tmp_path / f"picture.{ending}").exists()
