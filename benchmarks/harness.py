@@ -78,9 +78,9 @@ class Timing:
 
 
 def measure(case: Case, rounds: int) -> list[Timing]:
-    """Time all contenders of a case, turn by turn."""
+    """Time all contenders of a case and its base, turn by turn."""
     rounds = rounds if case.most_rounds is None else min(rounds, case.most_rounds)
-    runs = {**case.contenders, "base": case.base}
+    runs = {**case.contenders, case.against: case.base}
     for run in runs.values():
         if rounds > 1:
             run()  # what is compiled or built once is not counted below
@@ -101,15 +101,15 @@ def measure(case: Case, rounds: int) -> list[Timing]:
             case=case.title,
             name=name,
             milliseconds=1e3 * medians[name],
-            times_base=medians[name] / medians["base"],
+            times_base=medians[name] / medians[case.against],
             against=case.against,
             times_ours=medians[name] / ours,
-            roofline=share_of_copy(case, medians[name], medians["base"]),
+            roofline=share_of_copy(case, medians[name], medians[case.against]),
             megabytes=peaks[name],
             family=case.family,
             size=case.size,
         )
-        for name in case.contenders
+        for name in runs
     ]
 
 

@@ -32,6 +32,8 @@ def draw(timings: Sequence[Timing], path: Path) -> None:
             sizes = [t.size for t in line]
             style = {"marker": MARKERS[index % len(MARKERS)], "markersize": 5, "label": name}
             style["linestyle"] = "-" if name.startswith("posenc") else "--"
+            if name == line[0].against:
+                style |= {"linestyle": ":", "color": "black", "marker": "."}
             above.plot(sizes, [t.milliseconds for t in line], **style)
             below.plot(sizes, [t.times_base for t in line], **style)
         above.set(title=family, ylabel="milliseconds", xscale="log", yscale="log")

@@ -42,6 +42,8 @@ class LearnedDistances(RelativeBias):
 def small_blocks(monkeypatch):
     """Blocks so small that short sequences have several."""
     monkeypatch.setattr(strided, "ROWS", 16)
+    monkeypatch.setattr(strided, "MANY_ROWS", 32)
+    monkeypatch.setattr(strided, "FAR", 24)
     monkeypatch.setattr(trainable, "ELEMENTS", 500)
     torch.manual_seed(0)
 

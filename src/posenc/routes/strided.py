@@ -12,7 +12,12 @@ from posenc.numerics.positions import untouchable
 from posenc.routes.explicit import grouped
 from posenc.routes.toeplitz import Toeplitz
 
-ROWS = 512  # a block of queries: few calls, yet little work on keys that order hides
+ROWS = 256
+"""A block of queries: little work on keys that order hides from some of them."""
+MANY_ROWS = 1024
+"""A block where that matters less than large products do: where no key is hidden, or most by far."""
+FAR = 4096
+"""Keys that a block sees, from which on most are hidden from none of its queries."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +118,8 @@ def blocks(
     (heads, q_len), (kv_heads, k_len) = q_shape[1:3], k_shape[1:3]
     group = heads // kv_heads
     for some, low, high in _reaches(bias, kv_heads, group):
-        # Where nothing is hidden, small blocks spare no work.
         all_seen = low <= offset - k_len + 1 and high >= offset + q_len - 1
-        rows = 2 * ROWS if all_seen else ROWS
+        rows = MANY_ROWS if all_seen or min(high - low, k_len) > FAR else ROWS
         for start in range(0, q_len, rows):
             stop = min(start + rows, q_len)
             first = max(0, offset + start - high)
