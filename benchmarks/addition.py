@@ -15,7 +15,7 @@ from benchmarks.formulas import TutorialModule
 from benchmarks.harness import Case, bytes_of, copying
 from posenc import Sinusoidal
 from posenc.numerics.positions import plain
-from posenc.transformer import TokenEmbedding
+from posenc.transformer import BertEmbeddings, TokenEmbedding
 
 SHAPES = [(1, 1, 512), (32, 128, 512), (8, 2048, 512), (16, 2048, 1024)]
 QUICK = [(4, 256, 256)]
@@ -30,6 +30,7 @@ def cases(quick: bool) -> Iterator[Case]:
         for dtype, dropout in KINDS:
             yield _sum(torch.randn(shape).to(dtype), dropout, compiled=not quick)
         yield _lookup(shape, compiled=not quick)
+        yield _bert(shape, compiled=not quick)
 
 
 def _sum(x: Tensor, dropout: float, compiled: bool) -> Case:
@@ -98,6 +99,36 @@ def _lookup(shape: tuple[int, int, int], compiled: bool) -> Case:
         copying(out),
         copied=bytes_of(out),
         moved=bytes_of(out, table, out, ids),
+    )
+
+
+def _bert(shape: tuple[int, int, int], compiled: bool) -> Case:
+    batch, length, dim = shape
+    embeddings = BertEmbeddings(dim, vocabulary=VOCABULARY, max_len=length).eval()
+    ids, types = torch.randint(VOCABULARY, (batch, length)), torch.randint(2, (batch, length))
+    parts = embeddings.words, embeddings.token_types, embeddings.positions
+    words, kinds, places = (part.weight for part in parts)
+    norm, positions = embeddings.norm, plain(length)
+
+    def formula(ids: Tensor, types: Tensor) -> Tensor:
+        summed = F.embedding(ids, words) + F.embedding(types, kinds) + places[positions]
+        return F.layer_norm(summed, (dim,), norm.weight, norm.bias, norm.eps)
+
+    contenders: dict[str, Callable[[], object]] = {
+        "posenc, fresh": _quietly(lambda: embeddings(ids, types)),
+        "formula, fresh": _quietly(lambda: formula(ids, types)),
+    }
+    if compiled:
+        torch.compiler.reset()
+        fast = torch.compile(formula)
+        contenders["formula, compiled, fresh"] = _quietly(lambda: fast(ids, types))
+    out = torch.empty(shape)
+    return Case(
+        _title("BERT embeddings", shape, torch.float32, 0.0),
+        contenders,
+        copying(out),
+        copied=bytes_of(out),
+        moved=bytes_of(out, out, ids, types),
     )
 
 

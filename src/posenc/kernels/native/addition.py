@@ -14,7 +14,7 @@ from posenc.kernels.native.library import library
 from posenc.kernels.native.plain import dense, eager
 from posenc.kernels.random import Dropping
 
-PLACES = Struct("=5q2d2Q")
+PLACES = Struct("=5q2d2Qq")
 """``struct places`` of addition.c."""
 
 NO_SUCH_ROW, UNFIT, NO_SUCH_ID = 1, 2, 3
@@ -100,7 +100,7 @@ def _run(
     # fmt: off
     places = PLACES.pack(
         x.data_ptr(), _address(table), made.data_ptr(), _address(ids), _address(positions),
-        scale, rescale, threshold, key,
+        scale, rescale, threshold, key, out is None,
     )
     # fmt: on
     outcome = native(plan, places, torch.get_num_threads())

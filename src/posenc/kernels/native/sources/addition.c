@@ -32,6 +32,7 @@ struct places {
   double scale, rescale;
   uint64_t threshold; /* words from here on keep their element; 0 keeps all */
   uint64_t key;
+  int64_t fresh; /* whether out is new memory */
 };
 
 enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2, NO_SUCH_ID = 3 };
@@ -214,7 +215,9 @@ POSENC_EXPORT int posenc_add(const struct addition *plan, const struct places *a
   work.chunk = plan->width < PIECE_ELEMENTS ? plan->width : PIECE_ELEMENTS;
   work.chunks = (plan->width + work.chunk - 1) / work.chunk;
   work.together = PIECE_ELEMENTS / work.chunk;
-  work.streamed = elements * work.format->bytes > STREAMED_BYTES && at->x != at->out;
+  int64_t bytes = elements * work.format->bytes;
+  work.streamed = bytes > STREAMED_BYTES && at->x != at->out && worth_streaming(bytes, (int)at->fresh);
+  if (at->fresh) ask_for_large_pages(at->out, bytes);
   int64_t pieces = (work.rows + work.together - 1) / work.together * work.chunks;
   posenc_share(add_piece, &work, pieces, elements < SERIAL_ELEMENTS ? 1 : threads);
   return DONE;

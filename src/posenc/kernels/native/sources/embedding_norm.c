@@ -130,7 +130,9 @@ POSENC_EXPORT int posenc_embedding_norm(const struct normed *plan, int64_t threa
     }
   struct work work = {.plan = plan};
   work.together = plan->width < PIECE_ELEMENTS ? PIECE_ELEMENTS / plan->width : 1;
-  work.streamed = elements * FORMATS[plan->format].bytes > STREAMED_BYTES;
+  int64_t bytes = elements * FORMATS[plan->format].bytes; /* of memory that is always new */
+  work.streamed = bytes > STREAMED_BYTES && worth_streaming(bytes, 1);
+  ask_for_large_pages(plan->out, bytes);
   int64_t pieces = (all + work.together - 1) / work.together;
   posenc_share(normalise_piece, &work, pieces, elements < SERIAL_ELEMENTS ? 1 : threads);
   return DONE;
