@@ -15,7 +15,7 @@ from posenc.routes.toeplitz import Toeplitz
 ROWS = 256
 """A block of queries: little work on keys that order hides from some of them."""
 MANY_ROWS = 1024
-"""A block where that matters less than large products do: where no key is hidden, or most by far."""
+"""A block where large products matter more: where no key is hidden, or only few of many."""
 FAR = 4096
 """Keys that a block sees, from which on most are hidden from none of its queries."""
 
