@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--only NAME] [--rounds N] [--json FILE] [--plot FILE]``"""
+"""``python -m benchmarks [--quick] [--only NAME ...] [--json FILE] [--plot FILE]``"""
 
 import argparse
 import json
@@ -23,6 +23,8 @@ def main() -> None:
     options = _options()
     if options.threads:
         torch.set_num_threads(options.threads)
+    if options.device != "cpu":
+        torch.set_default_device(options.device)
     memory.keep_memory()
     facts = machine()
     print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
@@ -66,6 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", choices=BENCHMARKS, nargs="+", help="some benchmarks")
     parser.add_argument("--rounds", type=int, default=15, help="turns of each contender")
     parser.add_argument("--threads", type=int, help="threads of torch")
+    parser.add_argument("--device", default="cpu", help="where to run, such as cuda")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the timings there too")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw time over size")
     return parser.parse_args()

@@ -136,7 +136,9 @@ def bytes_of(*tensors: torch.Tensor) -> int:
 
 def machine() -> dict[str, str | int]:
     """What a reader needs to know of where it ran."""
-    return {
+    device = torch.get_default_device()
+    card = {"card": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    return card | {
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
@@ -144,10 +146,18 @@ def machine() -> dict[str, str | int]:
     }
 
 
+def wait() -> None:
+    """Until an accelerator has done what it was asked for, if work goes to one."""
+    if torch.get_default_device().type != "cpu":
+        torch.accelerator.synchronize()
+
+
 def _time(run: Callable[[], object], repeats: int) -> float:
+    wait()
     begin = time.perf_counter()
     for _ in range(repeats):
         run()
+    wait()
     return (time.perf_counter() - begin) / repeats
 
 

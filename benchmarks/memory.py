@@ -5,6 +5,8 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
+
 PEAK_RESET = Path("/proc/self/clear_refs")
 TRIM_THRESHOLD, MAP_THRESHOLD = -1, -3
 """Parameters of glibc's ``mallopt``."""
@@ -17,6 +19,8 @@ def extra(run: Callable[[], object]) -> float | None:
 
     Memory that the allocator had kept is not seen, so a megabyte more or less means nothing.
     """
+    if torch.get_default_device().type == "cuda":
+        return _extra_on_card(run)
     if not PEAK_RESET.exists():
         run()
         return None
@@ -28,6 +32,15 @@ def extra(run: Callable[[], object]) -> float | None:
     peak = _kilobytes("VmHWM")
     del result
     return max(0.0, (peak - before) / 1000)
+
+
+def _extra_on_card(run: Callable[[], object]) -> float:
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    result = run()
+    peak = torch.cuda.max_memory_allocated()
+    del result
+    return (peak - before) / 1e6
 
 
 def keep_memory() -> None:

@@ -57,6 +57,8 @@ def _prompt(length: int, dtype: torch.dtype) -> Case:
         f"{PEER}, fresh": lambda: peer(q, k, cos, sin),
         f"{PEER}, compiled, fresh": lambda: compiled(q, k, cos, sin),
     }
+    if q.is_cuda:
+        contenders |= _liger(q, k, cos, sin)
     other = _rotary_embedding_torch(q, k)
     if other is not None and dtype == torch.float32:
         contenders["rotary-embedding-torch, fresh"] = other
@@ -67,6 +69,15 @@ def _prompt(length: int, dtype: torch.dtype) -> Case:
         copied=bytes_of(q, k),
         moved=bytes_of(q, k, *outs, table),
     )
+
+
+def _liger(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> dict[str, Callable[[], object]]:
+    """A Triton kernel of others; it turns in place what is laid out heads last."""
+    try:
+        from liger_kernel.transformers.rope import liger_rotary_pos_emb
+    except ImportError:
+        return {}
+    return {"Liger, in place": lambda: liger_rotary_pos_emb(q, k, cos, sin)}
 
 
 def _rotary_embedding_torch(q: Tensor, k: Tensor) -> Callable[[], object] | None:

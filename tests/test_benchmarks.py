@@ -44,6 +44,18 @@ assert 120 < extra(lambda: torch.ones(2**24) + room) < 150
 assert extra(lambda: room.fill_(2.0)) < 5
 """
 
+WAIT = """
+import torch
+from benchmarks import harness
+asked = []
+torch.accelerator.synchronize = lambda: asked.append(1)
+harness._time(lambda: None, 3)
+assert not asked
+torch.set_default_device("meta")
+harness._time(lambda: None, 3)
+assert len(asked) == 2  # before and after
+"""
+
 PLOT = """
 import sys
 from benchmarks.harness import Timing
@@ -89,7 +101,7 @@ def test_a_quick_run_reports_every_contender(tmp_path):
     assert picture.stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("code", [PEERS, SHARE], ids=["the peers compute the same", "share"])
+@pytest.mark.parametrize("code", [PEERS, SHARE, WAIT], ids=["peers", "share", "wait"])
 def test_what_is_compared(code):
     python("-c", code)
 
