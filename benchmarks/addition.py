@@ -23,7 +23,6 @@ KINDS = [(torch.float32, 0.0), (torch.float32, 0.1), (torch.bfloat16, 0.0), (tor
 VOCABULARY = 32_000
 
 
-@torch.no_grad()
 def cases(quick: bool) -> Iterator[Case]:
     """Every shape in float32 and bfloat16, with and without dropout; then from token ids."""
     for shape in QUICK if quick else SHAPES:
@@ -44,19 +43,19 @@ def _sum(x: Tensor, dropout: float, compiled: bool) -> Case:
         return F.dropout(x * scale + narrow, dropout, training=dropout > 0)
 
     contenders: dict[str, Callable[[], object]] = {
-        "posenc, out=": _quietly(lambda: encoding.encode(x, table, out=out)),
-        "posenc, in place": _quietly(lambda: encoding.encode(inside, table, out=inside)),
-        "posenc, fresh": _quietly(lambda: encoding.encode(x, table)),
-        "formula, fresh": _quietly(lambda: formula(x)),
-        "tutorial module, fresh": _quietly(lambda: module(x)),
+        "posenc, out=": lambda: encoding.encode(x, table, out=out),
+        "posenc, in place": lambda: encoding.encode(inside, table, out=inside),
+        "posenc, fresh": lambda: encoding.encode(x, table),
+        "formula, fresh": lambda: formula(x),
+        "tutorial module, fresh": lambda: module(x),
     }
     if compiled:
         torch.compiler.reset()
         fast = torch.compile(formula)
-        contenders["formula, compiled, fresh"] = _quietly(lambda: fast(x))
+        contenders["formula, compiled, fresh"] = lambda: fast(x)
     peer = None if dropout or dtype != torch.float32 else _positional_encodings(dim)
     if peer is not None:
-        contenders["positional-encodings, fresh"] = _quietly(lambda: peer(x))
+        contenders["positional-encodings, fresh"] = lambda: peer(x)
     return Case(
         _title("add", x.shape, x.dtype, dropout),
         contenders,
@@ -85,14 +84,14 @@ def _lookup(shape: tuple[int, int, int], compiled: bool) -> Case:
         return F.embedding(ids, weight) * scale + table
 
     contenders: dict[str, Callable[[], object]] = {
-        "posenc, out=": _quietly(lambda: embedding(ids, table, out=out)),
-        "posenc, fresh": _quietly(lambda: embedding(ids, table)),
-        "formula, fresh": _quietly(lambda: formula(ids)),
+        "posenc, out=": lambda: embedding(ids, table, out=out),
+        "posenc, fresh": lambda: embedding(ids, table),
+        "formula, fresh": lambda: formula(ids),
     }
     if compiled:
         torch.compiler.reset()
         fast = torch.compile(formula)
-        contenders["formula, compiled, fresh"] = _quietly(lambda: fast(ids))
+        contenders["formula, compiled, fresh"] = lambda: fast(ids)
     return Case(
         _title("embed and add", shape, torch.float32, 0.0),
         contenders,
@@ -115,13 +114,13 @@ def _bert(shape: tuple[int, int, int], compiled: bool) -> Case:
         return F.layer_norm(summed, (dim,), norm.weight, norm.bias, norm.eps)
 
     contenders: dict[str, Callable[[], object]] = {
-        "posenc, fresh": _quietly(lambda: embeddings(ids, types)),
-        "formula, fresh": _quietly(lambda: formula(ids, types)),
+        "posenc, fresh": lambda: embeddings(ids, types),
+        "formula, fresh": lambda: formula(ids, types),
     }
     if compiled:
         torch.compiler.reset()
         fast = torch.compile(formula)
-        contenders["formula, compiled, fresh"] = _quietly(lambda: fast(ids, types))
+        contenders["formula, compiled, fresh"] = lambda: fast(ids, types)
     out = torch.empty(shape)
     return Case(
         _title("BERT embeddings", shape, torch.float32, 0.0),
@@ -130,11 +129,6 @@ def _bert(shape: tuple[int, int, int], compiled: bool) -> Case:
         copied=bytes_of(out),
         moved=bytes_of(out, out, ids, types),
     )
-
-
-def _quietly(run: Callable[[], object]) -> Callable[[], object]:
-    """Without gradients, which none of these is asked for."""
-    return torch.no_grad()(run)
 
 
 def _title(what: str, shape: tuple[int, ...], dtype: torch.dtype, dropout: float) -> str:

@@ -71,4 +71,5 @@ def _backward(length: int) -> Case:
         contenders,
         lambda: both(F.scaled_dot_product_attention(q, k, v)),
         against="no bias",
+        gradients=True,
     )

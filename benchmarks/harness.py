@@ -35,6 +35,7 @@ class Case:
         family: What grows over several cases, if this is one of those.
         size: How large it is here.
         most_rounds: A bound for what takes long.
+        gradients: Whether they are recorded.
     """
 
     title: str
@@ -46,6 +47,7 @@ class Case:
     family: str | None = None
     size: int | None = None
     most_rounds: int | None = None
+    gradients: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class Timing:
 
 def measure(case: Case, rounds: int) -> list[Timing]:
     """Time all contenders of a case and its base, turn by turn."""
+    with torch.set_grad_enabled(case.gradients):
+        return _measured(case, rounds)
+
+
+def _measured(case: Case, rounds: int) -> list[Timing]:
     rounds = rounds if case.most_rounds is None else min(rounds, case.most_rounds)
     runs = {**case.contenders, case.against: case.base}
     for run in runs.values():

@@ -112,12 +112,12 @@ def _backward(length: int) -> Case:
         contenders,
         copying(*four),
         against="two copies",
+        gradients=True,
         copied=bytes_of(*four),
         moved=bytes_of(*four, *four, table, table),
     )
 
 
-@torch.no_grad()
 def _decoding(batch: int) -> Case:
     q, k = _content(batch, 1, torch.float32)
     rotary = Rotary(WIDTH)

@@ -12,7 +12,7 @@ from benchmarks.harness import Case, bytes_of, copying
 from posenc import Sinusoidal
 from posenc.numerics.positions import plain
 
-SIZES = [(512, 64), (2048, 64), (5000, 512), (65_536, 64), (65_536, 128), (131_072, 128)]
+SIZES = [(512, 64), (2048, 64), (5000, 512), (65_536, 64), (131_072, 128), (524_288, 128)]
 QUICK = [(512, 64), (16_384, 128)]
 LONGEST_LOOP = 512
 

@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 from posenc.kernels import reference
 from posenc.kernels.native import rotary as native
@@ -73,7 +74,7 @@ def rotate_heads(
         >>> made is None or torch.equal(made[0], reference.rotate(x, cos, sin))
         True
     """
-    if torch.compiler.is_dynamo_compiling():
+    if is_dynamo_compiling():
         return None
     if not torch.is_grad_enabled() or not _recorded(table, *contents, *(outs or ())):
         made = native.turn_heads(contents, table, positions, turning, outs, width)

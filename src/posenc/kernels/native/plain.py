@@ -7,6 +7,7 @@ other devices) takes the reference, which is made of torch's own operations.
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.compiler import is_dynamo_compiling
 
 # Private names, for want of public ones; where a torch lacks one, nothing is handed to C.
 _functorch = torch._C._functorch  # pyright: ignore
@@ -25,7 +26,7 @@ def eager() -> bool:
         (True, tensor([0.]))
     """
     return not (
-        torch.compiler.is_dynamo_compiling()
+        is_dynamo_compiling()
         or _modes()  # fake tensors, make_fx, functionalisation
         or _transforming() is not None
         or _traced() is not None

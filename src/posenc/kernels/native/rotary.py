@@ -7,7 +7,7 @@ from itertools import product
 from struct import Struct
 
 import torch
-from torch import Tensor
+from torch import Tensor, empty_like
 from torch.autograd.graph import increment_version
 
 from posenc.kernels.native.exchange import exchange
@@ -88,7 +88,7 @@ def turn_heads(
     q, k = contents[0], contents[-1]
     try:
         if outs is None:
-            made = tuple([_room(content) for content in contents])
+            made = tuple([empty_like(x) if x.is_contiguous() else _room(x) for x in contents])
             flags |= FRESH
         else:
             made = outs
@@ -152,6 +152,4 @@ def _layout(x: Tensor) -> Layout:
 
 
 def _room(x: Tensor) -> Tensor:
-    if x.is_contiguous():
-        return torch.empty_like(x)
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
+    return empty_like(x, memory_format=torch.contiguous_format)
