@@ -9,7 +9,7 @@ from typing import cast
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding, TokenEncoding, working_dtype
+from posenc.encodings.places import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.routes.plan import BiasTable, plan
 from posenc.transformer.block import Block, BlockStages, Norm
@@ -25,11 +25,9 @@ from posenc.transformer.layers import (
 )
 from posenc.transformer.layout import Layout, laid_out
 from posenc.transformer.normalisation import LayerNorm, NormStages
-from posenc.transformer.tables import AttentionTables, Tables
+from posenc.transformer.tables import AttentionTables, Rotations, Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
-Rotations = tuple[tuple[tuple[QueryKeyEncoding, Tensor], ...], Tensor | None]
-"""Encodings with their tables, and which rows of these the tokens take."""
 
 
 @dataclass(frozen=True)
@@ -294,16 +292,7 @@ class Encoder(nn.Module):
 
     def _rotations(self, x: Tensor, layout: Layout) -> list[Rotations]:
         given = {"dtype": working_dtype(x.dtype), "below": layout.below}
-
-        def rotations(encodings: tuple[QueryKeyEncoding, ...]) -> Rotations:
-            where = layout.positions
-            if all(encoding.reads_rows for encoding in encodings):
-                kept = [self.tables.kept_rows(encoding, where, **given) for encoding in encodings]
-                if all(rows is not None for rows in kept):
-                    return tuple(zip(encodings, cast(list[Tensor], kept), strict=True)), where
-            rows = partial(self.tables.rows, positions=where, **given)
-            return tuple((encoding, rows(encoding)) for encoding in encodings), None
-
+        rotations = partial(self.tables.rotations, positions=layout.positions, **given)
         return once_each(queries_keys_of(self.layers), rotations)
 
     def _bias_table(self, layout: Layout) -> BiasTable:

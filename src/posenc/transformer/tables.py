@@ -18,6 +18,9 @@ from posenc.routes.ways import Plan
 
 FEWEST_ROWS = 64
 
+Rotations = tuple[tuple[tuple[QueryKeyEncoding, Tensor], ...], Tensor | None]
+"""Encodings of queries and keys with their tables, and which rows of these the tokens take."""
+
 
 @dataclass(frozen=True)
 class AttentionTables:
@@ -139,6 +142,25 @@ class Tables:
         if size is None:
             return None
         return self._built(encoding, size, dtype, positions.device)
+
+    def rotations(
+        self,
+        encodings: tuple[QueryKeyEncoding, ...],
+        positions: Int64[Tensor, "*batch seq"],
+        *,
+        dtype: torch.dtype = torch.float32,
+        below: int | None = None,
+    ) -> Rotations:
+        """Kept tables with the rows to read, if all encodings read rows; else gathered tables."""
+        if all(encoding.reads_rows for encoding in encodings):
+            kept = [self.kept_rows(e, positions, dtype=dtype, below=below) for e in encodings]
+            tables = tuple(
+                (e, rows) for e, rows in zip(encodings, kept, strict=True) if rows is not None
+            )
+            if len(tables) == len(encodings):
+                return tables, positions
+        gathered = (self.rows(e, positions, dtype=dtype, below=below) for e in encodings)
+        return tuple(zip(encodings, gathered, strict=True)), None
 
     def biases(
         self,
