@@ -81,7 +81,9 @@ def turn_heads(
     flags, asked = FLAGS[turning], table
     if positions is not None:
         flags, asked = flags | LOOKED_UP, positions
-    if native is None or not eager() or not readable(table, asked, *contents):
+    if native is None or not contents[0].is_cpu or not eager():
+        return None
+    if not readable(table, asked, *contents):
         return None
     if outs is not contents and outs is not None and not readable(*outs):
         return None

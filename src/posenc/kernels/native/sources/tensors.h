@@ -1,4 +1,4 @@
-/* Tensors of Python, read through DLPack's exchange of C functions: a few nanoseconds each, where
+/* Tensors of Python, read through DLPack's exchange of C functions: nanoseconds each, where
  * attributes in Python take a hundred. Neither Python's headers nor torch's are needed.
  *
  * https://dmlc.github.io/dlpack/latest/c_api.html */
