@@ -117,14 +117,12 @@ class QueryKeyEncoding(nn.Module, ABC):
 
     def encode_both(
         self,
-        q: Float[Tensor, "*batch heads seq head_dim"],
-        k: Float[Tensor, "*batch kv_heads seq head_dim"],
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        k: Float[Tensor, "*batch _ _ head_dim"],
         table: Tensor,
-        positions: Int64[Tensor, "*batch seq"] | None = None,
-    ) -> tuple[
-        Float[Tensor, "*batch heads seq head_dim"], Float[Tensor, "*batch kv_heads seq head_dim"]
-    ]:
-        """Queries and keys of the same tokens; with ``positions``, by those rows of ``table``."""
+        positions: Int64[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
+        """Both, of the same tokens; by rows ``positions`` ``[*batch, seq]`` of ``table`` if given."""
         if positions is not None:
             table = table[positions]
         return self.encode_queries(q, table), self.encode_keys(k, table)

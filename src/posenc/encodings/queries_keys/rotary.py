@@ -119,10 +119,10 @@ class Rotary(QueryKeyEncoding):
 
     def encode_both(
         self,
-        q: Float[Tensor, "*batch heads q_len head_dim"],
-        k: Float[Tensor, "*batch kv_heads q_len head_dim"],
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        k: Float[Tensor, "*batch _ _ head_dim"],
         table: Float[Tensor, "*rows 2 pairs"],
-        positions: Int64[Tensor, "*batch q_len"] | None = None,
+        positions: Int64[Tensor, "..."] | None = None,
         *,
         out: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -132,8 +132,8 @@ class Rotary(QueryKeyEncoding):
             q: Queries.
             k: Keys of the same tokens; they may have fewer heads.
             table: One row a token; with ``positions``, rows 0, 1, 2, … that are kept.
-            positions: Which row each token takes. They are read where they are used, so nothing is
-                gathered first.
+            positions: Which row each token takes, ``[*batch, seq]``. They are read where they are
+                used, so nothing is gathered first.
             out: Where to write both; ``out=(q, k)`` rotates in place.
 
         Raises:
