@@ -122,7 +122,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         table: Tensor,
         positions: Int64[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
-        """Both, of the same tokens; by rows ``positions``, ``[*batch, seq]``, of a kept ``table``."""
+        """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``."""
         if positions is not None:
             table = table[positions]
         return self.encode_queries(q, table), self.encode_keys(k, table)

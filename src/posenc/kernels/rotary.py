@@ -118,8 +118,23 @@ def _turned(
 ) -> tuple[Tensor, ...]:
     # Gradients come in any shape of memory, inside vmap too, and may need gradients themselves.
     made = rotate_heads(contents, table, positions, turning=turning)
-    if made is not None:
-        return made
+    return by_reference(contents, table, positions, turning) if made is None else made
+
+
+def by_reference(
+    contents: tuple[Tensor, ...],
+    table: Float[Tensor, "*rows 2 pairs"],
+    positions: Int64[Tensor, "*batch seq"] | None,
+    turning: Turning,
+    outs: tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, ...]:
+    """What ``rotate_heads`` means: ``reference.rotate_heads`` of each; arguments as there.
+
+    Example:
+        >>> x, table = torch.ones(1, 1, 2), torch.tensor([[[0.0], [1.0]]])
+        >>> by_reference((x,), table, None, Turning())
+        (tensor([[[-1.,  1.]]]),)
+    """
     return tuple(
         reference.rotate_heads(
             x,
@@ -129,8 +144,9 @@ def _turned(
             rotated="suffix" if turning.suffix else "prefix",
             heads_first=turning.heads_first,
             conjugate=turning.conjugate,
+            out=out,
         )
-        for x in contents
+        for x, out in zip(contents, outs or (None,) * len(contents), strict=True)
     )
 
 

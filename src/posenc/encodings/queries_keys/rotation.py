@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.kernels import reference
-from posenc.kernels.rotary import Turning
+from posenc.kernels.rotary import Turning, by_reference
 from posenc.kernels.rotary import rotate_heads as native_or_none
 from posenc.kernels.waves import cos_sin, table_to_fill
 from posenc.numerics.pairing import Pairing, Rotated
@@ -118,19 +117,7 @@ def rotate_together(
                 f"x has batch axes {tuple(x.shape[:-3])} and the table {tuple(lead)}. Pass "
                 f"positions [seq] for all rows alike, or one row of them for each."
             )
-    return tuple(
-        reference.rotate_heads(
-            x,
-            table,
-            positions,
-            pairing="interleaved" if turning.interleaved else "half",
-            rotated="suffix" if turning.suffix else "prefix",
-            heads_first=turning.heads_first,
-            conjugate=turning.conjugate,
-            out=None if outs is None else outs[i],
-        )
-        for i, x in enumerate(contents)
-    )
+    return by_reference(contents, table, positions, turning, outs)
 
 
 def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first: bool) -> None:
