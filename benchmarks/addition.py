@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from benchmarks.formulas import TutorialModule
 from benchmarks.harness import Case, bytes_of, copying
 from posenc import Sinusoidal
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.transformer import BertEmbeddings, TokenEmbedding
 
 SHAPES = [(1, 1, 512), (32, 128, 512), (8, 2048, 512), (16, 2048, 1024)]
@@ -35,7 +35,7 @@ def cases(quick: bool) -> Iterator[Case]:
 def _sum(x: Tensor, dropout: float, compiled: bool) -> Case:
     (_, length, dim), dtype = x.shape, x.dtype
     encoding = Sinusoidal(dim, scale="sqrt_dim", dropout=dropout).train()
-    table, out = encoding.table(plain(length)), torch.empty_like(x)
+    table, out = encoding.table(consecutive(length)), torch.empty_like(x)
     narrow, scale, inside = table.to(x.dtype), math.sqrt(dim), x.clone()
     module = TutorialModule(dim, dropout).train()
 
@@ -78,7 +78,11 @@ def _lookup(shape: tuple[int, int, int], compiled: bool) -> Case:
     batch, length, dim = shape
     embedding = TokenEmbedding(VOCABULARY, dim, scale="sqrt_dim")
     ids, out = torch.randint(VOCABULARY, (batch, length)), torch.empty(shape)
-    table, weight, scale = Sinusoidal(dim).table(plain(length)), embedding.weight, math.sqrt(dim)
+    table, weight, scale = (
+        Sinusoidal(dim).table(consecutive(length)),
+        embedding.weight,
+        math.sqrt(dim),
+    )
 
     def formula(ids: Tensor) -> Tensor:
         return F.embedding(ids, weight) * scale + table
@@ -107,7 +111,7 @@ def _bert(shape: tuple[int, int, int], compiled: bool) -> Case:
     ids, types = torch.randint(VOCABULARY, (batch, length)), torch.randint(2, (batch, length))
     parts = embeddings.words, embeddings.token_types, embeddings.positions
     words, kinds, places = (part.weight for part in parts)
-    norm, positions = embeddings.norm, plain(length)
+    norm, positions = embeddings.norm, consecutive(length)
 
     def formula(ids: Tensor, types: Tensor) -> Tensor:
         summed = F.embedding(ids, words) + F.embedding(types, kinds) + places[positions]

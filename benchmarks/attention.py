@@ -9,15 +9,15 @@ import torch
 from torch.nn import functional as F
 
 from benchmarks.harness import Case
-from posenc import T5, ALiBi, Positional, attention
-from posenc.numerics.positions import plain
+from posenc import ALiBi, Positional, T5Bias, attention
+from posenc.positions import consecutive
 
 HEADS, WIDTH = 8, 64
 LENGTHS, QUICK = (1024, 4096), (1024,)
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """ALiBi and T5, with order and without, and a backward pass."""
+    """ALiBi and T5Bias, with order and without, and a backward pass."""
     for length in QUICK if quick else LENGTHS:
         for causal in (False, True):
             yield _forward(length, causal)
@@ -26,8 +26,8 @@ def cases(quick: bool) -> Iterator[Case]:
 
 def _forward(length: int, causal: bool) -> Case:
     q, k, v = (torch.randn(1, HEADS, length, WIDTH) for _ in range(3))
-    alibi, t5 = ALiBi(HEADS), T5(HEADS).requires_grad_(False)
-    positions = plain(length)
+    alibi, t5 = ALiBi(HEADS), T5Bias(HEADS).requires_grad_(False)
+    positions = consecutive(length)
     hidden = torch.ones(length, length, dtype=torch.bool).triu(1) if causal else None
 
     def dense(bias) -> torch.Tensor:
@@ -39,7 +39,7 @@ def _forward(length: int, causal: bool) -> Case:
         "posenc, ALiBi": lambda: attention(q, k, v, Positional(scores=alibi), causal=causal),
         "posenc, T5": lambda: attention(q, k, v, Positional(scores=t5), causal=causal),
         "dense ALiBi, rebuilt": lambda: dense(alibi),
-        "dense T5, rebuilt": lambda: dense(t5),
+        "dense T5Bias, rebuilt": lambda: dense(t5),
     }
     order = ", causal" if causal else ""
     return Case(
@@ -52,8 +52,8 @@ def _forward(length: int, causal: bool) -> Case:
 
 def _backward(length: int) -> Case:
     q, k, v = (torch.randn(1, HEADS, length, WIDTH, requires_grad=True) for _ in range(3))
-    frozen, learning = T5(HEADS).requires_grad_(False), T5(HEADS)
-    positions = plain(length)
+    frozen, learning = T5Bias(HEADS).requires_grad_(False), T5Bias(HEADS)
+    positions = consecutive(length)
 
     def both(made: torch.Tensor) -> None:
         made.sum().backward()
@@ -62,7 +62,7 @@ def _backward(length: int) -> Case:
         "posenc, ALiBi": lambda: both(attention(q, k, v, Positional(scores=ALiBi(HEADS)))),
         "posenc, T5 frozen": lambda: both(attention(q, k, v, Positional(scores=frozen))),
         "posenc, T5 learning": lambda: both(attention(q, k, v, Positional(scores=learning))),
-        "dense T5, learning": lambda: both(
+        "dense T5Bias, learning": lambda: both(
             F.scaled_dot_product_attention(q, k, v, learning.table(positions, positions)[None])
         ),
     }

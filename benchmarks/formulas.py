@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 def float32_formula(length: int, dim: int) -> Tensor:
-    """The vectorised table of the PyTorch tutorial."""
+    """The vectorized table of the PyTorch tutorial."""
     position = torch.arange(length).unsqueeze(1)
     div_term = torch.exp(torch.arange(0, dim, 2) * (-math.log(10000.0) / dim))
     pe = torch.zeros(length, dim)

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from benchmarks import memory
 from benchmarks.formulas import float32_formula, float64_formula
 from benchmarks.harness import Case, bytes_of, copying
-from posenc import KERPLE, T5, ALiBi, Positional, RelativeBias, Sandwich, Sinusoidal, attention
-from posenc.numerics.positions import plain
+from posenc import KERPLE, ALiBi, Positional, RelativeBias, Sandwich, Sinusoidal, T5Bias, attention
+from posenc.positions import consecutive
 
 WIDTH, HEADS = 64, 8
 ROWS, QUICK_ROWS = [512 * 4**i for i in range(7)] + [2**22], [512, 8192]
@@ -35,10 +35,10 @@ def cases(quick: bool) -> Iterator[Case]:
 
 def _table(rows: int) -> Case:
     encoding = Sinusoidal(WIDTH)
-    room = encoding.table(plain(rows))
+    room = encoding.table(consecutive(rows))
     contenders: dict[str, Callable[[], object]] = {
-        "posenc, exact, out=": lambda: encoding.table(plain(rows), out=room),
-        "posenc, exact, fresh": lambda: encoding.table(plain(rows)),
+        "posenc, exact, out=": lambda: encoding.table(consecutive(rows), out=room),
+        "posenc, exact, fresh": lambda: encoding.table(consecutive(rows)),
         "float32 formula, fresh": lambda: float32_formula(rows, WIDTH),
         "float64 formula, fresh": lambda: float64_formula(rows, WIDTH),
     }
@@ -60,7 +60,7 @@ def _attention(length: int) -> Case:
     hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
     biases: dict[str, RelativeBias] = {
         "ALiBi": ALiBi(HEADS),
-        "T5": T5(HEADS, bidirectional=False),
+        "T5": T5Bias(HEADS, bidirectional=False),
         "KERPLE log": KERPLE(HEADS),
         "KERPLE power": KERPLE(HEADS, kernel="power"),
         "Sandwich": Sandwich(HEADS),
@@ -71,7 +71,10 @@ def _attention(length: int) -> Case:
         contenders[f"posenc, {name}"] = lambda p=positional: attention(q, k, v, p, causal=True)
     if length <= LONGEST_DENSE:
         contenders["dense ALiBi, rebuilt"] = lambda: F.scaled_dot_product_attention(
-            q, k, v, biases["ALiBi"].table(*[plain(length)] * 2).masked_fill(hidden, -torch.inf)
+            q,
+            k,
+            v,
+            biases["ALiBi"].table(*[consecutive(length)] * 2).masked_fill(hidden, -torch.inf),
         )
     return Case(
         f"growth: attention {HEADS} × {length} × {WIDTH}, causal",

@@ -12,7 +12,7 @@ from torch import Tensor
 from benchmarks.formulas import half_formula, of_transformers
 from benchmarks.harness import Case, bytes_of, copying
 from posenc import Rotary
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 HEADS, KV_HEADS, WIDTH = 32, 8, 128
 LENGTH, QUICK, SHORT = 4096, 512, 256
@@ -41,8 +41,8 @@ def _peer(rotary: Rotary, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor
 def _prompt(length: int, dtype: torch.dtype) -> Case:
     q, k = _content(1, length, dtype)
     rotary, outs = Rotary(WIDTH), (torch.empty_like(q), torch.empty_like(k))
-    table = rotary.table(plain(length))
-    cos, sin = _peer(rotary, plain(length), dtype)
+    table = rotary.table(consecutive(length))
+    cos, sin = _peer(rotary, consecutive(length), dtype)
     peer = of_transformers() or half_formula
     compiled = torch.compile(peer)
     own = torch.compile(lambda q, k, t: rotary.encode_both(q, k, t))
@@ -92,8 +92,8 @@ def _rotary_embedding_torch(q: Tensor, k: Tensor) -> Callable[[], object] | None
 def _backward(length: int) -> Case:
     q, k = (x.requires_grad_() for x in _content(1, length, torch.float32))
     rotary = Rotary(WIDTH)
-    table = rotary.table(plain(length))
-    cos, sin = _peer(rotary, plain(length), torch.float32)
+    table = rotary.table(consecutive(length))
+    cos, sin = _peer(rotary, consecutive(length), torch.float32)
     gradients = [torch.randn_like(x) for x in (q, k)]
     peer = of_transformers() or half_formula
     compiled = torch.compile(peer)
@@ -121,8 +121,8 @@ def _backward(length: int) -> Case:
 def _decoding(batch: int) -> Case:
     q, k = _content(batch, 1, torch.float32)
     rotary = Rotary(WIDTH)
-    kept, positions = rotary.table(plain(4096)), plain(1, start=4000)
-    cos, sin = _peer(rotary, plain(1, start=4000), torch.float32)
+    kept, positions = rotary.table(consecutive(4096)), consecutive(1, start=4000)
+    cos, sin = _peer(rotary, consecutive(1, start=4000), torch.float32)
     places = (q.clone(), k.clone())
     peer = of_transformers() or half_formula
     compiled = torch.compile(peer)

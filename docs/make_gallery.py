@@ -16,20 +16,10 @@ import torch
 from matplotlib.axes import Axes
 
 import posenc.plots as plots
-from posenc import (
-    NTK,
-    T5,
-    ALiBi,
-    Geometric,
-    Linear,
-    Llama3,
-    Positional,
-    Rotary,
-    Sinusoidal,
-    YaRN,
-)
-from posenc.numerics.positions import plain
+from posenc import ALiBi, Positional, Rotary, Sinusoidal, T5Bias
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.plots.style import Theme
+from posenc.positions import consecutive
 from posenc.transformer import Encoder
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -38,22 +28,24 @@ SENTENCE = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog
 
 def heatmap_10x4(theme: Theme) -> Axes:
     """Ten positions, four dimensions, n = 100."""
-    return plots.heatmap(Sinusoidal(4, 100.0).table(plain(10)), theme=theme)
+    return plots.heatmap(Sinusoidal(4, 100.0).table(consecutive(10)), theme=theme)
 
 
 def heatmap_50x128(theme: Theme) -> Axes:
     """Fifty positions of a small model."""
-    return plots.heatmap(Sinusoidal(128).table(plain(50)), theme=theme)
+    return plots.heatmap(Sinusoidal(128).table(consecutive(50)), theme=theme)
 
 
 def heatmap_1000x512(theme: Theme) -> Axes:
     """A thousand positions of the first transformer, one pixel a number."""
-    return plots.heatmap(Sinusoidal(512).table(plain(1000)), theme=theme)
+    return plots.heatmap(Sinusoidal(512).table(consecutive(1000)), theme=theme)
 
 
 def curves(theme: Theme) -> Axes:
     """Single dimensions over the position."""
-    return plots.curves(Sinusoidal(20).table(plain(100)), dimensions=[4, 5, 6, 7], theme=theme)
+    return plots.curves(
+        Sinusoidal(20).table(consecutive(100)), dimensions=[4, 5, 6, 7], theme=theme
+    )
 
 
 def wavelengths(theme: Theme) -> Axes:
@@ -64,7 +56,7 @@ def wavelengths(theme: Theme) -> Axes:
 
 def binary(theme: Theme) -> Axes:
     """Binary digits and waves: both count."""
-    waves = Sinusoidal(10, base=40.0).table(plain(32))[:, ::2]
+    waves = Sinusoidal(10, base=40.0).table(consecutive(32))[:, ::2]
     return plots.binary_comparison(waves, theme=theme)
 
 
@@ -76,7 +68,7 @@ def phasors(theme: Theme) -> Axes:
 
 def similarity(theme: Theme) -> Axes:
     """Dot products of all pairs of positions."""
-    rows = Sinusoidal(128).table(plain(100))
+    rows = Sinusoidal(128).table(consecutive(100))
     return plots.similarity_matrix(rows @ rows.mT, theme=theme)
 
 
@@ -84,7 +76,7 @@ def profile(theme: Theme) -> Axes:
     """Dot products over the offset, for two widths."""
     by_width = {}
     for dim in (32, 128):
-        rows = Sinusoidal(dim).table(plain(400), dtype=torch.float64)
+        rows = Sinusoidal(dim).table(consecutive(400), dtype=torch.float64)
         by_width[f"d = {dim}, over d/2"] = (rows @ rows[0]) / (dim / 2)
     return plots.distance_profile(by_width, quantity="PE(p) · PE(p + offset) / (d/2)", theme=theme)
 
@@ -95,7 +87,7 @@ def shift(theme: Theme) -> Axes:
     cos, sin = Rotary(dim).table(torch.tensor(offset), dtype=torch.float64).unbind(0)
     blocks = [torch.tensor([[c, s], [-s, c]]) for c, s in zip(cos, sin, strict=True)]
     matrix = torch.block_diag(*blocks).double()
-    rows = Sinusoidal(dim).table(plain(210), dtype=torch.float64)
+    rows = Sinusoidal(dim).table(consecutive(210), dtype=torch.float64)
     residual = (rows[:200] @ matrix.mT - rows[offset:]).abs().max().item()
     return plots.shift_map(matrix, offset=offset, residual=residual, theme=theme)
 
@@ -103,7 +95,7 @@ def shift(theme: Theme) -> Axes:
 def embeddings() -> tuple[torch.Tensor, torch.Tensor]:
     """Seeded random embeddings of the sentence (nothing learned), and its encoding."""
     torch.manual_seed(0)
-    return torch.randn(len(SENTENCE), 14) * 0.5, Sinusoidal(14).table(plain(len(SENTENCE)))
+    return torch.randn(len(SENTENCE), 14) * 0.5, Sinusoidal(14).table(consecutive(len(SENTENCE)))
 
 
 def embedding_sum(theme: Theme) -> Axes:
@@ -124,7 +116,7 @@ def rotary_score(theme: Theme) -> Axes:
     ones, scores = torch.ones(1, 1, 2000, 64), {}
     for base in (10_000.0, 500_000.0):
         rotary = Rotary(Geometric(64, base))
-        keys = rotary.encode_keys(ones, rotary.table(plain(2000)))[0, 0]
+        keys = rotary.encode_keys(ones, rotary.table(consecutive(2000)))[0, 0]
         scores[f"base {base:,.0f}"] = keys @ keys[0] / 64
     return plots.rotary_score(scores, theme=theme)
 
@@ -139,7 +131,7 @@ def t5(theme: Theme) -> Axes:
     """The buckets of T5, its weights drawn at random."""
     torch.manual_seed(3)
     distance = torch.arange(-150, 151)
-    return plots.bias(T5(3, std=1.0).profile(distance).detach(), distance, theme=theme)
+    return plots.bias(T5Bias(3, std=1.0).profile(distance).detach(), distance, theme=theme)
 
 
 def scaling(theme: Theme) -> Axes:

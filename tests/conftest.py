@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import pytest
+from tests.oracle import oracle as oracle
 
 from posenc.testing import Check
 

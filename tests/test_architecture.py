@@ -9,17 +9,22 @@ import posenc
 
 ROOT = Path(posenc.__file__).parent
 LAYERS = [
+    "_guards",
+    "positions",
+    "frequencies",
     "numerics",
     "kernels",
     "encodings",
-    "routes",
+    "backends",
     "transformer",
     "recipes",
     "interop",
     "inspection",
     "plots",
     "testing",
-    "apps",
+    "audit",
+    "explorer",
+    "cli",
 ]
 HEAVY = ["matplotlib", "transformers", "tokenizers", "rich", "tyro", "triton", "http.server"]
 
@@ -69,7 +74,7 @@ def test_the_core_loads_nothing_heavy():
 
 def test_help_does_not_load_torch():
     code = (
-        "import sys\nfrom posenc.apps.command_line import main\n"
+        "import sys\nfrom posenc.cli.command_line import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print('torch' in sys.modules, file=sys.stderr)"
     )

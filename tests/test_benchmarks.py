@@ -13,14 +13,14 @@ PEERS = """
 import torch
 from benchmarks import formulas
 from posenc import Rotary, Sinusoidal
-from posenc.numerics.positions import plain
-ours = Sinusoidal(32).table(plain(64))
+from posenc.positions import consecutive
+ours = Sinusoidal(32).table(consecutive(64))
 for peer in (formulas.float32_formula, formulas.float64_formula, formulas.nested_loop):
     assert torch.allclose(peer(64, 32), ours, atol=1e-5), peer
 x = torch.randn(2, 64, 32)
 added = Sinusoidal(32, scale="sqrt_dim").encode(x, ours)
 assert torch.allclose(formulas.TutorialModule(32, 0.0)(x), added, atol=1e-4)
-q, k, table = torch.randn(1, 4, 9, 8), torch.randn(1, 2, 9, 8), Rotary(8).table(plain(9))
+q, k, table = torch.randn(1, 4, 9, 8), torch.randn(1, 2, 9, 8), Rotary(8).table(consecutive(9))
 cos, sin = (torch.cat((t, t), -1)[None] for t in table.unbind(-2))
 for peer in (formulas.half_formula, formulas.of_transformers()):
     made = zip(peer(q, k, cos, sin), Rotary(8).encode_both(q, k, table))

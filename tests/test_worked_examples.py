@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from posenc import Learned, Sinusoidal
-from posenc.numerics.frequencies import Geometric
-from posenc.numerics.positions import plain
+from posenc.frequencies import Geometric
+from posenc.positions import consecutive
 
 EXAMPLES = json.loads((Path(__file__).parent / "data" / "worked_examples.json").read_text())
 
@@ -117,7 +117,7 @@ def test_cos_of_a_hundredth_is_no_995_thousandths():
 
 
 def test_the_values_of_a_single_sine():
-    table = Sinusoidal(2).table(plain(5))
+    table = Sinusoidal(2).table(consecutive(5))
     for name, right in EXAMPLES["single_sine_slips"]["right"].items():
         function, position = name[:3], int(name[4:-1])
         got = table[position, 0 if function == "sin" else 1].item()
@@ -128,10 +128,10 @@ def test_the_values_of_a_single_sine():
 
 def test_a_single_sine_repeats_itself_and_many_do_not():
     """Why one frequency is not enough: two positions can nearly share a value."""
-    single = Sinusoidal(2).table(plain(1000))
+    single = Sinusoidal(2).table(consecutive(1000))
     # 710 is 113 turns but for 6e-5 radians.
     assert (single[710] - single[0]).abs().max() < 1e-4
-    many = Sinusoidal(64).table(plain(1000))
+    many = Sinusoidal(64).table(consecutive(1000))
     assert (many[710] - many[0]).abs().max() > 1
 
 
@@ -150,7 +150,7 @@ def test_the_sums_of_a_batch(n):
 
 def test_all_sentences_share_the_encoding():
     x = torch.tensor(EXAMPLES["batch_embeddings_2dp"])
-    added = Sinusoidal(4).table(plain(6))
+    added = Sinusoidal(4).table(consecutive(6))
     assert torch.allclose(Sinusoidal(4)(x) - x, added.expand_as(x), atol=1e-6)
 
 
@@ -173,7 +173,7 @@ def test_ten_words_in_fourteen_dimensions():
     embedding = nn.Embedding(len(vocabulary), 14)
     x = embedding(torch.tensor([[vocabulary[word] for word in words]]))
     summed = Sinusoidal(14)(x)
-    assert torch.equal(summed, x + Sinusoidal(14).table(plain(10)))
+    assert torch.equal(summed, x + Sinusoidal(14).table(consecutive(10)))
     first, second = (index for index, word in enumerate(words) if word == "the")
     assert torch.equal(x[0, first], x[0, second])
     assert not torch.equal(summed[0, first], summed[0, second])
@@ -185,7 +185,7 @@ def test_ten_words_in_fourteen_dimensions():
 def test_the_slides_convention():
     example = EXAMPLES["per_dimension_one_based"]
     encoding = Sinusoidal(example["d"], base=example["N"], convention="per_dimension_one_based")
-    table = encoding.table(plain(example["L"]))
+    table = encoding.table(consecutive(example["L"]))
     assert table.shape == (512, 14)
     for t, columns in example["first_columns"].items():
         row = table[int(t) - example["t_from"], : len(columns)].tolist()
@@ -235,13 +235,13 @@ def test_the_modules_defaults():
     torch.testing.assert_close(got[kept], want[kept])
     # Ours has no longest length; a learned one has, and takes this one.
     assert ours(torch.randn(1, max_len + 1, 16)).shape == (1, max_len + 1, 16)
-    assert Learned(16, max_len).table(plain(max_len)).shape == (max_len, 16)
+    assert Learned(16, max_len).table(consecutive(max_len)).shape == (max_len, 16)
 
 
 @pytest.mark.parametrize("figure", EXAMPLES["figures"], ids=lambda f: f"{f['L']}x{f['d']}")
 def test_the_tables_of_the_figures(figure):
     """Values stay within −1 and 1, and every position has a vector of its own."""
-    table = Sinusoidal(figure["d"], base=figure["n"]).table(plain(figure["L"]))
+    table = Sinusoidal(figure["d"], base=figure["n"]).table(consecutive(figure["L"]))
     assert table.shape == (figure["L"], figure["d"])
     assert table.abs().max() <= 1
     assert len(table.unique(dim=0)) == figure["L"]
@@ -254,6 +254,6 @@ def test_ten_positions_further_is_one_linear_map():
     blocks = [torch.tensor([[c, s], [-s, c]]) for s, c in zip(sin, cos, strict=True)]
     shift = torch.block_diag(*blocks).double()
     for start in (0, 100, 10**6):
-        here = encoding.table(plain(50, start=start), dtype=torch.float64)
-        there = encoding.table(plain(50, start=start + offset), dtype=torch.float64)
+        here = encoding.table(consecutive(50, start=start), dtype=torch.float64)
+        there = encoding.table(consecutive(50, start=start + offset), dtype=torch.float64)
         assert torch.allclose(here @ shift.T, there, rtol=0, atol=1e-14)

@@ -6,14 +6,13 @@ import torch
 from posenc import (
     AxialRotary,
     DINOv3Rotary,
-    Geometric,
     MultimodalRotary,
     QueryTemperature,
     RoPEMixed,
     Rotary,
     XPos,
-    YaRN,
 )
+from posenc.frequencies import Geometric, YaRN
 from posenc.testing import Case, batteries
 
 ROTARY_CHANGES = {

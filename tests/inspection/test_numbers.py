@@ -3,18 +3,8 @@
 import pytest
 import torch
 
-from posenc import (
-    NTK,
-    T5,
-    ALiBi,
-    Geometric,
-    Linear,
-    Llama3,
-    Positional,
-    Rotary,
-    Sinusoidal,
-    YaRN,
-)
+from posenc import ALiBi, Positional, Rotary, Sinusoidal, T5Bias
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.inspection.attention import attention_effect, rotary_scores
 from posenc.inspection.binary import binary_digits, period_ratio, waves
 from posenc.inspection.norms import columns_that_move, norm_shares
@@ -101,7 +91,7 @@ def test_attention_gains_an_order():
         assert effect.difference.abs().max() > 0.01
         torch.testing.assert_close(effect.with_encoding - effect.without, effect.difference)
         assert torch.allclose(effect.with_encoding.sum(-1), torch.ones(2, 6))
-    learned = attention_effect(q, q, Positional(scores=T5(2, std=1.0)))
+    learned = attention_effect(q, q, Positional(scores=T5Bias(2, std=1.0)))
     assert not learned.difference.requires_grad
 
 

@@ -7,7 +7,7 @@ import torch
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from posenc import FromCheckpoint, Geometric, YaRN
+from posenc.frequencies import FromCheckpoint, Geometric, YaRN
 from posenc.inspection.precision import precision_of
 from posenc.inspection.rotary import differences, grouped, inspect_config
 

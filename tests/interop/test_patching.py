@@ -21,7 +21,8 @@ from transformers import (
     StableLmConfig,
 )
 
-from posenc import Geometric, Linear, Llama3, LongRoPE, Rotary, YaRN
+from posenc import Rotary
+from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, YaRN
 from posenc.interop.huggingface import patch, rotary_from_config, unpatch
 from posenc.interop.patching import SUPPORTED, ExactAngles
 

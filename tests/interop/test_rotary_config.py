@@ -58,7 +58,7 @@ def plain(encoding) -> Rotary:
 
 
 def pairs_of(model: str) -> int:
-    return len(plain(rotary_from_config(AutoConfig.for_model(model, **SIZES))).waves)
+    return len(plain(rotary_from_config(AutoConfig.for_model(model, **SIZES))).sincos)
 
 
 PAIRS = {model: pairs_of(model) for model in PLAIN_MODELS}
@@ -124,7 +124,7 @@ def test_types_that_depend_on_the_length(oracle, data, length):
 def test_each_layer_type_has_its_own(oracle, data):
     model = data.draw(st.sampled_from(NESTED_MODELS))
     default = AutoConfig.for_model(model, **SIZES)
-    pairs = len(plain(rotaries_from_config(default)[0]).waves)
+    pairs = len(plain(rotaries_from_config(default)[0]).sincos)
     nested = {kind: data.draw(ropes(pairs)) for kind in ("full_attention", "sliding_attention")}
     for rope in nested.values():
         rope.pop("truncate", None)  # transformers looks for it beside the layer types

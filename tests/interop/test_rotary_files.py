@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoConfig
 
-from posenc import Divided, Geometric, Linear, MultimodalRotary, YaRN
+from posenc import MultimodalRotary
+from posenc.frequencies import Divided, Geometric, Linear, YaRN
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 
 LLAMA_31 = {

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from posenc.kernels.native.library import library
+from posenc.kernels.library import library
 
 LAYOUTS = ("contiguous", "transposed", "sliced", "unaligned", "expanded", "strided channels")
 

@@ -8,11 +8,11 @@ from torch.func import functionalize, grad, jvp, vjp, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import Learned, Sinusoidal
-from posenc.kernels import addition_reference as reference
-from posenc.kernels.addition import gradient_of_x, scaled_sum
-from posenc.kernels.native import addition as native
-from posenc.kernels.native.library import library
-from posenc.kernels.random import Dropping, drawn
+from posenc.kernels.addition import cpu as native
+from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition.operator import gradient_of_x, scaled_sum
+from posenc.kernels.library import library
+from posenc.kernels.philox import Dropping, drawn
 
 
 @pytest.fixture

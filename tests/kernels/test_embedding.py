@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from posenc import Sinusoidal
-from posenc.kernels import addition_reference as reference
-from posenc.kernels.embedding import embedded
-from posenc.kernels.native import addition as native
-from posenc.kernels.native.library import library
-from posenc.kernels.random import drawn
+from posenc.kernels.addition import cpu as native
+from posenc.kernels.addition import reference as reference
+from posenc.kernels.embedding.operator import embedded
+from posenc.kernels.library import library
+from posenc.kernels.philox import drawn
 from posenc.transformer import TokenEmbedding
 
 

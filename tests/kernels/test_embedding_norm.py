@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from posenc.kernels.embedding_norm import embedding_norm
-from posenc.kernels.native import embedding_norm as native
-from posenc.kernels.native.library import library
+from posenc.kernels.embedding_norm import cpu as native
+from posenc.kernels.embedding_norm.operator import embedding_norm
+from posenc.kernels.library import library
 from posenc.transformer import BertEmbeddings
 
 needs_c = pytest.mark.skipif(library() is None, reason="no native library was built")

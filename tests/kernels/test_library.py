@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from posenc.kernels.native import library as of
+from posenc.kernels import library as of
 
 RUNTIMES = """
 import re, torch
 torch.set_num_threads(2)
 from posenc import Rotary
-from posenc.kernels.native.library import library
+from posenc.kernels.library import library
 before = {line.split()[-1] for line in open("/proc/self/maps") if re.search(r"lib[gi]?omp", line)}
 rotary = Rotary(128)
 rotary(torch.randn(1, 8, 2048, 128), torch.randn(1, 8, 2048, 128))

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc.kernels import addition_reference as reference
-from posenc.kernels.native.addition import gradient_of_x, scaled_sum
-from posenc.kernels.random import Dropping
+from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition.cpu import gradient_of_x, scaled_sum
+from posenc.kernels.philox import Dropping
 
 DTYPES = {
     torch.float32: torch.float32,

@@ -6,8 +6,8 @@ from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import RoPEMixed, Rotary, Sinusoidal, positions
-from posenc.kernels.native import rotary as native
-from posenc.kernels.native import waves as native_waves
+from posenc.kernels.rotary import cpu as native
+from posenc.kernels.sincos import cpu as native_waves
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from posenc.kernels import reference
-from posenc.kernels.native import rotary as native
-from posenc.kernels.native.exchange import exchange
-from posenc.kernels.native.rotary import turn, turn_heads
-from posenc.kernels.rotary_plan import Turning
+from posenc.kernels.exchange import exchange
+from posenc.kernels.rotary import cpu as native
+from posenc.kernels.rotary import reference
+from posenc.kernels.rotary.cpu import turn, turn_heads
+from posenc.kernels.rotary.strides import RotaryLayout
 
 DTYPES = {
     torch.float32: torch.float32,
@@ -21,30 +21,34 @@ DTYPES = {
     torch.float64: torch.float64,
 }
 LAYOUTS = ("contiguous", "transposed", "sliced", "unaligned", "expanded")
-TURNINGS = st.builds(Turning, *[st.booleans()] * 4)
+TURNINGS = st.builds(RotaryLayout, *[st.booleans()] * 4)
 
 
-def expected(x, table, turning, positions=None):
+def expected(x, table, rotary_layout, positions=None):
     return reference.rotate_heads(
         x,
         table,
         positions,
-        pairing="interleaved" if turning.interleaved else "half",
-        rotated="suffix" if turning.suffix else "prefix",
-        heads_first=turning.heads_first,
-        conjugate=turning.conjugate,
+        pairing="interleaved" if rotary_layout.interleaved else "half",
+        rotated="suffix" if rotary_layout.suffix else "prefix",
+        heads_first=rotary_layout.heads_first,
+        conjugate=rotary_layout.conjugate,
     )
 
 
-def content(memory, shape, turning, dtype, layout):
+def content(memory, shape, rotary_layout, dtype, layout):
     batch, heads, tokens, width = shape
-    axes = (batch, heads, tokens, width) if turning.heads_first else (batch, tokens, heads, width)
+    axes = (
+        (batch, heads, tokens, width)
+        if rotary_layout.heads_first
+        else (batch, tokens, heads, width)
+    )
     return memory(torch.randn(axes).to(dtype), layout)
 
 
 @settings(max_examples=150, deadline=None)
 @given(
-    turning=TURNINGS,
+    rotary_layout=TURNINGS,
     dtype=st.sampled_from(list(DTYPES)),
     layout=st.sampled_from(LAYOUTS),
     shape=st.tuples(*[st.integers(1, most) for most in (3, 5, 9)]),
@@ -53,10 +57,10 @@ def content(memory, shape, turning, dtype, layout):
     rows=st.sampled_from(["shared", "each", "looked up", "looked up for each"]),
 )
 def test_every_shape_gives_the_bits_of_the_reference(
-    memory, turning, dtype, layout, shape, pairs, rest, rows
+    memory, rotary_layout, dtype, layout, shape, pairs, rest, rows
 ):
     batch, _, tokens = shape
-    x = content(memory, (*shape, 2 * pairs + rest), turning, dtype, layout)
+    x = content(memory, (*shape, 2 * pairs + rest), rotary_layout, dtype, layout)
     each = (batch,) if rows.endswith("each") else ()
     positions = None
     if rows.startswith("looked up"):
@@ -64,18 +68,18 @@ def test_every_shape_gives_the_bits_of_the_reference(
         positions = torch.randint(20, (*each, tokens))
     else:
         table = memory.table(*each, tokens, pairs=pairs, dtype=DTYPES[dtype])
-    want = expected(x, table, turning, positions)
+    want = expected(x, table, rotary_layout, positions)
 
-    (fresh,) = turn_heads((x,), table, positions, turning)
+    (fresh,) = turn_heads((x,), table, positions, rotary_layout)
     assert fresh.is_contiguous()
     assert torch.equal(fresh, want)
     room = memory(torch.zeros_like(want), "sliced")
-    (written,) = turn_heads((x,), table, positions, turning, (room,))
+    (written,) = turn_heads((x,), table, positions, rotary_layout, (room,))
     assert written is room
     assert torch.equal(room, want)
     if layout != "expanded":
         contents = (x,)
-        assert turn_heads(contents, table, positions, turning, contents) is contents
+        assert turn_heads(contents, table, positions, rotary_layout, contents) is contents
         assert torch.equal(x, want)
 
 
@@ -87,7 +91,10 @@ def test_special_numbers_are_those_of_the_reference(dtype):
     pairs = torch.cartesian_prod(*[torch.tensor(special, dtype=torch.float64).to(dtype)] * 2)
     x = pairs[:, None, None].contiguous()
     table = torch.tensor([[[0.6], [0.8]]], dtype=DTYPES[dtype])
-    made, want = turn_heads((x,), table, None, Turning())[0], expected(x, table, Turning())
+    made, want = (
+        turn_heads((x,), table, None, RotaryLayout())[0],
+        expected(x, table, RotaryLayout()),
+    )
     known = ~want.isnan()
     assert torch.equal(made[known].view(-1), want[known].view(-1))
     assert torch.equal(made.signbit()[known], want.signbit()[known])
@@ -104,7 +111,7 @@ def test_narrow_numbers_are_rounded_once_to_nearest_even(dtype):
     pairs = every.shape[-1] // 2
     for size in (1.0, 0.5, 0.75, 1 / 3):
         table = torch.stack((torch.full((pairs,), size), torch.zeros(pairs)))[None]
-        made = turn_heads((every,), table, None, Turning())[0]
+        made = turn_heads((every,), table, None, RotaryLayout())[0]
         want = (every.float() * size).to(dtype)
         assert torch.equal(made, want)
 
@@ -121,23 +128,25 @@ def test_large_results_are_streamed_to_the_last_byte(memory):
         x = torch.randn(1, 4, tokens, width)
         table = memory.table(tokens, pairs=32)
         room = memory(torch.zeros_like(x), layout)
-        turn_heads((x,), table, None, Turning(), (room,))
-        assert torch.equal(room, expected(x, table, Turning()))
+        turn_heads((x,), table, None, RotaryLayout(), (room,))
+        assert torch.equal(room, expected(x, table, RotaryLayout()))
 
 
 def test_new_memory_of_many_megabytes_is_filled(memory):
     """Where large pages are asked for, and results do not go past the caches."""
     q, table = torch.randn(1, 2, 2**15 + 3, 136), memory.table(2**15 + 3, pairs=64)
-    assert torch.equal(turn_heads((q,), table, None, Turning())[0], expected(q, table, Turning()))
+    assert torch.equal(
+        turn_heads((q,), table, None, RotaryLayout())[0], expected(q, table, RotaryLayout())
+    )
 
 
 def test_queries_and_keys_turn_in_one_call(memory):
-    turning = Turning(heads_first=False)
+    rotary_layout = RotaryLayout(heads_first=False)
     q, k = torch.randn(2, 5, 8, 16), torch.randn(2, 5, 2, 16)
     table, positions = memory.table(99, pairs=8), torch.tensor([[5, 4, 3, 2, 98], [0, 0, 1, 1, 2]])
-    made = turn_heads((q, k), table, positions, turning)
+    made = turn_heads((q, k), table, positions, rotary_layout)
     for got, x in zip(made, (q, k), strict=True):
-        assert torch.equal(got, expected(x, table, turning, positions))
+        assert torch.equal(got, expected(x, table, rotary_layout, positions))
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,50 +160,53 @@ def test_cosines_broadcast_as_tensors_do(memory, axes, fewer, ones, interleaved)
     x = torch.randn(*axes, 10)
     rows = [1 if one else n for n, one in zip(axes, ones, strict=False)][min(fewer, len(axes)) :]
     cos, sin = memory.table(*rows, pairs=5).unbind(-2)
-    made = turn(x, cos, sin, Turning(interleaved))
+    made = turn(x, cos, sin, RotaryLayout(interleaved))
     pairing = "interleaved" if interleaved else "half"
     assert torch.equal(made, reference.rotate(x, cos, sin, pairing=pairing))
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4), (1, 0, 3, 4), (1, 2, 0, 4)], ids=str)
 def test_nothing_is_turned_into_nothing(memory, shape):
-    made = turn_heads((torch.empty(shape),), memory.table(shape[2], pairs=2), None, Turning())
+    made = turn_heads((torch.empty(shape),), memory.table(shape[2], pairs=2), None, RotaryLayout())
     assert made[0].shape == shape
 
 
 def test_keys_without_heads_leave_queries_to_turn(memory):
     q, k, table = torch.randn(1, 2, 3, 4), torch.empty(1, 0, 3, 4), memory.table(3, pairs=2)
     for contents in ((q, k), (k, q)):
-        made = turn_heads(contents, table, None, Turning())
+        made = turn_heads(contents, table, None, RotaryLayout())
         assert made[0].shape == contents[0].shape
         turned = made[0] if contents[0] is q else made[1]
-        assert torch.equal(turned, expected(q, table, Turning()))
+        assert torch.equal(turned, expected(q, table, RotaryLayout()))
 
 
 def test_threads_of_python_turn_side_by_side(memory):
-    """Python's lock is held while tensors are read, and let go where turning takes long."""
+    """Python's lock is held while tensors are read, and let go where rotary_layout takes long."""
     contents = [torch.randn(1, 4, 700, 64) for _ in range(8)] + [torch.randn(1, 4, 3, 64)] * 8
     tables = {n: memory.table(n, pairs=32) for n in (700, 3)}
     with ThreadPoolExecutor(4) as pool:
         made = pool.map(
-            lambda x: turn_heads((x,), tables[x.shape[-2]], None, Turning())[0], contents * 4
+            lambda x: turn_heads((x,), tables[x.shape[-2]], None, RotaryLayout())[0], contents * 4
         )
         for got, x in zip(made, contents * 4, strict=True):
-            assert torch.equal(got, expected(x, tables[x.shape[-2]], Turning()))
+            assert torch.equal(got, expected(x, tables[x.shape[-2]], RotaryLayout()))
 
 
 @pytest.mark.parametrize("width", [3, 5, 6])
 def test_another_width_than_the_one_asked_for_is_not_taken(memory, width):
     x, table = torch.randn(1, 1, 5, 4), memory.table(5, pairs=2)
-    assert turn_heads((x,), table, None, Turning(), width=width) is None
-    assert turn_heads((x,), table, None, Turning(), width=4) is not None
+    assert turn_heads((x,), table, None, RotaryLayout(), width=width) is None
+    assert turn_heads((x,), table, None, RotaryLayout(), width=4) is not None
 
 
 def test_a_torch_without_dlpacks_functions_runs_the_reference(memory, monkeypatch):
     monkeypatch.setattr(Tensor, "__dlpack_c_exchange_api__", None, raising=False)
     assert exchange() is None
     monkeypatch.setattr(native, "_native_with_tensors", native._native_with_tensors.__wrapped__)
-    assert turn_heads((torch.randn(1, 1, 5, 4),), memory.table(5, pairs=2), None, Turning()) is None
+    assert (
+        turn_heads((torch.randn(1, 1, 5, 4),), memory.table(5, pairs=2), None, RotaryLayout())
+        is None
+    )
 
 
 def test_positions_outside_the_table_are_refused_before_anything_is_written(memory):
@@ -202,7 +214,7 @@ def test_positions_outside_the_table_are_refused_before_anything_is_written(memo
     for wrong in (7, -1, 2**62):
         contents = (x,)
         with pytest.raises(IndexError, match=r"past the last row of the table\. Build"):
-            turn_heads(contents, table, torch.tensor([0, 1, wrong]), Turning(), contents)
+            turn_heads(contents, table, torch.tensor([0, 1, wrong]), RotaryLayout(), contents)
     assert (x == 1).all()
 
 
@@ -210,10 +222,10 @@ def test_memory_that_is_shared_is_left_to_the_reference(memory):
     """An output that overlaps its input elsewhere, or itself, is not written by C."""
     room = torch.zeros(1, 1, 9, 4)
     table = memory.table(8, pairs=2)
-    assert turn_heads((room[:, :, 1:],), table, None, Turning(), (room[:, :, :8],)) is None
-    assert turn_heads((room[:, :, :8],), table, None, Turning(), (room[:, :, 1:],)) is None
+    assert turn_heads((room[:, :, 1:],), table, None, RotaryLayout(), (room[:, :, :8],)) is None
+    assert turn_heads((room[:, :, :8],), table, None, RotaryLayout(), (room[:, :, 1:],)) is None
     thin = torch.zeros(1, 1, 1, 4).expand(1, 1, 8, 4)
-    assert turn_heads((torch.ones(1, 1, 8, 4),), table, None, Turning(), (thin,)) is None
+    assert turn_heads((torch.ones(1, 1, 8, 4),), table, None, RotaryLayout(), (thin,)) is None
     assert (room == 0).all()
 
 
@@ -236,4 +248,4 @@ def test_memory_that_is_shared_is_left_to_the_reference(memory):
 )
 def test_what_does_not_fit_is_not_taken(memory, wrong):
     x, table = wrong(torch.randn(2, 1, 5, 6), memory.table(5, pairs=3))
-    assert turn_heads((x,), table, None, Turning()) is None
+    assert turn_heads((x,), table, None, RotaryLayout()) is None

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import posenc
-from posenc.kernels.native.library import library
+from posenc.kernels.library import library
 
-SOURCES = Path(posenc.__file__).parent / "kernels/native/sources"
+SOURCES = Path(posenc.__file__).parent / "kernels/csrc"
 DRIVERS = sorted((Path(__file__).parent / "sanitized").glob("*.c"))
 COMPILER = shutil.which("cc")
 AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]

@@ -98,7 +98,7 @@ def check(kernel, constants, pointers):
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("stored", ["bf16", "fp16", "fp32"])
 def test_the_rotation_compiles_to_wide_loads(interleaved, in_place, stored):
-    from posenc.kernels.triton.rotary import turn_kernel
+    from posenc.kernels.rotary.triton import turn_kernel
 
     pointers = dict.fromkeys(("q", "q_out", "k", "k_out"), f"*{stored}")
     pointers |= {"cos": "*fp32", "sin": "*fp32", "positions": "*i64"}
@@ -116,7 +116,7 @@ def test_the_rotation_compiles_to_wide_loads(interleaved, in_place, stored):
 def test_the_sum_compiles(drops, stored):
     from triton import language as tl
 
-    from posenc.kernels.triton.addition import add_kernel
+    from posenc.kernels.addition.triton import add_kernel
 
     wide = "fp64" if stored == "fp64" else "fp32"
     pointers = {"x": f"*{stored}", "out": f"*{stored}", "table": f"*{wide}"}
@@ -130,11 +130,11 @@ def test_the_sum_compiles(drops, stored):
 def test_the_table_compiles_with_its_constants_whole(stored):
     from triton import language as tl
 
-    from posenc.kernels.triton.waves import waves_kernel
+    from posenc.kernels.sincos.triton import sincos_kernel
 
     formats = {"bf16": tl.bfloat16, "fp16": tl.float16, "fp32": tl.float32}
     pointers = {"cos": f"*{stored}", "sin": f"*{stored}", "positions": "*i64", "words": "*i64"}
-    code = check(waves_kernel, WAVES | {"STORED": formats[stored]}, pointers)
+    code = check(sincos_kernel, WAVES | {"STORED": formats[stored]}, pointers)
     written = {bytes.fromhex(number) for number in re.findall(r"0[dD](\w{16})", code)}
     numbers = {abs(struct.unpack(">d", number)[0]) for number in written}
     assert {1 / 6, 1 / 5040, 2.4492935982947064e-16, 6.283185307179586 * 2.0**-64} <= numbers

@@ -10,10 +10,10 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc.numerics.frequencies import FromCheckpoint, Geometric
-from posenc.numerics.positions import plain
+from posenc.frequencies import FromCheckpoint, Geometric
 from posenc.numerics.rounding import rounded
-from posenc.numerics.waves import FEW_PHASES, Waves
+from posenc.numerics.sincos import FEW_PHASES, SinCos
+from posenc.positions import consecutive
 
 NARROW = [torch.float32, torch.bfloat16, torch.float16]
 SCHEDULES = {
@@ -32,10 +32,10 @@ def bits(table):
     return table.contiguous().view(torch.int32 if table.element_size() == 4 else torch.int16)
 
 
-def directly(waves, positions, dtype):
+def directly(sincos, positions, dtype):
     """A few rows at a time: too few to be worth blocks."""
-    rows = positions.split(FEW_PHASES // len(waves))
-    parts = [waves.cos_sin(part, dtype) for part in rows]
+    rows = positions.split(FEW_PHASES // len(sincos))
+    parts = [sincos.cos_sin(part, dtype) for part in rows]
     return [torch.cat(tables) for tables in zip(*parts, strict=True)]
 
 
@@ -43,14 +43,14 @@ def directly(waves, positions, dtype):
 @pytest.mark.parametrize("first", BEGINNINGS)
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_a_long_run_equals_its_pieces(name, first, dtype):
-    waves = Waves(SCHEDULES[name])
-    length = 4000 if len(waves) > 4 else 20_000
+    sincos = SinCos(SCHEDULES[name])
+    length = 4000 if len(sincos) > 4 else 20_000
     if first + length > 2**63:
         first = 2**63 - length
-    positions = plain(length) + first
-    assert length * len(waves) > FEW_PHASES
+    positions = consecutive(length) + first
+    assert length * len(sincos) > FEW_PHASES
     for blocked, direct in zip(
-        waves.cos_sin(positions, dtype), directly(waves, positions, dtype), strict=True
+        sincos.cos_sin(positions, dtype), directly(sincos, positions, dtype), strict=True
     ):
         assert torch.equal(bits(blocked), bits(direct))
 
@@ -58,10 +58,10 @@ def test_a_long_run_equals_its_pieces(name, first, dtype):
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_a_run_of_many_blocks_equals_its_pieces(dtype):
     """Long enough that values in doubt, about one in a million, occur in every dtype."""
-    waves = Waves(Geometric(64))
-    positions = plain(30_000, start=12_345_678_901)
+    sincos = SinCos(Geometric(64))
+    positions = consecutive(30_000, start=12_345_678_901)
     for blocked, direct in zip(
-        waves.cos_sin(positions, dtype), directly(waves, positions, dtype), strict=True
+        sincos.cos_sin(positions, dtype), directly(sincos, positions, dtype), strict=True
     ):
         assert torch.equal(bits(blocked), bits(direct))
 
@@ -69,21 +69,21 @@ def test_a_run_of_many_blocks_equals_its_pieces(dtype):
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_a_value_next_to_a_midpoint_is_not_settled_by_a_sum(oracle, dtype):
     """Inside a block, 2^-55 from where the rounding turns: only the value's own phase decides."""
-    waves, frequencies = Waves(Geometric(64)), oracle.frequencies(1e4, 64)
+    sincos, frequencies = SinCos(Geometric(64)), oracle.frequencies(1e4, 64)
     step, draw = float(oracle.unit(mpf(0.6), dtype)), random.Random(5)
     for column in range(0, 32, 2):
         middle = mpf(0.5 + (draw.randrange(int(0.4 / step)) + 0.5) * step)
         with mp.workdps(60):
             position = oracle.near_angle(frequencies[column], mp.acos(middle), 2**61)
-        cos, _ = waves.cos_sin(plain(1001, start=position - 700), dtype)
-        alone, _ = waves.cos_sin(torch.tensor([position]), dtype)
+        cos, _ = sincos.cos_sin(consecutive(1001, start=position - 700), dtype)
+        alone, _ = sincos.cos_sin(torch.tensor([position]), dtype)
         assert cos[700, column] == alone[0, column]
 
 
 @pytest.mark.parametrize("asked", ["backwards", "shuffled", "repeated", "two rows", "with gaps"])
 def test_positions_in_any_order_are_gathered_from_the_run(asked):
-    waves = Waves(Geometric(64))
-    run = plain(3000, start=-500)
+    sincos = SinCos(Geometric(64))
+    run = consecutive(3000, start=-500)
     draw = torch.Generator().manual_seed(1)
     positions = {
         "backwards": run.flip(0),
@@ -92,8 +92,8 @@ def test_positions_in_any_order_are_gathered_from_the_run(asked):
         "two rows": torch.stack([run, run.flip(0)]),
         "with gaps": run[::2],
     }[asked]
-    whole = waves.cos_sin(run)
-    for got, expected in zip(waves.cos_sin(positions), whole, strict=True):
+    whole = sincos.cos_sin(run)
+    for got, expected in zip(sincos.cos_sin(positions), whole, strict=True):
         assert got.shape == (*positions.shape, 32)
         assert torch.equal(bits(got), bits(expected[positions + 500]))
 
@@ -113,14 +113,14 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_any_two_columns_of_a_table_are_written_and_nothing_else(layout, transposed, dtype):
-    waves = Waves(Geometric(64))
+    sincos = SinCos(Geometric(64))
     table = torch.full((3000, 100), 7.0, dtype=dtype)
     if transposed:
         table = torch.full((100, 3000), 7.0, dtype=dtype).T
     cos, sin = LAYOUTS[layout](table)
-    made = waves.cos_sin(plain(3000), dtype, out=(cos, sin))
+    made = sincos.cos_sin(consecutive(3000), dtype, out=(cos, sin))
     for written, got, expected in zip(
-        (cos, sin), made, waves.cos_sin(plain(3000), dtype), strict=True
+        (cos, sin), made, sincos.cos_sin(consecutive(3000), dtype), strict=True
     ):
         assert torch.equal(bits(got), bits(expected))
         assert torch.equal(bits(written), bits(expected))
@@ -130,15 +130,15 @@ def test_any_two_columns_of_a_table_are_written_and_nothing_else(layout, transpo
 
 def test_tables_of_another_dtype_take_the_rounded_values():
     """float64 columns filled with a float32 table hold float32 numbers, not unfinished ones."""
-    waves = Waves(Geometric(64))
+    sincos = SinCos(Geometric(64))
     wide = torch.empty(3000, 64, dtype=torch.float64)
-    waves.cos_sin(plain(3000), torch.float32, out=(wide[:, 0::2], wide[:, 1::2]))
-    assert torch.equal(wide[:, 0::2].float(), waves.cos_sin(plain(3000))[0])
+    sincos.cos_sin(consecutive(3000), torch.float32, out=(wide[:, 0::2], wide[:, 1::2]))
+    assert torch.equal(wide[:, 0::2].float(), sincos.cos_sin(consecutive(3000))[0])
     assert torch.equal(wide, wide.float().double())
 
 
 def test_a_frequency_of_zero_never_turns():
-    cos, sin = Waves(FromCheckpoint([0.0, 1.0])).cos_sin(plain(20_000, start=-9_999))
+    cos, sin = SinCos(FromCheckpoint([0.0, 1.0])).cos_sin(consecutive(20_000, start=-9_999))
     assert (cos[:, 0] == 1).all()
     assert (bits(sin[:, 0]) == 0).all()
     assert bits(sin)[9_999].tolist() == [0, 0]
@@ -149,8 +149,8 @@ def test_a_frequency_of_zero_never_turns():
 @pytest.mark.parametrize("factor", [1.2079441541679836, 0.5, -1.0])
 def test_a_factor_is_part_of_the_one_rounding(dtype, factor):
     """The blocked route and the direct one agree on every bit of factor · cos and factor · sin."""
-    waves, positions = Waves(Geometric(64)), torch.arange(5, 3000)
-    blocked = waves.cos_sin(positions, dtype, factor=factor)
-    exact = waves.cos_sin(positions, torch.float64, factor=factor)
+    sincos, positions = SinCos(Geometric(64)), torch.arange(5, 3000)
+    blocked = sincos.cos_sin(positions, dtype, factor=factor)
+    exact = sincos.cos_sin(positions, torch.float64, factor=factor)
     for made, wanted in zip(blocked, exact, strict=True):
         assert torch.equal(made, rounded(wanted, dtype))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc.kernels.reference import rotate
+from posenc.kernels.rotary.reference import rotate
 from posenc.numerics.pairing import (
     convert_channels,
     convert_fused,

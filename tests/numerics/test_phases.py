@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc.numerics.frequencies import Geometric
-from posenc.numerics.frequencies.schedule import TURN_BITS
+from posenc.frequencies import Geometric
+from posenc.frequencies.schedule import TURN_BITS
 from posenc.numerics.phases import LIMBS, cos_sin_of, phases, turn_limbs
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1])

@@ -49,7 +49,7 @@ def test_torch_alone_rounds_twice():
 
 @given(steps=st.integers(-1023, 1023), tail=st.sampled_from([-(2.0**-60), 0.0, 2.0**-60]))
 def test_subnormals_of_float16(oracle, steps, tail):
-    """Half-way points between neighbours that are multiples of 2^-24, and just beside them."""
+    """Half-way points between neighbors that are multiples of 2^-24, and just beside them."""
     value = (steps + 0.5) * 2.0**-24 + tail
     assert to(value, torch.float16) == oracle.nearest(exactly(value), torch.float16)
 

@@ -9,8 +9,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from posenc import Sinusoidal
-from posenc.numerics.positions import plain
 from posenc.plots import curves, heatmap
+from posenc.positions import consecutive
 
 SOURCE_FIGURES = [(10, 4, 100.0), (1000, 512, 10_000.0), (50, 128, 10_000.0)]
 
@@ -22,7 +22,7 @@ def _closed():
 
 
 def table(length, dim, base):
-    return Sinusoidal(dim, base).table(plain(length)).numpy()
+    return Sinusoidal(dim, base).table(consecutive(length)).numpy()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -41,7 +41,7 @@ def test_the_heatmaps_of_the_source_documents(length, dim, base, theme):
     assert top < bottom
 
 
-def test_zero_is_the_middle_of_the_colours():
+def test_zero_is_the_middle_of_the_colors():
     (image,) = heatmap(table(10, 4, 100.0)).images
     low, middle, high = image.cmap(image.norm([-1.0, 0.0, 1.0]))[:, :3]
     assert middle.min() > 0.9

@@ -1,4 +1,4 @@
-"""The figures of the gallery draw the numbers they are given, labelled with units, where asked."""
+"""The figures of the gallery draw the numbers they are given, labeled with units, where asked."""
 
 import runpy
 from pathlib import Path
@@ -13,8 +13,9 @@ import matplotlib.pyplot as plt
 import torch
 
 import posenc.plots as plots
-from posenc import T5, ALiBi, Geometric, Linear, Sinusoidal
-from posenc.numerics.positions import plain
+from posenc import ALiBi, Sinusoidal, T5Bias
+from posenc.frequencies import Geometric, Linear
+from posenc.positions import consecutive
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +26,7 @@ def _closed():
     plt.close("all")
 
 
-ROWS = Sinusoidal(8).table(plain(12)).numpy()
+ROWS = Sinusoidal(8).table(consecutive(12)).numpy()
 DISTANCE = torch.arange(-5, 6)
 
 DRAWN = {
@@ -74,7 +75,7 @@ def test_wavelengths_are_drawn_on_a_logarithmic_axis_with_both_lengths():
 
 
 def test_a_bias_is_one_line_a_head():
-    profile = T5(3, std=1.0).profile(DISTANCE).detach().numpy()
+    profile = T5Bias(3, std=1.0).profile(DISTANCE).detach().numpy()
     ax = plots.bias(profile, DISTANCE)
     drawn = [line.get_ydata() for line in ax.lines if line.get_label().startswith("head")]
     np.testing.assert_array_equal(drawn, profile)

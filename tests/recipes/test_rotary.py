@@ -5,7 +5,7 @@ import torch
 from transformers import AutoConfig
 
 from posenc import recipes
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 LISTS = {
     "short_factor": [1.0 + 0.05 * i for i in range(48)],
@@ -90,7 +90,7 @@ def test_gptj(only):
     sin, cos = create_sinusoidal_positions(20, config.rotary_dim)[None].chunk(2, dim=-1)
     q = random(1, 20, 2, rotary.head_dim)
     want = apply_rotary_pos_emb(q[..., : config.rotary_dim], sin, cos)
-    got = rotary.encode_queries(q.transpose(1, 2), rotary.table(plain(20))).transpose(1, 2)
+    got = rotary.encode_queries(q.transpose(1, 2), rotary.table(consecutive(20))).transpose(1, 2)
     torch.testing.assert_close(got[..., : config.rotary_dim], want, atol=1e-5, rtol=0)
     assert torch.equal(got[..., config.rotary_dim :], q[..., config.rotary_dim :])
 

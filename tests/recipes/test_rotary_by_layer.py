@@ -5,7 +5,7 @@ import torch
 from transformers import AttentionInterface
 
 from posenc import Positional, QueryTemperature, Rotary, recipes
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.transformer import Encoder, KeyValueCache
 
 GEMMA = {"hidden_size": 2560, "num_attention_heads": 8, "head_dim": 256, "rope_theta": 1e6,
@@ -69,7 +69,7 @@ def test_llama4_rotates_where_and_as_the_model_does(factor, rope, published):
     lengths = torch.tensor(rotary.frequencies.wavelengths(), dtype=torch.float64)
     torch.testing.assert_close(2 * torch.pi / lengths, theirs, rtol=4e-6, atol=0)
     q, k = random(1, 20, 2, 128), random(1, 20, 2, 128).flip(-1)
-    wanted = model.code.apply_rotary_emb(q, k, model.rotary(q, plain(20)[None]))
+    wanted = model.code.apply_rotary_emb(q, k, model.rotary(q, consecutive(20)[None]))
     for got, want in zip(rotary(q.transpose(1, 2), k.transpose(1, 2)), wanted, strict=True):
         torch.testing.assert_close(got.transpose(1, 2), want, atol=2e-5, rtol=0)
 
@@ -102,7 +102,7 @@ def test_llama4_sharpens_queries_where_it_does_not_rotate(published):
     for start in (0, 8189, 81918, 999_997):
         theirs = attention(x, None, None, Behind(start))[0].view(1, 4, 2, 128).transpose(1, 2)
         q = x.view(1, 4, 2, 128).transpose(1, 2)
-        ours = temperature.encode_queries(q, temperature.table(plain(4, start=start)))
+        ours = temperature.encode_queries(q, temperature.table(consecutive(4, start=start)))
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
     assert (ours / q).min() > 1.4  # the last of them is not all ones
 

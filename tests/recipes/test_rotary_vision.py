@@ -9,7 +9,7 @@ from transformers.models.pixtral.modeling_pixtral import PixtralVisionRotaryEmbe
 from transformers.models.pixtral.modeling_pixtral import apply_rotary_pos_emb as apply_pixtral
 
 from posenc import recipes
-from posenc.numerics.positions import grid
+from posenc.positions import grid
 
 
 def random(*shape: int) -> torch.Tensor:

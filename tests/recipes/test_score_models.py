@@ -9,7 +9,7 @@ from transformers.models.t5.modeling_t5 import T5Stack
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 from posenc import attention, recipes
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 SEQ = 20
 
@@ -44,7 +44,7 @@ def test_t5_stack_shares_its_bias_among_layers(decoder):
 @pytest.mark.parametrize("heads", [8, 12, 6])
 def test_mpt_prefers_near_keys_by_the_models_slopes(heads):
     theirs = build_mpt_alibi_tensor(heads, SEQ)
-    ours = recipes.mpt(heads).scores[0].table(plain(SEQ), plain(SEQ))
+    ours = recipes.mpt(heads).scores[0].table(consecutive(SEQ), consecutive(SEQ))
     torch.testing.assert_close(ours[:, -1:], theirs)  # its positions end at the last query
 
 

@@ -12,13 +12,13 @@ from transformers.models.swin.modeling_swin import SwinAttention
 from transformers.models.swinv2.modeling_swinv2 import Swinv2SelfAttention
 
 from posenc import attention, recipes
-from posenc.numerics.positions import grid, plain
+from posenc.positions import consecutive, grid
 
 
 def test_bloom_prefers_near_keys_by_the_models_slopes():
     heads = 12
     theirs = build_alibi_tensor(torch.ones(1, 6), heads, torch.float32)
-    ours = recipes.bloom(heads).scores[0].table(plain(6), plain(6))
+    ours = recipes.bloom(heads).scores[0].table(consecutive(6), consecutive(6))
     # Theirs grows with the key's position; per query that is ours, up to a constant of softmax.
     row = ours[:, -1] - ours[:, -1, :1]
     torch.testing.assert_close(row, theirs[:, 0])

@@ -8,13 +8,13 @@ from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
 from posenc import recipes
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 
 def test_vaswani2017_scales_adds_and_drops():
     encoding = recipes.vaswani2017(16).tokens[0]
     x = torch.randn(2, 5, 16)
-    table = encoding.table(plain(5))
+    table = encoding.table(consecutive(5))
     torch.testing.assert_close(encoding.eval()(x), x * 4.0 + table)
     dropped = encoding.train()(x)
     kept = dropped != 0
@@ -35,7 +35,7 @@ def test_m2m100_counts_from_two():
     theirs = M2M100SinusoidalPositionalEmbedding(64, config.d_model, padding_idx=1)
     ids = torch.full((1, 64), 7)
     ours = recipes.m2m100(config.d_model).tokens[0]
-    torch.testing.assert_close(ours.table(plain(64)), theirs(ids)[0], atol=2e-5, rtol=0)
+    torch.testing.assert_close(ours.table(consecutive(64)), theirs(ids)[0], atol=2e-5, rtol=0)
     assert config.scale_embedding
     assert ours.factor == config.d_model**0.5
 
@@ -45,7 +45,7 @@ def test_whisper_encoder_has_the_tables_of_the_model():
         encoder_layers=1, d_model=64, encoder_attention_heads=2, max_source_positions=100
     )
     theirs = WhisperEncoder(config).embed_positions.weight
-    ours = recipes.whisper_encoder(64).tokens[0].table(plain(100))
+    ours = recipes.whisper_encoder(64).tokens[0].table(consecutive(100))
     torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=0)
 
 
@@ -57,4 +57,4 @@ def test_opt_skips_two_rows():
     with torch.no_grad():
         ours.weight.copy_(theirs.weight)
     mask = torch.ones(1, 9, dtype=torch.long)
-    torch.testing.assert_close(ours.table(plain(9))[None], theirs(mask))
+    torch.testing.assert_close(ours.table(consecutive(9))[None], theirs(mask))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from posenc import Learned, Rotary, Sinusoidal, TokenEncoding
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.testing import Case, battery
 
 
@@ -34,7 +34,7 @@ class BatchAxis(Sinusoidal):
     """Encodes the batch axis instead of the sequence."""
 
     def forward(self, x, positions=None):
-        return x + self.table(plain(len(x))).unsqueeze(1)
+        return x + self.table(consecutive(len(x))).unsqueeze(1)
 
 
 class FloatPositions(Sinusoidal):
@@ -129,7 +129,7 @@ BROKEN = [
     (Tutorial, {"dim": 8}, {}, "shape_and_dtype"),
     (Tutorial, {"dim": 8}, {}, "arguments_matter"),
     (BatchAxis, {"dim": 8}, {}, "encodes_the_sequence"),
-    (FloatPositions, {"dim": 8}, {}, "neighbours_stay_distinct"),
+    (FloatPositions, {"dim": 8}, {}, "neighbors_stay_distinct"),
     (RemembersLength, {"dim": 8}, {}, "purity"),
     (RemembersLength, {"dim": 8}, {}, "prefill_equals_decoding"),
     (ForgetsRows, {"frequencies": 8}, {}, "kept_rows_serve"),

@@ -16,7 +16,7 @@ def test_stages_are_its_forward(norm):
     assert_close(stages.attention_sum, x + stages.attention.output)
 
 
-def test_post_norm_normalises_sums_and_pre_norm_does_not():
+def test_post_norm_normalizes_sums_and_pre_norm_does_not():
     x = 5 * torch.randn(2, 5, 16)
     post, pre = (Block(16, 4, norm=norm)(x) for norm in ("post", "pre"))
     assert_close(post.mean(-1), torch.zeros(2, 5), atol=1e-5, rtol=0)

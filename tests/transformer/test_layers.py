@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import ALiBi, Geometric, Learned, Positional, Rotary, Sinusoidal
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc.frequencies import Geometric
 from posenc.transformer import Encoder, KeyValueCache
 
 

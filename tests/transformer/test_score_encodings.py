@@ -6,7 +6,6 @@ import torch
 from posenc import (
     FIRE,
     KERPLE,
-    T5,
     ALiBi,
     CoPE,
     DeBERTa,
@@ -16,6 +15,7 @@ from posenc import (
     Sandwich,
     Shaw,
     Sinusoidal,
+    T5Bias,
     TransformerXL,
 )
 from posenc.transformer import Encoder, KeyValueCache
@@ -24,7 +24,7 @@ DIM, HEADS, WIDTH, SEQ = 32, 4, 8, 24
 
 SCORES = {
     "alibi": lambda: ALiBi(HEADS),
-    "t5": lambda: T5(HEADS, std=1.0),
+    "t5": lambda: T5Bias(HEADS, std=1.0),
     "kerple": lambda: KERPLE(HEADS),
     "sandwich": lambda: Sandwich(HEADS, dim=16),
     "fire": lambda: FIRE(HEADS, threshold=8.0),
@@ -36,9 +36,9 @@ SCORES = {
 }
 MIXTURES = {
     "rotary + alibi": lambda: Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS)),
-    "sinusoidal + t5": lambda: Positional(Sinusoidal(DIM), scores=T5(HEADS, std=1.0)),
+    "sinusoidal + t5": lambda: Positional(Sinusoidal(DIM), scores=T5Bias(HEADS, std=1.0)),
     "alibi + t5 + fire": lambda: Positional(
-        scores=(ALiBi(HEADS), T5(HEADS, std=1.0), FIRE(HEADS, threshold=8.0))
+        scores=(ALiBi(HEADS), T5Bias(HEADS, std=1.0), FIRE(HEADS, threshold=8.0))
     ),
     "rotary + shaw + alibi": lambda: Positional(
         queries_keys=Rotary(WIDTH), scores=(Shaw(HEADS, WIDTH, 5, std=1.0), ALiBi(HEADS))

@@ -7,16 +7,8 @@ import pickle
 import pytest
 import torch
 
-from posenc import (
-    ALiBi,
-    Geometric,
-    Learned,
-    Positional,
-    Rotary,
-    Sinusoidal,
-    TokenEncoding,
-    XPos,
-)
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, TokenEncoding, XPos
+from posenc.frequencies import Geometric
 from posenc.transformer import Encoder, KeyValueCache, Tables
 
 ROWS = {"sinusoidal": lambda: Sinusoidal(16), "rotary": lambda: Rotary(4)}

@@ -1,0 +1,1 @@
+"""The encodings themselves, by the place where they act."""

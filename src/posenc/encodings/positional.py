@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from torch import nn
 
-from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 
 PLACES = {
     "tokens": TokenEncoding,
@@ -61,7 +61,7 @@ def _in_place(place: str, encodings: object) -> nn.ModuleList:
             advice = (
                 f"Pass it as Positional({homes[0]}=...)."
                 if homes
-                else (f"Implement {PLACES[place].__name__} from posenc.encodings.places.")
+                else (f"Implement {PLACES[place].__name__} from posenc.encodings.base.")
             )
             raise TypeError(
                 f"{came} was given for {place}, which takes {PLACES[place].__name__}. {advice}"

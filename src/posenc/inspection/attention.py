@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.backends.explicit import attend_explicitly
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys import Rotary
-from posenc.numerics.positions import plain
-from posenc.routes.explicit import attend_explicitly
+from posenc.positions import consecutive
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def attention_effect(
         >>> bool(effect.with_encoding[0, 0].argmax() == 0)
         True
     """
-    scale, positions = q.shape[-1] ** -0.5, plain(q.shape[-2], device=q.device)
+    scale, positions = q.shape[-1] ** -0.5, consecutive(q.shape[-2], device=q.device)
     off = attend_explicitly(q[None], k[None], k[None], (), None, scale=scale).weights[0]
     turned_q, turned_k = q[None], k[None]
     for encoding in positional.queries_keys:
@@ -69,6 +69,6 @@ def rotary_scores(
         >>> rotary_scores(Rotary(4), ones, ones, 2)
         tensor([4.0000, 3.0805])
     """
-    table = rotary.table(plain(length), dtype=torch.promote_types(q.dtype, torch.float32))
+    table = rotary.table(consecutive(length), dtype=torch.promote_types(q.dtype, torch.float32))
     keys = rotary.encode_keys(k.expand(1, length, -1).contiguous(), table)
     return keys[0] @ q

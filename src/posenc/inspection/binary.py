@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.numerics.frequencies import Schedule
-from posenc.numerics.positions import plain
-from posenc.numerics.waves import Waves
+from posenc.frequencies import Schedule
+from posenc.numerics.sincos import SinCos
+from posenc.positions import consecutive
 
 
 def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "length bits"]:
@@ -22,25 +22,25 @@ def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "len
                 [1, 1]])
     """
     bits = max(1, (length - 1).bit_length()) if bits is None else bits
-    return plain(length).unsqueeze(-1) >> torch.arange(bits) & 1
+    return consecutive(length).unsqueeze(-1) >> torch.arange(bits) & 1
 
 
 def waves(schedule: Schedule, length: int) -> Float[Tensor, "length pairs"]:
     """The sines of a schedule at 0 … length − 1, in float64; pair i turns once a wavelength.
 
     Example:
-        >>> from posenc import Geometric
+        >>> from posenc.frequencies import Geometric
         >>> waves(Geometric(4), 2)[1]
         tensor([0.8415, 0.0100], dtype=torch.float64)
     """
-    return Waves(schedule).cos_sin(plain(length), torch.float64)[1]
+    return SinCos(schedule).cos_sin(consecutive(length), torch.float64)[1]
 
 
 def period_ratio(schedule: Schedule) -> tuple[float, ...]:
     """How many times slower each pair is than the one before; a binary counter has 2 throughout.
 
     Example:
-        >>> from posenc import Geometric
+        >>> from posenc.frequencies import Geometric
         >>> [round(r, 3) for r in period_ratio(Geometric(8))]
         [10.0, 10.0, 10.0]
     """

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import torch
 
-from posenc.encodings.places import TokenEncoding
+from posenc.encodings.base import TokenEncoding
 from posenc.inspection.shift import shift_map
 from posenc.inspection.similarity import closest_pair, unique_up_to
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def properties_of(encoding: TokenEncoding, length: int) -> Properties:
         >>> found.largest, found.distinct_in_bfloat16, found.shift_residual < 1e-13
         (1.0, 512, True)
     """
-    table = encoding.table(plain(length), dtype=torch.float64).detach()
+    table = encoding.table(consecutive(length), dtype=torch.float64).detach()
     norms = table.norm(dim=1)
     return Properties(
         largest=table.abs().max().item(),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.numerics.frequencies import FromCheckpoint, Schedule
-from posenc.numerics.positions import plain
+from posenc.frequencies import FromCheckpoint, Schedule
+from posenc.positions import consecutive
 
 WINDOW = 1024
 """So many positions before the target length are looked at: the error grows with the position."""
@@ -48,7 +48,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         ValueError: ``length`` is not from 1 to 2^62.
 
     Example:
-        >>> from posenc import Geometric
+        >>> from posenc.frequencies import Geometric
         >>> precision = precision_of(Geometric(128), 4096)
         >>> precision.first_shared, precision.sharing, precision.float32_error < 1e-3
         (256, 8, True)
@@ -68,7 +68,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
 def _error(held: Schedule, meant: Schedule, length: int, factor: float = 1.0) -> float:
     """Largest difference of a float32 table from the exact one, among the last positions."""
     count = min(length, WINDOW)
-    positions = plain(count, start=length - count)
+    positions = consecutive(count, start=length - count)
     exact = Rotary(meant).table(positions, dtype=torch.float64)
     common = Rotary(held, arithmetic="float32").table(positions).double() * factor
     return (common - exact).abs().max().item()

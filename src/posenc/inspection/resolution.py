@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from posenc.encodings.places import TokenEncoding
-from posenc.numerics.positions import plain
+from posenc.encodings.base import TokenEncoding
+from posenc.positions import consecutive
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def resolution(
         >>> resolution(Sinusoidal(128), 4096)
         Resolution(length=4096, positions=769, rows=4096, rows_from_positions=769)
     """
-    positions = plain(length)
+    positions = consecutive(length)
     held = positions.to(dtype)
     table = encoding.table(positions).detach().to(dtype)
     rounded = encoding.table(held.long()).detach().to(dtype)

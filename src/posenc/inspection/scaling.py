@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from posenc.numerics.frequencies import Schedule
+from posenc.frequencies import Schedule
 
 Band = Literal["kept", "mixed", "stretched"]
 
@@ -47,7 +47,7 @@ def scaling_of(
         ValueError: They have different numbers of pairs.
 
     Example:
-        >>> from posenc import Geometric, YaRN
+        >>> from posenc.frequencies import Geometric, YaRN
         >>> plain = Geometric(128)
         >>> bands = scaling_of(plain, YaRN(plain, 16.0, 4096), trained_length=4096,
         ...                    target_length=65536)

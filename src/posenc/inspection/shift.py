@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.encodings.places import TokenEncoding
+from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
-from posenc.numerics.frequencies import Powers
-from posenc.numerics.positions import plain
-from posenc.numerics.waves import Waves
+from posenc.frequencies import Powers
+from posenc.numerics.sincos import SinCos
+from posenc.positions import consecutive
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
     """
     if length < 1:
         raise ValueError(f"length is {length}; it must be 1 or more.")
-    rows = encoding.table(plain(length), dtype=torch.float64).detach()
-    moved = encoding.table(plain(length, start=offset), dtype=torch.float64).detach()
+    rows = encoding.table(consecutive(length), dtype=torch.float64).detach()
+    moved = encoding.table(consecutive(length, start=offset), dtype=torch.float64).detach()
     reason = _reason(encoding)
     if reason:
         matrix = torch.linalg.lstsq(rows, moved, driver="gelsd").solution.mT
@@ -89,7 +89,7 @@ def _rotation(encoding: Sinusoidal, offset: int) -> Tensor:
     waveform = encoding.convention.waveform(encoding.dim, encoding.base)
     schedule = waveform.sines
     assert isinstance(schedule, Powers)
-    cos, sin = Waves(schedule).cos_sin(torch.tensor(offset), torch.float64)
+    cos, sin = SinCos(schedule).cos_sin(torch.tensor(offset), torch.float64)
     matrix = torch.eye(encoding.dim, dtype=torch.float64)
     pairs = zip(waveform.sine_channels, waveform.cosine_channels, strict=True)
     for pair, (s, c) in enumerate(pairs):

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.encodings.places import TokenEncoding
-from posenc.numerics.positions import plain
+from posenc.encodings.base import TokenEncoding
+from posenc.positions import consecutive
 
 BLOCK = 1024  # rows of the Gram matrix that are held at a time
 
@@ -104,9 +104,9 @@ def unique_up_to(
         >>> unique_up_to(Sinusoidal(64), 5000), unique_up_to(Sinusoidal(64, base=1.0), 5000)
         (5000, 5000)
     """
-    table = encoding.table(plain(length)).detach().to(dtype)
+    table = encoding.table(consecutive(length)).detach().to(dtype)
     return len(table.unique(dim=0))
 
 
 def _rows(encoding: TokenEncoding, length: int, start: int) -> Tensor:
-    return encoding.table(plain(length, start=start), dtype=torch.float64).detach()
+    return encoding.table(consecutive(length, start=start), dtype=torch.float64).detach()

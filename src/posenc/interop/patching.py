@@ -8,11 +8,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import Schedule
 from posenc.interop.configurations import read
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import layers_by_type
-from posenc.numerics.frequencies import Schedule
 from posenc.transformer.tables import Tables
 
 SUPPORTED = frozenset(
@@ -119,7 +119,7 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
-        >>> from posenc import Geometric, YaRN
+        >>> from posenc.frequencies import Geometric, YaRN
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=64,
         ...                      num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2)
         >>> model, ids = LlamaForCausalLM(config).eval(), torch.arange(9)[None]

@@ -39,7 +39,7 @@ def register() -> tuple[str, ...]:
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     for kind in TYPES:
-        ROPE_INIT_FUNCTIONS[PREFIX + kind] = _initialiser(kind)
+        ROPE_INIT_FUNCTIONS[PREFIX + kind] = _initializer(kind)
     return tuple(PREFIX + kind for kind in TYPES)
 
 
@@ -51,8 +51,8 @@ def unregister() -> None:
         ROPE_INIT_FUNCTIONS.pop(PREFIX + kind, None)
 
 
-def _initialiser(kind: str) -> Callable[..., tuple[Tensor, float]]:
-    def initialise(
+def _initializer(kind: str) -> Callable[..., tuple[Tensor, float]]:
+    def initialize(
         config: Any,
         device: torch.device | str | None = None,
         seq_len: int | Tensor | None = None,
@@ -72,7 +72,7 @@ def _initialiser(kind: str) -> Callable[..., tuple[Tensor, float]]:
         frequencies = 2 * torch.pi * torch.tensor(per_turn, dtype=torch.float64)
         return frequencies.float().to(device), schedule.attention_factor
 
-    return initialise
+    return initialize
 
 
 def _renamed(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posenc.numerics.frequencies import (
+from posenc.frequencies import (
     Geometric,
     Linear,
     Llama3,

@@ -185,7 +185,7 @@ LATENT_SOFTMAX = _named(
 """Models that multiply their softmax scale with m(mscale_all_dim)², as DeepSeek does."""
 
 UNSCALED = _named("diffusion_gemma embedding_gemma2 gemma3n gemma4 gemma4_unified")
-"""Models that do not scale their scores: they normalise queries and keys."""
+"""Models that do not scale their scores: they normalize queries and keys."""
 
 MULTIPLIED = _named(
     "granite granite_docling granite_swa granite4_vision granitemoe granitemoe_swa "

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from posenc.interop.configurations import finite
-from posenc.numerics.frequencies import (
+from posenc.frequencies import (
     NTK,
     DynamicNTK,
     Geometric,
@@ -16,6 +15,7 @@ from posenc.numerics.frequencies import (
     Schedule,
     YaRN,
 )
+from posenc.interop.configurations import finite
 
 COMMON = frozenset(
     {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop import rope_models
@@ -157,7 +157,7 @@ def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | M
     """``rotary`` with its pairs shared out among axes, where the model does so."""
     dealt = rope_models.DEALT.get(config.family)
     sections = rope.values.get("mrope_section") or dealt
-    if sections is None or sum(sections) != len(rotary.waves):
+    if sections is None or sum(sections) != len(rotary.sincos):
         return rotary
     flag = rope.values.get("mrope_interleaved") or rope.values.get("interleaved")
     arrangement: Arrangement = "interleaved" if dealt or flag else "contiguous"

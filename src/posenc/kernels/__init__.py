@@ -1,0 +1,1 @@
+"""Operations by name: what each means, and its fast forms in C and Triton."""

@@ -1,5 +1,1 @@
-"""Integers and tensors in, tensors out: positions, frequencies, phases, waves, slopes."""
-
-from posenc.numerics import positions
-
-__all__ = ["positions"]
+"""Integers and tensors in, tensors out: phases, cosines and sines, rounding, buckets, slopes."""

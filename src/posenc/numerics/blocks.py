@@ -14,10 +14,10 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from posenc.numerics.frequencies.schedule import TURN_BITS
+from posenc.frequencies.schedule import TURN_BITS
 from posenc.numerics.phases import TURNS_TO_RADIANS, cos_sin_of, phases, turn_limbs
-from posenc.numerics.positions import plain
 from posenc.numerics.rounding import rounded
+from posenc.positions import consecutive
 
 BLOCK_PHASES = 1 << 16
 """A block of so many phases stays in cache."""
@@ -94,7 +94,7 @@ def _together(cos: Tensor, sin: Tensor) -> tuple[Tensor, int]:
 def _fine_and_starts(rows: int, starts: Tensor, limbs: Tensor):
     """(cos, sin) of 0 … rows − 1 within 2^-49, from about 2·√rows exact rows; those of starts."""
     step = isqrt(rows) + 1
-    ones = plain(step, device=limbs.device)
+    ones = consecutive(step, device=limbs.device)
     exact = cos_sin_of(phases(torch.cat([ones, ones * step, starts])[:, None], limbs))
     (cos_b, cos_a, start_cos), (sin_b, sin_a, start_sin) = (
         part.split([step, step, len(starts)]) for part in exact

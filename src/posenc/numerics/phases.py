@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc.numerics.frequencies.schedule import TURN_BITS
+from posenc.frequencies.schedule import TURN_BITS
 
 LIMB = 32
 LIMBS = TURN_BITS // LIMB

@@ -41,20 +41,20 @@ def bias(
             f"profile has {values.shape[1]} columns and there are {len(places)} distances; give "
             f"one each."
         )
-    colours = look(theme)
-    ax = new_axes(7.0, 4.2, colours) if ax is None else ax
-    ax.axvline(0.0, color=colours.faint, linewidth=0.8, zorder=0)
+    colors = look(theme)
+    ax = new_axes(7.0, 4.2, colors) if ax is None else ax
+    ax.axvline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     shades = np.linspace(0.15, 0.85, len(values))
     for head, (row, shade) in enumerate(zip(values, shades, strict=True)):
-        many = len(values) > len(colours.lines)
-        colour = look_between(colours.lines[0], colours.lines[1], shade) if many else (
-            colours.lines[head]
+        many = len(values) > len(colors.lines)
+        color = look_between(colors.lines[0], colors.lines[1], shade) if many else (
+            colors.lines[head]
         )  # fmt: skip
         ax.plot(
             places,
             row,
             ("-", "--", "-.", ":")[head % 4],
-            color=colour,
+            color=color,
             linewidth=1.4,
             label=f"head {head}",
         )
@@ -62,20 +62,20 @@ def bias(
     ax.set_ylabel("added to the score (no unit)")
     if title:
         ax.set_title(title, fontsize="medium")
-    key(ax, colours, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
-    dress(ax, colours)
+    key(ax, colors, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
+    dress(ax, colors)
     return ax
 
 
 def look_between(one: str, other: str, share: float) -> tuple[float, float, float]:
-    """A colour between two.
+    """A color between two.
 
     Example:
         >>> look_between("#000000", "#ffffff", 0.5)
         (0.5, 0.5, 0.5)
     """
     first, second = (
-        np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for colour in (one, other)
+        np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for color in (one, other)
     )
     red, green, blue = first + share * (second - first)
     return float(red), float(green), float(blue)

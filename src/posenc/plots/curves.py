@@ -78,18 +78,18 @@ def _draw(
     ax: Axes | None,
     theme: Theme,
 ) -> Axes:
-    colours = look(theme)
-    ax = new_axes(9.0, 4.5, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(9.0, 4.5, colors) if ax is None else ax
     rows = len(values)
     positions = np.arange(start, start + rows)
     for turn, (index, name) in enumerate(zip(chosen, names, strict=True)):
-        # Where colours repeat, the line differs: colour never carries the meaning alone.
-        style = ("-", "--", ":", "-.")[turn // len(colours.lines) % 4]
+        # Where colors repeat, the line differs: color never carries the meaning alone.
+        style = ("-", "--", ":", "-.")[turn // len(colors.lines) % 4]
         ax.plot(
             positions,
             values[:, index],
             style,
-            color=colours.lines[turn % len(colours.lines)],
+            color=colors.lines[turn % len(colors.lines)],
             marker="o" if rows <= DOTTED else None,
             markersize=3,
             linewidth=1.2,
@@ -99,8 +99,8 @@ def _draw(
     ax.set_xlabel("position (token)")
     ax.set_ylabel("value (no unit)")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.axhline(0.0, color=colours.faint, linewidth=0.8, zorder=0)
+    ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     legend = ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     for text in legend.get_texts():
-        text.set_color(colours.ink)
+        text.set_color(colors.ink)
     return ax

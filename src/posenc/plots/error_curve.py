@@ -38,15 +38,15 @@ def error_curve(
     """
     if not any(errors.values()):
         raise ValueError("errors is empty; give at least one position and its error.")
-    colours = look(theme)
-    ax = new_axes(7.0, 4.0, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(7.0, 4.0, colors) if ax is None else ax
     for turn, (name, by_position) in enumerate(errors.items()):
         positions = np.array(sorted(by_position))
         ax.plot(
             positions,
             [max(by_position[int(p)], 1e-17) for p in positions],
             "o-",
-            color=colours.lines[turn % len(colours.lines)],
+            color=colors.lines[turn % len(colors.lines)],
             label=name,
             linewidth=1.5,
             markersize=4,
@@ -54,10 +54,10 @@ def error_curve(
     ax.set_xscale("log")
     ax.set_yscale("log")
     for level, words in ((ROUNDING, "one rounding of float32"), (SEEN, "seen in attention scores")):
-        ax.axhline(level, color=colours.faint, linewidth=1.0, zorder=0)
+        ax.axhline(level, color=colors.faint, linewidth=1.0, zorder=0)
         ax.annotate(
             words, (0.99, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-            fontsize="small", color=colours.ink,
+            fontsize="small", color=colors.ink,
         )  # fmt: skip
     ax.set_xlabel("position (token)")
     ax.set_ylabel("largest error (no unit)")
@@ -65,6 +65,6 @@ def error_curve(
         ax.set_title(title, fontsize="medium")
     legend = ax.legend(frameon=False, loc="upper left")
     for text in legend.get_texts():
-        text.set_color(colours.ink)
-    dress(ax, colours)
+        text.set_color(colors.ink)
+    dress(ax, colors)
     return ax

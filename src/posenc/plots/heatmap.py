@@ -25,7 +25,7 @@ def heatmap(
     theme: Theme = "light",
     annotate: bool | None = None,
 ) -> Axes:
-    """Draws ``table`` in colours that are fixed to [−1, 1] and centred at zero.
+    """Draws ``table`` in colors that are fixed to [−1, 1] and centered at zero.
 
     A figure of its own gives each cell a whole number of pixels, so that no cell is lost or
     blended. On ``ax`` that cannot be promised: cells smaller than a pixel are said so under the
@@ -50,30 +50,30 @@ def heatmap(
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
-    colours = look(theme)
+    colors = look(theme)
     if annotate is None:
         annotate = values.size <= 80
     bar = None
     if ax is None:
-        ax, bar = _own_figure(values.shape, colours, annotate)
+        ax, bar = _own_figure(values.shape, colors, annotate)
     rows, columns = values.shape
     image = ax.imshow(
         values,
-        cmap=colours.signed,
+        cmap=colors.signed,
         vmin=-1.0,
         vmax=1.0,
         aspect="auto",
         interpolation="none",
         extent=(-0.5, columns - 0.5, start + rows - 0.5, start - 0.5),
     )
-    _label(ax, title, colours)
+    _label(ax, title, colors)
     _say_when_too_small(ax, values.shape)
     scale = ax.figure.colorbar(image, cax=bar, ax=None if bar is not None else ax)
-    scale.set_label("value (no unit)", color=colours.ink)
-    scale.ax.tick_params(colors=colours.ink)
-    scale.outline.set_edgecolor(colours.faint)  # type: ignore[operator]
+    scale.set_label("value (no unit)", color=colors.ink)
+    scale.ax.tick_params(colors=colors.ink)
+    scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
     if annotate:
-        _write_numbers(ax, values, start, colours)
+        _write_numbers(ax, values, start, colors)
     return ax
 
 
@@ -91,29 +91,29 @@ def cell_pixels(shape: Sequence[int], annotate: bool = False) -> tuple[int, int]
     return (max(height, 24), max(width, 56)) if annotate else (height, width)
 
 
-def _own_figure(shape: tuple[int, ...], colours: Look, annotate: bool) -> tuple[Axes, Axes]:
-    """A figure around whole pixels for each cell: the axes, and those of the colour bar."""
+def _own_figure(shape: tuple[int, ...], colors: Look, annotate: bool) -> tuple[Axes, Axes]:
+    """A figure around whole pixels for each cell: the axes, and those of the color bar."""
     height, width = cell_pixels(shape, annotate)
     high, wide = min(height * shape[0], MOST), min(width * shape[1], MOST)
     left, right, below, above = 80, 130, 75, 50
     # The picture gets at least the room that its labels need.
     full_wide, full_high = max(wide, 200) + left + right, max(high, 160) + below + above
     figure: Figure = plt.figure(
-        figsize=(full_wide / DPI, full_high / DPI), dpi=DPI, facecolor=colours.ground
+        figsize=(full_wide / DPI, full_high / DPI), dpi=DPI, facecolor=colors.ground
     )
     box = (left / full_wide, below / full_high, wide / full_wide, high / full_high)
     bar = ((left + wide + 24) / full_wide, box[1], 16 / full_wide, box[3])
     return figure.add_axes(box), figure.add_axes(bar)
 
 
-def _label(ax: Axes, title: str | None, colours: Look) -> None:
+def _label(ax: Axes, title: str | None, colors: Look) -> None:
     ax.set_xlabel("dimension (index)")
     ax.set_ylabel("position (token)")
     if title:
         ax.set_title(title, fontsize="medium")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    dress(ax, colours)
+    dress(ax, colors)
 
 
 def _say_when_too_small(ax: Axes, shape: tuple[int, ...]) -> None:
@@ -127,12 +127,12 @@ def _say_when_too_small(ax: Axes, shape: tuple[int, ...]) -> None:
         )
 
 
-def _write_numbers(ax: Axes, values: np.ndarray, start: int, colours: Look) -> None:
+def _write_numbers(ax: Axes, values: np.ndarray, start: int, colors: Look) -> None:
     for row, column in np.ndindex(values.shape):
         value = values[row, column]
-        red, green, blue, _ = colours.signed((value + 1) / 2)
+        red, green, blue, _ = colors.signed((value + 1) / 2)
         bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
-        colour = "#111111" if bright else "#ffffff"
+        color = "#111111" if bright else "#ffffff"
         ax.text(
-            column, start + row, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=8
+            column, start + row, f"{value:.2f}", ha="center", va="center", color=color, fontsize=8
         )

@@ -16,7 +16,7 @@ def similarity_matrix(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draws the dot products of all pairs of positions, in colours centred at zero.
+    """Draws the dot products of all pairs of positions, in colors centered at zero.
 
     Args:
         products: [positions, positions], without a unit.
@@ -33,16 +33,16 @@ def similarity_matrix(
         (-1.0, 1.0)
     """
     values = _square(products, "products")
-    colours = look(theme)
-    ax = new_axes(5.6, 4.8, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most, size = np.abs(values).max() or 1.0, len(values)
     edges = (start - 0.5, start + size - 0.5, start + size - 0.5, start - 0.5)
     image = ax.imshow(
-        values, cmap=colours.signed, vmin=-most, vmax=most, interpolation="none", extent=edges
+        values, cmap=colors.signed, vmin=-most, vmax=most, interpolation="none", extent=edges
     )
     ax.set_xlabel("position (token)")
     ax.set_ylabel("position (token)")
-    bar(image, ax, "dot product (no unit)", colours)
+    bar(image, ax, "dot product (no unit)", colors)
     return _finished(ax, title, theme)
 
 
@@ -76,12 +76,12 @@ def shift_map(
         True
     """
     values = _square(matrix, "matrix")
-    colours = look(theme)
-    ax = new_axes(5.6, 4.8, colours) if ax is None else ax
-    image = ax.imshow(values, cmap=colours.signed, vmin=-1.0, vmax=1.0, interpolation="none")
+    colors = look(theme)
+    ax = new_axes(5.6, 4.8, colors) if ax is None else ax
+    image = ax.imshow(values, cmap=colors.signed, vmin=-1.0, vmax=1.0, interpolation="none")
     ax.set_xlabel(f"dimension before (index)\nlargest error of the shift: {residual:.1e}")
     ax.set_ylabel(f"dimension {offset} positions later (index)")
-    bar(image, ax, "weight (no unit)", colours)
+    bar(image, ax, "weight (no unit)", colors)
     return _finished(ax, title, theme)
 
 

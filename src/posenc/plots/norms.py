@@ -42,13 +42,13 @@ def norms(
             f"There are {len(one)} embeddings, {len(other)} encodings and "
             f"{'no' if tokens is None else len(tokens)} tokens; give one each."
         )
-    colours = look(theme)
-    ax = new_axes(max(5.0, 0.8 * len(one)), 3.8, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(max(5.0, 0.8 * len(one)), 3.8, colors) if ax is None else ax
     places = np.arange(len(one))
-    ax.bar(places - 0.2, one, 0.38, color=colours.lines[0], label="embedding")
+    ax.bar(places - 0.2, one, 0.38, color=colors.lines[0], label="embedding")
     ax.bar(
-        places + 0.2, other, 0.38, color=colours.lines[1], label="encoding", hatch="//",
-        edgecolor=colours.ground, linewidth=0.0,
+        places + 0.2, other, 0.38, color=colors.lines[1], label="encoding", hatch="//",
+        edgecolor=colors.ground, linewidth=0.0,
     )  # fmt: skip
     ax.set_xticks(places, list(tokens) if tokens is not None else [str(p) for p in places])
     ax.set_xlabel("token")
@@ -56,6 +56,6 @@ def norms(
     ax.set_ylim(0.0, 1.25 * max(one.max(), other.max()))
     if title:
         ax.set_title(title, fontsize="medium")
-    key(ax, colours, loc="upper right", ncols=2)
-    dress(ax, colours)
+    key(ax, colors, loc="upper right", ncols=2)
+    dress(ax, colors)
     return ax

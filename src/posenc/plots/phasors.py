@@ -40,18 +40,18 @@ def phasors(
     xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
     if len(xs) != len(ys):
         raise ValueError(f"There are {len(xs)} cosines and {len(ys)} sines; give one each.")
-    colours = look(theme)
-    ax = new_axes(max(4.0, 1.25 * len(xs)), 2.4, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(max(4.0, 1.25 * len(xs)), 2.4, colors) if ax is None else ax
     angles = plt.get_cmap("twilight")
     for pair, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        centre, turn = 2.6 * pair, atan2(y, x) / tau % 1.0
-        ax.add_patch(Circle((centre, 0.0), 1.0, fill=False, edgecolor=colours.faint, linewidth=1.2))
-        ax.plot([centre, centre + 1.0], [0.0, 0.0], color=colours.faint, linewidth=0.8)
-        ax.plot([centre, centre + x], [0.0, y], color=colours.ink, linewidth=2.0)
-        ax.plot(centre + x, y, "o", color=angles(turn), markeredgecolor=colours.ink, markersize=7)
+        center, turn = 2.6 * pair, atan2(y, x) / tau % 1.0
+        ax.add_patch(Circle((center, 0.0), 1.0, fill=False, edgecolor=colors.faint, linewidth=1.2))
+        ax.plot([center, center + 1.0], [0.0, 0.0], color=colors.faint, linewidth=0.8)
+        ax.plot([center, center + x], [0.0, y], color=colors.ink, linewidth=2.0)
+        ax.plot(center + x, y, "o", color=angles(turn), markeredgecolor=colors.ink, markersize=7)
         ax.text(
-            centre, -1.25, f"pair {pair}\n{360 * turn:.0f}°", ha="center", va="top",
-            color=colours.ink, fontsize="small",
+            center, -1.25, f"pair {pair}\n{360 * turn:.0f}°", ha="center", va="top",
+            color=colors.ink, fontsize="small",
         )  # fmt: skip
     ax.set_xlim(-1.3, 2.6 * (len(xs) - 1) + 1.3)
     ax.set_ylim(-2.2, 1.2)
@@ -63,5 +63,5 @@ def phasors(
         spine.set_visible(False)
     if title:
         ax.set_title(title, fontsize="medium")
-    dress(ax, colours)
+    dress(ax, colors)
     return ax

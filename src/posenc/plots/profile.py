@@ -36,26 +36,26 @@ def distance_profile(
         ([0, 1, 2], 'offset (positions)')
     """
     named = products if isinstance(products, Mapping) else {"": products}
-    colours = look(theme)
-    ax = new_axes(7.0, 4.0, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(7.0, 4.0, colors) if ax is None else ax
     for turn, (name, values) in enumerate(named.items()):
         row = numbers(values, name or "products", 1)
         ax.plot(
             range(first, first + len(row)),
             row,
             ("-", "--", "-.", ":")[turn % 4],
-            color=colours.lines[turn % len(colours.lines)],
+            color=colors.lines[turn % len(colors.lines)],
             linewidth=1.3,
             label=name or None,
         )
-    ax.axhline(0.0, color=colours.faint, linewidth=0.8, zorder=0)
+    ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     ax.set_xlabel("offset (positions)")
     ax.set_ylabel(f"{quantity} (no unit)")
     if title:
         ax.set_title(title, fontsize="medium")
     if isinstance(products, Mapping):
-        key(ax, colours)
-    dress(ax, colours)
+        key(ax, colors)
+    dress(ax, colors)
     return ax
 
 

@@ -21,7 +21,7 @@ def scaling(
     """Draws how many times longer each wavelength becomes, over the turns it made in training.
 
     To the left stand pairs that never completed a turn in the trained length; these are what an
-    extension must stretch. To the right are the fast ones, which tell neighbours apart.
+    extension must stretch. To the right are the fast ones, which tell neighbors apart.
 
     Args:
         plain: Wavelengths before, in positions.
@@ -36,7 +36,7 @@ def scaling(
         ValueError: Nothing is given, or the numbers of pairs differ.
 
     Example:
-        >>> from posenc import Geometric, Linear
+        >>> from posenc.frequencies import Geometric, Linear
         >>> before, after = Geometric(8), Linear(Geometric(8), 4.0)
         >>> ax = scaling(before.wavelengths(), {"linear": after.wavelengths()}, trained_length=100)
         >>> [round(float(y), 6) for y in ax.lines[0].get_ydata()]
@@ -48,15 +48,15 @@ def scaling(
             f"scaled must hold wavelengths for all {len(waves)} pairs, by name; it has "
             f"{ ({name: len(after) for name, after in scaled.items()}) }."
         )
-    colours = look(theme)
-    ax = new_axes(7.0, 4.2, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     turns = trained_length / waves
     for turn, (name, after) in enumerate(scaled.items()):
         ax.plot(
             turns,
             numbers(after, name, 1) / waves,
             ("-", "--", "-.", ":")[turn % 4],
-            color=colours.lines[turn % len(colours.lines)],
+            color=colors.lines[turn % len(colors.lines)],
             linewidth=1.6,
             marker="o",
             markersize=2.5,
@@ -65,17 +65,17 @@ def scaling(
     ax.set_xscale("log")
     ax.set_yscale("log", base=2)
     ax.yaxis.set_major_formatter(ScalarFormatter())
-    ax.axvline(1.0, color=colours.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+    ax.axvline(1.0, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
     ax.annotate(
         " one turn", (1.0, 0.02), xycoords=("data", "axes fraction"), fontsize="small",
-        color=colours.ink,
+        color=colors.ink,
     )  # fmt: skip
     if factor is not None:
-        ax.axhline(factor, color=colours.faint, linewidth=1.0, zorder=0)
+        ax.axhline(factor, color=colors.faint, linewidth=1.0, zorder=0)
     ax.set_xlabel(f"turns in the trained length of {trained_length:,} positions")
     ax.set_ylabel("wavelength after / before (no unit)")
     if title:
         ax.set_title(title, fontsize="medium")
-    key(ax, colours)
-    dress(ax, colours)
+    key(ax, colors)
+    dress(ax, colors)
     return ax

@@ -19,7 +19,7 @@ def embedding_sum(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draws embedding, encoding and their sum, in one scale centred at zero.
+    """Draws embedding, encoding and their sum, in one scale centered at zero.
 
     Args:
         embedding: [tokens, dim], without a unit.
@@ -43,15 +43,15 @@ def embedding_sum(
             f"embedding has shape {list(one.shape)} and encoding {list(other.shape)}; they must be "
             f"alike."
         )
-    colours, parts = look(theme), (one, other, one + other)
-    ax = new_axes(10.0, 0.32 * len(one) + 1.6, colours) if ax is None else ax
+    colors, parts = look(theme), (one, other, one + other)
+    ax = new_axes(10.0, 0.32 * len(one) + 1.6, colors) if ax is None else ax
     most = max(np.abs(part).max() for part in parts) or 1.0
     names = ("embedding", "+ encoding", "= sum")
-    images = _beside(ax, parts, names, colours, (colours.signed,) * 3, ((-most, most),) * 3)
-    bar(images[0], ax, "value (no unit)", colours)
+    images = _beside(ax, parts, names, colors, (colors.signed,) * 3, ((-most, most),) * 3)
+    bar(images[0], ax, "value (no unit)", colors)
     ax.set_xlabel("dimension (each block from 0)")
     _rows(ax, tokens, len(one), "token")
-    return _finished(ax, title, colours)
+    return _finished(ax, title, colors)
 
 
 def binary_comparison(
@@ -82,16 +82,14 @@ def binary_comparison(
     values = numbers(waves, "waves", 2)
     digits = max(1, (len(values) - 1).bit_length()) if bits is None else bits
     binary = 2.0 * (np.arange(len(values))[:, None] >> np.arange(digits) & 1) - 1
-    colours = look(theme)
-    ax = new_axes(8.0, max(3.0, 0.2 * len(values) + 1.2), colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(8.0, max(3.0, 0.2 * len(values) + 1.2), colors) if ax is None else ax
     names = ("binary digits, lowest first", "waves, fastest first")
-    images = _beside(
-        ax, (binary, values), names, colours, (colours.signed,) * 2, ((-1.0, 1.0),) * 2
-    )
-    bar(images[1], ax, "value (no unit); digits 0 and 1 stand at −1 and 1", colours)
+    images = _beside(ax, (binary, values), names, colors, (colors.signed,) * 2, ((-1.0, 1.0),) * 2)
+    bar(images[1], ax, "value (no unit); digits 0 and 1 stand at −1 and 1", colors)
     ax.set_xlabel("column (each block from 0)")
     _rows(ax, None, len(values), "position (token)")
-    return _finished(ax, title, colours)
+    return _finished(ax, title, colors)
 
 
 def attention(
@@ -127,40 +125,40 @@ def attention(
             f"without has shape {list(off.shape)} and with_encoding {list(on.shape)}; they must be "
             f"alike."
         )
-    colours, change = look(theme), on - off
-    ax = new_axes(11.0, 0.42 * len(off) + 1.7, colours) if ax is None else ax
+    colors, change = look(theme), on - off
+    ax = new_axes(11.0, 0.42 * len(off) + 1.7, colors) if ax is None else ax
     most, far = max(off.max(), on.max()), np.abs(change).max() or 1.0
     images = _beside(
         ax,
         (off, on, change),
         ("without encoding", "with encoding", "difference"),
-        colours,
-        ("cividis", "cividis", colours.signed),
+        colors,
+        ("cividis", "cividis", colors.signed),
         ((0.0, most), (0.0, most), (-far, far)),
     )
-    bar(images[2], ax, "difference (no unit)", colours)
-    bar(images[0], ax, "weight (no unit)", colours)
+    bar(images[2], ax, "difference (no unit)", colors)
+    bar(images[0], ax, "weight (no unit)", colors)
     ax.set_xlabel("key (each block from 0)")
     _rows(ax, tokens, len(off), "query")
-    return _finished(ax, title, colours)
+    return _finished(ax, title, colors)
 
 
 def _beside(
     ax: Axes,
     parts: Sequence[np.ndarray],
     names: Sequence[str],
-    colours: Look,
+    colors: Look,
     maps: Sequence[object],
     limits: Sequence[tuple[float, float]],
 ) -> list[AxesImage]:
     """Each matrix with its name above, a gap between them, columns counted from 0 in each."""
     left, images, ticks, labels = 0.0, [], [], []
-    for part, name, colour_map, (low, high) in zip(parts, names, maps, limits, strict=True):
+    for part, name, color_map, (low, high) in zip(parts, names, maps, limits, strict=True):
         rows, columns = part.shape
         images.append(
             ax.imshow(
                 part,
-                cmap=colour_map,  # type: ignore[arg-type]
+                cmap=color_map,  # type: ignore[arg-type]
                 vmin=low,
                 vmax=high,
                 aspect="auto",
@@ -169,7 +167,7 @@ def _beside(
             )
         )
         ax.text(
-            left + columns / 2 - 0.5, -0.75, name, ha="center", va="bottom", color=colours.ink,
+            left + columns / 2 - 0.5, -0.75, name, ha="center", va="bottom", color=colors.ink,
             fontsize="small",
         )  # fmt: skip
         step = max(1, columns // 6)
@@ -195,8 +193,8 @@ def _rows(ax: Axes, tokens: Sequence[str] | None, count: int, name: str) -> None
     ax.set_ylabel(name)
 
 
-def _finished(ax: Axes, title: str | None, colours: Look) -> Axes:
+def _finished(ax: Axes, title: str | None, colors: Look) -> Axes:
     if title:
         ax.set_title(title, fontsize="medium", pad=22)
-    dress(ax, colours)
+    dress(ax, colors)
     return ax

@@ -15,14 +15,14 @@ Theme = Literal["light", "dark"]
 
 @dataclass(frozen=True)
 class Look:
-    """The colours of one ground.
+    """The colors of one ground.
 
     Attributes:
         ground: The background.
         ink: Text and frame.
         faint: Grid lines.
         signed: From −1 over 0 to +1; zero is near the ground, so that size reads as strength.
-        lines: Colours of curves, told apart also without red or green (Okabe and Ito 2008).
+        lines: Colors of curves, told apart also without red or green (Okabe and Ito 2008).
     """
 
     ground: str
@@ -56,7 +56,7 @@ LOOKS = {
 
 
 def look(theme: Theme) -> Look:
-    """The colours of ``theme``.
+    """The colors of ``theme``.
 
     Raises:
         ValueError: There is no such theme.
@@ -70,37 +70,37 @@ def look(theme: Theme) -> Look:
     return LOOKS[theme]
 
 
-def new_axes(width: float, height: float, colours: Look) -> Axes:
+def new_axes(width: float, height: float, colors: Look) -> Axes:
     """Axes in a figure of their own, of so many inches."""
-    _, ax = plt.subplots(figsize=(width, height), facecolor=colours.ground, layout="constrained")
+    _, ax = plt.subplots(figsize=(width, height), facecolor=colors.ground, layout="constrained")
     return ax
 
 
-def dress(ax: Axes, colours: Look) -> None:
-    """Ground, frame and labels of ``ax`` in the colours of the theme."""
-    ax.set_facecolor(colours.ground)
-    ax.tick_params(colors=colours.ink, which="both")
+def dress(ax: Axes, colors: Look) -> None:
+    """Ground, frame and labels of ``ax`` in the colors of the theme."""
+    ax.set_facecolor(colors.ground)
+    ax.tick_params(colors=colors.ink, which="both")
     for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
-        text.set_color(colours.ink)
+        text.set_color(colors.ink)
     for spine in ax.spines.values():
-        spine.set_color(colours.faint)
+        spine.set_color(colors.faint)
 
 
-def key(ax: Axes, colours: Look, **options: object) -> None:
-    """The legend of ``ax``, without a frame, in the colour of the text."""
+def key(ax: Axes, colors: Look, **options: object) -> None:
+    """The legend of ``ax``, without a frame, in the color of the text."""
     legend = ax.legend(frameon=False, **options)  # type: ignore[arg-type]
     for text in legend.get_texts():
-        text.set_color(colours.ink)
+        text.set_color(colors.ink)
     if legend.get_title() is not None:
-        legend.get_title().set_color(colours.ink)
+        legend.get_title().set_color(colors.ink)
 
 
-def bar(image: ScalarMappable, ax: Axes, label: str, colours: Look) -> None:
-    """A colour bar beside ``ax`` with its label and unit."""
+def bar(image: ScalarMappable, ax: Axes, label: str, colors: Look) -> None:
+    """A color bar beside ``ax`` with its label and unit."""
     scale = ax.figure.colorbar(image, ax=ax, pad=0.02)
-    scale.set_label(label, color=colours.ink)
-    scale.ax.tick_params(colors=colours.ink)
-    scale.outline.set_edgecolor(colours.faint)  # type: ignore[operator]
+    scale.set_label(label, color=colors.ink)
+    scale.ax.tick_params(colors=colors.ink)
+    scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:

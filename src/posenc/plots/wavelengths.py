@@ -35,15 +35,15 @@ def wavelengths(
         ValueError: There is no schedule.
 
     Example:
-        >>> from posenc import Geometric
+        >>> from posenc.frequencies import Geometric
         >>> ax = wavelengths({"plain": Geometric(8).wavelengths()}, trained_length=100)
         >>> ax.get_yscale(), ax.get_ylabel()
         ('log', 'wavelength (positions per turn)')
     """
     if not schedules:
         raise ValueError("schedules is empty; give wavelengths by name.")
-    colours = look(theme)
-    ax = new_axes(7.0, 4.2, colours) if ax is None else ax
+    colors = look(theme)
+    ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     for turn, (name, values) in enumerate(schedules.items()):
         pairs = np.arange(len(values))
         waves = np.asarray(values, dtype=np.float64)
@@ -52,27 +52,27 @@ def wavelengths(
             pairs[turning],
             waves[turning],
             ("-", "--", "-.", ":")[turn % 4],
-            color=colours.lines[turn % len(colours.lines)],
+            color=colors.lines[turn % len(colors.lines)],
             linewidth=1.6,
             label=name,
         )
     ax.set_yscale("log")
-    draw_lengths(ax, colours, trained_length, target_length)
+    draw_lengths(ax, colors, trained_length, target_length)
     ax.set_xlabel("pair of channels (index)")
     ax.set_ylabel("wavelength (positions per turn)")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if title:
         ax.set_title(title, fontsize="medium")
-    key(ax, colours, loc="lower right")
-    dress(ax, colours)
+    key(ax, colors, loc="lower right")
+    dress(ax, colors)
     return ax
 
 
-def draw_lengths(ax: Axes, colours: Look, trained: int | None, target: int | None) -> None:
+def draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None) -> None:
     """The trained and the target length as lines with their names."""
     for length, name in ((trained, "trained length"), (target, "target length")):
         if length is not None:
-            ax.axhline(length, color=colours.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+            ax.axhline(length, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
             ax.annotate(
                 f"{name} {length:,}",
                 (0.01, length),
@@ -80,5 +80,5 @@ def draw_lengths(ax: Axes, colours: Look, trained: int | None, target: int | Non
                 ha="left",
                 va="bottom",
                 fontsize="small",
-                color=colours.ink,
+                color=colors.ink,
             )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.temperature import Temperature
-from posenc.numerics.frequencies import Geometric, Llama3, LongRoPE, Schedule, YaRN
+from posenc.frequencies import Geometric, Llama3, LongRoPE, Schedule, YaRN
 
 
 def llama2(head_dim: int = 128) -> Positional:
@@ -110,7 +110,7 @@ def gpt_neox(head_dim: int = 96) -> Positional:
 
 
 def gptj(head_dim: int = 256, *, rotated: int = 64) -> Positional:
-    """GPT-J-6B: 64 of 256 channels turn, neighbours in pairs, base 10000.
+    """GPT-J-6B: 64 of 256 channels turn, neighbors in pairs, base 10000.
 
     Reference:
         Wang & Komatsuzaki 2021, GPT-J-6B.
@@ -124,7 +124,7 @@ def gptj(head_dim: int = 256, *, rotated: int = 64) -> Positional:
 
 
 def cohere(head_dim: int = 128, *, base: float = 8e6) -> Positional:
-    """Command R (35B, v01): neighbours in pairs, base 8·10^6.
+    """Command R (35B, v01): neighbors in pairs, base 8·10^6.
 
     Args:
         head_dim: Width of a head.

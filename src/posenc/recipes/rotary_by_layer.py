@@ -7,7 +7,7 @@ kind share one encoding, so its table is built once.
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
-from posenc.numerics.frequencies import Geometric, Linear, Llama3
+from posenc.frequencies import Geometric, Linear, Llama3
 
 
 def gemma3(
@@ -78,7 +78,7 @@ def smollm3(head_dim: int = 128, depth: int = 36, *, base: float = 5e6) -> tuple
 def llama4(
     head_dim: int = 128, depth: int = 48, *, factor: float | None = 16.0
 ) -> tuple[Positional, ...]:
-    """Llama 4 Scout (17B, 16 experts): neighbours in pairs; every fourth layer has no rotation.
+    """Llama 4 Scout (17B, 16 experts): neighbors in pairs; every fourth layer has no rotation.
 
     Those layers see the whole context, and their queries grow with the position
     (``QueryTemperature``); the others look at pieces of 8192 tokens. Frequencies that turn less

@@ -6,7 +6,7 @@ from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.numerics.frequencies import Geometric
+from posenc.frequencies import Geometric
 
 
 def qwen2_vl(head_dim: int = 128) -> Positional:
@@ -57,7 +57,7 @@ def pixtral(head_dim: int = 64) -> Positional:
 
 
 def dinov3(head_dim: int = 64, *, grid: tuple[int, int] = (14, 14)) -> Positional:
-    """DINOv3: centres of patches between −1 and 1, base 100.
+    """DINOv3: centers of patches between −1 and 1, base 100.
 
     Positions are ``[*batch, seq, 2]``: row and column of a patch. Class and register tokens do not
     turn; encode the patches alone.

@@ -4,9 +4,9 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.decomposed import DecomposedRelative
-from posenc.encodings.scores.swin import Swin
-from posenc.encodings.scores.swin_v2 import SwinV2
-from posenc.encodings.scores.t5 import T5
+from posenc.encodings.scores.swin import SwinBias
+from posenc.encodings.scores.swin_v2 import SwinV2Bias
+from posenc.encodings.scores.t5 import T5Bias
 from posenc.encodings.scores.transformer_xl import TransformerXL
 
 
@@ -74,9 +74,9 @@ def swin(heads: int = 3, *, window: int = 7) -> Positional:
 
     Example:
         >>> swin(heads=6).scores[0]
-        Swin(heads=6, window=(7, 7))
+        SwinBias(heads=6, window=(7, 7))
     """
-    return Positional(scores=Swin(heads, window))
+    return Positional(scores=SwinBias(heads, window))
 
 
 def swin_v2(heads: int = 3, *, window: int = 8, pretrained_window: int | None = None) -> Positional:
@@ -89,7 +89,7 @@ def swin_v2(heads: int = 3, *, window: int = 8, pretrained_window: int | None = 
         >>> swin_v2(heads=6, window=16, pretrained_window=8).scores[0].pretrained_window
         (8, 8)
     """
-    return Positional(scores=SwinV2(heads, window, pretrained_window=pretrained_window))
+    return Positional(scores=SwinV2Bias(heads, window, pretrained_window=pretrained_window))
 
 
 def t5(heads: int = 12, *, decoder: bool = False) -> Positional:
@@ -100,9 +100,9 @@ def t5(heads: int = 12, *, decoder: bool = False) -> Positional:
 
     Example:
         >>> t5(8, decoder=True).scores[0]
-        T5(heads=8, buckets=32, max_distance=128, bidirectional=False)
+        T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
     """
-    return Positional(scores=T5(heads, bidirectional=not decoder))
+    return Positional(scores=T5Bias(heads, bidirectional=not decoder))
 
 
 def transformer_xl(heads: int = 10, head_dim: int = 41, dim: int = 410) -> Positional:

@@ -12,16 +12,10 @@ def test_contract(check):
 
 from posenc.testing.battery import Check, batteries, battery
 from posenc.testing.cases import Case
-from posenc.testing.foreign.check import check
-from posenc.testing.foreign.report import CannotCheckError, Fault, Report
 
 __all__ = [
-    "CannotCheckError",
     "Case",
     "Check",
-    "Fault",
-    "Report",
     "batteries",
     "battery",
-    "check",
 ]

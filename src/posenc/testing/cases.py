@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding, TokenEncoding
-from posenc.numerics.positions import plain
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.positions import consecutive
 
 Tensors = tuple[Tensor, ...]
 
@@ -68,7 +68,7 @@ class Case:
                 return driver(self)
         raise TypeError(
             f"{type(module).__name__} is none of {', '.join(i.__name__ for i in DRIVERS)}. "
-            f"Implement one of the interfaces in posenc.encodings.places."
+            f"Implement one of the interfaces in posenc.encodings.base."
         )
 
     def far(self, *positions: int) -> list[int]:
@@ -108,7 +108,7 @@ class Subject:
         """What to pass as positions: none where none are given, unless they must be lifted."""
         if self.case.lift is None:
             return positions
-        return self.lifted(plain(seq, device=device) if positions is None else positions)
+        return self.lifted(consecutive(seq, device=device) if positions is None else positions)
 
     def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
         """What the encoding makes of the content."""

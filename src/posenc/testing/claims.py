@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.testing.cases import Case, QueriesKeys, Subject, Tokens
 
 SHIFTS = (1, 1_000, 10**6, 2**40)
@@ -68,7 +68,7 @@ def _products_are_relative(case: Case, subject: Subject) -> bool:
     k = k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3)
 
     def products(shift: int) -> Tensor:
-        turned_q, turned_k = subject.run(module, (q, k), plain(6, start=shift))
+        turned_q, turned_k = subject.run(module, (q, k), consecutive(6, start=shift))
         return turned_q @ turned_k.mT
 
     return _unmoved(products, case)
@@ -77,7 +77,9 @@ def _products_are_relative(case: Case, subject: Subject) -> bool:
 def _scores_are_relative(case: Case, subject: Subject) -> bool:
     module = case.module().double()
     content = subject.content(6, (1,), torch.float64)
-    return _unmoved(lambda shift: subject.run(module, content, plain(6, start=shift))[0], case)
+    return _unmoved(
+        lambda shift: subject.run(module, content, consecutive(6, start=shift))[0], case
+    )
 
 
 def _unmoved(result: Callable[[int], Tensor], case: Case) -> bool:

@@ -2,7 +2,7 @@
 
 import torch
 
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.testing.cases import Case
 
 
@@ -13,7 +13,7 @@ def gradients(case: Case) -> None:
     parameters = tuple(module.parameters())
 
     def run(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return subject.run(module, content, plain(3))
+        return subject.run(module, content, consecutive(3))
 
     assert torch.autograd.gradcheck(run, (*content, *parameters)), "gradients are wrong"
 

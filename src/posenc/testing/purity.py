@@ -6,7 +6,7 @@ import pickle
 
 import torch
 
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.testing.cases import Case
 from posenc.testing.compare import assert_same
 
@@ -25,7 +25,7 @@ def purity(case: Case) -> None:
 
 def casts(case: Case) -> None:
     """A cast module gives the tables of an uncast one: only parameters may round."""
-    subject, positions = case.subject(), plain(7)
+    subject, positions = case.subject(), consecutive(7)
     for dtype in (torch.float16, torch.bfloat16, torch.float64):
         module = case.module().to(dtype)
         want = case.module()
@@ -42,7 +42,7 @@ def casts(case: Case) -> None:
 def autocast(case: Case) -> None:
     """Inside autocast tables stay as they are, and content keeps its dtype."""
     subject, module = case.subject(), case.module()
-    content, positions = subject.content(7), plain(7)
+    content, positions = subject.content(7), consecutive(7)
     table, made = subject.tables(module, positions), subject.run(module, content, positions)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         inside = case.module()
@@ -54,7 +54,7 @@ def autocast(case: Case) -> None:
 
 def copies(case: Case) -> None:
     """deepcopy, pickle and the state dict give the same encoding again."""
-    subject, module, positions = case.subject(), case.module(), plain(7)
+    subject, module, positions = case.subject(), case.module(), consecutive(7)
     want = subject.tables(module, positions)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -75,10 +75,10 @@ def copies(case: Case) -> None:
 
 def meta_device(case: Case) -> None:
     """Built on meta, filled by ``to_empty`` and ``load_state_dict``, it is right afterwards."""
-    subject, module, positions = case.subject(), case.module(), plain(7)
+    subject, module, positions = case.subject(), case.module(), consecutive(7)
     with torch.device("meta"):
         empty = case.module()
-        assert subject.tables(empty, plain(7, device="meta")).is_meta
+        assert subject.tables(empty, consecutive(7, device="meta")).is_meta
     empty = empty.to_empty(device="cpu")
     empty.load_state_dict(module.state_dict())
     want = subject.tables(module, positions)

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding
-from posenc.numerics import positions as lay_out
-from posenc.numerics.positions import plain
+from posenc import positions as lay_out
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.positions import consecutive
 from posenc.testing.cases import Case, Scores
 from posenc.testing.compare import assert_same
 
@@ -16,11 +16,11 @@ def prefill_equals_decoding(case: Case) -> None:
     """Step by step behind a cache gives what one pass over all tokens gives."""
     module, subject = case.module(), case.subject()
     content = subject.content(SEQ)
-    whole = subject.run(module, content, plain(SEQ))
+    whole = subject.run(module, content, consecutive(SEQ))
     assert_same(subject.run(module, content, None), whole, "no positions", bitwise=True)
     for step in range(SEQ):
         row = lay_out.decoding(step)
-        got = subject.run_rows(module, content, plain(SEQ), row)
+        got = subject.run_rows(module, content, consecutive(SEQ), row)
         what = f"token {step} decoded alone"
         assert_same(got, subject.rows(whole, row), what, bitwise=case.bitwise)
 
@@ -33,7 +33,7 @@ def kept_rows_serve(case: Case) -> None:
     q, k = subject.content(SEQ)
     if not case.heads_first:
         q, k = q.transpose(-2, -3), k.transpose(-2, -3)
-    table, order = subject.tables(module, plain(SEQ)), torch.tensor([3, 0, 0, 7, 5, 1, 2, 6])
+    table, order = subject.tables(module, consecutive(SEQ)), torch.tensor([3, 0, 0, 7, 5, 1, 2, 6])
     for rows in (None, order):
         given = table if rows is None else subject.pick(table, rows)
         want = module.encode_queries(q, given), module.encode_keys(k, given)
@@ -45,11 +45,11 @@ def sharded(case: Case) -> None:
     """A rank that holds a piece of the sequence encodes it as the whole would."""
     module, subject = case.module(), case.subject()
     content = subject.content(SEQ)
-    whole = subject.run(module, content, plain(SEQ))
+    whole = subject.run(module, content, consecutive(SEQ))
     for layout in ("contiguous", "zigzag"):
         for rank in range(2):
             rows = lay_out.shard(SEQ, rank, 2, layout=layout)
-            got = subject.run_rows(module, content, plain(SEQ), rows)
+            got = subject.run_rows(module, content, consecutive(SEQ), rows)
             what = f"{layout} shard {rank}"
             assert_same(got, subject.rows(whole, rows), what, bitwise=case.bitwise)
 
@@ -60,23 +60,23 @@ def left_padded(case: Case) -> None:
     mask = torch.ones(2, SEQ, dtype=torch.bool)
     mask[0, :3] = False
     padded = subject.tables(module, lay_out.left_padded(mask))
-    _same_tokens(case, padded[0], subject.tables(module, plain(SEQ - 3)), slice(3, SEQ))
-    _same_tokens(case, padded[1], subject.tables(module, plain(SEQ)), slice(0, SEQ))
+    _same_tokens(case, padded[0], subject.tables(module, consecutive(SEQ - 3)), slice(3, SEQ))
+    _same_tokens(case, padded[1], subject.tables(module, consecutive(SEQ)), slice(0, SEQ))
 
 
 def packed(case: Case) -> None:
     """A document in a packed row is encoded as if it stood alone."""
     module, subject = case.module(), case.subject()
     together = subject.tables(module, lay_out.packed([5, 3]))
-    _same_tokens(case, together, subject.tables(module, plain(5)), slice(0, 5))
-    _same_tokens(case, together, subject.tables(module, plain(3)), slice(5, 8))
+    _same_tokens(case, together, subject.tables(module, consecutive(5)), slice(0, 5))
+    _same_tokens(case, together, subject.tables(module, consecutive(3)), slice(5, 8))
 
 
-def neighbours_do_not_matter(case: Case) -> None:
+def neighbors_do_not_matter(case: Case) -> None:
     """A row of a table depends on its own position: not on length, order, offset or batch."""
     module, subject = case.module(), case.subject()
     for start in case.far(0, 10**6, 2**40):
-        run = plain(SEQ, start=start)
+        run = consecutive(SEQ, start=start)
         table = subject.tables(module, run)
         part = subject.tables(module, run[2:5])
         _same_tokens(case, table, part, slice(2, 5))
@@ -84,13 +84,13 @@ def neighbours_do_not_matter(case: Case) -> None:
         _same_tokens(case, table, subject.tables(module, run[order]), order)
         batch = subject.tables(module, torch.stack([run, run.flip(0)]))
         _same_tokens(case, table, batch[0], slice(0, SEQ))
-        _same_tokens(case, table, batch[1], plain(SEQ).flip(0))
+        _same_tokens(case, table, batch[1], consecutive(SEQ).flip(0))
     if case.limit is None:
         # So many rows that a faster way of building them may set in; it must not show.
         many = 700 if isinstance(subject, Scores) else 40_000
         end = slice(many - SEQ, many)
-        alone = subject.tables(module, plain(SEQ, start=many - SEQ))
-        _same_tokens(case, subject.tables(module, plain(many)), alone, end)
+        alone = subject.tables(module, consecutive(SEQ, start=many - SEQ))
+        _same_tokens(case, subject.tables(module, consecutive(many)), alone, end)
 
 
 def encodes_the_sequence(case: Case) -> None:
@@ -108,13 +108,13 @@ def encodes_the_sequence(case: Case) -> None:
     assert len(told) == len(ours), "some result came out equal at every position"
 
 
-def neighbours_stay_distinct(case: Case) -> None:
+def neighbors_stay_distinct(case: Case) -> None:
     """Adjacent tokens get different rows, however far out; 256 and 257 are one number in bf16."""
     module, subject = case.module(), case.subject()
     if isinstance(subject, Scores) or not case.distinct:
         return  # a score may well be the same for several distances
     for start in case.far(0, 256, 10**6, 2**24, 2**40):
-        table = subject.tables(module, plain(SEQ, start=start)).flatten(1)
+        table = subject.tables(module, consecutive(SEQ, start=start)).flatten(1)
         distinct = len(table.unique(dim=0))
         assert distinct == SEQ, f"{SEQ} positions from {start} on have {distinct} different rows"
 

@@ -4,7 +4,7 @@ import inspect
 
 import torch
 
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
 from posenc.testing.compare import assert_differs, assert_same
 
@@ -57,7 +57,7 @@ def arguments_matter(case: Case) -> None:
 def integers_only(case: Case) -> None:
     """Floating and boolean positions are refused: they collide, or mean a mask."""
     module, subject = case.module(), case.subject()
-    for positions in (plain(4).float(), plain(4).bool()):
+    for positions in (consecutive(4).float(), consecutive(4).bool()):
         refusal = None
         try:
             subject.tables(module, positions)
@@ -73,9 +73,11 @@ def _observed(case: Case, changes: dict) -> Tensors:
     seq = 2  # as long as the batch, so that content fits with its axes exchanged
     seen = [value.detach() for value in module.state_dict().values()]
     for start in case.far(0, 200, 10**7):
-        positions = plain(seq, start=start)
+        positions = consecutive(seq, start=start)
         seen.append(subject.tables(module, positions).detach())
-        seen.append(subject.tables(module, positions + 3 * plain(seq)).detach())  # farther apart
+        seen.append(
+            subject.tables(module, positions + 3 * consecutive(seq)).detach()
+        )  # farther apart
         content = type(subject)(case).content(seq)
         torch.manual_seed(0)
         try:

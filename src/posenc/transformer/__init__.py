@@ -7,7 +7,7 @@ from posenc.transformer.embedding import TokenEmbedding
 from posenc.transformer.encoder import Encoder, EncoderStages
 from posenc.transformer.feed_forward import FeedForward, FeedForwardStages
 from posenc.transformer.kv_cache import KeyValueCache, LayerCache
-from posenc.transformer.normalisation import BatchNorm, LayerNorm, NormStages
+from posenc.transformer.normalization import BatchNorm, LayerNorm, NormStages
 from posenc.transformer.tables import AttentionTables, Tables
 
 __all__ = [

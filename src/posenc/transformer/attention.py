@@ -6,9 +6,9 @@ from math import sqrt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.routes.explicit import attend_explicitly
-from posenc.routes.masks import with_causal
-from posenc.routes.plan import check_heads, with_tables
+from posenc.backends.choice import check_heads, with_tables
+from posenc.backends.explicit import attend_explicitly
+from posenc.backends.masks import with_causal
 from posenc.transformer.kv_cache import LayerCache
 from posenc.transformer.tables import AttentionTables
 

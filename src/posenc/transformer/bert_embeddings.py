@@ -1,17 +1,17 @@
-"""Where BERT begins: three embeddings summed and normalised."""
+"""Where BERT begins: three embeddings summed and normalized."""
 
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.tokens import Learned
-from posenc.kernels.embedding_norm import embedding_norm
-from posenc.numerics.positions import checked, plain
+from posenc.kernels.embedding_norm.operator import embedding_norm
+from posenc.positions import checked, consecutive
 from posenc.transformer.embedding import TokenEmbedding
-from posenc.transformer.normalisation import LayerNorm
+from posenc.transformer.normalization import LayerNorm
 
 
 class BertEmbeddings(nn.Module):
-    """Words, token types and positions of tokens, summed and normalised.
+    """Words, token types and positions of tokens, summed and normalized.
 
     y = LayerNorm(words[id] + token_types[type] + positions[p])
 
@@ -61,7 +61,7 @@ class BertEmbeddings(nn.Module):
         token_types: Int64[Tensor, "..."] | None = None,
         positions: Int64[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
-        """The normalised sums.
+        """The normalized sums.
 
         Args:
             ids: Token ids.
@@ -73,7 +73,7 @@ class BertEmbeddings(nn.Module):
         """
         length = ids.shape[-1]
         types = ids.new_zeros(length) if token_types is None else token_types
-        places = plain(length, device=ids.device) if positions is None else checked(positions)
+        places = consecutive(length, device=ids.device) if positions is None else checked(positions)
         return embedding_norm(
             (ids, types, places),
             (self.words.weight, self.token_types.weight, self.positions.weight),

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
-from posenc.transformer.normalisation import LayerNorm, NormStages
+from posenc.transformer.normalization import LayerNorm, NormStages
 
 Norm = Literal["pre", "post"]
 

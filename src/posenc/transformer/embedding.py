@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import may_look
 from posenc.encodings.tokens.addition import Scale, factor
-from posenc.kernels.embedding import embedded
-from posenc.numerics.positions import untouchable
+from posenc.kernels.embedding.operator import embedded
 
 
 class TokenEmbedding(nn.Module):
@@ -106,7 +106,7 @@ exists.
 
     def _check_range(self, ids: Tensor) -> None:
         # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
-        if untouchable(ids) or not ids.numel():
+        if not may_look(ids) or not ids.numel():
             return
         first, last = (int(end) for end in ids.aminmax())
         if first < 0 or last >= self.vocabulary:

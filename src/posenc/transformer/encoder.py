@@ -9,9 +9,9 @@ from typing import cast
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import ScoreEncoding, TokenEncoding, working_dtype
+from posenc.backends.choice import BiasTable, plan
+from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
-from posenc.routes.plan import BiasTable, plan
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.kv_cache import KeyValueCache
@@ -23,8 +23,8 @@ from posenc.transformer.layers import (
     queries_keys_of,
     scores_of,
 )
-from posenc.transformer.layout import Layout, laid_out
-from posenc.transformer.normalisation import LayerNorm, NormStages
+from posenc.transformer.normalization import LayerNorm, NormStages
+from posenc.transformer.placement import Layout, laid_out
 from posenc.transformer.tables import AttentionTables, Rotations, Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
@@ -204,7 +204,7 @@ class Encoder(nn.Module):
             embedding_norm = self.embedding_norm.stages(x)
             x = self.embedding_dropout(embedding_norm.scaled)
         tables, blocks = self._attention_tables(x, layout), []
-        mask = layout.meeting.visible()
+        mask = layout.specification.visible()
         for block, given in zip(cast(Sequence[Block], self.blocks), tables, strict=True):
             blocks.append(block.stages(x, tables=given, mask=mask))
             x = blocks[-1].output
@@ -260,7 +260,7 @@ class Encoder(nn.Module):
 
     def _attention_tables(self, x: Tensor, layout: Layout) -> list[AttentionTables]:
         """Every table that attention needs in each block, those of scores queries × keys."""
-        q, k = layout.meeting.queries, layout.meeting.keys
+        q, k = layout.specification.queries, layout.specification.keys
         build, dtype = self._bias_table(layout), working_dtype(x.dtype)
 
         def with_bias(scores: ScoreEncodings) -> tuple[tuple[ScoreEncoding, Tensor], ...]:
@@ -277,7 +277,7 @@ class Encoder(nn.Module):
         """The same for the cheapest way; biases and masks meet once here, not in each block."""
         way = partial(
             plan,
-            meeting=layout.meeting,
+            specification=layout.specification,
             heads=self.heads,
             dtype=x.dtype,
             dropout=self.dropout if self.training else 0.0,

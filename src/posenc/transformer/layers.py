@@ -5,7 +5,7 @@ from typing import TypeVar, cast
 
 from torch import nn
 
-from posenc.encodings.places import QueryKeyEncoding, ScoreEncoding
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 
 Key = TypeVar("Key", bound=Hashable)

@@ -7,14 +7,15 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import (
+from posenc._guards import may_look
+from posenc.backends.ways import Plan
+from posenc.encodings.base import (
     QueryKeyEncoding,
     RelativeBias,
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.numerics.positions import plain, untouchable
-from posenc.routes.ways import Plan
+from posenc.positions import consecutive
 
 FEWEST_ROWS = 64
 
@@ -189,7 +190,7 @@ class Tables:
         self, encoding: nn.Module, positions: Tensor, below: int | None, *others: Tensor
     ) -> int | None:
         """How many positions must be kept to serve these, or ``None`` where none should be."""
-        if untouchable(positions) or not positions.numel():
+        if not may_look(positions) or not positions.numel():
             return None
         if (
             next(encoding.parameters(), None) is not None
@@ -216,8 +217,10 @@ class Tables:
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # what is kept may serve a backward pass later
         if isinstance(encoding, RelativeBias):
-            return encoding.profile(plain(2 * size - 1, start=1 - size, device=device), dtype=dtype)
-        return encoding.table(plain(size, device=device), dtype=dtype)  # type: ignore[operator]
+            return encoding.profile(
+                consecutive(2 * size - 1, start=1 - size, device=device), dtype=dtype
+            )
+        return encoding.table(consecutive(size, device=device), dtype=dtype)  # type: ignore[operator]
 
 
 INTERNAL = frozenset(vars(nn.Module()))

@@ -12,9 +12,10 @@ from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbeddin
 from transformers.models.qwen2_vl.modeling_qwen2_vl import apply_rotary_pos_emb as apply_qwen2_vl
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
 
-from posenc import AxialRotary, DINOv3Rotary, Geometric, MultimodalRotary, RoPEMixed, Rotary
+from posenc import AxialRotary, DINOv3Rotary, MultimodalRotary, RoPEMixed, Rotary
 from posenc.encodings.queries_keys.multimodal import axes_of
-from posenc.numerics.positions import grid, plain
+from posenc.frequencies import Geometric
+from posenc.positions import consecutive, grid
 
 
 def scattered(*shape: int, top: int = 500) -> torch.Tensor:
@@ -64,7 +65,7 @@ def test_multimodal_is_qwens_with_three_different_coordinates(arrangement):
 )
 def test_with_equal_coordinates_multimodal_is_one_dimensional(sections, arrangement):
     rotary = Rotary(128)
-    positions = plain(30, start=10**9)
+    positions = consecutive(30, start=10**9)
     alike = positions[:, None].expand(-1, 3)
     encoding = MultimodalRotary(rotary, sections, arrangement)
     assert torch.equal(encoding.table(alike), rotary.table(positions))
@@ -126,7 +127,7 @@ def test_dinov3_is_transformers():
 
 
 def test_dinov3_by_hand():
-    """The last of two rows has its centre at 1/2: half of a turn for the fastest pair."""
+    """The last of two rows has its center at 1/2: half of a turn for the fastest pair."""
     table = DINOv3Rotary(8, (2, 2)).table(torch.tensor([[1, 1]]))[0]
     slow = 2 * math.pi * 0.5 / 100**0.5
     want = torch.tensor([-1.0, math.cos(slow)] * 2), torch.tensor([0.0, math.sin(slow)] * 2)
@@ -164,10 +165,13 @@ def test_mixed_begins_with_two_directions_across_each_other():
         (lambda: MultimodalRotary(Rotary(128), (16, 24)), r"40 pairs; .* has 64"),
         (lambda: MultimodalRotary(Rotary(128), (24, 20, 20), "dealt"), "'interleaved'"),
         (lambda: MultimodalRotary(Rotary(128), (16, 24, 24), "interleaved"), "than the first"),
-        (lambda: MultimodalRotary(Rotary(128)).table(plain(4)), r"must be \[\*batch, seq, 3\]"),
+        (
+            lambda: MultimodalRotary(Rotary(128)).table(consecutive(4)),
+            r"must be \[\*batch, seq, 3\]",
+        ),
         (lambda: AxialRotary(6), "multiple of 4"),
         (lambda: AxialRotary(8, form="vit"), "rope_vit, pixtral"),
-        (lambda: AxialRotary(8).table(plain(4)), "one coordinate an axis"),
+        (lambda: AxialRotary(8).table(consecutive(4)), "one coordinate an axis"),
         (lambda: DINOv3Rotary(8, (0, 4)), r"\(height, width\) in patches"),
         (lambda: RoPEMixed(8, heads=0), "there must be a head"),
         (

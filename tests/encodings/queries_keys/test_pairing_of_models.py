@@ -25,7 +25,7 @@ from transformers.models.llama import modeling_llama
 from transformers.models.phi3 import modeling_phi3
 from transformers.models.qwen3 import modeling_qwen3
 
-from posenc.kernels.reference import rotate
+from posenc.kernels.rotary.reference import rotate
 from posenc.numerics.pairing import convert_channels, convert_fused, convert_projection
 
 IDS = torch.randint(50, (2, 11), generator=torch.Generator().manual_seed(0))
@@ -44,7 +44,7 @@ def halves(x, sin, cos):
     return rotate(x, cos[:, :, None], sin[:, :, None], pairing="half")
 
 
-def randomised(model):
+def randomized(model):
     """Every parameter random, so that biases and scales of norms cannot hide."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -83,7 +83,7 @@ def test_llama_with_grouped_keys_and_biases(monkeypatch):
                 for part in (projection.weight, projection.bias):
                     into(part, convert_projection(part, "interleaved", head_dim=8))
 
-    model = randomised(LlamaForCausalLM(config))
+    model = randomized(LlamaForCausalLM(config))
     proven(monkeypatch, model, modeling_llama, "apply_rotary_pos_emb", interleaved, convert)
 
 
@@ -98,7 +98,7 @@ def test_qwen3_with_norms_of_queries_and_keys(monkeypatch):
             for norm in (layer.q_norm, layer.k_norm):
                 into(norm.weight, convert_channels(norm.weight, "interleaved"))
 
-    model = randomised(Qwen3ForCausalLM(config))
+    model = randomized(Qwen3ForCausalLM(config))
     proven(monkeypatch, model, modeling_qwen3, "apply_rotary_pos_emb", interleaved, convert)
 
 
@@ -113,7 +113,7 @@ def test_gpt_neox_fused_and_partly_rotated(monkeypatch, share):
             for part in (layer.query_key_value.weight, layer.query_key_value.bias):
                 into(part, convert_fused(part, "interleaved", **fields))
 
-    model = randomised(GPTNeoXForCausalLM(config))
+    model = randomized(GPTNeoXForCausalLM(config))
     proven(monkeypatch, model, modeling_gpt_neox, "apply_rotary_pos_emb", interleaved, convert)
 
 
@@ -128,7 +128,7 @@ def test_gptj_partly_rotated_to_half(monkeypatch):
                 weight = projection.weight
                 into(weight, convert_projection(weight, "half", head_dim=16, rotated_dim=8))
 
-    model = randomised(GPTJForCausalLM(config))
+    model = randomized(GPTJForCausalLM(config))
     proven(monkeypatch, model, modeling_gptj, "apply_rotary_pos_emb", halves, convert)
 
 
@@ -143,7 +143,7 @@ def test_phi3_concatenated(monkeypatch):
             fields = {"heads": 4, "kv_heads": 2, "head_dim": 8, "order": "concatenated"}
             into(weight, convert_fused(weight, "interleaved", **fields))
 
-    model = randomised(Phi3ForCausalLM(config))
+    model = randomized(Phi3ForCausalLM(config))
     proven(monkeypatch, model, modeling_phi3, "apply_rotary_pos_emb", interleaved, convert)
 
 
@@ -158,5 +158,5 @@ def test_falcon_grouped(monkeypatch):
             for part in (layer.query_key_value.weight, layer.query_key_value.bias):
                 into(part, convert_fused(part, "interleaved", **fields))
 
-    model = randomised(FalconForCausalLM(config))
+    model = randomized(FalconForCausalLM(config))
     proven(monkeypatch, model, modeling_falcon, "apply_rotary_pos_emb", interleaved, convert)

@@ -5,10 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc import NTK, DynamicNTK, Geometric, Linear, Llama3, Rotary, YaRN, rerotate
-from posenc.numerics.frequencies.difference import Difference
+from posenc import Rotary, rerotate
+from posenc.frequencies import NTK, DynamicNTK, Geometric, Linear, Llama3, YaRN
+from posenc.frequencies.difference import Difference
 from posenc.numerics.phases import phases, turn_limbs
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 PLAIN = Geometric(16)
 SCHEDULES = [
@@ -37,7 +38,7 @@ def random(*shape: int, dtype=torch.float64) -> torch.Tensor:
 )
 def test_rerotating_is_encoding_anew(before, after, pairing, rotated, start):
     old = Rotary(before, head_dim=20, pairing=pairing, rotated=rotated)
-    new, positions = old.with_frequencies(after), plain(7, start=start)
+    new, positions = old.with_frequencies(after), consecutive(7, start=start)
     for dtype, slack in ((torch.float64, 4e-15), (torch.float32, 1.5e-6)):
         k = random(2, 3, 7, 20, dtype=dtype)
         cached = old.encode_keys(k, old.table(positions, dtype=dtype))
@@ -70,7 +71,7 @@ def test_phases_compose_bit_for_bit(before, after, position):
 
 def test_a_long_cache_is_rerotated_in_blocks_as_one_by_one():
     old, new = Rotary(PLAIN), Rotary(NTK(PLAIN, 8.0))
-    k, positions = random(1, 1, 4000, 16, dtype=torch.float32), plain(4000, start=10**6)
+    k, positions = random(1, 1, 4000, 16, dtype=torch.float32), consecutive(4000, start=10**6)
     whole = rerotate(k, positions, old, new)
     some = rerotate(k[:, :, 3990:], positions[3990:], old, new)
     assert torch.equal(whole[:, :, 3990:], some)
@@ -78,7 +79,7 @@ def test_a_long_cache_is_rerotated_in_blocks_as_one_by_one():
 
 def test_in_place():
     old, new = Rotary(PLAIN), Rotary(YaRN(PLAIN, 16.0, 4096))
-    keys, positions = random(1, 2, 5, 16), plain(5)
+    keys, positions = random(1, 2, 5, 16), consecutive(5)
     want = rerotate(keys, positions, old, new)
     assert rerotate(keys, positions, old, new, out=keys) is keys
     assert torch.equal(keys, want)
@@ -86,7 +87,7 @@ def test_in_place():
 
 def test_there_and_back_again():
     old, new = Rotary(PLAIN), Rotary(YaRN(PLAIN, 16.0, 4096))
-    keys, positions = random(1, 2, 5, 16), plain(5, start=10**9)
+    keys, positions = random(1, 2, 5, 16), consecutive(5, start=10**9)
     back = rerotate(rerotate(keys, positions, old, new), positions, new, old)
     torch.testing.assert_close(back, keys, atol=4e-15, rtol=4e-15)
 
@@ -101,4 +102,4 @@ def test_there_and_back_again():
 )
 def test_errors_say_what_to_do(old, new, words):
     with pytest.raises(ValueError, match=words):
-        rerotate(random(1, 1, 3, old.head_dim), plain(3), old, new)
+        rerotate(random(1, 1, 3, old.head_dim), consecutive(3), old, new)

@@ -13,9 +13,10 @@ from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as apply_llama
 
-from posenc import FromCheckpoint, Geometric, Rotary, YaRN
-from posenc.kernels.reference import rotate
-from posenc.numerics.positions import plain
+from posenc import Rotary
+from posenc.frequencies import FromCheckpoint, Geometric, YaRN
+from posenc.kernels.rotary.reference import rotate
+from posenc.positions import consecutive
 
 SHIFTS = (1, 1_000, 10**6, 2**40)
 
@@ -45,7 +46,7 @@ def test_worked_by_hand():
 
 @pytest.mark.parametrize("dim", [16, 64, 128])
 def test_the_common_arithmetic_is_llama_bit_for_bit(dim):
-    q, k, positions = random(2, 8, 9, dim), random(2, 2, 9, dim), plain(9, start=5_000)
+    q, k, positions = random(2, 8, 9, dim), random(2, 2, 9, dim), consecutive(9, start=5_000)
     rotary = Rotary(Geometric(dim, 500_000.0), arithmetic="float32")
     cos, sin = llama_tables(positions, dim, 500_000.0)
     wanted = apply_llama(q, k, cos[None], sin[None])
@@ -55,32 +56,32 @@ def test_the_common_arithmetic_is_llama_bit_for_bit(dim):
 
 def test_exact_arithmetic_is_llama_where_float32_still_is():
     q, k = random(1, 4, 32, 64), random(1, 4, 32, 64, seed=1)
-    cos, sin = llama_tables(plain(32), 64, 10_000.0)
+    cos, sin = llama_tables(consecutive(32), 64, 10_000.0)
     for got, want in zip(Rotary(64)(q, k), apply_llama(q, k, cos[None], sin[None]), strict=True):
         torch.testing.assert_close(got, want, atol=2e-5, rtol=0)
 
 
 def test_interleaved_prefix_is_gptj():
     q = random(2, 9, 4, 32)
-    sin, cos = create_sinusoidal_positions(64, 16)[plain(9)].split(8, dim=-1)
+    sin, cos = create_sinusoidal_positions(64, 16)[consecutive(9)].split(8, dim=-1)
     want = torch.cat((apply_gptj(q[..., :16], sin[None], cos[None]), q[..., 16:]), dim=-1)
     rotary = Rotary(16, head_dim=32, pairing="interleaved", heads_first=False)
     torch.testing.assert_close(
-        rotary.encode_queries(q, rotary.table(plain(9))), want, atol=5e-6, rtol=0
+        rotary.encode_queries(q, rotary.table(consecutive(9))), want, atol=5e-6, rtol=0
     )
 
 
 def test_half_prefix_is_gpt_neox():
     q, k = random(2, 4, 9, 32), random(2, 4, 9, 32, seed=1)
     rotary = Rotary(8, head_dim=32, arithmetic="float32")
-    cos, sin = llama_tables(plain(9), 8, 10_000.0)
+    cos, sin = llama_tables(consecutive(9), 8, 10_000.0)
     wanted = apply_neox(q, k, cos[None], sin[None])
     for got, want in zip(rotary(q, k), wanted, strict=True):
         assert torch.equal(got, want)
 
 
 def test_suffix_leaves_the_first_channels_alone():
-    q, table = random(1, 2, 5, 12), Rotary(8).table(plain(5))
+    q, table = random(1, 2, 5, 12), Rotary(8).table(consecutive(5))
     got = Rotary(8, head_dim=12, rotated="suffix").encode_queries(q, table)
     assert torch.equal(got[..., :4], q[..., :4])
     assert torch.equal(got[..., 4:], Rotary(8).encode_queries(q[..., 4:].contiguous(), table))
@@ -98,7 +99,7 @@ def test_sequence_first_is_heads_first_transposed():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_out_and_in_place_write_what_is_returned(pairing, rotated, dtype):
     rotary = Rotary(8, head_dim=12, pairing=pairing, rotated=rotated)
-    q, table = random(2, 4, 5, 12, dtype=dtype), rotary.table(plain(5))
+    q, table = random(2, 4, 5, 12, dtype=dtype), rotary.table(consecutive(5))
     want = rotary.encode_queries(q, table)
     out = torch.full_like(q, float("nan"))
     assert rotary.encode_keys(q, table, out=out) is out
@@ -110,7 +111,7 @@ def test_out_and_in_place_write_what_is_returned(pairing, rotated, dtype):
 def test_out_of_another_dtype_is_refused():
     rotary, q = Rotary(8), random(1, 1, 3, 8)
     with pytest.raises(ValueError, match=r"out is torch.bfloat16 .* torch.empty_like"):
-        rotary.encode_queries(q, rotary.table(plain(3)), out=q.bfloat16())
+        rotary.encode_queries(q, rotary.table(consecutive(3)), out=q.bfloat16())
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_errors_say_what_to_do(build, words):
 def test_a_frequency_of_zero_turns_nothing():
     q = random(1, 1, 3, 4)
     rotary = Rotary(FromCheckpoint([0.0, 0.0]))
-    assert torch.equal(rotary.encode_queries(q, rotary.table(plain(3, start=10**9))), q)
+    assert torch.equal(rotary.encode_queries(q, rotary.table(consecutive(3, start=10**9))), q)
 
 
 @settings(max_examples=20, deadline=None)
@@ -186,7 +187,7 @@ def test_a_popular_float32_path_is_off_far_out_and_the_exact_value_is_this():
 
 def test_turning_back_gives_the_content_again():
     x = random(3, 5, 8, dtype=torch.float64)
-    cos, sin = Rotary(8).table(plain(5), dtype=torch.float64).unbind(-2)
+    cos, sin = Rotary(8).table(consecutive(5), dtype=torch.float64).unbind(-2)
     back = rotate(rotate(x, cos, sin), cos, sin, conjugate=True)
     torch.testing.assert_close(back, x, atol=1e-15, rtol=1e-15)
 
@@ -194,7 +195,7 @@ def test_turning_back_gives_the_content_again():
 def test_half_precision_is_rounded_once():
     """In bfloat16 the result is the float32 result, rounded at the end and nowhere before."""
     rotary, q = Rotary(16), random(1, 2, 6, 16, dtype=torch.bfloat16)
-    table = rotary.table(plain(6, start=10**6))
+    table = rotary.table(consecutive(6, start=10**6))
     want = rotary.encode_queries(q.float(), table).bfloat16()
     assert torch.equal(rotary.encode_queries(q, table), want)
 
@@ -210,7 +211,7 @@ def test_what_the_encoding_is_can_be_read():
 @pytest.mark.parametrize("arithmetic", ["exact", "float32"])
 def test_the_attention_factor_is_in_the_table(arithmetic):
     yarn = YaRN(Geometric(16), 16.0, 4096)
-    table = Rotary(yarn, arithmetic=arithmetic).table(plain(50), dtype=torch.float64)
+    table = Rotary(yarn, arithmetic=arithmetic).table(consecutive(50), dtype=torch.float64)
     lengths = table.square().sum(-2).sqrt()
     torch.testing.assert_close(
         lengths, torch.full_like(lengths, yarn.attention_factor), atol=1e-6, rtol=0
@@ -220,9 +221,9 @@ def test_the_attention_factor_is_in_the_table(arithmetic):
 def test_a_table_with_a_factor_is_still_rounded_once():
     yarn = YaRN(Geometric(16), 16.0, 4096)
     rotary = Rotary(yarn)
-    wide = rotary.table(plain(3000), dtype=torch.float64)
-    assert torch.equal(rotary.table(plain(3000)), wide.float())
-    assert torch.equal(rotary.table(plain(9), dtype=torch.float64), wide[:9])
+    wide = rotary.table(consecutive(3000), dtype=torch.float64)
+    assert torch.equal(rotary.table(consecutive(3000)), wide.float())
+    assert torch.equal(rotary.table(consecutive(9), dtype=torch.float64), wide[:9])
 
 
 def test_yarn_is_llamas_module_bit_for_bit():
@@ -236,7 +237,7 @@ def test_yarn_is_llamas_module_bit_for_bit():
             "original_max_position_embeddings": 2048,
         },
     )
-    positions = plain(100, start=3000)
+    positions = consecutive(100, start=3000)
     cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), positions[None])
     table = Rotary(YaRN(Geometric(16), 4.0, 2048), arithmetic="float32").table(positions)
     assert torch.equal(table[:, 0], cos[0, :, :8])
@@ -248,7 +249,7 @@ def test_gemma3_has_a_base_for_each_kind_of_layer():
         hidden_size=64, num_attention_heads=4, head_dim=16, num_hidden_layers=6
     )
     module = Gemma3RotaryEmbedding(config)
-    positions = plain(40, start=100)
+    positions = consecutive(40, start=100)
     for layer, base in (("sliding_attention", 1e4), ("full_attention", 1e6)):
         cos, sin = module(torch.zeros(1), positions[None], layer)
         table = Rotary(Geometric(16, base), arithmetic="float32").table(positions)

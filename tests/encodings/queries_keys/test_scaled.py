@@ -5,8 +5,9 @@ import torch
 from mpmath import mp, mpf
 from rotary_embedding_torch import RotaryEmbedding
 
-from posenc import Geometric, Positional, QueryTemperature, Rotary, XPos
-from posenc.numerics.positions import plain
+from posenc import Positional, QueryTemperature, Rotary, XPos
+from posenc.frequencies import Geometric
+from posenc.positions import consecutive
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -52,10 +53,10 @@ def test_no_product_depends_on_the_origin():
 
 
 def test_a_public_xpos_changes_a_key_with_the_length_and_here_it_stays():
-    """rotary-embedding-torch centres by the length of the call: a cached key is then off.
+    """rotary-embedding-torch centers by the length of the call: a cached key is then off.
 
     Of the same first keys, rotated among 8 tokens and among 512, it makes two things; a decoded
-    query meets keys of another centre. The exact factor ζ^(−p/512) knows no length.
+    query meets keys of another center. The exact factor ζ^(−p/512) knows no length.
     """
     theirs = RotaryEmbedding(16, use_xpos=True, cache_if_possible=False)
     k = random(1, 1, 512, 16)
@@ -64,9 +65,9 @@ def test_a_public_xpos_changes_a_key_with_the_length_and_here_it_stays():
     assert (few - many[:, :, :8]).abs().max() > 0.1
 
     ours = XPos(Rotary(16, pairing="interleaved"))
-    alone = ours.encode_keys(k[:, :, :8], ours.table(plain(8)))
-    assert torch.equal(alone, ours.encode_keys(k, ours.table(plain(512)))[:, :, :8])
-    # Products of one call agree, since the centre cancels there.
+    alone = ours.encode_keys(k[:, :, :8], ours.table(consecutive(8)))
+    assert torch.equal(alone, ours.encode_keys(k, ours.table(consecutive(512)))[:, :, :8])
+    # Products of one call agree, since the center cancels there.
     q_theirs, k_theirs = theirs.rotate_queries_and_keys(k, k)
     q_ours, k_ours = ours(k, k)
     torch.testing.assert_close(q_theirs @ k_theirs.mT, q_ours @ k_ours.mT, atol=2e-3, rtol=1e-3)

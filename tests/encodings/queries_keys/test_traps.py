@@ -6,8 +6,9 @@ from rotary_embedding_torch import RotaryEmbedding
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from posenc import Geometric, LongRoPE, Rotary, YaRN
-from posenc.numerics.positions import plain
+from posenc import Rotary
+from posenc.frequencies import Geometric, LongRoPE, YaRN
+from posenc.positions import consecutive
 
 
 def truth(positions: torch.Tensor, dim: int = 128, base: float = 1e4) -> torch.Tensor:
@@ -43,7 +44,7 @@ def test_positions_in_the_dtype_of_activations():
     near = torch.tensor([256, 257])
     assert near.bfloat16().unique().numel() == 1
     for start in (256, 10**6, 2**24, 2**40):
-        table = Rotary(128).table(plain(16, start=start)).flatten(1)
+        table = Rotary(128).table(consecutive(16, start=start)).flatten(1)
         assert len(table.unique(dim=0)) == 16
 
 
@@ -51,7 +52,7 @@ def test_a_public_package_rotates_bfloat16_queries_by_rounded_angles():
     """rotary-embedding-torch counts positions in the dtype of the queries."""
     q = torch.ones(1, 1, 600, 128, dtype=torch.bfloat16)
     theirs = RotaryEmbedding(128, cache_if_possible=False).rotate_queries_or_keys(q).double()
-    cos = truth(plain(600))
+    cos = truth(consecutive(600))
     sin = (1 - cos.square()).clamp(min=0).sqrt()
     # A pair (1, 1) becomes (cos − sin, cos + sin), of length √2 and known up to the sign of sin.
     want = torch.stack((cos - sin, cos + sin)).abs(), torch.stack((cos + sin, cos - sin)).abs()
@@ -61,14 +62,14 @@ def test_a_public_package_rotates_bfloat16_queries_by_rounded_angles():
         return torch.minimum((got - want[0]).abs(), (got - want[1]).abs()).max().item()
 
     rotary = Rotary(128, pairing="interleaved")
-    ours = rotary.encode_queries(q, rotary.table(plain(600))).double()
+    ours = rotary.encode_queries(q, rotary.table(consecutive(600))).double()
     assert error(ours) < 2**-8
     assert error(theirs) > 0.5
 
 
 def test_two_bases_do_not_share_a_cache():
     """Some libraries keep one table for all; here used and fresh encodings stay apart."""
-    positions = plain(50)
+    positions = consecutive(50)
     small, large = Rotary(Geometric(32, 1e4)), Rotary(Geometric(32, 1e6))
     before = small.table(positions)
     large.table(positions)
@@ -90,14 +91,14 @@ def test_a_long_row_does_not_change_a_short_one():
     """Each length has a schedule of its own; what shares a table is the caller's choice."""
     longrope = LongRoPE(Geometric(8), (1.0,) * 4, (4.0,) * 4, 128, factor=4.0)
     short = Rotary(longrope.at(100))
-    before = short.table(plain(100))
-    Rotary(longrope.at(500)).table(plain(500))
-    both = short.table(torch.stack((plain(100), plain(100, start=400))))
+    before = short.table(consecutive(100))
+    Rotary(longrope.at(500)).table(consecutive(500))
+    both = short.table(torch.stack((consecutive(100), consecutive(100, start=400))))
     assert torch.equal(both[0], before)
-    assert torch.equal(short.table(plain(100)), before)
+    assert torch.equal(short.table(consecutive(100)), before)
 
 
 def test_yarn_and_linear_with_factor_one_are_plain_bit_for_bit():
-    positions = plain(20, start=10**9)
+    positions = consecutive(20, start=10**9)
     plain_table = Rotary(64).table(positions)
     assert torch.equal(Rotary(YaRN(Geometric(64), 1.0, 4096)).table(positions), plain_table)

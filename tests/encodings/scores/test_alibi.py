@@ -7,7 +7,7 @@ import torch
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
 from posenc import ALiBi
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 
 def test_the_papers_eight_heads():
@@ -30,23 +30,23 @@ def test_geometric_slopes_differ_where_heads_are_no_power_of_two(heads):
 
 
 def test_the_bias_is_toeplitz_and_falls_with_distance():
-    bias = ALiBi(4).table(plain(9), plain(9))
+    bias = ALiBi(4).table(consecutive(9), consecutive(9))
     assert torch.equal(bias[:, 1:, 1:], bias[:, :-1, :-1])
     assert (bias[:, -1].diff() > 0).all()
     assert torch.equal(bias, bias.mT)
 
 
 def test_causal_spares_the_keys_that_a_mask_hides():
-    bias = ALiBi(2, causal=True).table(plain(4), plain(4))
-    assert torch.equal(bias.tril(), ALiBi(2).table(plain(4), plain(4)).tril())
+    bias = ALiBi(2, causal=True).table(consecutive(4), consecutive(4))
+    assert torch.equal(bias.tril(), ALiBi(2).table(consecutive(4), consecutive(4)).tril())
     assert (bias.triu() == 0).all()
 
 
 def test_half_precision_stays_exact_where_absolute_positions_overflow():
     # slope × position passes float16's 65504 near 131008 for the steepest head of eight.
-    far = plain(8, start=140_000)
+    far = consecutive(8, start=140_000)
     bias = ALiBi(8).table(far, far, dtype=torch.float16)
-    assert torch.equal(bias, ALiBi(8).table(plain(8), plain(8), dtype=torch.float16))
+    assert torch.equal(bias, ALiBi(8).table(consecutive(8), consecutive(8), dtype=torch.float16))
     absolute = torch.tensor(0.5, dtype=torch.float16) * far.half()
     assert absolute.isinf().all() or absolute.unique().numel() < 8
 

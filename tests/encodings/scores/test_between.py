@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc.encodings.scores.between import pair_distances, sums_after_key
-from posenc.numerics.positions import decoding, left_padded, packed, plain
+from posenc.positions import consecutive, decoding, left_padded, packed
 
 
 def by_loop(values: torch.Tensor) -> torch.Tensor:
@@ -56,7 +56,7 @@ def test_padding_may_hold_anything():
 
 def test_each_row_of_a_batch_has_documents_of_its_own():
     values = torch.randn(2, 3, 6)
-    positions = torch.stack([plain(6), packed([2, 4])])
+    positions = torch.stack([consecutive(6), packed([2, 4])])
     got = sums(values, positions, positions)
     torch.testing.assert_close(got[0], by_loop(values[0]))
     torch.testing.assert_close(got[1, :, 2:, 2:], by_loop(values[1, :, 2:]))
@@ -64,12 +64,12 @@ def test_each_row_of_a_batch_has_documents_of_its_own():
 
 def test_a_decoded_row_is_the_last_row():
     values = torch.randn(3, 7)
-    got = sums(values, decoding(6), plain(7))
+    got = sums(values, decoding(6), consecutive(7))
     torch.testing.assert_close(got, by_loop(values)[:, -1:])
 
 
 def test_a_long_row_loses_nothing():
     values = torch.full((1, 50_000), -0.1)
-    got = sums(values, torch.tensor([49_999]), plain(50_000))
+    got = sums(values, torch.tensor([49_999]), consecutive(50_000))
     assert torch.equal(got[0, 0, -3:], torch.tensor([-0.1 - 0.1, -0.1, 0.0]))
     torch.testing.assert_close(got[0, 0, 0], torch.tensor(-4999.9), rtol=1e-7, atol=0)

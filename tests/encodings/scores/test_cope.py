@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from posenc import CoPE
-from posenc.numerics.positions import decoding, left_padded, packed, plain
+from posenc.positions import consecutive, decoding, left_padded, packed
 
 WIDTH = 8
 
@@ -83,7 +83,7 @@ def test_a_later_key_does_not_matter():
 
 def test_a_decoded_row_is_the_last_row():
     cope, q, scores = example()
-    row = cope(scores[..., -1:, :], decoding(6), plain(7), q=q[..., -1:, :])
+    row = cope(scores[..., -1:, :], decoding(6), consecutive(7), q=q[..., -1:, :])
     torch.testing.assert_close(row, cope(scores, q=q)[..., -1:, :])
 
 

@@ -6,7 +6,7 @@ from transformers import SamVisionConfig
 from transformers.models.sam.modeling_sam import SamVisionAttention
 
 from posenc import DecomposedRelative
-from posenc.numerics.positions import grid
+from posenc.positions import grid
 
 HEADS, WIDTH = 2, 8
 

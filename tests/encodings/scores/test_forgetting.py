@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from posenc import ALiBi, Forgetting, Positional, attention, forgetting_bias
-from posenc.numerics.positions import decoding, left_padded, packed, plain
+from posenc.positions import consecutive, decoding, left_padded, packed
 
 HEADS, WIDTH = 4, 8
 
@@ -46,7 +46,7 @@ def test_it_is_the_decay_of_a_recurrence():
 def test_constant_gates_are_alibi():
     slopes = torch.tensor(ALiBi(HEADS).slopes).double()
     log_f = -slopes.unsqueeze(-1).expand(HEADS, 12)
-    alibi = ALiBi(HEADS, causal=True).table(plain(12), plain(12), dtype=torch.float64)
+    alibi = ALiBi(HEADS, causal=True).table(consecutive(12), consecutive(12), dtype=torch.float64)
     torch.testing.assert_close(forgetting_bias(log_f), alibi)
 
 
@@ -77,7 +77,7 @@ def test_gates_that_never_forget_change_nothing():
 def test_a_decoded_row_is_the_last_row():
     forgetting = Forgetting(HEADS, WIDTH, std=1.0).double()
     scores, k = random(1, HEADS, 7, 7), random(1, 2, 7, WIDTH)
-    row = forgetting(scores[..., -1:, :], decoding(6), plain(7), k=k)
+    row = forgetting(scores[..., -1:, :], decoding(6), consecutive(7), k=k)
     torch.testing.assert_close(row, forgetting(scores, k=k)[..., -1:, :])
 
 
@@ -106,6 +106,6 @@ def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match="k has 3 heads, which cannot serve 4 query heads"):
         Forgetting(HEADS, WIDTH)(scores, k=k)
     with pytest.raises(ValueError, match="one side alone"):
-        forgetting_bias(torch.zeros(1, 3), q_positions=plain(3))
+        forgetting_bias(torch.zeros(1, 3), q_positions=consecutive(3))
     with pytest.raises(ValueError, match="heads is 0"):
         Forgetting(0, 8)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import CoPE, Forgetting, MovedRotary, Positional, ReRoPE, Rotary, Swin, attention
-from posenc.numerics.positions import grid
+from posenc import CoPE, Forgetting, Positional, RemappedRotary, ReRoPE, Rotary, SwinBias, attention
+from posenc.positions import grid
 from posenc.transformer import Encoder, KeyValueCache
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
@@ -18,7 +18,7 @@ POSITIONALS = {
 
 
 def moved(rotary):
-    return Positional(queries_keys=rotary, scores=MovedRotary(4, rotary, ReRoPE(2)))
+    return Positional(queries_keys=rotary, scores=RemappedRotary(4, rotary, ReRoPE(2)))
 
 
 @pytest.fixture(params=POSITIONALS.values(), ids=POSITIONALS)
@@ -73,7 +73,7 @@ def test_a_row_behind_a_cache_may_be_padded(encoder):
 
 def test_attention_and_encoder_take_windows():
     torch.manual_seed(0)
-    swin, points, x = Swin(4, 3, std=1.0), grid(3, 3), torch.randn(2, 9, 16)
+    swin, points, x = SwinBias(4, 3, std=1.0), grid(3, 3), torch.randn(2, 9, 16)
     q = torch.randn(2, 4, 9, 4)
     scores = q @ q.mT / 2 + swin.table(points, points)
     got = attention(q, q, q, Positional(scores=swin), points[None], points[None])

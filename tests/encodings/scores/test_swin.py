@@ -6,13 +6,13 @@ from torch.nn import functional as F
 from transformers import SwinConfig
 from transformers.models.swin.modeling_swin import SwinAttention, SwinRelativePositionBias
 
-from posenc import Swin
-from posenc.numerics.positions import grid
+from posenc import SwinBias
+from posenc.positions import grid
 
 
 @pytest.mark.parametrize("window", [(7, 7), (3, 5), (1, 4)])
 def test_the_table_is_that_of_transformers(window):
-    theirs, ours = SwinRelativePositionBias(3, window), Swin(3, window)
+    theirs, ours = SwinRelativePositionBias(3, window), SwinBias(3, window)
     theirs.relative_position_bias_table.data = ours.weight.data
     points = grid(*window)
     assert torch.equal(ours.table(points, points), theirs()[0])
@@ -22,7 +22,7 @@ def test_attention_is_that_of_transformers():
     torch.manual_seed(0)
     theirs = SwinAttention(SwinConfig(attn_implementation="eager"), 24, 3, 4).eval()
     torch.nn.init.normal_(theirs.relative_position_bias.relative_position_bias_table)
-    ours, points, x = Swin(3, 4), grid(4, 4), torch.randn(2, 16, 24)
+    ours, points, x = SwinBias(3, 4), grid(4, 4), torch.randn(2, 16, 24)
     ours.weight.data = theirs.relative_position_bias.relative_position_bias_table.data
     q, k = (
         map_(x).unflatten(-1, (3, 8)).transpose(1, 2) for map_ in (theirs.q_proj, theirs.k_proj)
@@ -32,19 +32,19 @@ def test_attention_is_that_of_transformers():
 
 
 def test_each_displacement_has_its_row():
-    swin = Swin(1, (2, 3))
+    swin = SwinBias(1, (2, 3))
     swin.weight.data = torch.arange(15.0).unsqueeze(-1)  # 3 vertical × 5 horizontal displacements
     bias = swin.table(torch.tensor([[1, 2]]), grid(2, 3))[0, 0]
     assert bias.tolist() == [14, 13, 12, 9, 8, 7]  # (1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)
 
 
 def test_a_window_may_stand_anywhere():
-    swin, points = Swin(4, 5), grid(5, 5)
+    swin, points = SwinBias(4, 5), grid(5, 5)
     assert torch.equal(swin.table(points + 2**40, points + 2**40), swin.table(points, points))
 
 
 def test_windows_of_a_batch_have_positions_of_their_own():
-    swin, image = Swin(2, 4), grid(4, 8)
+    swin, image = SwinBias(2, 4), grid(4, 8)
     halves = torch.stack([image[image[:, 1] < 4], image[image[:, 1] >= 4]])
     tables = swin.table(halves, halves)
     assert tables.shape == (2, 2, 16, 16)
@@ -52,7 +52,7 @@ def test_windows_of_a_batch_have_positions_of_their_own():
 
 
 def test_resizing_is_bicubic_and_keeps_what_is_constant():
-    swin = Swin(2, (7, 5))
+    swin = SwinBias(2, (7, 5))
     images = swin.weight.detach().T.reshape(1, 2, 13, 9)
     theirs = F.interpolate(images, size=(23, 15), mode="bicubic").flatten(2)[0].T
     larger = swin.resized((12, 8))
@@ -64,7 +64,7 @@ def test_resizing_is_bicubic_and_keeps_what_is_constant():
 
 
 def test_resizing_keeps_the_symmetry_of_a_symmetric_table():
-    swin, points = Swin(2, 4), grid(6, 6)
+    swin, points = SwinBias(2, 4), grid(6, 6)
     with torch.no_grad():
         swin.weight.add_(swin.weight.flip(0))  # the row of −Δ is the row of Δ, from the other end
     table = swin.resized(6).table(points, points)
@@ -73,14 +73,14 @@ def test_resizing_keeps_the_symmetry_of_a_symmetric_table():
 
 def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match=r"lie \(3, 2\) apart.*window of \(3, 3\).*resized"):
-        Swin(1, 3).table(grid(4, 3), grid(4, 3))
+        SwinBias(1, 3).table(grid(4, 3), grid(4, 3))
     with pytest.raises(ValueError, match=r"q_positions have shape \(4,\).*posenc.positions.grid"):
-        Swin(1, 3).table(torch.arange(4), torch.arange(4))
+        SwinBias(1, 3).table(torch.arange(4), torch.arange(4))
     for window in (0, (3, 0), (3, 3, 3), 2.5, True):
         with pytest.raises(ValueError, match=r"window is .*whole number from 1 on"):
-            Swin(1, window)
+            SwinBias(1, window)
     with pytest.raises(ValueError, match="heads is 0"):
-        Swin(0)
+        SwinBias(0)
     scores = torch.zeros(1, 4, 9, 9)
     with pytest.raises(ValueError, match="built for 3 heads; scores have 4"):
-        Swin(3, 3)(scores, grid(3, 3), grid(3, 3))
+        SwinBias(3, 3)(scores, grid(3, 3), grid(3, 3))

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from transformers import Swinv2Config
 from transformers.models.swinv2.modeling_swinv2 import Swinv2SelfAttention
 
-from posenc import SwinV2
-from posenc.numerics.positions import grid
+from posenc import SwinV2Bias
+from posenc.positions import grid
 
 WINDOWS = [((8, 8), 0), ((4, 6), 0), ((12, 12), 8), ((1, 1), 0), ((16, 16), 12)]
 
@@ -20,7 +20,7 @@ def theirs_of(window, pretrained):
 
 
 def ours_of(theirs, window, pretrained):
-    ours = SwinV2(3, window, pretrained_window=pretrained or None)
+    ours = SwinV2Bias(3, window, pretrained_window=pretrained or None)
     ours.mlp.load_state_dict(theirs.continuous_position_bias_mlp.state_dict())
     return ours
 
@@ -46,7 +46,7 @@ def test_attention_is_that_of_transformers(window, pretrained):
 
 
 def test_the_bias_lies_between_0_and_16():
-    swin, points = SwinV2(2, 4, hidden=8), grid(4, 4)
+    swin, points = SwinV2Bias(2, 4, hidden=8), grid(4, 4)
     with torch.no_grad():
         swin.mlp[2].weight.fill_(1e3)
     bias = swin.table(points, points)
@@ -56,25 +56,25 @@ def test_the_bias_lies_between_0_and_16():
 
 def test_the_edge_of_the_trained_window_has_coordinate_log2_of_9_by_3():
     for window in (2, 8, 16):
-        assert SwinV2(1, window).coordinates().max().item() == pytest.approx(math.log2(9) / 3)
+        assert SwinV2Bias(1, window).coordinates().max().item() == pytest.approx(math.log2(9) / 3)
 
 
 def test_a_larger_window_keeps_the_biases_of_the_displacements_it_knows():
-    swin = SwinV2(2, 8, hidden=16)
+    swin = SwinV2Bias(2, 8, hidden=16)
     larger, points = swin.resized(12), grid(8, 8)
     torch.testing.assert_close(larger.table(points, points), swin.table(points, points))
     assert larger.resized(8).pretrained_window == (8, 8)
 
 
 def test_a_window_may_stand_anywhere():
-    swin, points = SwinV2(4, 5, hidden=8), grid(5, 5)
+    swin, points = SwinV2Bias(4, 5, hidden=8), grid(5, 5)
     assert torch.equal(swin.table(points + 2**40, points + 2**40), swin.table(points, points))
 
 
 def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match=r"SwinV2 was built for a window of \(3, 3\)"):
-        SwinV2(1, 3).table(grid(4, 3), grid(4, 3))
+    with pytest.raises(ValueError, match=r"SwinV2Bias was built for a window of \(3, 3\)"):
+        SwinV2Bias(1, 3).table(grid(4, 3), grid(4, 3))
     with pytest.raises(ValueError, match="pretrained_window is 0"):
-        SwinV2(1, 3, pretrained_window=0)
+        SwinV2Bias(1, 3, pretrained_window=0)
     with pytest.raises(ValueError, match="hidden 0; each must be 1 or more"):
-        SwinV2(1, 3, hidden=0)
+        SwinV2Bias(1, 3, hidden=0)

@@ -7,7 +7,7 @@ import torch
 from transformers import T5Config
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from posenc import T5, Positional, attention
+from posenc import Positional, T5Bias, attention
 
 
 def both(bidirectional: bool = True, heads: int = 4, **options):
@@ -16,7 +16,7 @@ def both(bidirectional: bool = True, heads: int = 4, **options):
     config = T5Config(d_model=32, d_kv=8, num_heads=heads, is_decoder=not bidirectional, **options)
     theirs = T5Attention(config, has_relative_attention_bias=True, layer_idx=0).eval()
     torch.nn.init.normal_(theirs.relative_attention_bias.weight)
-    ours = T5(
+    ours = T5Bias(
         heads,
         config.relative_attention_num_buckets,
         config.relative_attention_max_distance,
@@ -47,7 +47,7 @@ def test_attention_is_that_of_transformers():
 
 
 def test_it_is_toeplitz_and_monotone_buckets_show_it():
-    ours = T5(2)
+    ours = T5Bias(2)
     table = ours.table(torch.arange(10**6, 10**6 + 40), torch.arange(10**6, 10**6 + 40))
     for offset in range(-39, 40):
         along = table.diagonal(offset, 1, 2)
@@ -55,7 +55,7 @@ def test_it_is_toeplitz_and_monotone_buckets_show_it():
 
 
 def test_gradients_reach_every_bucket_that_was_met():
-    ours = T5(2)
+    ours = T5Bias(2)
     ours.table(torch.arange(200), torch.arange(200)).sum().backward()
     assert (ours.weight.grad.sum(1) != 0).sum() == 31  # the 17th is distance −0, which is 0
     counts = ours.weight.grad.sum()
@@ -63,11 +63,11 @@ def test_gradients_reach_every_bucket_that_was_met():
 
 
 def test_untrained_buckets_are_warned_of():
-    ours = T5(2, trained_length=100)
+    ours = T5Bias(2, trained_length=100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ours.profile(torch.arange(-90, 91))
-        T5(2).profile(torch.tensor([10**6]))
+        T5Bias(2).profile(torch.tensor([10**6]))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_untrained_buckets_are_warned_of():
 )
 def test_the_warning_names_the_buckets(bidirectional, distance, words):
     """80 tokens are at most 79 apart; the borders beyond are 91, or 87, 99 and 113."""
-    short = T5(2, bidirectional=bidirectional, trained_length=80)
+    short = T5Bias(2, bidirectional=bidirectional, trained_length=80)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         short.profile(torch.tensor([distance - 1 if distance > 0 else distance + 1]))
@@ -90,14 +90,14 @@ def test_the_warning_names_the_buckets(bidirectional, distance, words):
 
 
 def test_keys_after_the_query_meet_no_untrained_bucket_in_a_decoder():
-    decoder = T5(2, bidirectional=False, trained_length=80)
+    decoder = T5Bias(2, bidirectional=False, trained_length=80)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         decoder.profile(torch.tensor([-(10**6)]))
 
 
 def test_the_warning_is_seen_once_while_decoding():
-    short = T5(2, trained_length=80)
+    short = T5Bias(2, trained_length=80)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("default")
         for length in range(85, 110):
@@ -107,8 +107,8 @@ def test_the_warning_is_seen_once_while_decoding():
 
 def test_sizes_that_do_not_fit():
     with pytest.raises(ValueError, match="heads is 0"):
-        T5(0)
+        T5Bias(0)
     with pytest.raises(ValueError, match="buckets is 7"):
-        T5(2, buckets=7)
+        T5Bias(2, buckets=7)
     with pytest.raises(ValueError, match="trained_length is 0"):
-        T5(2, trained_length=0)
+        T5Bias(2, trained_length=0)

@@ -5,16 +5,16 @@ import math
 import pytest
 import torch
 
-from posenc import Temperature, YaRN
-from posenc.numerics.frequencies import Geometric
-from posenc.numerics.positions import plain
+from posenc import Temperature
+from posenc.frequencies import Geometric, YaRN
+from posenc.positions import consecutive
 
 
 def test_it_is_the_list_of_qwen():
     # Qwen: 1 up to the trained length n, then log_n(i) for the i-th token.
     length = 16
     list_ = [math.log(i, length) if i > length else 1.0 for i in range(1, 200)]
-    got = Temperature(1, length).table(plain(199), plain(1), dtype=torch.float64)[:, 0]
+    got = Temperature(1, length).table(consecutive(199), consecutive(1), dtype=torch.float64)[:, 0]
     torch.testing.assert_close(got, torch.tensor(list_, dtype=torch.float64), rtol=1e-15, atol=0)
 
 
@@ -30,7 +30,7 @@ def test_attention_stays_as_sharp_over_more_keys():
     for n in (64, 4096, 262_144):
         scores = torch.zeros(1, 1, n, dtype=torch.float64)
         scores[..., 0] = 1.5 * math.log(64)
-        scaled = Temperature(1, 64)(scores, torch.tensor([n - 1]), plain(n))
+        scaled = Temperature(1, 64)(scores, torch.tensor([n - 1]), consecutive(n))
         weights.append(scaled.softmax(-1)[0, 0, 0].item())
         unscaled.append(scores.softmax(-1)[0, 0, 0].item())
     assert weights[0] < weights[1] < weights[2]
@@ -49,7 +49,9 @@ def test_a_constant_is_the_square_of_yarns_factor():
 
 
 def test_far_positions_are_exact():
-    got = Temperature(1, 2**10).table(torch.tensor([2**60 - 1]), plain(1), dtype=torch.float64)
+    got = Temperature(1, 2**10).table(
+        torch.tensor([2**60 - 1]), consecutive(1), dtype=torch.float64
+    )
     assert got.item() == pytest.approx(6.0, abs=1e-15)
 
 

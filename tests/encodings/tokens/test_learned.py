@@ -12,7 +12,7 @@ from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
 from posenc import Learned
-from posenc.numerics.positions import left_padded, plain
+from posenc.positions import consecutive, left_padded
 
 
 def refused(text, error=ValueError):
@@ -106,9 +106,9 @@ def test_the_gradient_reaches_the_rows_that_were_used():
 def test_a_step_of_training_moves_the_rows_that_were_used():
     encoding = Learned(4, 6)
     before = encoding.weight.detach().clone()
-    optimiser = torch.optim.SGD(encoding.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(encoding.parameters(), lr=0.1)
     encoding(torch.zeros(1, 2, 4)).square().sum().backward()
-    optimiser.step()
+    optimizer.step()
     moved = (encoding.weight != before).all(dim=1)
     assert moved.tolist() == [True, True, False, False, False, False]
 
@@ -120,8 +120,8 @@ def test_content_keeps_its_dtype(dtype):
     wide = torch.promote_types(dtype, torch.float32)
     expected = (x.to(wide) + encoding.weight[:5].to(wide)).to(dtype)
     assert torch.equal(encoding(x), expected)
-    assert encoding.table(plain(5)).dtype == torch.float32
-    assert encoding.table(plain(5), dtype=dtype).dtype == dtype
+    assert encoding.table(consecutive(5)).dtype == torch.float32
+    assert encoding.table(consecutive(5), dtype=dtype).dtype == dtype
 
 
 def test_a_state_dict_goes_round():
@@ -129,7 +129,7 @@ def test_a_state_dict_goes_round():
     assert list(one.state_dict()) == ["weight"]
     assert not torch.equal(one.weight, other.weight)
     other.load_state_dict(copy.deepcopy(one.state_dict()))
-    assert torch.equal(one.table(plain(16)), other.table(plain(16)))
+    assert torch.equal(one.table(consecutive(16)), other.table(consecutive(16)))
     with pytest.raises(RuntimeError, match="size mismatch for weight"):
         Learned(8, 17, offset=2).load_state_dict(one.state_dict())
 
@@ -218,7 +218,7 @@ def test_a_position_outside_is_refused():
         encoding.table(torch.tensor([2**63 - 1]))
     with refused(f"Position 512 {outside}"):
         encoding(torch.zeros(1, 513, 8))
-    assert encoding.table(plain(0)).shape == (0, 8)
+    assert encoding.table(consecutive(0)).shape == (0, 8)
 
 
 def test_content_that_does_not_fit():

@@ -8,7 +8,7 @@ import torch
 
 from posenc import Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
-from posenc.numerics.positions import packed, plain
+from posenc.positions import consecutive, packed
 
 PAIRED = {"paper", "concatenated", "tensor2tensor", "timestep"}
 UNPAIRED = {"per_dimension", "per_dimension_one_based", "double_exponent"}
@@ -33,7 +33,7 @@ def test_shape_and_dtype_are_those_of_the_content(dtype):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_narrow_content_is_added_wide_and_rounded_once(dtype):
     x = torch.randn(2, 300, 32).to(dtype)
-    table = Sinusoidal(32).table(plain(300))
+    table = Sinusoidal(32).table(consecutive(300))
     assert torch.equal(Sinusoidal(32)(x), (x.float() + table).to(dtype))
     assert not torch.equal(Sinusoidal(32)(x), x + table.to(dtype))
 
@@ -52,13 +52,13 @@ def test_content_is_scaled_before_the_sum(scale, factor):
     """The paper, section 3.4: embeddings are multiplied by √d."""
     x = torch.randn(2, 7, 16)
     encoding = Sinusoidal(16, scale=scale)
-    assert torch.equal(encoding(x), x * factor + encoding.table(plain(7)))
+    assert torch.equal(encoding(x), x * factor + encoding.table(consecutive(7)))
 
 
 def test_the_scaled_sum_is_as_good_as_one_rounding():
     """√6 is no power of two, so product and sum could round twice; float64 is the judge."""
     x, encoding = torch.randn(50, 7, 6), Sinusoidal(6, scale="sqrt_dim")
-    table = encoding.table(plain(7))
+    table = encoding.table(consecutive(7))
     truth = x.double() * math.sqrt(6) + table.double()
     largest = (x.double() * math.sqrt(6)).abs().max().item() + 1
     assert (encoding.encode(x, table).double() - truth).abs().max() < largest * 2.0**-23
@@ -67,7 +67,7 @@ def test_the_scaled_sum_is_as_good_as_one_rounding():
 def test_forward_is_encode_of_table():
     x, encoding = torch.randn(2, 5, 16), Sinusoidal(16, scale="sqrt_dim")
     positions = packed([3, 2]).expand(2, 5)
-    assert torch.equal(encoding(x), encoding.encode(x, encoding.table(plain(5))))
+    assert torch.equal(encoding(x), encoding.encode(x, encoding.table(consecutive(5))))
     assert torch.equal(
         encoding(x, positions=positions), encoding.encode(x, encoding.table(positions))
     )
@@ -78,19 +78,19 @@ def test_the_sequence_may_come_first_when_it_is_said():
     first, second = Sinusoidal(16), Sinusoidal(16, batch_first=False)
     assert torch.equal(second(x), first(x.transpose(0, 1)).transpose(0, 1))
     assert not torch.equal(second(x), first(x))
-    positions = torch.stack([plain(5, start=start) for start in (0, 10, 20, 30, 40)])
+    positions = torch.stack([consecutive(5, start=start) for start in (0, 10, 20, 30, 40)])
     assert torch.equal(second(x, positions), first(x.transpose(0, 1), positions).transpose(0, 1))
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_an_offset_moves_every_row(name):
-    plainly = Sinusoidal(16, convention=name).table(plain(20, start=2))
-    assert torch.equal(Sinusoidal(16, convention=name, offset=2).table(plain(20)), plainly)
+    plainly = Sinusoidal(16, convention=name).table(consecutive(20, start=2))
+    assert torch.equal(Sinusoidal(16, convention=name, offset=2).table(consecutive(20)), plainly)
 
 
 def test_the_slides_count_from_one():
     """Row 0 is t = 1, so it is not the row of alternating 0 and 1."""
-    row = Sinusoidal(14, convention="per_dimension_one_based").table(plain(1))[0]
+    row = Sinusoidal(14, convention="per_dimension_one_based").table(consecutive(1))[0]
     assert row[0].item() == pytest.approx(math.cos(1 / 10_000 ** (1 / 14)))
     assert row[1].item() == pytest.approx(math.sin(1 / 10_000 ** (2 / 14)))
 
@@ -100,7 +100,7 @@ def test_the_slides_count_from_one():
 
 def test_dropout_follows_torchs_seed_and_is_nothing_in_evaluation():
     x, encoding = torch.randn(4, 50, 64), Sinusoidal(64, dropout=0.3)
-    assert torch.equal(encoding.eval()(x), x + encoding.table(plain(50)))
+    assert torch.equal(encoding.eval()(x), x + encoding.table(consecutive(50)))
     encoding.train()
     torch.manual_seed(0)
     first, second = encoding(x), encoding(x)
@@ -116,7 +116,7 @@ def test_dropout_drops_its_share_and_scales_the_rest():
     dropped = got == 0
     # A million draws: five standard deviations are 0.0015.
     assert dropped.float().mean().item() == pytest.approx(0.1, abs=0.0015)
-    kept = (x + encoding.table(plain(100))) / 0.9
+    kept = (x + encoding.table(consecutive(100))) / 0.9
     assert torch.allclose(got[~dropped], kept[~dropped])
 
 
@@ -130,13 +130,15 @@ def test_without_dropout_training_changes_nothing():
 
 
 def norms(encoding):
-    rows = encoding.table(torch.cat([plain(300), plain(300, start=2**40)]), dtype=torch.float64)
+    rows = encoding.table(
+        torch.cat([consecutive(300), consecutive(300, start=2**40)]), dtype=torch.float64
+    )
     return rows.norm(dim=-1)
 
 
 def shift_residual(encoding, offset):
     """How well the best linear map takes rows p to rows p + offset, at rows far away."""
-    fitted, held = plain(400), plain(400, start=100_000)
+    fitted, held = consecutive(400), consecutive(400, start=100_000)
     rows = [encoding.table(p, dtype=torch.float64) for p in (fitted, fitted + offset)]
     best = torch.linalg.lstsq(*rows, driver="gelsd").solution
     moved = encoding.table(held, dtype=torch.float64) @ best
@@ -170,7 +172,7 @@ def test_an_offset_is_one_rotation_of_each_pair_at_any_position(start):
     encoding = Sinusoidal(64)
     sin_k, cos_k = encoding.table(torch.tensor([10]))[0].double().unflatten(0, (32, 2)).unbind(-1)
     here, there = (
-        encoding.table(plain(200, start=s)).double().unflatten(1, (32, 2)).unbind(-1)
+        encoding.table(consecutive(200, start=s)).double().unflatten(1, (32, 2)).unbind(-1)
         for s in (start, start + 10)
     )
     rotated = (here[0] * cos_k + here[1] * sin_k, here[1] * cos_k - here[0] * sin_k)
@@ -180,23 +182,23 @@ def test_an_offset_is_one_rotation_of_each_pair_at_any_position(start):
 
 def test_the_product_of_two_rows_knows_their_distance_alone():
     """PE(p)·PE(q) = Σ cos((p − q)ω_i), the reason why attention can see distances."""
-    table = Sinusoidal(32).table(plain(200), dtype=torch.float64)
+    table = Sinusoidal(32).table(consecutive(200), dtype=torch.float64)
     gram = table @ table.T
     diagonals = torch.stack([gram.diagonal(k)[:100] for k in range(100)])
     assert (diagonals - diagonals[:, :1]).abs().max() < 1e-13
     assert (gram.diagonal() - 16).abs().max() < 1e-13
 
 
-def test_neighbours_stay_distinct_in_bfloat16_content_to_2_to_the_40():
+def test_neighbors_stay_distinct_in_bfloat16_content_to_2_to_the_40():
     """Positions held in bfloat16 would coincide from 256 on."""
     encoding, x = Sinusoidal(64), torch.zeros(1, 3, 64, dtype=torch.bfloat16)
     for power in range(8, 41):
-        rows = encoding(x, plain(3, start=2**power))[0]
+        rows = encoding(x, consecutive(3, start=2**power))[0]
         assert len(rows.unique(dim=0)) == 3
 
 
 def test_a_module_cast_to_half_gives_the_same_table():
-    encoding, positions = Sinusoidal(64), plain(100, start=10**9)
+    encoding, positions = Sinusoidal(64), consecutive(100, start=10**9)
     before = encoding.table(positions)
     assert not list(encoding.parameters())
     assert not list(encoding.buffers())
@@ -261,7 +263,7 @@ def test_content_that_does_not_fit():
     with refused(
         "x has 5 tokens and the table 4 rows. Pass one position a token (batch_first=True"
     ):
-        encoding(torch.zeros(2, 5, 16), plain(4))
+        encoding(torch.zeros(2, 5, 16), consecutive(4))
     with refused("x is torch.int64; Sinusoidal takes floating embeddings", TypeError):
         encoding(torch.zeros(2, 5, 16, dtype=torch.int64))
     with refused("positions are torch.float32; they must be integers (int64).", TypeError):
@@ -269,7 +271,7 @@ def test_content_that_does_not_fit():
     with refused("x has shape (5, 16); batch_first=False takes [seq, batch, dim]."):
         Sinusoidal(16, batch_first=False)(torch.zeros(5, 16))
     with refused("batch_first=False makes axis 0 the sequence"):
-        Sinusoidal(16, batch_first=False)(torch.zeros(5, 2, 16), plain(4))
+        Sinusoidal(16, batch_first=False)(torch.zeros(5, 2, 16), consecutive(4))
 
 
 @pytest.mark.parametrize(
@@ -279,11 +281,11 @@ def test_positions_of_more_rows_than_the_content_are_refused(content, rows):
     """Broadcasting would make the output larger than the input."""
     table = (*rows, 16)
     with refused(f"x has shape {content} and the table {table}. Pass positions [seq] for all"):
-        Sinusoidal(16)(torch.zeros(content), plain(5).expand(rows))
+        Sinusoidal(16)(torch.zeros(content), consecutive(5).expand(rows))
 
 
 def test_positions_of_one_row_or_of_each_row_fit():
     x = torch.randn(2, 3, 5, 16)
     expected = Sinusoidal(16)(x)
     for rows in ((5,), (1, 5), (3, 5), (1, 1, 5), (2, 1, 5), (2, 3, 5)):
-        assert torch.equal(Sinusoidal(16)(x, plain(5).expand(rows)), expected)
+        assert torch.equal(Sinusoidal(16)(x, consecutive(5).expand(rows)), expected)

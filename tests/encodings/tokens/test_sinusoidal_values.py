@@ -16,7 +16,7 @@ from transformers.models.xlnet.modeling_xlnet import XLNetModel
 
 from posenc import Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS, timestep
-from posenc.numerics.positions import left_padded, plain
+from posenc.positions import consecutive, left_padded
 
 HALF_STEP = 2.0**-25 + 1e-12
 """Half a float32 step below 1: a correctly rounded value is as near to float64's."""
@@ -98,7 +98,7 @@ def test_every_convention_at_every_width(name, dim, base):
         with pytest.raises(ValueError, match=f"dim is {dim}; "):
             Sinusoidal(dim, base, name)
         return
-    table = Sinusoidal(dim, base, name).table(plain(40))
+    table = Sinusoidal(dim, base, name).table(consecutive(40))
     # libm may be off by a last digit of float64, and 40 rows of angles by a few.
     near(table, FORMULAS[name](40, dim, base), tolerance=HALF_STEP + 1e-13)
 
@@ -125,7 +125,7 @@ def test_every_channel_says_what_it_holds(name):
 def test_paper_is_distilbert():
     out = torch.empty(512, 64)
     create_sinusoidal_embeddings(512, 64, out)
-    assert torch.equal(Sinusoidal(64).table(plain(512)), out)
+    assert torch.equal(Sinusoidal(64).table(consecutive(512)), out)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_paper_is_distilbert():
 def test_concatenated_is_marian_and_roformer(theirs):
     """Both are built in float64 and rounded once, so they are equal to the last bit."""
     expected = theirs(512, 64).create_weight()
-    assert torch.equal(Sinusoidal(64, convention="concatenated").table(plain(512)), expected)
+    assert torch.equal(Sinusoidal(64, convention="concatenated").table(consecutive(512)), expected)
 
 
 def test_concatenated_is_xlnet():
@@ -158,9 +158,9 @@ def test_tensor2tensor_with_offset_2_is_m2m100(dim):
     # Theirs gives padding a row of zeros; ours leaves padding to the attention mask.
     assert (theirs(ids)[~real] == 0).all()
     exact = Sinusoidal(dim, convention="tensor2tensor", offset=2)
-    near(exact.table(plain(98)), theirs.weights[2:100].double(), 1e-5)
+    near(exact.table(consecutive(98)), theirs.weights[2:100].double(), 1e-5)
     if dim % 2:
-        assert (exact.table(plain(98))[:, -1] == 0).all()
+        assert (exact.table(consecutive(98))[:, -1] == 0).all()
 
 
 def test_tensor2tensor_with_offset_continues_m2m100_behind_a_cache():
@@ -173,8 +173,8 @@ def test_tensor2tensor_with_offset_continues_m2m100_behind_a_cache():
 def test_tensor2tensor_is_whisper():
     theirs = sinusoids(1500, 384)
     common = Sinusoidal(384, convention="tensor2tensor", arithmetic="float32-log")
-    assert torch.equal(common.table(plain(1500)), theirs)
-    exact = Sinusoidal(384, convention="tensor2tensor").table(plain(1500))
+    assert torch.equal(common.table(consecutive(1500)), theirs)
+    exact = Sinusoidal(384, convention="tensor2tensor").table(consecutive(1500))
     near(exact, theirs.double(), 2e-4)
     assert not torch.equal(exact, theirs)
 
@@ -186,11 +186,11 @@ def test_float32_log_is_the_pytorch_tutorial_to_the_bit(dim):
     pe = torch.zeros(5000, dim)
     pe[:, 0::2] = torch.sin(position * div_term)
     pe[:, 1::2] = torch.cos(position * div_term)
-    assert torch.equal(Sinusoidal(dim, arithmetic="float32-log").table(plain(5000)), pe)
+    assert torch.equal(Sinusoidal(dim, arithmetic="float32-log").table(consecutive(5000)), pe)
 
 
 def test_paper_is_keras_hub():
-    near(Sinusoidal(48).table(plain(200)), keras_hub(200, 48))
+    near(Sinusoidal(48).table(consecutive(200)), keras_hub(200, 48))
 
 
 @pytest.mark.parametrize("flip", [False, True])
@@ -205,7 +205,7 @@ def test_timestep_is_diffusers(flip, shift, dim):
 
 def test_double_exponent_is_the_slip_it_says():
     """Channel index read for pair index: right in channel 0 alone, and the odd ones differ too."""
-    slip = Sinusoidal(8, convention="double_exponent").table(plain(50))
-    paper = Sinusoidal(8).table(plain(50))
+    slip = Sinusoidal(8, convention="double_exponent").table(consecutive(50))
+    paper = Sinusoidal(8).table(consecutive(50))
     assert torch.equal(slip[:, 0], paper[:, 0])
     assert not any(torch.equal(slip[:, j], paper[:, j]) for j in range(1, 8))

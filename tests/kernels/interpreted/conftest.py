@@ -30,10 +30,12 @@ else:
 @pytest.fixture
 def accelerated(monkeypatch):
     """The CPU passes for an accelerator, and the kernels in C are not there."""
-    from posenc.kernels.native import addition, rotary, waves
-    from posenc.kernels.triton import accelerator
+    from posenc.kernels import accelerator
+    from posenc.kernels.addition import cpu as addition
+    from posenc.kernels.rotary import cpu as rotary
+    from posenc.kernels.sincos import cpu as sincos
 
     monkeypatch.setattr(accelerator, "DEVICES", {"cpu"})
-    for module in (addition, rotary, waves):
+    for module in (addition, rotary, sincos):
         monkeypatch.setattr(module, "_native", lambda: None)
     monkeypatch.setattr(rotary, "_native_with_tensors", lambda: None)

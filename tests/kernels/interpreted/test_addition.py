@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from posenc.kernels import addition_reference as reference
-from posenc.kernels.random import Dropping
-from posenc.kernels.triton.addition import gradient_of_x, scaled_sum
+from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition.triton import gradient_of_x, scaled_sum
+from posenc.kernels.philox import Dropping
 
 DTYPES = {
     torch.float32: torch.float32,

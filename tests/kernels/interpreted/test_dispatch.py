@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from posenc import Rotary, Sinusoidal
-from posenc.kernels.triton import addition, rotary, waves
+from posenc.kernels.addition import triton as addition
+from posenc.kernels.rotary import triton as rotary
+from posenc.kernels.sincos import triton as sincos
 from posenc.transformer import TokenEmbedding
 
 
@@ -27,7 +29,7 @@ def calls(accelerated, monkeypatch):
         (rotary, "turn"),
         (addition, "scaled_sum"),
         (addition, "gradient_of_x"),
-        (waves, "fill"),
+        (sincos, "fill"),
     ):
         watch(module, name)
     return launched
@@ -35,7 +37,7 @@ def calls(accelerated, monkeypatch):
 
 def reference_of(run):
     """What pure torch makes of the same, with the same random numbers."""
-    from posenc.kernels.triton import accelerator
+    from posenc.kernels import accelerator
 
     before = accelerator.DEVICES
     accelerator.DEVICES = set()

@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 import torch
 
-from posenc.kernels import reference
-from posenc.kernels.rotary_plan import Turning
-from posenc.kernels.triton import rotary
-from posenc.kernels.triton.rotary import turn, turn_heads
+from posenc.kernels.rotary import reference
+from posenc.kernels.rotary import triton as rotary
+from posenc.kernels.rotary.strides import RotaryLayout
+from posenc.kernels.rotary.triton import turn, turn_heads
 
 DTYPES = {
     torch.float32: torch.float32,
@@ -16,37 +16,39 @@ DTYPES = {
     torch.float16: torch.float32,
     torch.float64: torch.float64,
 }
-TURNINGS = [Turning(*flags) for flags in product([False, True], repeat=4)]
+TURNINGS = [RotaryLayout(*flags) for flags in product([False, True], repeat=4)]
 
 
-def expected(x, table, turning, positions=None):
+def expected(x, table, rotary_layout, positions=None):
     return reference.rotate_heads(
         x,
         table,
         positions,
-        pairing="interleaved" if turning.interleaved else "half",
-        rotated="suffix" if turning.suffix else "prefix",
-        heads_first=turning.heads_first,
-        conjugate=turning.conjugate,
+        pairing="interleaved" if rotary_layout.interleaved else "half",
+        rotated="suffix" if rotary_layout.suffix else "prefix",
+        heads_first=rotary_layout.heads_first,
+        conjugate=rotary_layout.conjugate,
     )
 
 
-def heads(turning, count, width, dtype=torch.float32):
-    shape = (2, count, 3, width) if turning.heads_first else (2, 3, count, width)
+def heads(rotary_layout, count, width, dtype=torch.float32):
+    shape = (2, count, 3, width) if rotary_layout.heads_first else (2, 3, count, width)
     return torch.randn(shape).to(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("turning", TURNINGS, ids=str)
+@pytest.mark.parametrize("rotary_layout", TURNINGS, ids=str)
 @pytest.mark.parametrize("rest", [0, 5])
-def test_the_bits_are_those_of_the_reference(memory, turning, dtype, rest):
-    q, k = (heads(turning, count, 10 + rest, dtype) for count in (5, 2))
+def test_the_bits_are_those_of_the_reference(memory, rotary_layout, dtype, rest):
+    q, k = (heads(rotary_layout, count, 10 + rest, dtype) for count in (5, 2))
     table, positions = memory.table(9, pairs=5, dtype=DTYPES[dtype]), torch.randint(9, (2, 3))
-    want = [expected(x, table, turning, positions) for x in (q, k)]
+    want = [expected(x, table, rotary_layout, positions) for x in (q, k)]
     for made in (
-        turn_heads((q, k), table, positions, turning),
-        turn_heads((q, k), table, positions, turning, (torch.zeros_like(q), torch.zeros_like(k))),
-        turn_heads((q, k), table, positions, turning, (q, k)),
+        turn_heads((q, k), table, positions, rotary_layout),
+        turn_heads(
+            (q, k), table, positions, rotary_layout, (torch.zeros_like(q), torch.zeros_like(k))
+        ),
+        turn_heads((q, k), table, positions, rotary_layout, (q, k)),
     ):
         assert all(map(torch.equal, made, want))
     assert torch.equal(q, want[0])
@@ -55,30 +57,32 @@ def test_the_bits_are_those_of_the_reference(memory, turning, dtype, rest):
 @pytest.mark.parametrize("layout", ["transposed", "sliced", "unaligned", "expanded"])
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_memory_may_lie_in_any_order(memory, layout, interleaved):
-    turning = Turning(interleaved)
+    rotary_layout = RotaryLayout(interleaved)
     x = memory(torch.randn(2, 3, 4, 12), layout)
     table = memory.table(2, 4, pairs=5)
-    want = expected(x, table, turning)
-    (made,) = turn_heads((x,), table, None, turning)
+    want = expected(x, table, rotary_layout)
+    (made,) = turn_heads((x,), table, None, rotary_layout)
     assert made.is_contiguous()
     assert torch.equal(made, want)
     room = memory(torch.zeros_like(want), "sliced")
-    turn_heads((x,), table, None, turning, (room,))
+    turn_heads((x,), table, None, rotary_layout, (room,))
     assert torch.equal(room, want)
 
 
 def test_many_heads_are_turned_in_groups(memory, monkeypatch):
     monkeypatch.setattr(rotary, "PAIRS_AT_ONCE", 16)
     x, table = torch.randn(1, 7, 2, 10), memory.table(2, pairs=4)
-    assert torch.equal(turn_heads((x,), table, None, Turning())[0], expected(x, table, Turning()))
+    assert torch.equal(
+        turn_heads((x,), table, None, RotaryLayout())[0], expected(x, table, RotaryLayout())
+    )
 
 
 def test_queries_and_keys_may_share_a_buffer(memory):
     joined, table = torch.randn(1, 4, 6, 8), memory.table(4, pairs=4)
     q, k = joined[:, :, :4], joined[:, :, 4:]
-    turning = Turning(heads_first=False)
-    want = [expected(x, table, turning) for x in (q, k)]
-    turn_heads((q, k), table, None, turning, (q, k))
+    rotary_layout = RotaryLayout(heads_first=False)
+    want = [expected(x, table, rotary_layout) for x in (q, k)]
+    turn_heads((q, k), table, None, rotary_layout, (q, k))
     assert torch.equal(torch.cat(want, dim=2), joined)
 
 
@@ -86,13 +90,13 @@ def test_cosines_of_every_head(memory):
     x, table = torch.randn(2, 3, 4, 10), memory.table(3, 4, pairs=5)
     cos, sin = table.unbind(-2)
     for interleaved, name in ((False, "half"), (True, "interleaved")):
-        made = turn(x, cos, sin, Turning(interleaved))
+        made = turn(x, cos, sin, RotaryLayout(interleaved))
         assert torch.equal(made, reference.rotate(x, cos, sin, pairing=name))
 
 
 def test_a_position_outside_of_the_table_makes_its_token_nan(memory):
     x, table = torch.ones(1, 2, 4, 6), memory.table(5, pairs=2)
-    (made,) = turn_heads((x,), table, torch.tensor([0, -1, 5, 2**62]), Turning())
+    (made,) = turn_heads((x,), table, torch.tensor([0, -1, 5, 2**62]), RotaryLayout())
     assert made[..., 0, :].isfinite().all()
     assert made[..., 1:, :4].isnan().all()
     assert (made[..., 4:] == 1).all()
@@ -100,13 +104,13 @@ def test_a_position_outside_of_the_table_makes_its_token_nan(memory):
 
 def test_memory_that_is_shared_is_not_taken(memory):
     room, table = torch.zeros(1, 1, 9, 4), memory.table(8, pairs=2)
-    assert turn_heads((room[:, :, 1:],), table, None, Turning(), (room[:, :, :8],)) is None
+    assert turn_heads((room[:, :, 1:],), table, None, RotaryLayout(), (room[:, :, :8],)) is None
     thin = torch.zeros(1, 1, 1, 4).expand(1, 1, 8, 4)
-    assert turn_heads((torch.ones(1, 1, 8, 4),), table, None, Turning(), (thin,)) is None
+    assert turn_heads((torch.ones(1, 1, 8, 4),), table, None, RotaryLayout(), (thin,)) is None
     assert (room == 0).all()
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4), (1, 0, 3, 4), (1, 2, 0, 4)], ids=str)
 def test_nothing_is_turned_into_nothing(memory, shape):
-    made = turn_heads((torch.empty(shape),), memory.table(shape[2], pairs=2), None, Turning())
+    made = turn_heads((torch.empty(shape),), memory.table(shape[2], pairs=2), None, RotaryLayout())
     assert made[0].shape == shape

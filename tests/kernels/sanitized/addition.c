@@ -1,6 +1,6 @@
 #include "driver.h"
 
-#include "../../../src/posenc/kernels/native/sources/addition.c"
+#include "../../../src/posenc/kernels/csrc/addition.c"
 
 /* Strides of the axes with gaps or without, the last axis inside; what they reach is returned. */
 static int64_t lay_out(const int64_t sizes[AXES], int64_t width, int64_t strides[AXES]) {

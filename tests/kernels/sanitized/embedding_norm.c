@@ -1,8 +1,8 @@
 #include "driver.h"
 
-#include "../../../src/posenc/kernels/native/sources/embedding_norm.c"
+#include "../../../src/posenc/kernels/csrc/embedding_norm.c"
 
-static void normalise_something(void) {
+static void normalize_something(void) {
   int64_t large = draw(0, 150) == 0;
   struct normed plan = {.format = draw(0, 3), .batch = draw(1, 4), .tokens = draw(1, 9)};
   plan.width = large ? MOST_WIDTH : draw(1, 200);
@@ -20,7 +20,7 @@ static void normalise_something(void) {
   char *gamma = calloc((size_t)plan.width, (size_t)bytes), *beta = calloc((size_t)plan.width, (size_t)bytes);
   plan.gamma = gamma, plan.beta = beta, plan.eps = 1e-5;
   plan.out = malloc((size_t)(all * plan.width * bytes));
-  check(posenc_embedding_norm(&plan, 2) == DONE, "not normalised");
+  check(posenc_embedding_norm(&plan, 2) == DONE, "not normalized");
   int64_t wrong = draw(0, SUMMANDS - 1);
   ids[wrong][draw(0, plan.tokens - 1)] = draw(0, 1) ? plan.part[wrong].rows : -1;
   check(posenc_embedding_norm(&plan, 2) == NO_SUCH_ROW + wrong, "not refused");
@@ -28,4 +28,4 @@ static void normalise_something(void) {
   free(gamma), free(beta), free(plan.out);
 }
 
-int main(void) { return run(normalise_something, 400); }
+int main(void) { return run(normalize_something, 400); }

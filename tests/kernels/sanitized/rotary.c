@@ -1,6 +1,6 @@
 #include "driver.h"
 
-#include "../../../src/posenc/kernels/native/sources/rotary.c"
+#include "../../../src/posenc/kernels/csrc/rotary.c"
 
 /* Strides of three axes in a random order, with gaps or without; what they reach is returned. */
 static int64_t lay_out(const int64_t sizes[3], int64_t width, int64_t strides[3]) {

@@ -1,7 +1,7 @@
 #include "driver.h"
 
-#include "../../../src/posenc/kernels/native/sources/rotary.c"
-#include "../../../src/posenc/kernels/native/sources/rotary_tensors.c"
+#include "../../../src/posenc/kernels/csrc/rotary.c"
+#include "../../../src/posenc/kernels/csrc/rotary_tensors.c"
 
 /* A tensor that owns its memory; an object of Python is a pointer to one. */
 struct owned {

@@ -5,24 +5,24 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotation import rotation_table
-from posenc.numerics.frequencies import Schedule
-from posenc.numerics.frequencies.selected import Selected
-from posenc.numerics.positions import checked
-from posenc.numerics.waves import Arithmetic, Waves
+from posenc.frequencies import Schedule
+from posenc.frequencies.selected import Selected
+from posenc.numerics.sincos import Arithmetic, SinCos
+from posenc.positions import checked
 
 
-class AxisWaves:
+class AxisSinCos:
     """cos and sin of p[a_i] · ω_i: pair i follows coordinate a_i of the positions.
 
     Args:
         schedule: ω_i, one a pair.
         axes: a_i, one a pair.
-        arithmetic: As of ``Waves``.
+        arithmetic: As of ``SinCos``.
 
     Example:
-        >>> from posenc.numerics.frequencies import Geometric
-        >>> waves = AxisWaves(Geometric(4), axes=(1, 0))
-        >>> waves.table(torch.tensor([[7, 0]]))[0, 0]
+        >>> from posenc.frequencies import Geometric
+        >>> sincos = AxisSinCos(Geometric(4), axes=(1, 0))
+        >>> sincos.table(torch.tensor([[7, 0]]))[0, 0]
         tensor([1.0000, 0.9976])
     """
 
@@ -32,7 +32,7 @@ class AxisWaves:
         self.parts = []
         for axis in range(self.count):
             pairs = tuple(i for i, of in enumerate(axes) if of == axis)
-            self.parts.append((axis, Waves(Selected(schedule, pairs), arithmetic)))
+            self.parts.append((axis, SinCos(Selected(schedule, pairs), arithmetic)))
         grouped = [i for axis in range(self.count) for i, of in enumerate(axes) if of == axis]
         self.order = [grouped.index(i) for i in range(len(axes))]
 
@@ -53,7 +53,8 @@ class AxisWaves:
             )
         factor = self.schedule.attention_factor
         tables = [
-            rotation_table(waves, positions[..., axis], dtype, factor) for axis, waves in self.parts
+            rotation_table(sincos, positions[..., axis], dtype, factor)
+            for axis, sincos in self.parts
         ]
         table = torch.cat(tables, dim=-1)
         return table if self.order == sorted(self.order) else table[..., self.order]

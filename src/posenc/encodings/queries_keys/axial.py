@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisWaves
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_heads
-from posenc.numerics.frequencies import Divided, Powers
+from posenc.frequencies import Divided, Powers
 from posenc.numerics.pairing import Pairing
-from posenc.numerics.waves import Arithmetic
+from posenc.numerics.sincos import Arithmetic
 
 Y, X = 0, 1
 
@@ -73,7 +73,7 @@ class AxialRotary(QueryKeyEncoding):
         (arXiv:2403.13298); Agrawal et al. 2024, "Pixtral 12B", section 2.2 (arXiv:2410.07073).
 
     Example:
-        >>> from posenc.numerics.positions import grid
+        >>> from posenc.positions import grid
         >>> AxialRotary(64).table(grid(14, 14)).shape
         torch.Size([196, 2, 32])
     """
@@ -109,7 +109,7 @@ class AxialRotary(QueryKeyEncoding):
             if self.stretch == (1.0, 1.0)
             else Divided(powers, tuple(self.stretch[axis] for axis in axes))
         )
-        self.waves = AxisWaves(schedule, axes, arithmetic)
+        self.sincos = AxisSinCos(schedule, axes, arithmetic)
 
     def table(
         self, positions: Int64[Tensor, "*batch seq 2"], *, dtype: torch.dtype | None = None
@@ -120,7 +120,7 @@ class AxialRotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates.
         """
-        return self.waves.table(positions, dtype)
+        return self.sincos.table(positions, dtype)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]

@@ -1,4 +1,4 @@
-"""DINOv3's rotary encoding: patch centres between −1 and 1, whatever the resolution."""
+"""DINOv3's rotary encoding: patch centers between −1 and 1, whatever the resolution."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -7,20 +7,20 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisWaves
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_heads
-from posenc.numerics.frequencies import Powers
-from posenc.numerics.frequencies.schedule import TWO_PI, Schedule
-from posenc.numerics.positions import checked
+from posenc.frequencies import Powers
+from posenc.frequencies.schedule import TWO_PI, Schedule
+from posenc.positions import checked
 
 
 @dataclass(frozen=True)
-class Centred(Schedule):
-    """2π · base^(−4i/dim) / size: radians for one step of 2y + 1 − size, twice the way to a centre.
+class Centered(Schedule):
+    """2π · base^(−4i/dim) / size: radians for one step of 2y + 1 − size, twice the way to a center.
 
     Example:
-        >>> Centred(8, 100.0, (14, 14)).wavelengths()
+        >>> Centered(8, 100.0, (14, 14)).wavelengths()
         (14.0, 140.0, 14.0, 140.0)
     """
 
@@ -37,7 +37,7 @@ class Centred(Schedule):
 
 
 class DINOv3Rotary(QueryKeyEncoding):
-    """Pair i turns by 2π · c · base^(−4i/d), c the centre of a patch along y, then along x.
+    """Pair i turns by 2π · c · base^(−4i/d), c the center of a patch along y, then along x.
 
     c = (2y + 1) / H − 1 in a grid of H × W patches lies between −1 and 1, so an image keeps its
     angles when its resolution changes. In integers, c is (2y + 1 − H) / H, and the table is exact.
@@ -58,7 +58,7 @@ class DINOv3Rotary(QueryKeyEncoding):
         Siméoni et al. 2025, "DINOv3", section 3.2 (arXiv:2508.10104).
 
     Example:
-        >>> from posenc.numerics.positions import grid
+        >>> from posenc.positions import grid
         >>> small, large = DINOv3Rotary(8, (7, 7)), DINOv3Rotary(8, (21, 21))
         >>> middle = small.table(grid(7, 7))[0], large.table(grid(21, 21))[22]
         >>> torch.equal(*middle)
@@ -85,7 +85,9 @@ class DINOv3Rotary(QueryKeyEncoding):
         self.head_dim, self.grid, self.base = head_dim, (grid[0], grid[1]), base
         self.heads_first = heads_first
         quarter = head_dim // 4
-        self.waves = AxisWaves(Centred(head_dim, base, self.grid), (0,) * quarter + (1,) * quarter)
+        self.sincos = AxisSinCos(
+            Centered(head_dim, base, self.grid), (0,) * quarter + (1,) * quarter
+        )
 
     def table(
         self, positions: Int64[Tensor, "*batch seq 2"], *, dtype: torch.dtype | None = None
@@ -100,7 +102,7 @@ class DINOv3Rotary(QueryKeyEncoding):
         if doubled.shape[-1] == 2:
             height, width = self.grid
             doubled = torch.stack((doubled[..., 0] - height, doubled[..., 1] - width), dim=-1)
-        return self.waves.table(doubled, dtype)
+        return self.sincos.table(doubled, dtype)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]

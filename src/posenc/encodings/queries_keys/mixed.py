@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import checked_heads
-from posenc.kernels.rotary import rotate
-from posenc.numerics.frequencies import Powers
-from posenc.numerics.positions import checked
+from posenc.frequencies import Powers
+from posenc.kernels.rotary.operator import rotate
+from posenc.positions import checked
 
 
 class RoPEMixed(QueryKeyEncoding):
@@ -35,7 +35,7 @@ class RoPEMixed(QueryKeyEncoding):
         (arXiv:2403.13298); pairs are interleaved as in the authors' code.
 
     Example:
-        >>> from posenc.numerics.positions import grid
+        >>> from posenc.positions import grid
         >>> encoding = RoPEMixed(16, heads=3)
         >>> encoding.table(grid(2, 5)).shape
         torch.Size([10, 2, 3, 8])

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisWaves
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotary import Rotary
 
 Arrangement = Literal["contiguous", "interleaved"]
@@ -54,12 +54,12 @@ class MultimodalRotary(QueryKeyEncoding):
         self.sections, self.arrangement = tuple(sections), arrangement
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
         axes = axes_of(self.sections, arrangement)
-        if len(axes) != len(rotary.waves):
+        if len(axes) != len(rotary.sincos):
             raise ValueError(
                 f"sections {self.sections} are {len(axes)} pairs; the rotary encoding has "
-                f"{len(rotary.waves)}. They must be as many, half of the rotated width."
+                f"{len(rotary.sincos)}. They must be as many, half of the rotated width."
             )
-        self.waves = AxisWaves(rotary.frequencies, axes, rotary.arithmetic)
+        self.sincos = AxisSinCos(rotary.frequencies, axes, rotary.arithmetic)
 
     def table(
         self, positions: Int64[Tensor, "*batch seq 3"], *, dtype: torch.dtype | None = None
@@ -70,7 +70,7 @@ class MultimodalRotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have three coordinates.
         """
-        return self.waves.table(positions, dtype)
+        return self.sincos.table(positions, dtype)
 
     def encode_queries(
         self,

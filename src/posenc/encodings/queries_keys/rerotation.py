@@ -6,8 +6,8 @@ from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
-from posenc.numerics.frequencies.difference import Difference
-from posenc.numerics.waves import Waves
+from posenc.frequencies.difference import Difference
+from posenc.numerics.sincos import SinCos
 
 ALIKE = ("head_dim", "pairing", "rotated", "heads_first")
 
@@ -39,7 +39,7 @@ def rerotate(
             exactly.
 
     Example:
-        >>> from posenc import Geometric, Linear
+        >>> from posenc.frequencies import Geometric, Linear
         >>> old, new = Rotary(8), Rotary(Linear(Geometric(8), factor=2.0))
         >>> k, positions = torch.randn(1, 2, 3, 8), torch.tensor([7, 100, 2**40])
         >>> cached = old.encode_keys(k, old.table(positions))
@@ -62,7 +62,7 @@ def rerotate(
     dtype = torch.promote_types(keys.dtype, torch.float32)
     return rotate_heads(
         keys,
-        rotation_table(Waves(step), positions, dtype, step.attention_factor),
+        rotation_table(SinCos(step), positions, dtype, step.attention_factor),
         name="rerotate",
         head_dim=new.head_dim,
         pairing=new.pairing,

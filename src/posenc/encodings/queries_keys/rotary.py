@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding
-from posenc.encodings.queries_keys.rotation import Turning, rotate_together, rotation_table
-from posenc.numerics.frequencies import Geometric, Schedule
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together, rotation_table
+from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
-from posenc.numerics.waves import Arithmetic, Waves
+from posenc.numerics.sincos import Arithmetic, SinCos
 
 
 class Rotary(QueryKeyEncoding):
@@ -62,12 +62,12 @@ class Rotary(QueryKeyEncoding):
     ):
         super().__init__()
         self.frequencies = _schedule(frequencies)
-        self.waves = Waves(self.frequencies, arithmetic)
-        self.rotated_dim = 2 * len(self.waves)
+        self.sincos = SinCos(self.frequencies, arithmetic)
+        self.rotated_dim = 2 * len(self.sincos)
         self.head_dim = self.rotated_dim if head_dim is None else head_dim
         if self.head_dim < self.rotated_dim:
             raise ValueError(
-                f"head_dim is {head_dim}; {len(self.waves)} frequencies rotate "
+                f"head_dim is {head_dim}; {len(self.sincos)} frequencies rotate "
                 f"{self.rotated_dim} channels. Build the schedule for a width of at most "
                 f"{head_dim}."
             )
@@ -77,7 +77,9 @@ class Rotary(QueryKeyEncoding):
         self.rotated: Rotated = rotated
         self.heads_first = heads_first
         self.arithmetic: Arithmetic = arithmetic
-        self.turning = Turning(pairing == "interleaved", rotated == "suffix", heads_first)
+        self.rotary_layout = RotaryLayout(
+            pairing == "interleaved", rotated == "suffix", heads_first
+        )
 
     def table(
         self,
@@ -95,7 +97,7 @@ class Rotary(QueryKeyEncoding):
             ValueError: ``out`` has another shape or dtype.
         """
         factor = self.frequencies.attention_factor
-        return rotation_table(self.waves, positions, dtype, factor, out)
+        return rotation_table(self.sincos, positions, dtype, factor, out)
 
     def encode_queries(
         self,
@@ -149,7 +151,7 @@ class Rotary(QueryKeyEncoding):
         contents = (q, k)
         outs = contents if out is not None and out[0] is q and out[1] is k else out
         return rotate_together(
-            contents, table, positions, self.turning, name="Rotary", head_dim=self.head_dim,
+            contents, table, positions, self.rotary_layout, name="Rotary", head_dim=self.head_dim,
             outs=outs,
         )  # type: ignore[return-value]  # fmt: skip
 
@@ -157,7 +159,13 @@ class Rotary(QueryKeyEncoding):
         contents = (x,)
         outs = None if out is None else contents if out is x else (out,)
         return rotate_together(
-            contents, table, None, self.turning, name="Rotary", head_dim=self.head_dim, outs=outs
+            contents,
+            table,
+            None,
+            self.rotary_layout,
+            name="Rotary",
+            head_dim=self.head_dim,
+            outs=outs,
         )[0]
 
     def with_frequencies(self, frequencies: int | Schedule) -> "Rotary":

@@ -4,16 +4,16 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.kernels.rotary import Turning, by_reference
-from posenc.kernels.rotary import rotate_heads as native_or_none
-from posenc.kernels.waves import cos_sin, table_to_fill
+from posenc.kernels.rotary.operator import RotaryLayout, by_reference
+from posenc.kernels.rotary.operator import rotate_heads as native_or_none
+from posenc.kernels.sincos.operator import cos_sin, table_to_fill
 from posenc.numerics.pairing import Pairing, Rotated
-from posenc.numerics.positions import checked
-from posenc.numerics.waves import Waves
+from posenc.numerics.sincos import SinCos
+from posenc.positions import checked
 
 
 def rotation_table(
-    waves: Waves,
+    sincos: SinCos,
     positions: Int64[Tensor, "*shape"],
     dtype: torch.dtype | None = None,
     factor: float = 1.0,
@@ -22,7 +22,7 @@ def rotation_table(
     """factor · cos and factor · sin of position × frequency, each rounded once.
 
     Args:
-        waves: The frequencies and their arithmetic.
+        sincos: The frequencies and their arithmetic.
         positions: int64, of any shape.
         dtype: float32 unless another is asked for.
         factor: What both are multiplied with: the attention factor of a schedule.
@@ -33,15 +33,15 @@ def rotation_table(
         ValueError: ``out`` has another shape or dtype.
 
     Example:
-        >>> from posenc.numerics.frequencies import Geometric
-        >>> rotation_table(Waves(Geometric(2)), torch.tensor([0]))
+        >>> from posenc.frequencies import Geometric
+        >>> rotation_table(SinCos(Geometric(2)), torch.tensor([0]))
         tensor([[[1.],
                  [0.]]])
     """
     positions = checked(positions)
-    table = table_to_fill(positions, 2, len(waves), dtype=dtype, out=out)
+    table = table_to_fill(positions, 2, len(sincos), dtype=dtype, out=out)
     planes = table[..., 0, :], table[..., 1, :]
-    cos_sin(waves, positions, table.dtype, out=planes, factor=factor, fresh=out is None)
+    cos_sin(sincos, positions, table.dtype, out=planes, factor=factor, fresh=out is None)
     return table
 
 
@@ -70,10 +70,14 @@ def rotate_heads(
         TypeError: ``x`` is not floating.
         ValueError: The width or the length of ``x`` is not that of the table.
     """
-    turning = Turning(pairing == "interleaved", rotated == "suffix", heads_first, conjugate)
+    rotary_layout = RotaryLayout(
+        pairing == "interleaved", rotated == "suffix", heads_first, conjugate
+    )
     contents = (x,)
     outs = None if out is None else contents if out is x else (out,)
-    made = rotate_together(contents, table, None, turning, name=name, head_dim=head_dim, outs=outs)
+    made = rotate_together(
+        contents, table, None, rotary_layout, name=name, head_dim=head_dim, outs=outs
+    )
     return made[0]
 
 
@@ -81,7 +85,7 @@ def rotate_together(
     contents: tuple[Tensor, ...],
     table: Float[Tensor, "*rows 2 pairs"],
     positions: Int64[Tensor, "*batch seq"] | None,
-    turning: Turning,
+    rotary_layout: RotaryLayout,
     *,
     name: str,
     head_dim: int,
@@ -93,7 +97,7 @@ def rotate_together(
         contents: One or two tensors of heads.
         table: One row a token; with ``positions``, ``[rows, 2, pairs]``.
         positions: Which row each token takes.
-        turning: How heads are turned, and in which layout they are.
+        rotary_layout: How heads are turned, and in which layout they are.
         name: Who rotates, for the words of an error.
         head_dim: Width that heads must have.
         outs: Where to write; ``contents`` itself rotates in place.
@@ -103,7 +107,9 @@ def rotate_together(
         ValueError: Its width or length does not fit.
         IndexError: A position is not a row of the table.
     """
-    made = native_or_none(contents, table, positions, turning=turning, outs=outs, width=head_dim)
+    made = native_or_none(
+        contents, table, positions, rotary_layout=rotary_layout, outs=outs, width=head_dim
+    )
     if made is not None:
         return made
     if positions is None:
@@ -111,13 +117,15 @@ def rotate_together(
     else:
         lead, tokens = positions.shape[:-1], positions.shape[-1]
     for x in contents:
-        checked_heads(x, tokens, name=name, head_dim=head_dim, heads_first=turning.heads_first)
+        checked_heads(
+            x, tokens, name=name, head_dim=head_dim, heads_first=rotary_layout.heads_first
+        )
         if torch.broadcast_shapes(x.shape[:-3], lead) != x.shape[:-3]:
             raise ValueError(
                 f"x has batch axes {tuple(x.shape[:-3])} and the table {tuple(lead)}. Pass "
                 f"positions [seq] for all rows alike, or one row of them for each."
             )
-    return by_reference(contents, table, positions, turning, outs)
+    return by_reference(contents, table, positions, rotary_layout, outs)
 
 
 def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first: bool) -> None:

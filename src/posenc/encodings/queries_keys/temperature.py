@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding, working_dtype
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
-from posenc.numerics.positions import checked
 from posenc.numerics.rounding import rounded
+from posenc.positions import checked
 
 
 class QueryTemperature(QueryKeyEncoding):

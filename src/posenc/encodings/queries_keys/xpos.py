@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import QueryKeyEncoding
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
-from posenc.numerics.frequencies.schedule import PRECISION, exact
-from posenc.numerics.positions import checked
+from posenc.frequencies.schedule import PRECISION, exact
 from posenc.numerics.rounding import rounded
+from posenc.positions import checked
 
 LARGEST_LOG = 80.0
 """exp(80) and its inverse are float32 numbers with room for content."""
@@ -59,7 +59,7 @@ class XPos(QueryKeyEncoding):
             )
         self.rotary, self.scale_base, self.gamma, self.origin = rotary, scale_base, gamma, origin
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
-        pairs = len(rotary.waves)
+        pairs = len(rotary.sincos)
         with localcontext(PRECISION):
             zetas = [(exact(i) / pairs + exact(gamma)) / (1 + exact(gamma)) for i in range(pairs)]
             # ln ζ / B: what one position adds to the logarithm of a query's factor.
@@ -80,7 +80,7 @@ class XPos(QueryKeyEncoding):
         if positions.device.type == "mps":  # has no float64
             return self.table(positions.cpu(), dtype=dtype).to(positions.device)
         turns = rotation_table(
-            self.rotary.waves, positions, torch.float64, self.rotary.frequencies.attention_factor
+            self.rotary.sincos, positions, torch.float64, self.rotary.frequencies.attention_factor
         )
         rates = torch.tensor(self.rates, dtype=torch.float64, device=positions.device)
         logarithms = ((positions - self.origin).double()[..., None] * rates).unsqueeze(-2)

@@ -7,30 +7,30 @@ from posenc.encodings.scores.decomposed import DecomposedRelative
 from posenc.encodings.scores.fire import FIRE
 from posenc.encodings.scores.forgetting import Forgetting, forgetting_bias
 from posenc.encodings.scores.kerple import KERPLE
-from posenc.encodings.scores.moved_rotary import MovedRotary
+from posenc.encodings.scores.remapped_rotary import RemappedRotary
 from posenc.encodings.scores.sandwich import Sandwich
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.some_heads import some_heads
-from posenc.encodings.scores.swin import Swin
-from posenc.encodings.scores.swin_v2 import SwinV2
-from posenc.encodings.scores.t5 import T5
+from posenc.encodings.scores.swin import SwinBias
+from posenc.encodings.scores.swin_v2 import SwinV2Bias
+from posenc.encodings.scores.t5 import T5Bias
 from posenc.encodings.scores.temperature import Temperature
 from posenc.encodings.scores.transformer_xl import TransformerXL
 
 __all__ = [
     "FIRE",
     "KERPLE",
-    "T5",
     "ALiBi",
     "CoPE",
     "DeBERTa",
     "DecomposedRelative",
     "Forgetting",
-    "MovedRotary",
+    "RemappedRotary",
     "Sandwich",
     "Shaw",
-    "Swin",
-    "SwinV2",
+    "SwinBias",
+    "SwinV2Bias",
+    "T5Bias",
     "Temperature",
     "TransformerXL",
     "forgetting_bias",

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import RelativeBias
+from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
-from posenc.numerics.positions import checked
+from posenc.positions import checked
 
 Slopes = Literal["authors", "geometric"]
 

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc.numerics.positions import checked
+from posenc.positions import checked
 
 
 def pair_distances(

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import pair_distances, sums_after_key
 from posenc.encodings.scores.content import checked_content, products
 
@@ -30,7 +30,7 @@ class CoPE(ScoreEncoding):
         head_dim: Width of a head.
         max_positions: Number of vectors; counts past the last stay there.
         scaled: Whether q·e is divided by √head_dim.
-        std: Standard deviation of the normal initialisation; the authors begin with zeros.
+        std: Standard deviation of the normal initialization; the authors begin with zeros.
 
     Raises:
         ValueError: A number is not positive, or no queries were given.

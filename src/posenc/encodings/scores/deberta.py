@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import pair_distances
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.picked import grouped_keys, picked
-from posenc.numerics.distances import between_deberta_ends, deberta_ends
+from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 
 Term = Literal["c2p", "p2c"]
 
@@ -31,7 +31,7 @@ class DeBERTa(ScoreEncoding):
             every distance up to ``max_distance`` exact (DeBERTa 1).
         max_distance: Distance of the last bucket.
         terms: ``"c2p"`` (content to position), ``"p2c"`` (position to content), or both.
-        std: Standard deviation of the normal initialisation.
+        std: Standard deviation of the normal initialization.
 
     Raises:
         ValueError: A number does not fit, a term has no such name, or content was not given.

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.windows import checked_window, displacements
 
@@ -24,7 +24,7 @@ class DecomposedRelative(ScoreEncoding):
         heads: Number of query heads.
         head_dim: Width of a head.
         size: Height and width H, W of the image or window in tokens, or one number for both.
-        std: Standard deviation of the (truncated) normal initialisation. SAM and the paper begin
+        std: Standard deviation of the (truncated) normal initialization. SAM and the paper begin
             with zeros, 0.
 
     Raises:

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.places import ScoreBias
-from posenc.numerics.positions import checked
+from posenc.encodings.base import ScoreBias
+from posenc.positions import checked
 
 EPSILON = 1e-6
 

@@ -5,10 +5,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import pair_distances, sums_after_key
 from posenc.encodings.scores.content import checked_content, products
-from posenc.numerics.positions import plain
+from posenc.positions import consecutive
 
 
 def forgetting_bias(
@@ -43,7 +43,7 @@ def forgetting_bias(
             "Positions were given for one side alone. Pass q_positions and k_positions, or neither."
         )
     if q_positions is None or k_positions is None:
-        q_positions = k_positions = plain(log_forget.shape[-1], device=log_forget.device)
+        q_positions = k_positions = consecutive(log_forget.shape[-1], device=log_forget.device)
     return sums_after_key(log_forget.unsqueeze(-2), pair_distances(q_positions, k_positions))
 
 
@@ -66,7 +66,7 @@ class Forgetting(ScoreEncoding):
     Args:
         heads: Number of query heads.
         head_dim: Width of a head.
-        std: Standard deviation of the normal initialisation of w.
+        std: Standard deviation of the normal initialization of w.
         bias: First value of b; gates begin around σ(bias), 1/2 in the authors' code.
 
     Raises:

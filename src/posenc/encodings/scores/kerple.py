@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import RelativeBias
-from posenc.numerics.positions import checked
+from posenc.encodings.base import RelativeBias
+from posenc.positions import checked
 
 Kernel = Literal["log", "power"]
 

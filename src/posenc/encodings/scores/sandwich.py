@@ -4,10 +4,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import RelativeBias
-from posenc.numerics.frequencies import Geometric
-from posenc.numerics.positions import checked
-from posenc.numerics.waves import Waves
+from posenc.encodings.base import RelativeBias
+from posenc.frequencies import Geometric
+from posenc.numerics.sincos import SinCos
+from posenc.positions import checked
 
 
 class Sandwich(RelativeBias):
@@ -44,7 +44,7 @@ class Sandwich(RelativeBias):
                 f"heads is {heads} and dim {dim}; give 1 head or more and an even width."
             )
         self.heads, self.dim, self.base = heads, dim, base
-        self.waves = Waves(Geometric(dim, base))
+        self.sincos = SinCos(Geometric(dim, base))
 
     def profile(
         self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
@@ -53,7 +53,7 @@ class Sandwich(RelativeBias):
         dtype = dtype or torch.float32
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
-        cos, _ = self.waves.cos_sin(checked(distance, "distance"), fine)
+        cos, _ = self.sincos.cos_sin(checked(distance, "distance"), fine)
         similarity = cos.to(wide).sum(-1)
         ratios = [8 * h / self.heads for h in range(1, self.heads + 1)]
         each = torch.tensor(ratios, dtype=wide, device=distance.device)

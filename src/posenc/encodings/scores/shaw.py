@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.picked import picked
-from posenc.numerics.positions import checked
+from posenc.positions import checked
 
 
 class Shaw(ScoreEncoding):
@@ -24,7 +24,7 @@ class Shaw(ScoreEncoding):
         head_dim: Width of a head.
         reach: r: the distance from which on all are one.
         values: Whether there are vectors for values.
-        std: Standard deviation of the normal initialisation.
+        std: Standard deviation of the normal initialization.
 
     Raises:
         ValueError: A number is not positive, or no queries were given.

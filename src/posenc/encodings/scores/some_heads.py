@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import RelativeBias, ScoreBias
+from posenc.encodings.base import RelativeBias, ScoreBias
 
 
 def some_heads(bias: ScoreBias, start: int, stop: int) -> ScoreBias:

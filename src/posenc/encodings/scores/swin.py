@@ -5,11 +5,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.places import ScoreBias
+from posenc.encodings.base import ScoreBias
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
 
 
-class Swin(ScoreBias):
+class SwinBias(ScoreBias):
     """A learned number for each head and each displacement within a window of an image.
 
     bias(h, q, k) = weight[(Δy + H − 1)(2W − 1) + Δx + W − 1, h],  (Δy, Δx) = q − k
@@ -21,7 +21,7 @@ class Swin(ScoreBias):
     Args:
         heads: Number of query heads.
         window: Height and width H, W, or one number for both; 7 in the paper.
-        std: Standard deviation of the (truncated) normal initialisation.
+        std: Standard deviation of the (truncated) normal initialization.
 
     Raises:
         ValueError: ``heads`` or ``window`` is not positive, or tokens lie further apart than it.
@@ -31,7 +31,7 @@ class Swin(ScoreBias):
 
     Example:
         >>> from posenc import positions
-        >>> swin = Swin(heads=3, window=7)
+        >>> swin = SwinBias(heads=3, window=7)
         >>> points = positions.grid(7, 7)
         >>> swin.table(points, points).shape
         torch.Size([3, 49, 49])
@@ -65,19 +65,19 @@ class Swin(ScoreBias):
             TypeError: Positions are not integers.
             ValueError: They are no points of a grid, or lie further apart than the window allows.
         """
-        apart = displacements(q_positions, k_positions, self.window, name="Swin")
+        apart = displacements(q_positions, k_positions, self.window, name="SwinBias")
         biases = rows_by_displacement(self.weight, apart, self.window)
         return biases if dtype is None else biases.to(dtype)
 
     @torch.no_grad()
-    def resized(self, window: int | tuple[int, int]) -> "Swin":
+    def resized(self, window: int | tuple[int, int]) -> "SwinBias":
         """A new encoding for another window, interpolated bicubically as the authors' code does.
 
         Example:
-            >>> Swin(3, window=7).resized(12).window
+            >>> SwinBias(3, window=7).resized(12).window
             (12, 12)
         """
-        other = Swin(self.heads, window, std=self.std).to(self.weight)
+        other = SwinBias(self.heads, window, std=self.std).to(self.weight)
         sizes = [[2 * size - 1 for size in each] for each in (self.window, other.window)]
         images = self.weight.float().T.unflatten(-1, sizes[0]).unsqueeze(0)
         images = F.interpolate(images, size=sizes[1], mode="bicubic", align_corners=False)

@@ -6,14 +6,14 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import ScoreBias
+from posenc.encodings.base import ScoreBias
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
 
 EDGE = 8.0  # the coordinate of the edge of the window, before the logarithm
 LARGEST = 16.0  # no bias reaches it
 
 
-class SwinV2(ScoreBias):
+class SwinV2Bias(ScoreBias):
     """A network with two inputs, the displacement along each axis of an image.
 
     bias(h, q, k) = 16 · σ(MLP(Δŷ, Δx̂))_h
@@ -40,7 +40,7 @@ class SwinV2(ScoreBias):
 
     Example:
         >>> from posenc import positions
-        >>> swin, points = SwinV2(heads=3, window=8), positions.grid(8, 8)
+        >>> swin, points = SwinV2Bias(heads=3, window=8), positions.grid(8, 8)
         >>> swin.table(points, points).shape
         torch.Size([3, 64, 64])
     """
@@ -75,7 +75,7 @@ class SwinV2(ScoreBias):
         """(Δŷ, Δx̂) of every displacement within the window, row after row, in float64.
 
         Example:
-            >>> SwinV2(1, window=(1, 2)).coordinates()
+            >>> SwinV2Bias(1, window=(1, 2)).coordinates()
             tensor([[ 0.0000, -1.0566],
                     [ 0.0000,  0.0000],
                     [ 0.0000,  1.0566]], dtype=torch.float64)
@@ -101,20 +101,20 @@ class SwinV2(ScoreBias):
             TypeError: Positions are not integers.
             ValueError: They are no points of a grid, or lie further apart than the window allows.
         """
-        apart = displacements(q_positions, k_positions, self.window, name="SwinV2")
+        apart = displacements(q_positions, k_positions, self.window, name="SwinV2Bias")
         coordinates = self.coordinates(device=apart.device).to(next(self.parameters()))
         biases = LARGEST * self.mlp(coordinates).sigmoid()
         biases = rows_by_displacement(biases, apart, self.window)
         return biases if dtype is None else biases.to(dtype)
 
-    def resized(self, window: int | tuple[int, int]) -> "SwinV2":
+    def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":
         """A new encoding for another window with a copy of the network, which stays as trained.
 
         Example:
-            >>> SwinV2(3, window=8).resized(16).pretrained_window
+            >>> SwinV2Bias(3, window=8).resized(16).pretrained_window
             (8, 8)
         """
-        other = SwinV2(
+        other = SwinV2Bias(
             self.heads, window, pretrained_window=self.pretrained_window, hidden=self.hidden
         ).to(next(self.parameters()))
         other.load_state_dict(self.state_dict())

@@ -6,12 +6,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import RelativeBias
-from posenc.numerics.distances import between_t5_borders, t5_borders
-from posenc.numerics.positions import checked, untouchable
+from posenc._guards import may_look
+from posenc.encodings.base import RelativeBias
+from posenc.numerics.buckets import between_t5_borders, t5_borders
+from posenc.positions import checked
 
 
-class T5(RelativeBias):
+class T5Bias(RelativeBias):
     """bias(h, q, k) = w[bucket(q − k), h]: exact buckets near by, logarithmic ones far off.
 
     T5 adds it to unscaled products: its attention has ``scale=1.0``. All layers share one. The
@@ -26,7 +27,7 @@ class T5(RelativeBias):
             they share the bucket of distance 0 and are for the causal mask to hide (decoders).
         trained_length: If given, a warning says when a distance falls into a bucket that no
             sequence of this length ever reached.
-        std: Standard deviation of the normal initialisation.
+        std: Standard deviation of the normal initialization.
 
     Raises:
         ValueError: The numbers do not fit each other.
@@ -39,7 +40,7 @@ class T5(RelativeBias):
         (arXiv:1910.10683).
 
     Example:
-        >>> t5 = T5(heads=2)
+        >>> t5 = T5Bias(heads=2)
         >>> _ = t5.load_state_dict({"weight": torch.arange(64.0).view(32, 2)})
         >>> t5.profile(torch.tensor([0, 1, 100, -100]))
         tensor([[ 0.,  2., 30., 62.],
@@ -91,7 +92,7 @@ class T5(RelativeBias):
         return self.weight.mT[:, index].to(dtype or torch.float32)
 
     def _warn(self, distance: Tensor) -> None:
-        if not self.untrained or untouchable(distance) or not distance.numel():
+        if not self.untrained or not may_look(distance) or not distance.numel():
             return
         first = self.borders[self.untrained[0]]
         met = distance.amax() >= first

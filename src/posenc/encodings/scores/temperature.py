@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
-from posenc.numerics.positions import checked
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.numerics.rounding import rounded
+from posenc.positions import checked
 
 
 class Temperature(ScoreEncoding):

@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.places import ScoreEncoding, working_dtype
+from posenc._guards import may_look
+from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import pair_distances
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.picked import grouped_keys, picked
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
-from posenc.numerics.positions import untouchable
 
 
 class TransformerXL(ScoreEncoding):
@@ -27,7 +27,7 @@ class TransformerXL(ScoreEncoding):
         head_dim: Width of a head.
         dim: Width of the sinusoids; heads · head_dim if not given.
         base: Base of the sinusoids.
-        std: Standard deviation of the normal initialisation.
+        std: Standard deviation of the normal initialization.
 
     Raises:
         ValueError: A number is not positive, or queries or keys were not given.
@@ -101,7 +101,7 @@ class TransformerXL(ScoreEncoding):
 
     def _by_distance(self, q: Tensor, table: Tensor) -> Tensor:
         """q · W R[distance] for every pair."""
-        if untouchable(table):  # a graph does not know how many distances there are
+        if not may_look(table):  # a graph does not know how many distances there are
             rows = self._rows(table, q.dtype).movedim(-2, -4)
             return (q.unsqueeze(-2) @ rows.mT).squeeze(-2)
         distances, index = _distinct(table)

@@ -6,7 +6,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc.numerics.positions import checked, untouchable
+from posenc._guards import may_look
+from posenc.positions import checked
 
 
 def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple[int, int]:
@@ -54,13 +55,13 @@ def displacements(
     Example:
         >>> import torch
         >>> points = torch.tensor([[0, 0], [1, 2]])
-        >>> displacements(points, points, (2, 3), name="Swin")[:, 1, 0]
+        >>> displacements(points, points, (2, 3), name="SwinBias")[:, 1, 0]
         tensor([1, 2])
     """
     q_positions = _points(checked(q_positions, "q_positions"), "q_positions")
     k_positions = _points(checked(k_positions, "k_positions"), "k_positions")
     apart = (q_positions.unsqueeze(-2) - k_positions.unsqueeze(-3)).movedim(-1, -3)
-    if not untouchable(apart) and apart.numel():
+    if may_look(apart) and apart.numel():
         far = tuple(int(apart.select(-3, axis).abs().amax()) for axis in range(2))
         if far[0] >= window[0] or far[1] >= window[1]:
             raise ValueError(

@@ -6,8 +6,8 @@ from typing import Literal
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.kernels.addition import scaled_sum
-from posenc.numerics.positions import checked
+from posenc.kernels.addition.operator import scaled_sum
+from posenc.positions import checked
 
 Scale = Literal["sqrt_dim"] | float | None
 

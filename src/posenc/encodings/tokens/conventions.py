@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from posenc.numerics.frequencies import Powers
+from posenc.frequencies import Powers
 
 Function = Literal["sin", "cos", "zero"]
 
@@ -26,7 +26,7 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Waveform:
+class SinCosChannels:
     """Which sines and cosines an encoding of one width consists of, and in which channels.
 
     It is *paired* when each sine has a cosine of its own frequency: then a fixed offset is one
@@ -48,10 +48,10 @@ class Waveform:
 class Interleaved:
     """sin in channel 2i, cos in channel 2i + 1, both at n^(−2i/d)."""
 
-    def __call__(self, dim: int, base: float) -> Waveform:
+    def __call__(self, dim: int, base: float) -> SinCosChannels:
         sines, cosines = range(0, dim, 2), range(1, dim, 2)
         exponents = tuple(sines)
-        return Waveform(
+        return SinCosChannels(
             Powers(base, exponents, dim),
             Powers(base, exponents[: len(cosines)], dim),
             sines,
@@ -69,7 +69,7 @@ class Halves:
     shift: int = 0
     flip: bool = False
 
-    def __call__(self, dim: int, base: float) -> Waveform:
+    def __call__(self, dim: int, base: float) -> SinCosChannels:
         half = dim // 2
         if half <= self.shift:
             raise ValueError(
@@ -84,7 +84,7 @@ class Halves:
         )
         front, back = range(half), range(half, 2 * half)
         sines, cosines = (back, front) if self.flip else (front, back)
-        return Waveform(powers, powers, sines, cosines)
+        return SinCosChannels(powers, powers, sines, cosines)
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ class PerChannel:
     step: int = 1
     first: int = 0
 
-    def __call__(self, dim: int, base: float) -> Waveform:
+    def __call__(self, dim: int, base: float) -> SinCosChannels:
         sines, cosines = range(self.first % 2, dim, 2), range(1 - self.first % 2, dim, 2)
 
         def powers(channels: range) -> Powers:
             return Powers(base, tuple(self.step * (j + self.first) for j in channels), dim)
 
-        return Waveform(powers(sines), powers(cosines), sines, cosines)
+        return SinCosChannels(powers(sines), powers(cosines), sines, cosines)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Convention:
     first: int = 0
     odd: Literal["sine", "zero", "unpaired"] | None = None
 
-    def waves(self, dim: int, base: float) -> Waveform:
+    def sincos(self, dim: int, base: float) -> SinCosChannels:
         """The sines and cosines for one width.
 
         Raises:
@@ -150,14 +150,14 @@ class Convention:
             >>> CONVENTIONS["paper"].channel(2, dim=4, base=100.0)
             Channel(function='sin', exponent=Fraction(1, 2), frequency=0.1, first=0)
         """
-        waves = self.waves(dim, base)
+        sincos = self.sincos(dim, base)
         if not 0 <= index < dim:
             raise ValueError(
                 f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."
             )
         sides: tuple[tuple[Function, range, Powers], ...] = (
-            ("sin", waves.sine_channels, waves.sines),
-            ("cos", waves.cosine_channels, waves.cosines),
+            ("sin", sincos.sine_channels, sincos.sines),
+            ("cos", sincos.cosine_channels, sincos.cosines),
         )
         for function, channels, powers in sides:
             if index in channels:

@@ -5,9 +5,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.places import TokenEncoding
+from posenc._guards import may_look
+from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
-from posenc.numerics.positions import checked, untouchable
+from posenc.positions import checked
 
 
 class Learned(TokenEncoding):
@@ -22,7 +23,7 @@ class Learned(TokenEncoding):
         dim: Width of the embeddings.
         max_len: Number of positions.
         offset: Rows before that of position 0: 2 in OPT, RoBERTa's padding index + 1 = 2.
-        std: Standard deviation of the normal initialisation; 0.02 in BERT.
+        std: Standard deviation of the normal initialization; 0.02 in BERT.
         dropout: Probability of dropping an element of the sum while training.
         batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
 
@@ -149,7 +150,7 @@ class Learned(TokenEncoding):
 
     def _check_range(self, positions: Tensor) -> None:
         # Where values cannot be looked at, the lookup itself complains.
-        if untouchable(positions) or not positions.numel():
+        if not may_look(positions) or not positions.numel():
             return
         first, last = (int(end) for end in positions.aminmax())
         if first < 0 or last >= self.max_len:

@@ -4,12 +4,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.places import TokenEncoding
+from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
-from posenc.kernels.waves import cos_sin, table_to_fill
-from posenc.numerics.positions import checked
-from posenc.numerics.waves import Arithmetic, Waves
+from posenc.kernels.sincos.operator import cos_sin, table_to_fill
+from posenc.numerics.sincos import Arithmetic, SinCos
+from posenc.positions import checked
 
 
 class Sinusoidal(TokenEncoding):
@@ -69,13 +69,13 @@ class Sinusoidal(TokenEncoding):
         self.convention = _named(convention)
         self.scale, self.dropout = scale, checked_dropout(dropout)
         self.factor = factor(scale, dim)
-        self.waveform = self.convention.waves(dim, base)
+        self.waveform = self.convention.sincos(dim, base)
         self.arithmetic: Arithmetic = arithmetic
         # Row p turns pair i by the angle p·ω_i: a rotation, where every sine has its cosine.
         self.keeps_norm = self.keeps_shift = self.waveform.paired
-        self.cosines = Waves(self.waveform.cosines, arithmetic)
+        self.cosines = SinCos(self.waveform.cosines, arithmetic)
         self.sines = (
-            self.cosines if self.waveform.paired else Waves(self.waveform.sines, arithmetic)
+            self.cosines if self.waveform.paired else SinCos(self.waveform.sines, arithmetic)
         )
 
     def table(

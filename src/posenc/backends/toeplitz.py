@@ -1,0 +1,123 @@
+"""A bias of distance alone, kept as one number a distance and seen as a matrix."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import log
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.encodings.base import RelativeBias
+
+
+@dataclass(frozen=True)
+class Toeplitz:
+    """The bias at every distance that occurs, from the largest down.
+
+    The matrix of queries × keys has equal numbers along its diagonals. With the queries in reverse
+    order those become anti-diagonals, where row + column is constant: a vector seen with a stride
+    of 1 on both axes. So the matrix is there without its memory.
+
+    Attributes:
+        values: ``[heads, count]``, or one row for all heads; column m is distance ``highest`` − m.
+        highest: The largest distance.
+
+    Example:
+        >>> bias = Toeplitz(torch.tensor([[2.0, 1.0, 0.0, -1.0]]), highest=2)
+        >>> bias.reversed_rows(2, 3, first=2)  # distances of the last query first: 2, 1, 0
+        tensor([[[[ 2.,  1.,  0.],
+                  [ 1.,  0., -1.]]]])
+    """
+
+    values: Float[Tensor, "heads count"]
+    highest: int
+
+    def reversed_rows(
+        self, q_len: int, k_len: int, *, first: int
+    ) -> Float[Tensor, "1 heads {q_len} {k_len}"]:
+        """The matrix for queries in reverse order, as a view.
+
+        Args:
+            q_len: Number of queries.
+            k_len: Number of keys.
+            first: Distance from the last query to the first key, which comes first here.
+        """
+        start = self.highest - first
+        part = self.values[:, start : start + q_len + k_len - 1]
+        return part.as_strided((1, len(part), q_len, k_len), (0, part.stride(0), 1, 1))
+
+    def falls_far(self, terms: int) -> bool:
+        """Whether some bias lies so far below that at distance 0 that ``cut_off`` may cut."""
+        if not may_look(self.values):
+            return False
+        seen = self.values.where(self.values.isfinite(), torch.inf)
+        return bool((seen < self.values[:, self.highest, None] - self._reach(terms)).any())
+
+    def cut_off(self, bound: Float[Tensor, "heads"], terms: int) -> "Toeplitz":
+        """−∞ where a weight cannot reach the last bit of a result beside the weight at distance 0.
+
+        Scores lie in ±c, so a key at distance n has at most exp(bias(n) + c) beside at least
+        exp(bias(0) − c) of the key at distance 0, which must be visible to every query. All
+        ``terms`` keys together stay below a quarter of the rounding of one. Denormal numbers,
+        which slow a processor down tenfold, go with them.
+
+        Args:
+            bound: c: a bound of the scores' size, head by head.
+            terms: Number of keys.
+        """
+        least = self.values[:, self.highest, None] - 2 * bound[:, None] - self._reach(terms)
+        return replace(self, values=self.values.masked_fill(self.values < least, -torch.inf))
+
+    def _reach(self, terms: int) -> float:
+        """How far below the score at distance 0 all ``terms`` together no longer count."""
+        return log(terms) - log(torch.finfo(self.values.dtype).eps / 4)
+
+
+def toeplitz(
+    biases: Iterable[RelativeBias],
+    q_len: int,
+    k_len: int,
+    offset: int,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | None = None,
+) -> Toeplitz:
+    """The sum of relative biases for a run of queries and a run of keys.
+
+    Args:
+        biases: None, or several that are added.
+        q_len: Number of queries, one position apart.
+        k_len: Number of keys, one position apart.
+        offset: Position of the first query less that of the first key.
+        causal: Whether keys after their query are hidden.
+        window: How many positions a query sees, its own among them; all if not given.
+        dtype: Dtype of the values.
+        device: Where they are made.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> toeplitz([ALiBi(1)], 2, 2, 0, causal=True).values
+        tensor([[-0.0039,  0.0000,    -inf]])
+    """
+    highest = offset + q_len - 1
+    distance = highest - torch.arange(q_len + k_len - 1, device=device)
+    values = torch.zeros(1, len(distance), dtype=dtype, device=device)
+    for bias in biases:
+        values = values + bias.profile(distance, dtype=dtype)
+    hidden = hides(distance, causal=causal, window=window)
+    if hidden is not None:
+        values = values.masked_fill(hidden, -torch.inf)
+    return Toeplitz(values.contiguous(), highest)
+
+
+def hides(distance: Tensor, *, causal: bool, window: int | None) -> Tensor | None:
+    """Where order or a window hides a key from its query; ``None`` where nothing does."""
+    hidden = distance < 0 if causal else None
+    if window is not None:
+        outside = distance.abs() >= window
+        hidden = outside if hidden is None else hidden | outside
+    return hidden

@@ -1,0 +1,129 @@
+"""The same attention where the bias learns: a backward pass that never holds queries × keys."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc.backends.strided import Block, attend_in_blocks, blocks
+from posenc.backends.toeplitz import Toeplitz
+
+ELEMENTS = 2**20  # scores held at a time in the backward pass, heads and batch included
+
+
+def attend_and_learn(
+    q: Float[Tensor, "batch heads q_len head_dim"],
+    k: Float[Tensor, "batch kv_heads k_len head_dim"],
+    v: Float[Tensor, "batch kv_heads k_len value_dim"],
+    bias: Toeplitz,
+    offset: int,
+    *,
+    scale: float,
+) -> Float[Tensor, "batch heads q_len value_dim"]:
+    """``attend_in_blocks`` with a gradient to ``bias.values`` too.
+
+    With weights P and gradients dO of the output, dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) is the
+    gradient of the scores; the bias at one distance receives the sum of its diagonal of dS. Both
+    are formed for a few queries at a time and forgotten.
+    """
+    return _Attention.apply(q, k, v, bias.values, bias.highest, offset, scale)  # type: ignore[return-value]
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        values: Tensor,
+        highest: int,
+        offset: int,
+        scale: float,
+    ) -> Tensor:
+        out = attend_in_blocks(q, k, v, Toeplitz(values, highest), offset, scale=scale)
+        ctx.save_for_backward(q, k, v, values, out)
+        ctx.constants = highest, offset, scale
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        q, k, v, values, out = ctx.saved_tensors
+        highest, offset, scale = ctx.constants
+        bias = Toeplitz(values, highest)
+        wide = values.dtype
+        grads = [torch.zeros_like(t, dtype=wide) for t in (q, k, v, values)]
+        for block in blocks(q.shape, k.shape, bias, offset):
+            for part in _narrowed(block, len(q)):
+                _add_gradients(part, grads, q, k, v, bias, out, grad, scale)
+        dq, dk, dv, dvalues = grads
+        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dvalues, None, None, None
+
+
+def _narrowed(block: Block, batch: int) -> list[Block]:
+    """The block, cut into so few queries at a time that their scores stay small."""
+    if block.keys.start == block.keys.stop:
+        return []
+    heads, k_len = block.heads.stop - block.heads.start, block.keys.stop - block.keys.start
+    rows = max(1, ELEMENTS // (batch * heads * k_len))
+    return [
+        Block(
+            block.heads,
+            block.kv_heads,
+            slice(start, min(start + rows, block.queries.stop)),
+            block.keys,
+            block.first - (block.queries.stop - min(start + rows, block.queries.stop)),
+        )
+        for start in range(block.queries.start, block.queries.stop, rows)
+    ]
+
+
+def _add_gradients(
+    block: Block,
+    grads: list[Tensor],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Toeplitz,
+    out: Tensor,
+    grad: Tensor,
+    scale: float,
+) -> None:
+    dq, dk, dv, dvalues = grads
+    wide = dvalues.dtype
+    group = q.shape[1] // k.shape[1]
+    rows, columns = (block.heads, block.queries), (block.kv_heads, block.keys)
+
+    def of_queries(t: Tensor) -> Tensor:
+        """In reverse order, by key head: [batch, kv_heads, group, rows, width]."""
+        return t[:, *rows].flip(-2).to(wide).unflatten(1, (-1, group))
+
+    queries, outs, grad_outs = of_queries(q), of_queries(out), of_queries(grad)
+    keys, values = (t[:, *columns].to(wide).unsqueeze(2) for t in (k, v))
+    seen = Toeplitz(bias.values if len(bias.values) == 1 else bias.values[block.heads],
+                    bias.highest)  # fmt: skip
+    mask = seen.reversed_rows(queries.shape[-2], keys.shape[-2], first=block.first)
+    mask = mask.expand(1, q[:, block.heads].shape[1], -1, -1).unflatten(1, (-1, group))
+    weights = (torch.matmul(queries, keys.mT).mul_(scale).add_(mask)).softmax(-1).nan_to_num_(0.0)
+    dv[:, *columns] += (weights.mT @ grad_outs).sum(2)
+    delta = (grad_outs * outs).sum(-1, keepdim=True)
+    scores = (torch.matmul(grad_outs, values.mT).sub_(delta)).mul_(weights)
+    dq[:, *rows] += (scores @ keys).mul_(scale).flatten(1, 2).flip(-2)
+    dk[:, *columns] += (scores.mT @ queries).sum(2).mul_(scale)
+    along = _anti_diagonals(scores.sum(0).flatten(0, 1))
+    first = bias.highest - block.first
+    if len(bias.values) == 1:
+        dvalues[:, first : first + along.shape[-1]] += along.sum(0)
+    else:
+        dvalues[block.heads, first : first + along.shape[-1]] += along
+
+
+def _anti_diagonals(matrix: Tensor) -> Tensor:
+    """[heads, rows, columns] → [heads, rows + columns − 1]: sums where row + column is constant."""
+    rows, columns = matrix.shape[1:]
+    # A row one longer than the result shifts each row by one when it is read as rows of that.
+    padded = torch.nn.functional.pad(matrix, (0, rows))
+    shifted = padded.flatten(1)[:, : rows * (columns + rows - 1)]
+    return shifted.unflatten(1, (rows, columns + rows - 1)).sum(1)

@@ -1,0 +1,238 @@
+"""The three places where a position can reach a transformer, and the two verbs of each.
+
+=====================  =======================================  =========================
+place                  what positions alone say                 how that meets content
+=====================  =======================================  =========================
+tokens                 ``table(positions)``                     ``encode(x, table)``
+queries and keys       ``table(positions)``                     ``encode_queries(q, table)``,
+                                                                ``encode_keys(k, table)``
+scores                 ``table(q_positions, k_positions)``      ``encode(scores, table, q=, k=)``
+=====================  =======================================  =========================
+
+``table`` is exact, free of content, and a plain tensor: compute it once, slice it, gather it,
+keep it. ``encode`` keeps the shape and the dtype of the content that it is given. ``forward`` is
+``encode`` of ``table``, written here once. Nothing else in the package is subclassed.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.positions import checked, consecutive
+
+
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype in which an encoding meets content of ``dtype``: float32 at least.
+
+    Example:
+        >>> working_dtype(torch.bfloat16), working_dtype(torch.float64)
+        (torch.float32, torch.float64)
+    """
+    return torch.promote_types(dtype, torch.float32)
+
+
+class TokenEncoding(nn.Module, ABC):
+    """Place one: added to, or mixed into, the token embeddings.
+
+    Attributes:
+        dim: Width of the embeddings.
+        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` (the default) or ``[seq, batch, dim]``.
+            It is never guessed from a shape.
+        keeps_norm: Claim: every row of the table has the same length.
+        keeps_shift: Claim: for each offset k one linear map M_k takes row p to row p + k,
+            whatever p.
+    """
+
+    dim: int
+    batch_first: bool
+    keeps_norm: bool
+    keeps_shift: bool
+
+    @abstractmethod
+    def table(
+        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "..."]:
+        """What ``positions`` alone say, one row a position."""
+
+    @abstractmethod
+    def encode(
+        self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows seq dim"]
+    ) -> Float[Tensor, "..."]:
+        """``x`` with its positions in it; shape and dtype stay those of ``x``."""
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch seq dim"],
+        positions: Int64[Tensor, "*rows seq"] | None = None,
+    ) -> Float[Tensor, "..."]:
+        """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
+        if x.ndim < 2:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; {type(self).__name__} takes [*batch, seq, dim]."
+            )
+        if positions is None:
+            positions = consecutive(x.shape[-2 if self.batch_first else 0], device=x.device)
+        return self.encode(x, self.table(positions, dtype=working_dtype(x.dtype)))
+
+
+class QueryKeyEncoding(nn.Module, ABC):
+    """Place two: a change of queries and keys inside attention.
+
+    Queries and keys have separate methods: some encodings treat them differently, grouped-query
+    attention has fewer key heads, and decoding stores encoded keys.
+
+    Attributes:
+        head_dim: Width of one head.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]`` (the default) or
+            ``[*batch, seq, heads, head_dim]``. It is never guessed from a shape.
+        is_relative: Claim: q·k afterwards depends on positions by their difference alone.
+        reads_rows: Whether ``encode_both`` reads rows of a kept table where it uses them; otherwise
+            they are better gathered once for all layers.
+    """
+
+    head_dim: int
+    heads_first: bool = True
+    is_relative: bool
+    reads_rows: bool = False
+
+    @abstractmethod
+    def table(
+        self, positions: Int64[Tensor, "..."], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "..."]:
+        """What ``positions`` alone say; the sequence stays the axis after the batch axes."""
+
+    @abstractmethod
+    def encode_queries(
+        self, q: Float[Tensor, "*batch heads q_len head_dim"], table: Tensor
+    ) -> Float[Tensor, "*batch heads q_len head_dim"]:
+        """``q`` with its positions in it; shape and dtype stay those of ``q``."""
+
+    @abstractmethod
+    def encode_keys(
+        self, k: Float[Tensor, "*batch kv_heads k_len head_dim"], table: Tensor
+    ) -> Float[Tensor, "*batch kv_heads k_len head_dim"]:
+        """``k`` with its positions in it; shape and dtype stay those of ``k``."""
+
+    def encode_both(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Tensor,
+        positions: Int64[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
+        """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``."""
+        if positions is not None:
+            table = table[positions]
+        return self.encode_queries(q, table), self.encode_keys(k, table)
+
+    def forward(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        positions: Int64[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
+        """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
+        if positions is None:
+            positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)
+        return self.encode_both(q, k, self.table(positions, dtype=working_dtype(q.dtype)))
+
+
+class ScoreEncoding(nn.Module, ABC):
+    """Place three: a change of the attention scores, scaled but unmasked, before softmax.
+
+    Attributes:
+        heads: Number of query heads.
+        is_relative: Claim: the change depends on positions by their difference alone.
+    """
+
+    heads: int
+    is_relative: bool
+
+    @abstractmethod
+    def table(
+        self,
+        q_positions: Int64[Tensor, "..."],
+        k_positions: Int64[Tensor, "..."],
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Tensor:
+        """What the two sets of positions alone say; points of a grid have an axis more."""
+
+    @abstractmethod
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Tensor,
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` changed by position; ``q`` and ``k`` serve the content-dependent ones."""
+
+    def forward(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        q_positions: Int64[Tensor, "..."] | None = None,
+        k_positions: Int64[Tensor, "..."] | None = None,
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …"""
+        if q_positions is None:
+            q_positions = consecutive(scores.shape[-2], device=scores.device)
+        if k_positions is None:
+            k_positions = consecutive(scores.shape[-1], device=scores.device)
+        table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))
+        return self.encode(scores, table, q=q, k=k)
+
+
+class ScoreBias(ScoreEncoding):
+    """A score encoding whose table is a number to add: ``[*batch, heads, q_len, k_len]``."""
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Float[Tensor, "*rows heads q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores + table``, added in float32 at least and rounded once."""
+        if table.shape[-3] != scores.shape[-3]:
+            raise ValueError(
+                f"{type(self).__name__} was built for {table.shape[-3]} heads; "
+                f"scores have {scores.shape[-3]}. Build it with heads={scores.shape[-3]}."
+            )
+        if torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
+            raise ValueError(
+                f"scores have shape {tuple(scores.shape)} and the table {tuple(table.shape)}. Pass "
+                f"the positions of these queries and keys, one each."
+            )
+        return (scores + table).to(scores.dtype)
+
+
+class RelativeBias(ScoreBias):
+    """A bias that knows only ``distance = q_position − k_position``; it gives ``profile`` alone."""
+
+    is_relative = True
+
+    @abstractmethod
+    def profile(
+        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The bias of every head at each distance."""
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"],
+        k_positions: Int64[Tensor, "*batch k_len"],
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``profile`` at every pair of positions."""
+        queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+        distance = queries.unsqueeze(-1) - keys.unsqueeze(-2)
+        return self.profile(distance, dtype=dtype).movedim(0, -3)

@@ -1,0 +1,66 @@
+"""Dual chunk attention: distances within a chunk, to the one before, and beyond."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc.encodings.remapping.drawing import checked_most
+from posenc.encodings.remapping.remapped import Remapped, pair_differences, remapped_distance
+
+
+@dataclass(frozen=True)
+class DualChunk:
+    """Keys count from the beginning of their chunk; queries stand where the chunk of a key asks.
+
+    With s = c − l, p′ = p mod s and n′ = n mod s:
+    distance(p, n) = p − n                 in the same chunk of s tokens,
+    distance(p, n) = min(p′ + s, c) − n′   for n in the chunk before,
+    distance(p, n) = min(2s − 1, c) − n′   for n in an earlier one
+
+    No distance exceeds c, and up to l they are true. ``RemappedRotary`` puts it into attention with
+    rotary positions.
+
+    Args:
+        chunk: c; three quarters of the trained length in the authors' code.
+        local: l, the local window; a sixteenth of the trained length in the authors' code.
+
+    Raises:
+        ValueError: ``local`` is not between 1 and ``chunk`` − 1.
+
+    Reference:
+        An et al. 2024, "Training-Free Long-Context Scaling of Large Language Models"
+        (arXiv:2402.17463); the two cut-offs at c as in the authors' code.
+
+    Example:
+        >>> import torch
+        >>> DualChunk(chunk=5, local=1).distance(torch.tensor([9]), torch.arange(10))
+        tensor([[5, 4, 3, 2, 5, 4, 3, 2, 1, 0]])
+    """
+
+    is_relative: ClassVar[bool] = False
+
+    chunk: int = 3072
+    local: int = 256
+
+    def __post_init__(self):
+        checked_most(self.local, "local", 1)
+        checked_most(self.chunk, "chunk", self.local + 1)
+
+    def moves(
+        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+    ) -> tuple[Remapped, ...]:
+        """Pairs in neighboring chunks, and those further apart."""
+        step = self.chunk - self.local
+        queries, keys = q_positions % step, k_positions % step
+        chunks = pair_differences(q_positions // step, k_positions // step)
+        next_to = (queries + step).clamp(max=self.chunk)
+        beyond = queries * 0 + min(2 * step - 1, self.chunk)
+        return Remapped(next_to, keys, chunks == 1), Remapped(beyond, keys, chunks > 1)
+
+    def distance(
+        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+    ) -> Int64[Tensor, "*batch q_len k_len"]:
+        """The distance at which each pair meets."""
+        return remapped_distance(self, q_positions, k_positions)

@@ -1,0 +1,58 @@
+"""The page: its parts joined into one file that needs no network and admits nothing foreign."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+
+import posenc
+from posenc.explorer.modules import joined
+
+POLICY = (
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+STYLES = ("base", "layout", "controls", "figures", "sections")
+INCLUDE = re.compile(r"^[ \t]*<!-- include (\S+) -->\n", re.M)
+
+
+@cache
+def page() -> str:
+    """The explorer as one HTML document.
+
+    Its Content-Security-Policy names the one script and the one style by their hashes, and allows
+    no connection at all.
+
+    Example:
+        >>> "default-src 'none'" in page()
+        True
+    """
+    style = "\n".join(_read(f"style/{name}.css") for name in STYLES)
+    script = joined("main.js", _read)
+    for text, end in ((style, "</style"), (script, "</script")):
+        if end in text.lower():
+            raise ValueError(f"{end} stands inside the page's own text; write it in two parts.")
+    body = INCLUDE.sub(lambda match: _read(match[1]), _read("index.html"))
+    parts = {
+        "policy": POLICY.format(script=_hash(script), style=_hash(style)),
+        "version": posenc.__version__,
+        "style": style,
+        "script": script,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], body)
+
+
+def policy() -> str:
+    """The Content-Security-Policy of the page, for those who serve it."""
+    found = re.search(r'Content-Security-Policy" content="([^"]+)"', page())
+    assert found is not None
+    return found[1]
+
+
+def _read(path: str) -> str:
+    return files("posenc.explorer").joinpath("page", path).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

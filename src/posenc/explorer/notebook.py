@@ -1,0 +1,48 @@
+"""The explorer in a notebook: one call, no server, no network."""
+
+from dataclasses import dataclass
+from html import escape
+
+from posenc.explorer.bundling import page
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The page in a frame of its own; a notebook displays it.
+
+    The frame may run its script and save files, and can reach neither the notebook nor a network.
+
+    Attributes:
+        height: Height of the frame, in pixels.
+
+    Example:
+        >>> Explorer(height=600)._repr_html_()[:42]
+        '<iframe title="posenc explorer" width="100'
+    """
+
+    height: int = 900
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="posenc explorer" width="100%" height="{self.height}" '
+            f'style="border:0" sandbox="allow-scripts allow-downloads" '
+            f'allow="clipboard-write" srcdoc="{escape(page())}"></iframe>'
+        )
+
+
+def show(height: int = 900) -> Explorer:
+    """The explorer, for the last line of a notebook's cell.
+
+    Args:
+        height: Height of the frame, in pixels.
+
+    Raises:
+        ValueError: ``height`` is not positive.
+
+    Example:
+        >>> show(700)
+        Explorer(height=700)
+    """
+    if height < 1:
+        raise ValueError(f"height is {height}; it must be a positive number of pixels, as 900.")
+    return Explorer(height)

@@ -1,0 +1,166 @@
+// The softmax matrix without and with the encoding, and the arithmetic of one cell.
+
+import { below } from "../draw/axes.js";
+import { colorBar } from "../draw/heatmap.js";
+import { panel } from "../draw/panel.js";
+import { el, say } from "../interface/dom.js";
+import { createFigure } from "../interface/figure.js";
+import { fixed, power } from "../interface/numbers.js";
+
+const NEEDS = ["attended", "base", "row", "column"];
+const HEAD = 0;
+
+/** Fills this part of the section; run(state) gives { words, off, on }. */
+export function createAttention(root, context, run) {
+  const { scheduler } = context;
+  const live = (name) => root.querySelector(`[data-live="${name}"]`);
+  const cell = (state) => {
+    const last = run(state).words.length - 1;
+    return { row: Math.min(state.row, last), column: Math.min(state.column, last), last };
+  };
+  createFigure(root.querySelector('[data-figure="attention"]'), context, {
+    name: "attention",
+    label:
+      "Attention weights of the first head with the encoding off and on, and their difference.",
+    needs: NEEDS,
+    height: (width, state) => {
+      const side = layout(width, run(state).words.length).side;
+      return (width < 640 ? 3 : 1) * (side + 92);
+    },
+    draw: (view) => drawAttention(view, run(view.state), cell(view.state)),
+    data: (state) => attentionData(run(state), cell(state)),
+    keys: (key, state) => {
+      const { row, column, last } = cell(state);
+      const to = (x) => Math.min(Math.max(x, 0), last);
+      return {
+        ArrowUp: { row: to(row - 1) },
+        ArrowDown: { row: to(row + 1) },
+        ArrowLeft: { column: to(column - 1) },
+        ArrowRight: { column: to(column + 1) },
+        Home: { column: 0 },
+        End: { column: last },
+      }[key];
+    },
+  });
+  scheduler.add(root, NEEDS, (state) => {
+    const found = run(state);
+    live("arithmetic").replaceChildren(...arithmetic(found, cell(state)));
+    say(live("twins"), aboutTwins(found));
+  });
+}
+
+function layout(width, count) {
+  const stacked = width < 640;
+  const left = 60;
+  const side = stacked
+    ? Math.min(width - left - 60, 330)
+    : Math.min((width - left - 152) / 3, Math.max(count * 37, 200));
+  return { stacked, left, side };
+}
+
+function drawAttention({ pen, width, colors }, { words, off, on }, { row, column, last }) {
+  const { stacked, left, side } = layout(width, words.length);
+  const [without, withIt] = [off.weights[HEAD], on.weights[HEAD]];
+  const difference = withIt.map((line, r) => line.map((v, c) => v - without[r][c]));
+  const most = Math.max(...without.flat(), ...withIt.flat());
+  const most2 = Math.max(...difference.flat().map(Math.abs), 1e-12);
+  const weights = colors.sizes(0, most);
+  const signed = colors.signed(-most2, most2);
+  const origin = (i) => ({
+    x: left + (stacked ? 0 : i * (side + 26) + (i === 2 ? 34 : 0)),
+    y: 40 + (stacked ? i * (side + 92) : 0),
+  });
+  const names = words.map((word) => (word.length > 6 ? `${word.slice(0, 5)}…` : word));
+  const cells = [];
+  [
+    ["encoding off", without, weights],
+    ["encoding on", withIt, weights],
+    ["on − off", difference, signed],
+  ].forEach(([title, values, scale], i) => {
+    const { x, y } = origin(i);
+    const size = panel(pen, colors, {
+      x,
+      y,
+      w: side,
+      h: side,
+      values,
+      scale,
+      title,
+      digits: 2,
+      rows: stacked || i === 0 ? names : [],
+      columns: names,
+      marked: { row, column },
+    });
+    cells.push({ x, y, size });
+  });
+  const bar = origin(1);
+  colorBar(pen, colors, bar.x + side + 8, bar.y, side, weights, [0, below(most)]);
+  const second = origin(2);
+  const mark = below(most2);
+  colorBar(pen, colors, second.x + side + 8, second.y, side, signed, [-mark, 0, mark]);
+  pen.text(`keys →, queries ↓, head ${HEAD}`, left, cells[0].y + side + 44, { size: 11, fill: colors.soft });
+  return (x, y) => {
+    const hit = cells.find((c) => x >= c.x && x < c.x + side && y >= c.y && y < c.y + side);
+    if (!hit) return null;
+    const at = (offset, size) => Math.min(Math.max(Math.floor(offset / size), 0), last);
+    return { state: { row: at(y - hit.y, hit.size.h), column: at(x - hit.x, hit.size.w) } };
+  };
+}
+
+function attentionData({ words, off, on }, { row, column }) {
+  return {
+    columns: [
+      "query",
+      ...["off", "on"].flatMap((side) => words.map((word, i) => `${side}: ${word} ${i}`)),
+    ],
+    count: words.length,
+    row: (r) => [`${words[r]} ${r}`, ...off.weights[HEAD][r], ...on.weights[HEAD][r]],
+    nearRow: row,
+    nearColumn: column,
+  };
+}
+
+function aboutTwins({ words, off, on }) {
+  const lower = words.map((word) => word.toLowerCase());
+  const second = lower.findIndex((word, i) => lower.indexOf(word) < i);
+  if (second < 0) return "No word occurs twice: repeat one to see two equal rows.";
+  const first = lower.indexOf(lower[second]);
+  const apart = ({ weights }) =>
+    Math.max(...weights[HEAD][first].map((v, c) => Math.abs(v - weights[HEAD][second][c])));
+  return (
+    `The rows of “${words[first]}” (${first}) and “${words[second]}” (${second}) differ by ` +
+    `${apart(off) ? power(apart(off)) : "exactly 0"} with the encoding off, and by ${fixed(apart(on))} with it on.`
+  );
+}
+
+/** Two short calculations, off and on: product, scale, softmax. */
+function arithmetic({ words, off, on }, { row, column }) {
+  return [
+    ["off", off],
+    ["on", on],
+  ].map(([name, stages]) => {
+    const [q, k] = [stages.queries[HEAD][row], stages.keys[HEAD][column]];
+    const products = q.map((v, i) => v * k[i]);
+    const raw = products.reduce((sum, v) => sum + v, 0);
+    const scores = stages.scores[HEAD][row];
+    const sum = scores.reduce((all, s) => all + Math.exp(s), 0);
+    const lines = [
+      `q · k = ${products
+        .map((v) => fixed(v, 2))
+        .join(" + ")
+        .replaceAll("+ −", "− ")} = ${fixed(raw)}`,
+      `÷ √${q.length} = ${fixed(scores[column])}`,
+      `softmax: exp(${fixed(scores[column])}) / ${fixed(sum)} = ${fixed(stages.weights[HEAD][row][column])}`,
+    ];
+    return el(
+      "div",
+      { "data-cell": name },
+      el(
+        "h3",
+        {},
+        `Encoding ${name}: “${words[row]}” (${row}) looks at “${words[column]}” (${column})`,
+      ),
+      ...lines.map((line) => el("p", {}, line)),
+    );
+  });
+}

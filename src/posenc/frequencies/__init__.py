@@ -1,0 +1,28 @@
+"""Frequency schedules: one a file, frozen, exact, nested by value."""
+
+from posenc.frequencies.divided import Divided
+from posenc.frequencies.from_checkpoint import FromCheckpoint
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.linear import Linear
+from posenc.frequencies.llama3 import Llama3
+from posenc.frequencies.longrope import LongRoPE
+from posenc.frequencies.ntk import NTK, DynamicNTK
+from posenc.frequencies.powers import Powers
+from posenc.frequencies.proportional import Proportional
+from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.yarn import YaRN
+
+__all__ = [
+    "NTK",
+    "Divided",
+    "DynamicNTK",
+    "FromCheckpoint",
+    "Geometric",
+    "Linear",
+    "Llama3",
+    "LongRoPE",
+    "Powers",
+    "Proportional",
+    "Schedule",
+    "YaRN",
+]

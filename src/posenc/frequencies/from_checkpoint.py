@@ -1,0 +1,50 @@
+"""Frequencies that a checkpoint brings along."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from posenc.frequencies.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class FromCheckpoint(Schedule):
+    """ω_i as given: a float is the exact rational number that it is, not its decimal print.
+
+    Args:
+        frequencies: Radians per position; a tensor of any float dtype, or numbers.
+
+    Raises:
+        ValueError: There is no frequency, or one is not finite.
+
+    Example:
+        >>> FromCheckpoint(torch.tensor([1.0, 0.1])).frequencies
+        (Fraction(1, 1), Fraction(13421773, 134217728))
+    """
+
+    frequencies: tuple[Fraction, ...]
+
+    def __init__(self, frequencies: Tensor | Iterable[float | Fraction]):
+        if isinstance(frequencies, Tensor):
+            frequencies = frequencies.detach().double().flatten().tolist()
+        values = tuple(frequencies)
+        bad = [w for w in values if not isfinite(w)]
+        if bad or not values:
+            raise ValueError(
+                f"frequencies hold {bad or 'nothing'}; they must be one or more finite numbers in "
+                f"radians per position, as a checkpoint's inv_freq."
+            )
+        object.__setattr__(self, "frequencies", tuple(Fraction(w) for w in values))
+
+    def radians(self) -> tuple[Decimal, ...]:
+        return tuple(Decimal(w.numerator) / Decimal(w.denominator) for w in self.frequencies)
+
+    def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
+        """The frequencies in float32; a checkpoint has one form only."""
+        return torch.tensor([float(w) for w in self.frequencies], dtype=torch.float32)

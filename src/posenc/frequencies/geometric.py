@@ -1,0 +1,52 @@
+"""The schedule of Vaswani et al. and of rotary embeddings."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from jaxtyping import Float32
+from torch import Tensor
+
+from posenc.frequencies.powers import Powers
+from posenc.frequencies.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Geometric(Schedule):
+    """ω_i = base^(−2i/dim) for i = 0 … dim/2 − 1: wavelengths from 2π towards 2π·base.
+
+    An odd ``dim`` has (dim + 1)/2 frequencies, the last of them for an unpaired channel.
+
+    Args:
+        dim: Width that is encoded, d in the paper.
+        base: n = 10000 in the paper.
+
+    Raises:
+        ValueError: ``dim`` is not a positive integer, or ``base`` is not positive and finite.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.5 (arXiv:1706.03762);
+        Su et al. 2021, "RoFormer", equation 15 (arXiv:2104.09864).
+
+    Example:
+        >>> Geometric(4, base=100.0).wavelengths()
+        (6.283185307179586, 62.83185307179586)
+    """
+
+    dim: int
+    base: float = 10_000.0
+
+    def __post_init__(self):
+        if isinstance(self.dim, bool) or not isinstance(self.dim, int) or self.dim < 1:
+            raise ValueError(f"dim is {self.dim!r}; it must be a positive whole number, as 128.")
+        self.powers  # noqa: B018 (a bad base is reported where it is given)
+
+    @property
+    def powers(self) -> Powers:
+        """The same frequencies with their exponents 2i/dim spelt out."""
+        return Powers(self.base, tuple(range(0, self.dim, 2)), self.dim)
+
+    def radians(self) -> tuple[Decimal, ...]:
+        return self.powers.radians()
+
+    def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
+        return self.powers.float32(form)

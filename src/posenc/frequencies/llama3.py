@@ -1,0 +1,90 @@
+"""Llama 3.1's rescaling: by wavelength, with a smooth middle."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import pi
+
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from posenc.frequencies.schedule import TWO_PI, Number, Schedule, check_positive, exact
+
+
+@dataclass(frozen=True)
+class Llama3(Schedule):
+    """ω_i · (1 − (1 − u_i)(1 − 1/s)),   u_i = clamp((L0/λ_i − low) / (high − low), 0, 1)
+
+    with wavelength λ_i = 2π/ω_i. What turns more than ``high`` times in the trained length L0 is
+    left alone, what turns less than ``low`` times is divided by s. Where the two are one number, as
+    in Llama 4 Scout, there is a step and no middle.
+
+    Args:
+        of: The schedule to rescale; its attention factor is kept.
+        factor: s; 1 changes nothing, bit for bit.
+        low: Turns in the trained length up to which a frequency is divided in full.
+        high: Turns from which on it stays.
+        trained_length: L0, in tokens.
+
+    Raises:
+        ValueError: A number is not positive and finite, or ``low`` is above ``high``.
+
+    Reference:
+        Meta 2024, ``apply_scaling`` in the reference code of Llama 3.1; ``llama3`` in transformers.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> scaled = Llama3(Geometric(128, base=500_000.0))
+        >>> [round(scaled.wavelengths()[i] / scaled.of.wavelengths()[i], 3) for i in (0, 32, 63)]
+        [1.0, 2.695, 8.0]
+    """
+
+    of: Schedule
+    factor: Number = 8.0
+    low: float = 1.0
+    high: float = 4.0
+    trained_length: int = 8192
+
+    def __post_init__(self):
+        check_positive(
+            self,
+            factor=self.factor,
+            low=self.low,
+            high=self.high,
+            trained_length=self.trained_length,
+        )
+        if self.low > self.high:
+            raise ValueError(
+                f"Llama3: low is {self.low} and high {self.high} turns; low must be the smaller. "
+                f"Llama 3.1 has 1 and 4."
+            )
+
+    @property
+    def attention_factor(self) -> float:
+        return self.of.attention_factor
+
+    @property
+    def softmax_factor(self) -> float:
+        return self.of.softmax_factor
+
+    def radians(self) -> tuple[Decimal, ...]:
+        low, high, slowing = exact(self.low), exact(self.high), 1 - 1 / exact(self.factor)
+
+        def slowed(w: Decimal) -> Decimal:
+            turns = exact(self.trained_length) * w / TWO_PI
+            if low == high:
+                return w if turns >= low else w * (1 - slowing)
+            kept = min(max((turns - low) / (high - low), Decimal(0)), Decimal(1))
+            return w * (1 - (1 - kept) * slowing)
+
+        return tuple(slowed(w) for w in self.of.radians())
+
+    def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
+        """The frequencies as transformers' float32 code has them."""
+        plain, factor = self.of.float32(form), float(self.factor)
+        length, low, high = self.trained_length, self.low, self.high
+        wavelengths = 2 * pi / plain
+        scaled = torch.where(wavelengths > length / low, plain / factor, plain)
+        smooth = (length / wavelengths - low) / (high - low)
+        middle = ~(wavelengths < length / high) & ~(wavelengths > length / low)
+        return torch.where(middle, (1 - smooth) * scaled / factor + smooth * scaled, scaled)

@@ -1,0 +1,57 @@
+"""Powers of a base with rational exponents: the frequencies of every classic method."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import log
+
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from posenc.frequencies.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Powers(Schedule):
+    """ω_i = base^(−numerators[i] / denominator).
+
+    The exponent is kept as a fraction, since the paper's 2i/d, fairseq's i/(d/2 − 1) and their
+    kin differ in nothing else.
+
+    Raises:
+        ValueError: The base is not positive and finite, or the denominator is 0.
+
+    Example:
+        >>> Powers(base=100.0, numerators=(0, 2), denominator=4).float32("float32")
+        tensor([1.0000, 0.1000])
+    """
+
+    base: float
+    numerators: tuple[int, ...]
+    denominator: int | float
+
+    def __post_init__(self):
+        if not 0 < self.base < float("inf"):
+            raise ValueError(f"base is {self.base}; it must be positive and finite, as 10000.")
+        if self.denominator == 0:
+            raise ValueError("The exponents divide by 0: the width is too small for this schedule.")
+
+    @property
+    def exponents(self) -> tuple[Fraction, ...]:
+        """The e_i of ω_i = base^(−e_i)."""
+        return tuple(Fraction(n) / Fraction(self.denominator) for n in self.numerators)
+
+    def radians(self) -> tuple[Decimal, ...]:
+        log_base = Decimal(self.base).ln()
+        return tuple(
+            (-log_base * e.numerator / e.denominator).exp() if e else Decimal(1)
+            for e in self.exponents
+        )
+
+    def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
+        """The two roundings in public use: the power, or the exponential of a logarithm."""
+        numerators = torch.tensor(self.numerators, dtype=torch.float32)
+        if form == "float32-log":
+            return torch.exp(numerators * (-log(self.base) / self.denominator))
+        return 1.0 / (self.base ** (numerators / self.denominator))

@@ -1,0 +1,58 @@
+"""p-RoPE: the fastest part of the frequencies, and 0 for the rest."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.powers import Powers
+from posenc.frequencies.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Proportional(Schedule):
+    """ω_i = base^(−2i/dim) for the first ⌊fraction · dim / 2⌋ pairs, and 0 for the others.
+
+    The exponent divides by the full width, unlike partial rotation, where it divides by the rotated
+    width; the pairs that do not turn are spread with the others over the whole head.
+
+    Args:
+        dim: Width of a head.
+        fraction: Share of the pairs that turn.
+        base: Base of the powers.
+
+    Raises:
+        ValueError: ``dim`` or ``base`` is not positive, or ``fraction`` is not from 0 to 1.
+
+    Reference:
+        Barbero et al. 2024, "Round and Round We Go!", section 6 (arXiv:2410.06205).
+
+    Example:
+        >>> Proportional(8, fraction=0.5, base=100.0).wavelengths()
+        (6.283185307179586, 19.869176531592203, inf, inf)
+    """
+
+    dim: int
+    fraction: float = 1.0
+    base: float = 10_000.0
+
+    def __post_init__(self):
+        Geometric(self.dim, self.base)
+        if not 0 <= self.fraction <= 1:
+            raise ValueError(f"fraction is {self.fraction}; it must be a share from 0 to 1.")
+
+    @property
+    def turning(self) -> int:
+        """Number of pairs that turn."""
+        return int(self.fraction * self.dim // 2)
+
+    def radians(self) -> tuple[Decimal, ...]:
+        every = Geometric(self.dim, self.base).radians()
+        return every[: self.turning] + (Decimal(0),) * (len(every) - self.turning)
+
+    def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
+        turning = Powers(self.base, tuple(range(0, 2 * self.turning, 2)), self.dim).float32(form)
+        return torch.cat((turning, torch.zeros((self.dim + 1) // 2 - self.turning)))

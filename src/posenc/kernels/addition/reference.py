@@ -1,0 +1,124 @@
+"""The meaning of the additive kernels, in plain tensor operations."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+from posenc.kernels.philox import Dropping, kept
+
+
+def scaled_sum(
+    x: Float[Tensor, "*shape dim"],
+    table: Float[Tensor, "*rows dim"] | None,
+    positions: Int64[Tensor, "*tokens"] | None = None,
+    *,
+    scale: float | None = None,
+    dropping: Dropping | None = None,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*shape dim"]:
+    """``x · scale + table``, an element dropped here and there, rounded once to the dtype of ``x``.
+
+    Arithmetic is float32 at least, and each operation is rounded there; so results are the same
+    bits whoever computes them.
+
+    Args:
+        x: Content.
+        table: What is added, if anything is; it broadcasts against ``x``. With ``positions``,
+            ``[rows, dim]``.
+        positions: Which row of the table each token takes, broadcast against those of ``x``.
+        scale: What ``x`` is multiplied with first.
+        dropping: Which elements of the sum become 0; the rest is divided by what is left of 1.
+        out: Where to write the result; ``out=x`` adds in place.
+
+    Raises:
+        IndexError: A position is not a row of the table.
+        ValueError: ``out`` has another shape or dtype than ``x``.
+
+    Example:
+        >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
+        tensor([3.5000, 3.2500])
+    """
+    wide = working_dtype(x, table)
+    summed = x.to(wide) if scale is None else x.to(wide) * scale
+    if table is not None:
+        summed = summed + (table if positions is None else rows_at(table, positions))
+    return written(dropped(summed, dropping).to(x.dtype), out)
+
+
+def embedded(
+    ids: Int64[Tensor, "*batch seq"],
+    weight: Float[Tensor, "vocabulary dim"],
+    table: Float[Tensor, "*rows dim"] | None,
+    positions: Int64[Tensor, "*tokens"] | None = None,
+    *,
+    scale: float | None = None,
+    dropping: Dropping | None = None,
+    padding_index: int | None = None,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*batch seq dim"]:
+    """``scaled_sum`` of the rows of ``weight`` that ``ids`` name.
+
+    Raises:
+        IndexError: An id is not a row of ``weight``, or a position not one of the table.
+
+    Example:
+        >>> embedded(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]), torch.zeros(1), scale=10.0)
+        tensor([[20.],
+                [10.]])
+    """
+    vectors = F.embedding(ids, weight, padding_idx=padding_index)
+    return scaled_sum(vectors, table, positions, scale=scale, dropping=dropping, out=out)
+
+
+def gradient_of_x(
+    gradient: Float[Tensor, "*shape"], scale: float | None, dropping: Dropping | None
+) -> Float[Tensor, "*shape"]:
+    """The gradient of ``scaled_sum`` by ``x``, of which it does not depend.
+
+    Example:
+        >>> gradient_of_x(torch.ones(2), 3.0, None)
+        tensor([3., 3.])
+    """
+    wide = gradient.to(torch.promote_types(gradient.dtype, torch.float32))
+    wide = dropped(wide, dropping)
+    return (wide if scale is None else wide * scale).to(gradient.dtype)
+
+
+def dropped(summed: Float[Tensor, "*shape"], dropping: Dropping | None) -> Float[Tensor, "*shape"]:
+    """``summed`` with elements dropped; even what is infinite or NaN becomes 0 there.
+
+    Example:
+        >>> dropped(torch.ones(8), Dropping(0.5, 7))
+        tensor([0., 0., 0., 0., 2., 2., 0., 0.])
+    """
+    if dropping is None:
+        return summed
+    return torch.where(kept(summed.shape, dropping, summed.device), summed * dropping.rescale, 0.0)
+
+
+def working_dtype(x: Tensor, table: Tensor | None) -> torch.dtype:
+    """The dtype of sums: float32 at least."""
+    widest = x.dtype if table is None else torch.promote_types(x.dtype, table.dtype)
+    return torch.promote_types(widest, torch.float32)
+
+
+def rows_at(table: Float[Tensor, "rows dim"], positions: Int64[Tensor, "*tokens"]) -> Tensor:
+    """Rows of a table; negative positions do not count from its end."""
+    return table.index_select(0, positions.flatten()).view(*positions.shape, *table.shape[1:])
+
+
+def written(made: Tensor, out: Tensor | None) -> Tensor:
+    """``made``, in ``out`` if that is given.
+
+    Raises:
+        ValueError: ``out`` has another shape or dtype.
+    """
+    if out is None:
+        return made
+    if out.shape != made.shape or out.dtype != made.dtype:
+        raise ValueError(
+            f"out is {out.dtype} {tuple(out.shape)}; it must be {made.dtype} {tuple(made.shape)}, "
+            f"as x. Build it with torch.empty_like(x), or pass out=x."
+        )
+    return out.copy_(made)

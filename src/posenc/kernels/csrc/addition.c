@@ -1,0 +1,224 @@
+/* y = (x * scale + table) * rescale where a random word says so, and 0 elsewhere; rounded once.
+ *
+ * x is read where it stands, or row by row from a table of vectors; so is the encoding, which every
+ * row of the batch may share. The same function without a table is the gradient: the mask comes
+ * from the counter again. Products and sums are rounded one by one, as torch's are. */
+#include "floats.h"
+#include "parallel.h"
+#include "philox.h"
+#include "stream.h"
+
+enum {
+  AXES = 3,
+  TILE = 1024, /* elements; a whole number of blocks of random words */
+  PIECE_ELEMENTS = 1 << 15,
+  SERIAL_ELEMENTS = 1 << 15, /* fewer are summed sooner than a second thread wakes */
+  STREAMED_BYTES = 16 << 20  /* results larger than this would not stay in cache anyway */
+};
+
+/* As addition/cpu.py packs it. Strides count elements; a row is `width` elements side by side. */
+struct addition {
+  int64_t format; /* a place in FORMATS */
+  int64_t sizes[AXES], width;
+  int64_t x_steps[AXES], table_steps[AXES], out_steps[AXES];
+  int64_t ids_steps[AXES], positions_steps[AXES];
+  int64_t x_rows, x_row, table_rows, table_row; /* of what is looked up, else 0 */
+};
+
+struct places {
+  const char *x, *table; /* table may be NULL */
+  char *out;
+  const int64_t *ids, *positions; /* which row of x, and of the table; may be NULL */
+  double scale, rescale;
+  uint64_t threshold; /* words from here on keep their element; 0 keeps all */
+  uint64_t key;
+  int64_t fresh; /* whether out is new memory */
+};
+
+enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2, NO_SUCH_ID = 3 };
+
+typedef void (*add_tile)(const void *x, const void *table, void *out, int64_t count, double scale);
+typedef void (*drop_tile)(const void *x, const void *table, void *out, int64_t count, double scale,
+                          const uint32_t *words, uint32_t threshold, double rescale);
+
+struct format {
+  add_tile add, times;
+  drop_tile add_dropped, times_dropped;
+  int64_t bytes, table_bytes;
+};
+
+struct work {
+  const struct addition *plan;
+  const struct places *at;
+  const struct format *format;
+  int64_t rows, chunk, chunks, together; /* a piece: a chunk of each of so many rows */
+  int streamed;
+};
+
+#define ADDED(STORED, WIDE) (WIDE##_from_##STORED(x[i]) * factor + table[i])
+#define TIMES(STORED, WIDE) (WIDE##_from_##STORED(x[i]) * factor)
+
+#define DEFINE_TILE(NAME, STORED, WIDE, VALUE)                                                    \
+  static void NAME##_##STORED(const void *from, const void *rows,                                 \
+                              void *to, int64_t count, double scale) {                            \
+    const STORED *x = from;                                                                       \
+    const WIDE *table = rows, factor = (WIDE)scale;                                               \
+    STORED *out = to;                                                                             \
+    (void)table;                                                                                  \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++) out[i] =                             \
+        STORED##_from_##WIDE(VALUE(STORED, WIDE));                                                \
+  }                                                                                               \
+  static void NAME##_dropped_##STORED(const void *from, const void *rows,                         \
+                                      void *to, int64_t count, double scale,                      \
+                                      const uint32_t *words, uint32_t threshold,                  \
+                                      double rescale) {                                           \
+    const STORED *x = from;                                                                       \
+    const WIDE *table = rows, factor = (WIDE)scale, keep = (WIDE)rescale;                         \
+    STORED *out = to;                                                                             \
+    (void)table;                                                                                  \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++) {                                    \
+      WIDE value = VALUE(STORED, WIDE) * keep;                                                    \
+      out[i] = STORED##_from_##WIDE(words[i] >= threshold ? value : (WIDE)0);                     \
+    }                                                                                             \
+  }
+
+typedef float float32;
+typedef double float64;
+DEFINE_TILE(add, float32, float, ADDED)
+DEFINE_TILE(add, bfloat16, float, ADDED)
+DEFINE_TILE(add, float16, float, ADDED)
+DEFINE_TILE(add, float64, double, ADDED)
+DEFINE_TILE(times, float32, float, TIMES)
+DEFINE_TILE(times, bfloat16, float, TIMES)
+DEFINE_TILE(times, float16, float, TIMES)
+DEFINE_TILE(times, float64, double, TIMES)
+
+#define FORMAT(STORED, WIDE) \
+  {add_##STORED, times_##STORED, add_dropped_##STORED, times_dropped_##STORED, sizeof(STORED), \
+   sizeof(WIDE)}
+static const struct format FORMATS[] = {
+    FORMAT(float32, float), FORMAT(bfloat16, float), FORMAT(float16, float), FORMAT(float64, double)};
+
+/* The words of elements index ... index + count - 1. */
+static const uint32_t *words_of(uint32_t words[TILE + PHILOX_BLOCK], uint64_t index, int64_t count,
+                                uint64_t key) {
+  uint64_t block = index / PHILOX_BLOCK, skipped = index % PHILOX_BLOCK;
+  for (int64_t at = 0; at < (int64_t)skipped + count; at += PHILOX_BLOCK)
+    philox_block(words + at, block++, key);
+  return words + skipped;
+}
+
+static void add_run(const struct work *work, const char *x, const char *table, char *out,
+                    uint64_t index, int64_t count) {
+  const struct format *format = work->format;
+  const struct places *at = work->at;
+  _Alignas(64) char room[TILE * sizeof(double)];
+  _Alignas(64) uint32_t words[TILE + PHILOX_BLOCK];
+  for (int64_t done = 0; done < count; done += TILE) {
+    int64_t now = count - done < TILE ? count - done : TILE;
+    char *to = work->streamed ? room : out;
+    if (at->threshold) {
+      const uint32_t *drawn = words_of(words, index, now, at->key);
+      drop_tile drop = table ? format->add_dropped : format->times_dropped;
+      drop(x, table, to, now, at->scale, drawn, (uint32_t)at->threshold, at->rescale);
+    } else {
+      (table ? format->add : format->times)(x, table, to, now, at->scale);
+    }
+    if (work->streamed) stream(out, room, (size_t)(now * format->bytes));
+    x += now * format->bytes, out += now * format->bytes, index += (uint64_t)now;
+    if (table) table += now * format->table_bytes;
+  }
+}
+
+static int64_t along(const int64_t steps[AXES], const int64_t where[AXES]) {
+  return steps[0] * where[0] + steps[1] * where[1] + steps[2] * where[2];
+}
+
+static void add_piece(const void *data, int64_t piece) {
+  const struct work *work = data;
+  const struct addition *plan = work->plan;
+  const struct places *at = work->at;
+  int64_t groups = (work->rows + work->together - 1) / work->together;
+  /* Rows of the batch follow each other, so the chunk of the table they share stays in cache. */
+  int64_t first = piece % groups * work->together, begin = piece / groups * work->chunk;
+  int64_t past = first + work->together < work->rows ? first + work->together : work->rows;
+  int64_t count = plan->width - begin < work->chunk ? plan->width - begin : work->chunk;
+  for (int64_t row = first; row < past; row++) {
+    int64_t where[AXES] = {row / plan->sizes[2] / plan->sizes[1], row / plan->sizes[2] % plan->sizes[1],
+                           row % plan->sizes[2]};
+    int64_t x = along(plan->x_steps, where), table = along(plan->table_steps, where);
+    if (at->ids) x += at->ids[along(plan->ids_steps, where)] * plan->x_row;
+    if (at->positions)
+      table += at->positions[along(plan->positions_steps, where)] * plan->table_row;
+    add_run(work, at->x + (x + begin) * work->format->bytes,
+            at->table ? at->table + (table + begin) * work->format->table_bytes : NULL,
+            at->out + (along(plan->out_steps, where) + begin) * work->format->bytes,
+            (uint64_t)(row * plan->width + begin), count);
+  }
+  if (work->streamed) stream_fence();
+}
+
+static int rows_exist(const struct addition *plan, const int64_t *wanted, const int64_t steps[AXES],
+                      int64_t rows) {
+  if (wanted == NULL) return 1;
+  int64_t where[AXES];
+  for (where[0] = 0; where[0] < (steps[0] ? plan->sizes[0] : 1); where[0]++)
+    for (where[1] = 0; where[1] < (steps[1] ? plan->sizes[1] : 1); where[1]++)
+      for (where[2] = 0; where[2] < (steps[2] ? plan->sizes[2] : 1); where[2]++) {
+        int64_t row = wanted[along(steps, where)];
+        if (row < 0 || row >= rows) return 0;
+      }
+  return 1;
+}
+
+/* How many elements after the first one the last one of a tensor stands. */
+static int64_t reach(const struct addition *plan, const int64_t steps[AXES], int64_t rows,
+                     int64_t row) {
+  int64_t last = plan->width;
+  for (int axis = 0; axis < AXES; axis++) last += (plan->sizes[axis] - 1) * steps[axis];
+  return last + (rows ? (rows - 1) * row : 0);
+}
+
+static int apart(const char *out, int64_t out_bytes, const void *other, int64_t bytes) {
+  const char *begin = other;
+  return begin == NULL || begin >= out + out_bytes || out >= begin + bytes;
+}
+
+/* Whether writing `out` neither changes what is still to be read nor meets one place twice. */
+static int fits(const struct work *work) {
+  const struct addition *plan = work->plan;
+  const struct places *at = work->at;
+  int64_t bytes = work->format->bytes, out = reach(plan, plan->out_steps, 0, 0) * bytes;
+  int alike = at->x == at->out && at->ids == NULL;
+  for (int axis = 0; axis < AXES; axis++) {
+    if (plan->sizes[axis] == 1) continue;
+    if (plan->out_steps[axis] == 0) return 0;
+    if (plan->x_steps[axis] != plan->out_steps[axis]) alike = 0;
+  }
+  int64_t x = reach(plan, plan->x_steps, plan->x_rows, plan->x_row) * bytes;
+  int64_t table = reach(plan, plan->table_steps, plan->table_rows, plan->table_row);
+  int64_t ids = (reach(plan, plan->ids_steps, 0, 0) - plan->width + 1) * 8;
+  int64_t positions = (reach(plan, plan->positions_steps, 0, 0) - plan->width + 1) * 8;
+  return (alike || apart(at->out, out, at->x, x)) &&
+         apart(at->out, out, at->table, table * work->format->table_bytes) &&
+         apart(at->out, out, at->ids, ids) && apart(at->out, out, at->positions, positions);
+}
+
+POSENC_EXPORT int posenc_add(const struct addition *plan, const struct places *at, int64_t threads) {
+  struct work work = {.plan = plan, .at = at, .format = &FORMATS[plan->format]};
+  work.rows = plan->sizes[0] * plan->sizes[1] * plan->sizes[2];
+  int64_t elements = work.rows * plan->width;
+  if (elements == 0) return DONE;
+  if (at->x == NULL || at->out == NULL || !fits(&work)) return UNFIT;
+  if (!rows_exist(plan, at->ids, plan->ids_steps, plan->x_rows)) return NO_SUCH_ID;
+  if (!rows_exist(plan, at->positions, plan->positions_steps, plan->table_rows)) return NO_SUCH_ROW;
+  work.chunk = plan->width < PIECE_ELEMENTS ? plan->width : PIECE_ELEMENTS;
+  work.chunks = (plan->width + work.chunk - 1) / work.chunk;
+  work.together = PIECE_ELEMENTS / work.chunk;
+  int64_t bytes = elements * work.format->bytes;
+  work.streamed = bytes > STREAMED_BYTES && at->x != at->out && worth_streaming(bytes, (int)at->fresh);
+  if (at->fresh) ask_for_large_pages(at->out, bytes);
+  int64_t pieces = (work.rows + work.together - 1) / work.together * work.chunks;
+  posenc_share(add_piece, &work, pieces, elements < SERIAL_ELEMENTS ? 1 : threads);
+  return DONE;
+}

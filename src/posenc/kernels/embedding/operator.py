@@ -1,0 +1,118 @@
+"""Lookup of token ids, scaled and with a table added, in one pass over memory."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.nn import functional as F
+
+from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition.operator import (
+    captured,
+    fused,
+    gradient_of_x,
+    ours,
+    recorded,
+    scaled_sum,
+)
+from posenc.kernels.philox import Dropping, drawn
+
+
+def embedded(
+    ids: Int64[Tensor, "*batch seq"],
+    weight: Float[Tensor, "vocabulary dim"],
+    table: Float[Tensor, "*rows dim"] | None = None,
+    positions: Int64[Tensor, "*tokens"] | None = None,
+    *,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    padding_index: int | None = None,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*batch seq dim"]:
+    """``dropout(weight[ids] · scale + table)``, rounded once to the dtype of ``weight``.
+
+    Args:
+        ids: Which vector each token is.
+        weight: One vector an id.
+        table: What is added, if anything is; with ``positions``, ``[rows, dim]``.
+        positions: Which row of the table each token takes.
+        scale: What vectors are multiplied with first.
+        dropout: Probability of dropping an element of the sum; see ``kernels.addition``.
+        padding_index: The id whose vector gets no gradient.
+        out: Where to write the result.
+
+    Raises:
+        IndexError: An id is not a row of ``weight``, or a position not one of the table.
+        ValueError: ``out`` has another shape or dtype than the result.
+
+    Example:
+        >>> weight = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> embedded(torch.tensor([1, 0]), weight, torch.tensor([[0.5, 0.5], [0.0, 0.0]]))
+        tensor([[3.5000, 4.5000],
+                [1.0000, 2.0000]])
+    """
+    theirs = dropout == 1.0 or not ours(ids, weight, table, positions, out)
+    if theirs or (dropout and captured(weight)):
+        vectors = F.embedding(ids, weight, padding_idx=padding_index)
+        return scaled_sum(vectors, table, positions, scale=scale, dropout=dropout, out=out)
+    dropping = drawn(dropout)
+    given = (ids, weight, table, positions, scale, dropping, padding_index)
+    if not recorded(weight, table, out):
+        return _embedded(*given, out)
+    if out is None and not (table is not None and table.requires_grad):
+        return _Embedded.apply(*given)
+    return _by_reference(*given, out)
+
+
+class _Embedded(torch.autograd.Function):
+    """``embedded`` for vectors that learn; nothing is kept but ids."""
+
+    @staticmethod
+    def forward(ctx, ids, weight, table, positions, scale, dropping, padding_index):
+        ctx.save_for_backward(ids)
+        ctx.given = scale, dropping, weight.shape[0], padding_index
+        return _embedded(ids, weight, table, positions, scale, dropping, padding_index)
+
+    @staticmethod
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (ids,) = ctx.saved_tensors
+        scale, dropping, vocabulary, padding_index = ctx.given
+        # The gradient of a lookup is torch's own: sums of rows, in torch's order.
+        rows = gradient_of_x(gradient, scale, dropping)
+        padding = -1 if padding_index is None else padding_index
+        summed = torch.ops.aten.embedding_dense_backward
+        of_weight = summed(rows, ids, vocabulary, padding, False)
+        return None, of_weight, None, None, None, None, None
+
+
+def _embedded(
+    ids: Tensor,
+    weight: Tensor,
+    table: Tensor | None,
+    positions: Tensor | None,
+    scale: float | None,
+    dropping: Dropping | None,
+    padding_index: int | None,
+    out: Tensor | None = None,
+) -> Tensor:
+    made = fused(
+        weight, table, ids=ids, positions=positions, scale=scale, dropping=dropping, out=out
+    )
+    if made is not None:
+        return made
+    return _by_reference(ids, weight, table, positions, scale, dropping, padding_index, out)
+
+
+def _by_reference(
+    ids: Tensor,
+    weight: Tensor,
+    table: Tensor | None,
+    positions: Tensor | None,
+    scale: float | None,
+    dropping: Dropping | None,
+    padding_index: int | None,
+    out: Tensor | None,
+) -> Tensor:
+    return reference.embedded(
+        ids, weight, table, positions, scale=scale, dropping=dropping,
+        padding_index=padding_index, out=out,
+    )  # fmt: skip

@@ -1,0 +1,175 @@
+"""Rotation of queries and keys on an accelerator."""
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.graph import increment_version
+
+from posenc.kernels.accelerator import fits
+from posenc.kernels.rotary.strides import PLAN, RotaryLayout, broadcast_plan, table_plan
+
+PAIRS_AT_ONCE = 2048
+"""Of one program, over as many heads as that makes."""
+
+
+@triton.jit
+def _turn(
+    x, out, cos, sin, known, first, heads, x_head, out_head, cos_head,
+    PAIRS: tl.constexpr, BEGIN: tl.constexpr, WIDTH: tl.constexpr, SIGN: tl.constexpr,
+    INTERLEAVED: tl.constexpr, PER_HEAD: tl.constexpr, IN_PLACE: tl.constexpr,
+    HEADS: tl.constexpr, BLOCK: tl.constexpr, REST: tl.constexpr,
+):  # fmt: skip
+    """Some heads of one token: (a, b) → (a cos − b sin, b cos + a sin), rounded once."""
+    head = first + tl.arange(0, HEADS)
+    pair = tl.arange(0, BLOCK)
+    here = (head < heads)[:, None] & (pair < PAIRS)[None, :]
+    at = pair[None, :] + (head[:, None] * cos_head if PER_HEAD else head[:, None] * 0)
+    c = tl.where(known, tl.load(cos + at, mask=here, other=0.0), float("nan"))
+    s = SIGN * tl.load(sin + at, mask=here, other=0.0)
+    x += head.to(tl.int64)[:, None] * x_head
+    out += head.to(tl.int64)[:, None] * out_head
+    if INTERLEAVED:
+        both = tl.arange(0, 2 * BLOCK)
+        there = (head < heads)[:, None] & (both < 2 * PAIRS)[None, :]
+        content = tl.load(x + BEGIN + both[None, :], mask=there)
+        a, b = tl.split(tl.reshape(content.to(c.dtype), (HEADS, BLOCK, 2)))
+        turned = tl.join(a * c - b * s, b * c + a * s)
+        turned = tl.reshape(turned, (HEADS, 2 * BLOCK)).to(content.dtype)
+        tl.store(out + BEGIN + both[None, :], turned, mask=there)
+    else:
+        content = tl.load(x + BEGIN + pair[None, :], mask=here)
+        a = content.to(c.dtype)
+        b = tl.load(x + BEGIN + PAIRS + pair[None, :], mask=here).to(c.dtype)
+        tl.store(out + BEGIN + pair[None, :], (a * c - b * s).to(content.dtype), mask=here)
+        tl.store(out + BEGIN + PAIRS + pair[None, :], (b * c + a * s).to(content.dtype), mask=here)
+    if REST > 0 and not IN_PLACE:  # channels that pass through
+        channel = tl.arange(0, REST)
+        there = (head < heads)[:, None] & (channel < WIDTH - 2 * PAIRS)[None, :]
+        channel += tl.where(channel < BEGIN, 0, 2 * PAIRS)
+        rest = tl.load(x + channel[None, :], mask=there)
+        tl.store(out + channel[None, :], rest, mask=there)
+
+
+@triton.jit
+def turn_kernel(
+    q, q_out, k, k_out, cos, sin, positions,
+    tokens, table_batch, table_head, table_row, positions_batch, positions_token, rows,
+    q_heads, q_batch, q_head, q_token, q_out_batch, q_out_head, q_out_token,
+    k_heads, k_batch, k_head, k_token, k_out_batch, k_out_head, k_out_token,
+    LOOKED_UP: tl.constexpr, WITH_KEYS: tl.constexpr,
+    PAIRS: tl.constexpr, BEGIN: tl.constexpr, WIDTH: tl.constexpr, SIGN: tl.constexpr,
+    INTERLEAVED: tl.constexpr, PER_HEAD: tl.constexpr, IN_PLACE: tl.constexpr,
+    HEADS: tl.constexpr, BLOCK: tl.constexpr, REST: tl.constexpr,
+):  # fmt: skip
+    """One token a program, all its heads, of queries and keys alike.
+
+    A position that is no row of the table makes NaN: raising would have to wait for it.
+    """
+    program = tl.program_id(0).to(tl.int64)
+    batch, token = program // tokens, program % tokens
+    row, known = token, token >= 0
+    if LOOKED_UP:
+        row = tl.load(positions + batch * positions_batch + token * positions_token)
+        known = (row >= 0) & (row < rows)
+        row = tl.where(known, row, 0)
+    at = batch * table_batch + row * table_row
+    x, out = (
+        q + batch * q_batch + token * q_token,
+        q_out + batch * q_out_batch + token * q_out_token,
+    )
+    for first in range(0, q_heads, HEADS):
+        _turn(x, out, cos + at, sin + at, known, first, q_heads, q_head, q_out_head, table_head,
+              PAIRS, BEGIN, WIDTH, SIGN, INTERLEAVED, PER_HEAD, IN_PLACE, HEADS, BLOCK,
+              REST)  # fmt: skip
+    if WITH_KEYS:
+        x = k + batch * k_batch + token * k_token
+        out = k_out + batch * k_out_batch + token * k_out_token
+        for first in range(0, k_heads, HEADS):
+            _turn(x, out, cos + at, sin + at, known, first, k_heads, k_head, k_out_head,
+                  table_head, PAIRS, BEGIN, WIDTH, SIGN, INTERLEAVED, PER_HEAD, IN_PLACE, HEADS,
+                  BLOCK, REST)  # fmt: skip
+
+
+def turn_heads(
+    contents: tuple[Tensor, ...],
+    table: Tensor,
+    positions: Tensor | None,
+    rotary_layout: RotaryLayout,
+    outs: tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, ...] | None:
+    """``kernels.native.rotary.turn_heads`` in Triton, or ``None`` where it does not take them.
+
+    Where a position is not a row of the table, its token becomes NaN.
+
+    Args:
+        contents: One or two tensors of heads, on one device.
+        table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
+        positions: Which row of the table each token takes.
+        rotary_layout: How.
+        outs: Where to write, one tensor each; ``contents`` itself rotates in place.
+    """
+    if outs is not None and not all(
+        fits(out, x) and (out is x or all(fits(out, y) for y in contents))
+        for out, x in zip(outs, contents, strict=True)
+    ):
+        return None
+    looked_up = None if positions is None else _layout(positions)
+    laid, into = tuple(map(_layout, contents)), None if outs is None else tuple(map(_layout, outs))
+    planned = table_plan(laid, into, _layout(table), looked_up, rotary_layout)
+    if planned is None:
+        return None
+    cos, sin = table.select(-2, 0), table.select(-2, 1)
+    return _launched(planned[0], contents, cos, sin, positions, outs)
+
+
+def turn(
+    x: Tensor, cos: Tensor, sin: Tensor, rotary_layout: RotaryLayout, out: Tensor | None = None
+) -> Tensor | None:
+    """``kernels.native.rotary.turn`` in Triton, or ``None`` where it does not take them."""
+    if out is not None and not fits(out, x):
+        return None
+    rows, into = _layout(cos), None if out is None else _layout(out)
+    plan = broadcast_plan(_layout(x), into, rows, rotary_layout)
+    if plan is None or rows != _layout(sin):
+        return None
+    return _launched(plan, (x,), cos, sin, None, None if out is None else (out,))[0]
+
+
+def _launched(
+    plan: bytes,
+    contents: tuple[Tensor, ...],
+    cos: Tensor,
+    sin: Tensor,
+    positions: Tensor | None,
+    outs: tuple[Tensor, ...] | None,
+) -> tuple[Tensor, ...]:
+    sizes = PLAN.unpack(plan)
+    _, interleaved, begin, pairs, width, sign, batch, tokens = sizes[:8]
+    rows, parts, heads = sizes[8:14], sizes[14], sizes[15:]
+    made = outs or tuple(
+        torch.empty_like(x, memory_format=torch.contiguous_format) for x in contents
+    )
+    if not batch * tokens * pairs * max(heads[0], heads[7]):
+        return made
+    block = triton.next_power_of_2(pairs)
+    grouped = min(triton.next_power_of_2(max(heads[0], heads[7])), max(PAIRS_AT_ONCE // block, 1))
+    with torch.cuda.device_of(contents[0]):
+        turn_kernel[(batch * tokens,)](
+            contents[0], made[0], contents[-1], made[-1], cos, sin, positions,
+            tokens, *rows, *heads,
+            LOOKED_UP=positions is not None, WITH_KEYS=parts == 2,
+            PAIRS=pairs, BEGIN=begin, WIDTH=width, SIGN=sign,
+            INTERLEAVED=bool(interleaved), PER_HEAD=rows[1] != 0,
+            IN_PLACE=outs is not None and all(o is x for o, x in zip(outs, contents, strict=True)),
+            HEADS=grouped, BLOCK=block, REST=triton.next_power_of_2(width - 2 * pairs),
+            enable_fp_fusion=False,  # products are rounded before they are added, as torch's are
+        )  # fmt: skip
+    if outs is not None:
+        increment_version(outs)  # autograd notices what is written behind its back
+    return made
+
+
+def _layout(x: Tensor) -> tuple[torch.Size, tuple[int, ...], torch.dtype]:
+    return x.shape, x.stride(), x.dtype

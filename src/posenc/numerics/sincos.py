@@ -1,0 +1,177 @@
+"""cos and sin of position × frequency: the one source of every sinusoid in the package."""
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.frequencies.schedule import Schedule
+from posenc.numerics.blocks import fill
+from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
+from posenc.numerics.rounding import rounded
+from posenc.positions import checked, consecutive
+
+Arithmetic = Literal["exact", "float32", "float32-log"]
+
+FEW_PHASES = 1 << 14
+"""Up to so many phases, multiplying each in integers is faster than setting blocks up."""
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+CHUNK_PHASES = 1 << 16
+"""So many phases at a time stay in cache."""
+
+
+class SinCos:
+    """cos and sin at the frequencies of a schedule, at any int64 position.
+
+    Args:
+        schedule: The frequencies.
+        arithmetic: ``exact``: correctly rounded in float32, bfloat16 and float16, within 3 ulp in
+            float64. ``float32`` and ``float32-log``: the common float32 formulas bit for bit,
+            whose frequencies are 1 / base^e and exp(−e·ln base); their error grows with position.
+
+    Raises:
+        ValueError: ``arithmetic`` has no such name.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> cos, sin = SinCos(Geometric(4)).cos_sin(torch.tensor([2**62]))
+        >>> sin
+        tensor([[-0.7029,  0.4043]])
+    """
+
+    def __init__(self, schedule: Schedule, arithmetic: Arithmetic = "exact"):
+        if arithmetic not in get_args(Arithmetic):
+            names = ", ".join(get_args(Arithmetic))
+            raise ValueError(f"arithmetic is {arithmetic!r}; it must be one of {names}.")
+        self.schedule = schedule
+        self.arithmetic = arithmetic
+        self.turns = schedule.turns()
+        self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def cos_sin(
+        self,
+        positions: Int64[Tensor, "*shape"],
+        dtype: torch.dtype = torch.float32,
+        out: tuple[Tensor, Tensor] | None = None,
+        factor: float = 1.0,
+    ) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
+        """Both tables at ``positions``, times ``factor``, rounded once.
+
+        Args:
+            positions: int64, of any shape.
+            dtype: The dtype of the tables.
+            out: Two tables that exist already, strided or not.
+            factor: The attention factor of a schedule. The common formulas round before it.
+
+        Raises:
+            TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
+        """
+        positions = checked(positions)
+        if dtype not in DTYPES:
+            raise TypeError(
+                f"dtype is {dtype}; a table of sines needs a floating dtype: float16, bfloat16, "
+                f"float32 or float64. Build it in one of these and convert it."
+            )
+        if self.common is not None:
+            made = self._common_formula(positions, dtype, factor)
+        elif positions.device.type == "mps":  # has no float64
+            cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
+            made = cos.to(positions.device), sin.to(positions.device)
+        elif not self._fills_a_range(positions, dtype):
+            made = self._each(positions, dtype, factor)
+        else:
+            return self._blocks(positions, dtype, out, factor)
+        return made if out is None else (out[0].copy_(made[0]), out[1].copy_(made[1]))
+
+    def _common_formula(
+        self, positions: Tensor, dtype: torch.dtype, factor: float
+    ) -> tuple[Tensor, Tensor]:
+        frequencies = torch.tensor(self.common, dtype=torch.float32, device=positions.device)
+        angles = positions.unsqueeze(-1).to(torch.float32) * frequencies
+        cos, sin = angles.cos(), angles.sin()
+        if factor != 1.0:
+            cos, sin = cos * factor, sin * factor
+        return cos.to(dtype), sin.to(dtype)
+
+    def _each(
+        self, positions: Tensor, dtype: torch.dtype, factor: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
+        """Every phase by its own multiplication."""
+        limbs = turn_limbs(self.turns, positions.device)
+        if not may_look(positions) or positions.numel() * len(self) <= CHUNK_PHASES:
+            cos, sin = cos_sin_of(phases(positions.unsqueeze(-1), limbs))
+            return rounded(cos * factor, dtype), rounded(sin * factor, dtype)
+        shape = (*positions.shape, len(self))
+        cos, sin = (torch.empty(shape, dtype=dtype, device=positions.device) for _ in range(2))
+        rows = max(1, CHUNK_PHASES // len(self))
+        for chunk, cos_rows, sin_rows in zip(
+            positions.flatten().split(rows),
+            cos.flatten(0, -2).split(rows),
+            sin.flatten(0, -2).split(rows),
+            strict=True,
+        ):
+            cos64, sin64 = cos_sin_of(phases(chunk.unsqueeze(-1), limbs))
+            cos_rows.copy_(rounded(cos64 * factor, dtype))
+            sin_rows.copy_(rounded(sin64 * factor, dtype))
+        return cos, sin
+
+    def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
+        """Whether positions are many and dense, so that their range is best built in blocks."""
+        if dtype == torch.float64 or not may_look(positions):
+            return False
+        if positions.numel() * len(self) <= FEW_PHASES:
+            return False
+        first, last = (int(end) for end in positions.aminmax())
+        return last - first < 2 * positions.numel()
+
+    def _blocks(
+        self,
+        positions: Tensor,
+        dtype: torch.dtype,
+        out: tuple[Tensor, Tensor] | None,
+        factor: float,
+    ) -> tuple[Tensor, Tensor]:
+        """The whole range in blocks, then the rows that are asked for, if they are not all."""
+        first, last = (int(end) for end in positions.aminmax())
+        # Counted from 0: the end of a range that begins at first may be past the last int64.
+        run = consecutive(last - first + 1, device=positions.device) + first
+        in_order = positions.shape == run.shape and torch.equal(positions, run)
+        if in_order and out is not None and _side_by_side(*out, dtype):
+            fill(*out, first, self.turns, factor)
+            return out
+        whole = torch.empty(2, len(run), len(self), dtype=dtype, device=run.device)
+        cos, sin = whole.unbind()
+        fill(cos, sin, first, self.turns, factor)
+        if not in_order:
+            cos, sin = cos[positions - first], sin[positions - first]
+        return (cos, sin) if out is None else (out[0].copy_(cos), out[1].copy_(sin))
+
+
+def _side_by_side(cos: Tensor, sin: Tensor, dtype: torch.dtype) -> bool:
+    """Whether two tables are columns of one tensor, so that they can be written together."""
+    return (
+        cos.dtype == sin.dtype == dtype
+        and cos.stride() == sin.stride()
+        and cos.untyped_storage().data_ptr() == sin.untyped_storage().data_ptr()
+    )
+
+
+def empty_table(
+    positions: Int64[Tensor, "*shape"], *columns: int, dtype: torch.dtype
+) -> Float[Tensor, "..."]:
+    """Room for a table ``[*shape, *columns]``, batched by ``vmap`` where the positions are.
+
+    Example:
+        >>> empty_table(torch.zeros(2, 3, dtype=torch.int64), 4, dtype=torch.float32).shape
+        torch.Size([2, 3, 4])
+    """
+    like = positions.reshape(*positions.shape, *[1] * len(columns))
+    like = like.expand(*positions.shape, *columns)
+    return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)

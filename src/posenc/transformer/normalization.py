@@ -1,0 +1,139 @@
+"""Layer normalization, and batch normalization beside it as the contrast that it is taught by.
+
+Both are one equation, y = γ·(x − mean) / √(variance + ε) + β. They differ in the axes over which
+mean and variance are taken: layer normalization looks along the features of one token, batch
+normalization along all tokens of one feature.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True)
+class NormStages:
+    """Every number of one normalization.
+
+    Attributes:
+        mean: Mean, of size 1 along the axes that it is taken over.
+        variance: Mean squared distance from it (divided by n, not n − 1), shaped likewise.
+        normalized: (x − mean) / √(variance + ε).
+        scaled: normalized · γ + β, the result.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    normalized: Tensor
+    scaled: Tensor
+
+
+class LayerNorm(nn.Module):
+    """Each token standardized over its own features.
+
+    y = γ·(x − mean) / √(variance + ε) + β, mean and variance over the last axis
+
+    Args:
+        dim: Number of features; γ (``weight``) and β (``bias``) have one value each.
+        eps: ε, under the root.
+
+    Reference:
+        Ba, Kiros, Hinton 2016, "Layer Normalization", equation 4 (arXiv:1607.06450).
+
+    Example:
+        >>> stages = LayerNorm(4).stages(torch.tensor([2.0, 4.0, 6.0, 8.0]))
+        >>> stages.mean.item(), stages.variance.item()
+        (5.0, 5.0)
+        >>> stages.normalized
+        tensor([-1.3416, -0.4472,  0.4472,  1.3416])
+    """
+
+    def __init__(self, dim: int, eps: float = 1e-5):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x: Float[Tensor, "*shape dim"]) -> Float[Tensor, "*shape dim"]:
+        """``stages(x).scaled``, in one kernel."""
+        return F.layer_norm(x, (self.dim,), self.weight, self.bias, self.eps)
+
+    def stages(self, x: Float[Tensor, "*shape dim"]) -> NormStages:
+        """The equation step by step."""
+        return _stages(x, -1, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.dim}, eps={self.eps}"
+
+
+class BatchNorm(nn.Module):
+    """Each feature standardized over all tokens of the batch: what transformers do not do.
+
+    y = γ·(x − mean) / √(variance + ε) + β, mean and variance over every axis but the last
+
+    A token's result depends on the other sentences of its batch and on their padding, and one
+    token alone has no variance: the reasons why transformers normalize each token instead. There
+    are no running averages; it always looks at the batch that it is given.
+
+    Args:
+        dim: Number of features; γ (``weight``) and β (``bias``) have one value each.
+        eps: ε, under the root.
+
+    Reference:
+        Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1 (arXiv:1502.03167).
+
+    Example:
+        >>> features = torch.tensor([[0.45, 0.55], [0.60, 0.20]])
+        >>> BatchNorm(2, eps=0.0)(features).detach().round(decimals=4)
+        tensor([[-1.,  1.],
+                [ 1., -1.]])
+    """
+
+    def __init__(self, dim: int, eps: float = 1e-5):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x: Float[Tensor, "*tokens dim"]) -> Float[Tensor, "*tokens dim"]:
+        """``stages(x).scaled``.
+
+        Raises:
+            ValueError: There are fewer than two tokens.
+        """
+        return self.stages(x).scaled
+
+    def stages(self, x: Float[Tensor, "*tokens dim"]) -> NormStages:
+        """The equation step by step.
+
+        Raises:
+            ValueError: There are fewer than two tokens.
+        """
+        if x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has width {x.shape[-1]}; BatchNorm was built for dim {self.dim}. Build it with "
+                f"dim={x.shape[-1]}."
+            )
+        tokens = x.numel() // max(x.shape[-1], 1)
+        if tokens < 2:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}, {tokens} token(s); batch normalization needs two "
+                f"or more to tell a feature's mean and variance. Pass a batch, or use LayerNorm."
+            )
+        return _stages(x, tuple(range(x.ndim - 1)), self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.dim}, eps={self.eps}"
+
+
+def _stages(
+    x: Tensor, axes: int | tuple[int, ...], weight: Tensor, bias: Tensor, eps: float
+) -> NormStages:
+    mean = x.mean(axes, keepdim=True)
+    variance = (x - mean).square().mean(axes, keepdim=True)
+    normalized = (x - mean) / (variance + eps).sqrt()
+    return NormStages(mean, variance, normalized, normalized * weight + bias)

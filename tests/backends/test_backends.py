@@ -1,0 +1,289 @@
+"""Every way to compute attention means the same, forward and backward."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+import posenc.backends.strided as strided
+import posenc.backends.trainable as trainable
+from posenc import (
+    KERPLE,
+    ALiBi,
+    Positional,
+    RelativeBias,
+    Rotary,
+    Sandwich,
+    T5Bias,
+    attention,
+    explain_attention,
+    positions,
+    some_heads,
+)
+
+BATCH, HEADS, KV_HEADS, SEQ, WIDTH = 2, 6, 3, 40, 8
+
+
+class LearnedDistances(RelativeBias):
+    """A free number for each head and distance, clipped: the least that learns."""
+
+    def __init__(self, heads: int, reach: int):
+        super().__init__()
+        self.heads, self.reach = heads, reach
+        self.weight = nn.Parameter(torch.randn(heads, 2 * reach + 1, dtype=torch.float64))
+
+    def profile(self, distance, *, dtype=None):
+        clipped = distance.clamp(-self.reach, self.reach) + self.reach
+        return self.weight[:, clipped].to(dtype or torch.float32)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks so small that short sequences have several."""
+    monkeypatch.setattr(strided, "ROWS", 16)
+    monkeypatch.setattr(strided, "MANY_ROWS", 32)
+    monkeypatch.setattr(strided, "FAR", 24)
+    monkeypatch.setattr(trainable, "ELEMENTS", 500)
+    torch.manual_seed(0)
+
+
+def content(q_len=SEQ, k_len=SEQ, dtype=torch.float64):
+    shapes = [(HEADS, q_len, WIDTH), (KV_HEADS, k_len, WIDTH), (KV_HEADS, k_len, WIDTH)]
+    return [torch.randn(BATCH, *shape, dtype=dtype, requires_grad=True) for shape in shapes]
+
+
+PADDING = torch.ones(BATCH, SEQ, dtype=torch.bool)
+PADDING[0, :5] = False
+PADDING[1, -7:] = False
+DOCUMENTS = torch.tensor([[0] * 10 + [1] * 30, [0] * 25 + [1] * 15])
+
+BIASES = {
+    "fixed": ALiBi(HEADS),
+    "learned": LearnedDistances(HEADS, 9),
+    "t5": T5Bias(HEADS, 8, 20, std=1.0).double(),
+    "kerple": KERPLE(HEADS).double(),
+    "power": KERPLE(HEADS, "power").double(),
+    "sandwich": Sandwich(HEADS, dim=16),
+    "some-heads": some_heads(T5Bias(2 * HEADS, 8, 20, std=1.0).double(), 3, 3 + HEADS),
+}
+
+MASKS = [
+    dict(zip(("causal", "window", "padding_mask", "document_ids"), values, strict=True))
+    for values in itertools.product((False, True), (None, 7), (None, PADDING), (None, DOCUMENTS))
+]
+
+
+@pytest.mark.parametrize(
+    "masks",
+    MASKS,
+    ids=lambda m: "-".join(k for k, v in m.items() if v is not None and v is not False) or "all",
+)
+@pytest.mark.parametrize("bias", BIASES.values(), ids=BIASES)
+def test_strided_and_dense_equal_explicit_forward_and_backward(bias, masks):
+    qkv = content()
+    real = PADDING if masks["padding_mask"] is not None else torch.ones_like(PADDING)
+    positional = Positional(queries_keys=Rotary(WIDTH), scores=bias)
+    weights = torch.randn(BATCH, HEADS, SEQ, WIDTH, dtype=torch.float64) * real[:, None, :, None]
+    results = {}
+    for route in ("explicit", "dense", "strided"):
+        made = attention(*qkv, positional, route=route, **masks)
+        wanted = [*qkv, *bias.parameters()]
+        grads = torch.autograd.grad((made * weights).sum(), wanted)
+        results[route] = [made * real[:, None, :, None], *grads]
+    for route in ("dense", "strided"):
+        for got, meant in zip(results[route], results["explicit"], strict=True):
+            torch.testing.assert_close(got, meant, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("masks", [MASKS[0], MASKS[3], MASKS[8], MASKS[15]], ids=str)
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_equals_explicit(masks):
+    q, k, v = (t.detach() for t in content())
+    positional = Positional(scores=(ALiBi(HEADS), LearnedDistances(HEADS, 5).requires_grad_(False)))
+    real = (PADDING if masks["padding_mask"] is not None else torch.ones_like(PADDING))[
+        :, None, :, None
+    ]
+    meant = attention(q, k, v, positional, route="explicit", **masks)
+    got = attention(q, k, v, positional, route="flex", **masks)
+    torch.testing.assert_close(got * real, meant * real, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_narrow_content_meets_a_bias_in_float32(dtype):
+    q, k, v = (t.detach().to(dtype) for t in content(dtype=torch.float32))
+    positional = Positional(scores=ALiBi(HEADS))
+    meant = attention(q.double(), k.double(), v.double(), positional, causal=True, route="explicit")
+    for route in ("strided", "dense", "explicit"):
+        got = attention(q, k, v, positional, causal=True, route=route)
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.double(), meant, rtol=0, atol=4 * torch.finfo(dtype).eps)
+
+
+def test_positions_decide_and_not_rows():
+    q, k, v = (t.detach() for t in content())
+    positional = Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))
+    whole = attention(q, k, v, positional, causal=True)
+    far = positions.consecutive(SEQ, start=2**40)
+    torch.testing.assert_close(
+        attention(q, k, v, positional, far, far, causal=True), whole, rtol=0, atol=1e-12
+    )
+    for rank in range(2):  # a rank of a ring sees all keys, and its own queries out of order
+        held = positions.shard(SEQ, rank, 2, layout="zigzag")
+        for route in ("strided", "dense"):
+            got = attention(
+                q[:, :, held],
+                k,
+                v,
+                positional,
+                held,
+                positions.consecutive(SEQ),
+                causal=True,
+                route=route,
+            )
+            torch.testing.assert_close(got, whole[:, :, held], rtol=0, atol=1e-12)
+
+
+def test_ring_steps_merge_to_the_whole():
+    """Each rank meets one shard of the keys at a time; sums of weights put the parts together."""
+    q, k, v = (t.detach() for t in content())
+    bias, scale = ALiBi(HEADS), WIDTH**-0.5
+    whole = attention(q, k, v, Positional(scores=bias), causal=True)
+    keys, values = (t.repeat_interleave(HEADS // KV_HEADS, 1) for t in (k, v))
+    shards = [positions.shard(SEQ, rank, 4, layout="zigzag") for rank in range(4)]
+    for mine in shards:
+        total, sums = 0, 0
+        for theirs in shards:
+            scores = q[:, :, mine] @ keys[:, :, theirs].mT * scale + bias.table(mine, theirs)
+            hidden = mine[:, None] < theirs
+            weights = scores.masked_fill(hidden, -torch.inf).exp()
+            total, sums = total + weights @ values[:, :, theirs], sums + weights.sum(-1, True)
+        torch.testing.assert_close(total / sums, whole[:, :, mine], rtol=0, atol=1e-6)
+
+
+def test_a_decoded_row_is_the_last_row():
+    q, k, v = (t.detach() for t in content())
+    positional = Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))
+    whole = attention(q, k, v, positional, causal=True, route="strided")
+    row = attention(q[:, :, -1:], k, v, positional, causal=True)
+    torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
+    rotary = positional.queries_keys[0]
+    kept = rotary.encode_keys(k, rotary.table(torch.arange(SEQ), dtype=torch.float64))
+    row = attention(q[:, :, -1:], kept, v, positional, causal=True, keys_encoded=True)
+    torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
+
+
+def test_the_cut_off_of_alibi_changes_no_result_beyond_rounding():
+    """Also where the far keys have by far the largest products."""
+    seq = 3000
+    q, k, v = (torch.randn(1, 4, seq, 16) for _ in range(3))
+    k[:, :, :5] *= 20
+    positional = Positional(scores=ALiBi(4))
+    for causal in (False, True):
+        exact = attention(
+            q.double(), k.double(), v.double(), positional, causal=causal, route="explicit"
+        )
+        dense = attention(q, k, v, positional, causal=causal, route="dense")
+        cut = attention(q, k, v, positional, causal=causal, route="strided")
+        worst = (dense - exact).abs().max()
+        assert (cut - exact).abs().max() <= 1.5 * worst + 1e-7
+
+
+def test_the_cut_off_spares_work():
+    from posenc.backends.toeplitz import toeplitz
+
+    bias = toeplitz([ALiBi(8)], 4096, 4096, 0, causal=True)
+    assert bias.falls_far(4096)
+    seen = bias.cut_off(torch.full((8,), 5.0), 4096).values.isfinite().sum(1).tolist()
+    assert seen == sorted(seen)
+    assert seen[0] < 100  # slope 1/2: forty or so nats are spent within a hundred tokens
+    assert seen[-1] == 4096  # slope 1/256 loses 16 nats over all of them
+
+
+def test_routes_are_chosen_and_explained():
+    x = torch.randn(1, 8, 256, 8)
+    cases = {
+        "sdpa: order alone": (Positional(queries_keys=Rotary(8)), {"causal": True}),
+        "sdpa: nothing": (None, {}),
+        "strided: positions run on": (Positional(scores=ALiBi(8)), {"causal": True}),
+        "dense: a mask of": (Positional(scores=ALiBi(8)), {"mask": torch.ones(256, 256) > 0}),
+    }
+    for expected, (positional, masks) in cases.items():
+        assert explain_attention(x, x, x, positional, **masks).startswith(expected)
+    short = x[:, :, :16]
+    said = explain_attention(short, short, short, Positional(scores=ALiBi(8)))
+    assert said.startswith("dense")
+    assert "not strided: there are few pairs" in said
+
+
+def test_no_matrix_of_scores_is_built(monkeypatch):
+    """The bias of 8 heads at length 4096 would take 512 MiB; what is allocated stays small."""
+    from torch.profiler import ProfilerActivity, profile
+
+    x = torch.randn(1, 8, 2048, 16)
+    monkeypatch.setattr(strided, "ROWS", 512)
+    with torch.no_grad(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        attention(x, x, x, Positional(scores=ALiBi(8)), causal=True, route="strided")
+    largest = max(event.self_cpu_memory_usage for event in seen.events())
+    assert largest < 8 * 2048 * 2048 * 4 / 16
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"route": "fast"}, "route is 'fast'; it must be one of sdpa, flex, strided"),
+        ({"route": "sdpa"}, "cannot be taken: an encoding changes the scores"),
+        ({"q_positions": torch.arange(4)}, "one side alone"),
+        ({"window": 0}, "window is 0"),
+        ({"padding_mask": torch.ones(1, 5) > 0}, r"has shape \(1, 5\); k has 1 rows of 4 keys"),
+    ],
+)
+def test_bad_arguments(change, text):
+    x = torch.randn(1, 2, 4, 8)
+    with pytest.raises(ValueError, match=text):
+        attention(x, x, x, Positional(scores=ALiBi(2)), **change)
+
+
+def test_heads_must_fit():
+    x = torch.randn(1, 4, 4, 8)
+    with pytest.raises(ValueError, match=r"ALiBi was built for 8 heads.*Build it with heads=4"):
+        attention(x, x, x, Positional(scores=ALiBi(8)))
+    with pytest.raises(ValueError, match="q has 4 heads, which 3 key heads cannot serve"):
+        attention(x, x[:, :3], x[:, :3])
+
+
+@pytest.mark.compiles
+def test_a_graph_takes_the_strided_way_for_all_lengths():
+    from torch._dynamo.testing import CompileCounter
+
+    counter = CompileCounter()
+    positional = Positional(scores=ALiBi(4))
+
+    @torch.compile(backend=counter, dynamic=True, fullgraph=True)
+    def compiled(x):
+        return attention(x, x, x, positional, causal=True)
+
+    for seq in (200, 300, 700):
+        x = torch.randn(1, 4, seq, 8)
+        torch.testing.assert_close(compiled(x), attention(x, x, x, positional, causal=True))
+    assert counter.frame_count == 1
+
+
+def test_unusual_tensors():
+    """No batch, no queries, no keys; batched by vmap; on meta."""
+    positional, x = Positional(scores=ALiBi(4)), torch.randn(2, 4, 200, 8)
+    for q, k in ((x[:0], x[:0]), (x[:, :, :0], x), (x[:, :, :0], x[:, :, :0])):
+        assert attention(q, k, k, positional, causal=True).shape == q.shape
+    many = torch.randn(3, 2, 4, 200, 8)
+    got = torch.vmap(lambda x: attention(x, x, x, positional, causal=True))(many)
+    for index, one in enumerate(many):
+        meant = attention(one, one, one, positional, causal=True, route="explicit")
+        torch.testing.assert_close(got[index], meant, rtol=0, atol=2e-6)
+    meta = x.to("meta")
+    assert attention(meta, meta, meta, positional, causal=True).is_meta
+
+
+def test_a_mask_of_whole_numbers_is_refused():
+    x = torch.randn(1, 2, 4, 8)
+    with pytest.raises(TypeError, match=r"mask is torch.int64.*pass mask.bool\(\)"):
+        attention(x, x, x, mask=torch.ones(4, 4, dtype=torch.int64))

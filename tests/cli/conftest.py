@@ -1,0 +1,45 @@
+"""The entry point, run in this process, with what it printed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from posenc.cli.command_line import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys) -> Callable[..., Ran]:
+    """Runs ``posenc`` with the words that are given."""
+
+    def run(*words: object) -> Ran:
+        status = main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return Ran(status, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def refused(run) -> Callable[..., str]:
+    """Runs a command that must be refused: status 2, nothing printed, one line of complaint."""
+
+    def refused(*words: object) -> str:
+        ran = run(*words)
+        assert ran.status == 2, ran
+        assert ran.out == ""
+        assert ran.err.startswith("posenc: ")
+        assert ran.err.count("\n") == 1
+        assert ran.err.endswith("\n")
+        return ran.err
+
+    return refused

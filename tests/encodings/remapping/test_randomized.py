@@ -1,0 +1,81 @@
+"""Randomized positions: sorted, distinct, and every one equally likely."""
+
+from itertools import combinations
+from math import comb
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posenc import Randomized
+from posenc.positions import consecutive, left_padded, packed
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@given(st.integers(1, 40), st.integers(0, 100), st.integers(0, 2**31))
+def test_a_sample_is_sorted_distinct_and_in_range(seq, room, seed):
+    drawn = Randomized(seq + room)(consecutive(seq).expand(3, seq), generator=seeded(seed))
+    assert drawn.dtype == torch.int64
+    assert (drawn.diff() > 0).all()
+    assert drawn.min() >= 0
+    assert drawn.max() < seq + room
+
+
+def test_without_room_nothing_moves():
+    assert torch.equal(Randomized(9)(consecutive(9), generator=seeded()), consecutive(9))
+
+
+def test_every_subset_is_equally_likely():
+    drawn = Randomized(6)(consecutive(3).expand(40_000, 3), generator=seeded())
+    subsets, counts = drawn.unique(dim=0, return_counts=True)
+    assert [tuple(each) for each in subsets.tolist()] == list(combinations(range(6), 3))
+    expected = 40_000 / comb(6, 3)
+    chi_squared = ((counts - expected) ** 2 / expected).sum()
+    assert chi_squared < 43.8  # one in a thousand, with 19 degrees of freedom
+
+
+def test_the_mean_is_that_of_order_statistics():
+    # The i-th smallest (from 1) of n drawn from 0 … L − 1 has the mean i · (L + 1)/(n + 1) − 1.
+    drawn = Randomized(1000)(consecutive(4).expand(5_000, 4), generator=seeded()).double().mean(0)
+    torch.testing.assert_close(
+        drawn, (consecutive(4) + 1).double() * 1001 / 5 - 1, atol=12.0, rtol=0.0
+    )
+
+
+def test_one_draw_for_each_row():
+    one = Randomized(100)(consecutive(5), generator=seeded())
+    rows = Randomized(100)(consecutive(5).expand(3, 5), generator=seeded())
+    assert one.shape == (5,)
+    assert len(rows.unique(dim=0)) == 3
+
+
+def test_the_generator_alone_decides():
+    state = torch.get_rng_state()
+    draws = [Randomized(100)(consecutive(5), generator=seeded(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_padding_and_documents_keep_their_order():
+    padded = left_padded(torch.tensor([[False, False, True, True, True]]))
+    drawn = Randomized(50)(padded, generator=seeded())[0]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert (drawn[2:].diff() > 0).all()
+    documents = Randomized(50)(packed([3, 2]), generator=seeded())
+    assert torch.equal(documents[:2], documents[3:])
+
+
+def test_what_does_not_fit_is_told():
+    with pytest.raises(ValueError, match=r"A row has 5 tokens.*room for 4. Make longest"):
+        Randomized(4)(consecutive(5), generator=seeded())
+    with pytest.raises(ValueError, match="Positions run from 1 to 5"):
+        Randomized(9)(consecutive(5, start=1), generator=seeded())
+    with pytest.raises(ValueError, match="longest is 0"):
+        Randomized(0)
+    with pytest.raises(TypeError, match="must be integers"):
+        Randomized(9)(torch.zeros(3), generator=seeded())

@@ -1,0 +1,93 @@
+"""Distances of Self-Extend, ReRoPE and dual chunk attention, against their definitions in loops."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posenc import DualChunk, ReRoPE, SelfExtend
+from posenc.positions import consecutive
+
+
+def grouped(p: int, n: int, g: int, w: int) -> int:
+    """The authors' code of Self-Extend: positions of both kinds of attention, and which is used."""
+    near, far = p - n, (p // g + w - w // g) - n // g
+    return near if near < w else far
+
+
+def chunked(p: int, n: int, c: int, local: int) -> int:
+    """The authors' code of dual chunk attention: its tables of positions, looked up."""
+    step = c - local
+    intra, keys = list(range(step)), list(range(step))
+    successive = [min(i + step, c) for i in range(step)]
+    if p // step == n // step:
+        return intra[p % step] - keys[n % step]
+    row = p % step if p // step == n // step + 1 else step - 1
+    return successive[row] - keys[n % step]
+
+
+def by_loop(rule, length: int, *arguments: int) -> torch.Tensor:
+    pairs = [[rule(p, n, *arguments) if n <= p else p - n for n in range(length)]
+             for p in range(length)]  # fmt: skip
+    return torch.tensor(pairs)
+
+
+@given(st.integers(1, 9), st.integers(1, 20), st.integers(1, 60))
+def test_self_extend_is_the_authors_code(group, window, length):
+    distance = SelfExtend(group, window).distance(consecutive(length), consecutive(length))
+    assert torch.equal(distance, by_loop(grouped, length, group, window))
+
+
+@given(st.integers(1, 20), st.integers(1, 60))
+def test_rerope_cuts_distances_off(window, length):
+    distance = ReRoPE(window).distance(consecutive(length), consecutive(length))
+    assert torch.equal(distance, by_loop(lambda p, n: min(p - n, window), length))
+
+
+@given(st.integers(2, 20), st.data(), st.integers(1, 90))
+def test_dual_chunk_is_the_authors_code(chunk, data, length):
+    local = data.draw(st.integers(1, chunk - 1))
+    distance = DualChunk(chunk, local).distance(consecutive(length), consecutive(length)).tril()
+    assert torch.equal(distance, by_loop(chunked, length, chunk, local).tril())
+
+
+def test_dual_chunk_keeps_its_promises():
+    distance = DualChunk(chunk=12, local=4).distance(consecutive(100), consecutive(100)).tril()
+    true = (consecutive(100).unsqueeze(-1) - consecutive(100)).tril()
+    assert distance.max() == 12
+    near = true <= 4
+    assert torch.equal(distance[near], true[near])
+
+
+def test_self_extend_reaches_what_it_says():
+    # (L − w) · g + w tokens are no further apart than L.
+    length, group, window = 64, 4, 16
+    reach = (length - window) * group + window
+    distance = SelfExtend(group, window).distance(consecutive(reach), consecutive(reach))
+    assert distance.max() < length
+    assert (
+        SelfExtend(group, window).distance(consecutive(2 * reach), consecutive(2 * reach)).max()
+        > length
+    )
+
+
+def test_a_group_of_one_and_a_wide_window_change_nothing():
+    true = consecutive(50).unsqueeze(-1) - consecutive(50)
+    for same in (SelfExtend(1, 7), SelfExtend(8, 50), ReRoPE(50), DualChunk(60, 10)):
+        assert torch.equal(same.distance(consecutive(50), consecutive(50)), true)
+
+
+def test_only_rerope_is_relative():
+    here, there = consecutive(40), consecutive(40) + 3
+    for moves in (SelfExtend(4, 6), ReRoPE(6), DualChunk(8, 3)):
+        same = torch.equal(moves.distance(here, here), moves.distance(there, there))
+        assert same == moves.is_relative
+
+
+def test_bad_arguments_are_told():
+    with pytest.raises(ValueError, match="group is 0; it must be a whole number from 1 on"):
+        SelfExtend(group=0)
+    with pytest.raises(ValueError, match="window is 0"):
+        ReRoPE(0)
+    with pytest.raises(ValueError, match="chunk is 4; it must be a whole number from 5 on"):
+        DualChunk(chunk=4, local=4)

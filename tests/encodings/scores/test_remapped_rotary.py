@@ -1,0 +1,173 @@
+"""Merged scores against a loop over pairs, the authors' two attentions, and plain rotary."""
+
+from math import pi
+
+import pytest
+import torch
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+from posenc import (
+    ALiBi,
+    DualChunk,
+    Positional,
+    RemappedRotary,
+    ReRoPE,
+    Rotary,
+    SelfExtend,
+    attention,
+)
+from posenc.frequencies import Geometric, YaRN
+from posenc.positions import consecutive, decoding
+from posenc.transformer import Encoder
+
+HEADS, WIDTH, LENGTH = 4, 8, 40
+MOVES = {
+    "self-extend": SelfExtend(group=3, window=5),
+    "rerope": ReRoPE(window=6),
+    "dual-chunk": DualChunk(chunk=12, local=4),
+}
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def content(length: int = LENGTH):
+    return random(1, HEADS, length, WIDTH), random(1, 2, length, WIDTH, seed=1)
+
+
+def encoded_scores(rotary: Rotary, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor):
+    """q and k as attention has them, rotated, and their scaled products."""
+    table = rotary.table(positions, dtype=q.dtype)
+    q, k = rotary.encode_queries(q, table), rotary.encode_keys(k, table)
+    return q, k, q @ k.repeat_interleave(HEADS // 2, dim=1).mT / WIDTH**0.5
+
+
+def pair_by_pair(q, k, distance, rotary: Rotary):
+    """Each product by itself, as complex numbers turned by their distance."""
+    frequencies = 2 * pi / torch.tensor(rotary.frequencies.wavelengths(), dtype=torch.float64)
+    paired = [torch.complex(*x.unflatten(-1, (2, -1)).unbind(-2)) for x in (q, k)]
+    if rotary.pairing == "interleaved":
+        paired = [torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous()) for x in (q, k)]
+    scores = torch.empty(1, HEADS, q.shape[-2], k.shape[-2], dtype=torch.float64)
+    for i in range(q.shape[-2]):
+        for j in range(k.shape[-2]):
+            turn = torch.polar(torch.ones_like(frequencies), distance[i, j] * frequencies)
+            for head in range(HEADS):
+                product = paired[0][0, head, i] * paired[1][0, head // 2, j].conj() * turn
+                scores[0, head, i, j] = product.real.sum() / WIDTH**0.5
+    return scores
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
+def test_it_is_rotation_pair_by_pair(moves, pairing):
+    rotary, positions = Rotary(WIDTH, pairing=pairing), consecutive(20)
+    q, k = content(20)
+    rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, positions)
+    got = RemappedRotary(HEADS, rotary, moves)(scores, q=rotated_q, k=rotated_k)
+    want = pair_by_pair(q, k, moves.distance(positions, positions), rotary)
+    torch.testing.assert_close(got, want)
+
+
+def test_it_is_the_two_attentions_of_the_authors():
+    # Self-Extend's own merge, with transformers' rotation in float64.
+    group, window = 3, 8
+    rotary = Rotary(WIDTH)
+    q, k = content()
+    frequencies = 10_000 ** (-torch.arange(0, WIDTH, 2).double() / WIDTH)
+
+    def scores_at(queries, keys):
+        made = []
+        for x, places in ((q, queries), (k, keys)):
+            angles = torch.outer(places.double(), frequencies).repeat(1, 2)
+            made.append(apply_rotary_pos_emb(x, x, angles.cos()[None], angles.sin()[None])[0])
+        return made[0] @ made[1].repeat_interleave(2, dim=1).mT / WIDTH**0.5
+
+    positions = consecutive(LENGTH)
+    near = scores_at(positions, positions)
+    far = scores_at(positions // group + window - window // group, positions // group)
+    neighbors = torch.ones(LENGTH, LENGTH).tril()
+    neighbors[window:, :-window] -= torch.ones(LENGTH - window, LENGTH - window).tril()
+    want = torch.where(neighbors.bool(), near, far)
+    got = RemappedRotary(HEADS, rotary, SelfExtend(group, window))(
+        near, q=encoded_scores(rotary, q, k, positions)[0],
+        k=encoded_scores(rotary, q, k, positions)[1],
+    )  # fmt: skip
+    torch.testing.assert_close(got.tril(), want.tril())
+
+
+@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
+def test_near_pairs_keep_their_scores_bit_for_bit(moves):
+    rotary, positions = Rotary(WIDTH), consecutive(LENGTH)
+    q, k, scores = encoded_scores(rotary, *content(), positions)
+    got = RemappedRotary(HEADS, rotary, moves)(scores.float(), q=q.float(), k=k.float())
+    moved = torch.stack([each.where for each in moves.moves(positions, positions)]).any(0)
+    assert torch.equal(got[..., ~moved], scores.float()[..., ~moved])
+    assert (got != scores.float())[..., moved].any()
+
+
+def test_a_decoded_row_is_the_last_row():
+    rotary, moves = Rotary(WIDTH), MOVES["self-extend"]
+    q, k, scores = encoded_scores(rotary, *content(), consecutive(LENGTH))
+    encoding = RemappedRotary(HEADS, rotary, moves)
+    whole = encoding(scores, q=q, k=k)
+    row = encoding(
+        scores[..., -1:, :], decoding(LENGTH - 1), consecutive(LENGTH), q=q[..., -1:, :], k=k
+    )
+    torch.testing.assert_close(row, whole[..., -1:, :])
+
+
+def test_the_attention_factor_of_a_schedule_counts_once():
+    schedule = YaRN(Geometric(WIDTH), factor=8.0, trained_length=64)
+    rotary, moves, positions = Rotary(schedule), MOVES["rerope"], consecutive(20)
+    q, k = content(20)
+    rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, positions)
+    got = RemappedRotary(HEADS, rotary, moves)(scores, q=rotated_q, k=rotated_k)
+    want = pair_by_pair(q, k, moves.distance(positions, positions), rotary)
+    torch.testing.assert_close(got, want * schedule.attention_factor**2)
+
+
+def test_far_out_it_is_as_exact_as_near():
+    # ReRoPE is relative: a shift by 2^40 changes no score beyond rounding.
+    rotary, moves = Rotary(WIDTH), MOVES["rerope"]
+    made = []
+    for start in (0, 2**40):
+        positions = consecutive(LENGTH, start=start)
+        q, k, scores = encoded_scores(rotary, *content(), positions)
+        made.append(RemappedRotary(HEADS, rotary, moves)(scores, positions, positions, q=q, k=k))
+    torch.testing.assert_close(made[0], made[1], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
+def test_attention_and_encoder_take_it(moves):
+    rotary = Rotary(WIDTH)
+    q, k = content()
+    longer = Positional(queries_keys=rotary, scores=RemappedRotary(HEADS, rotary, moves))
+    got = attention(q, k, k, longer, causal=True)
+    distance = moves.distance(consecutive(LENGTH), consecutive(LENGTH))
+    scores = pair_by_pair(q, k, distance, rotary) + torch.full((LENGTH, LENGTH), -torch.inf).triu(1)
+    torch.testing.assert_close(got, scores.softmax(-1) @ k.repeat_interleave(2, dim=1))
+
+    torch.manual_seed(0)
+    encoder = Encoder(dim=32, heads=HEADS, depth=1, positional=longer, causal=True).eval()
+    x = torch.randn(1, LENGTH, 32)
+    plain_one = Encoder(dim=32, heads=HEADS, depth=1, positional=Positional(queries_keys=rotary),
+                        causal=True).eval()  # fmt: skip
+    plain_one.load_state_dict(encoder.state_dict())
+    assert torch.allclose(encoder(x[:, :4]), plain_one(x[:, :4]), atol=1e-6)
+    assert not torch.allclose(encoder(x), plain_one(x), atol=1e-4)
+
+
+def test_what_does_not_fit_is_told():
+    rotary = Rotary(WIDTH)
+    with pytest.raises(TypeError, match="rotary is a ALiBi; RemappedRotary turns on what a Rotary"):
+        RemappedRotary(4, ALiBi(4), ReRoPE(6))
+    with pytest.raises(TypeError, match=r"moves is a int; pass SelfExtend\(...\)"):
+        RemappedRotary(4, rotary, 6)
+    with pytest.raises(ValueError, match="rounded angles cannot be turned on exactly"):
+        RemappedRotary(4, Rotary(WIDTH, arithmetic="float32"), ReRoPE(6))
+    with pytest.raises(ValueError, match="RemappedRotary was given no q"):
+        RemappedRotary(4, rotary, ReRoPE(6))(torch.zeros(1, 4, 3, 3))
+    with pytest.raises(ValueError, match="heads is 0"):
+        RemappedRotary(0, rotary, ReRoPE(6))

@@ -1,0 +1,68 @@
+"""What holds in all three places: the law of shapes, clear refusals, transforms."""
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc.positions import consecutive
+
+
+def test_a_table_with_more_rows_than_scores_is_refused():
+    with pytest.raises(ValueError, match=r"scores have shape \(1, 4, 1, 3\) and the table"):
+        ALiBi(4).encode(torch.zeros(1, 4, 1, 3), torch.zeros(4, 3, 3))
+    with pytest.raises(ValueError, match="Pass the positions of these queries and keys"):
+        ALiBi(4)(torch.zeros(1, 4, 3, 3), *[torch.zeros(5, 3, dtype=torch.int64)] * 2)
+
+
+def test_a_table_with_more_batches_than_queries_is_refused():
+    q = torch.zeros(1, 2, 3, 8)
+    with pytest.raises(ValueError, match=r"x has batch axes \(1,\) and the table \(2,\)"):
+        Rotary(8)(q, q, consecutive(6).view(2, 3))
+
+
+def test_a_single_vector_is_no_sequence():
+    with pytest.raises(ValueError, match=r"x has shape \(4,\); Sinusoidal takes \[\*batch"):
+        Sinusoidal(4)(torch.ones(4))
+
+
+@pytest.mark.parametrize(
+    "encoding", [Sinusoidal(8), Sinusoidal(9), Learned(8, 16), Rotary(8)], ids=repr
+)
+def test_positions_may_be_mapped_over(encoding):
+    positions = consecutive(6).view(2, 3)
+    torch.testing.assert_close(torch.vmap(encoding.table)(positions), encoding.table(positions))
+
+
+@pytest.mark.parametrize("build", [lambda: Sinusoidal(8), lambda: Learned(8, 16)])
+def test_shapes_can_be_worked_out_without_numbers(build):
+    with FakeTensorMode():
+        assert build()(torch.randn(2, 5, 8)).shape == (2, 5, 8)
+
+
+def test_a_compiled_lookup_refuses_what_the_eager_one_refuses():
+    encoding = Learned(8, 16, offset=2)
+    compiled = torch.compile(encoding.table, backend="eager")
+    with pytest.raises(ValueError, match="Position -1 is outside"):
+        encoding.table(torch.tensor([-1]))
+    with pytest.raises((IndexError, RuntimeError)):
+        compiled(torch.tensor([-1]))
+
+
+@pytest.mark.parametrize("encoding", [Sinusoidal(4), Learned(4, 8)], ids=repr)
+def test_a_table_is_floating(encoding):
+    with pytest.raises(TypeError, match=r"dtype is torch.int32; a table of .* floating dtype"):
+        encoding.table(consecutive(3), dtype=torch.int32)
+
+
+def test_a_frozen_encoding_stays_frozen_when_resized():
+    assert not Learned(4, 8).requires_grad_(False).resized(16).weight.requires_grad
+
+
+def test_what_is_no_encoding_is_told():
+    with pytest.raises(TypeError, match="tokens is None; it takes an encoding"):
+        Positional(tokens=None)
+    with pytest.raises(TypeError, match=r"Pass it as Positional\(scores="):
+        Positional(tokens=ALiBi(4))
+    with pytest.raises(TypeError, match=r"offset is 1\.5; it must be a whole number"):
+        Sinusoidal(4, offset=1.5)

@@ -1,0 +1,161 @@
+"""The page in Chromium, and its mathematics in node and in Chromium."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posenc.explorer import page as explorer_page
+from posenc.explorer.modules import EXPORT, joined
+
+REQUIRED = os.environ.get("POSENC_REQUIRE_BROWSER") == "1"
+SOURCES = files("posenc.explorer").joinpath("page")
+
+
+def missing(what: str) -> None:
+    """Skips where a browser is a luxury, and fails where it was asked for."""
+    (pytest.fail if REQUIRED else pytest.skip)(what)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        missing("there is no chromium; install the package of that name")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory) -> str:
+    """The page as a file, as ``posenc explore -o`` writes it."""
+    path: Path = tmp_path_factory.mktemp("explorer") / "page.html"
+    path.write_text(explorer_page(), encoding="utf-8")
+    return path.as_uri()
+
+
+@dataclass
+class Opened:
+    """A page, and what it complained about or asked for."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Waits until everything has been drawn."""
+        self.page.wait_for_selector("html[data-settled=true]", state="attached", timeout=20_000)
+
+    def text(self, name: str) -> str:
+        """What a live line says, once it has settled; a formula as it is spoken."""
+        self.settle()
+        line = self.page.locator(f'[data-live="{name}"]')
+        spoken = line.locator(".spoken")
+        return (spoken if spoken.count() else line).text_content()
+
+    def to(self, section: str) -> None:
+        """Brings a section into sight."""
+        self.page.evaluate(
+            "id => document.getElementById(id).scrollIntoView({ behavior: 'instant' })", section
+        )
+        self.settle()
+
+
+@pytest.fixture
+def opened(browser, address) -> Iterator[Callable[..., Opened]]:
+    """Opens the page from disk, with the state of a link; options are those of a context."""
+    contexts = []
+
+    def open_(state: str = "", *, before: Callable | None = None, **options: Any) -> Opened:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        found = Opened(context.new_page())
+        found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        found.page.on("console", lambda message: found.complaints.append(message.text))
+        found.page.on("request", lambda request: found.requests.append(request.url))
+        if before:
+            before(found.page)
+        found.page.goto(f"{address}#{state}")
+        found.settle()
+        return found
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def axe() -> Any:
+    """axe's rules for accessible pages."""
+    try:
+        from axe_core_python.sync_playwright import Axe
+    except ImportError:
+        missing("axe-core-python is not installed")
+    return Axe()
+
+
+def mathematics() -> str:
+    """The pure modules as one script, each a global object by its name."""
+    names = sorted(item.name for item in SOURCES.joinpath("math").iterdir())
+    entry = []
+    for name in names:
+        text = SOURCES.joinpath("math", name).read_text(encoding="utf-8")
+        exported = [match[2] for match in EXPORT.finditer(text)]
+        own = name.removesuffix(".js")
+        listed = ", ".join(f"{each} as {own}_{each}" for each in exported)
+        entry.append(f'import {{ {listed} }} from "./math/{name}";\n')
+        fields = ", ".join(f"{each}: {own}_{each}" for each in exported)
+        entry.append(f"globalThis.{own} = {{ {fields} }};\n")
+
+    def read(path: str) -> str:
+        if path == "golden.js":
+            imports, rest = entry[::2], entry[1::2]
+            return "".join(imports + rest)
+        return SOURCES.joinpath(path).read_text(encoding="utf-8")
+
+    return joined("golden.js", read)
+
+
+PLAIN = "(_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v === Infinity ? 'Infinity' : v"
+
+
+@pytest.fixture(scope="session", params=["node", "chromium"])
+def javascript(request) -> Callable[[Sequence[str]], list[Any]]:
+    """Evaluates expressions over the page's mathematics, as ``waves.frequency(100, …)``."""
+    script = mathematics()
+
+    def program(expressions: Sequence[str]) -> str:
+        return f"JSON.stringify([{','.join(expressions)}], {PLAIN})"
+
+    if request.param == "node":
+        node = shutil.which("node")
+        if node is None:
+            pytest.skip("there is no node; Chromium runs the same expressions")
+
+        def in_node(expressions: Sequence[str]) -> list[Any]:
+            text = f"{script}\nprocess.stdout.write({program(expressions)});"
+            ran = subprocess.run([node, "-"], input=text, capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stderr
+            return json.loads(ran.stdout)
+
+        return in_node
+    blank = request.getfixturevalue("browser").new_page()
+    blank.add_script_tag(content=script)
+    return lambda expressions: json.loads(blank.evaluate(program(expressions)))

@@ -1,0 +1,256 @@
+"""The page's mathematics against the library and against what others have written: 1e-12."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers.models.t5.modeling_t5 import T5Attention
+
+from posenc import ALiBi, Rotary, Sinusoidal
+from posenc.encodings.tokens.conventions import CONVENTIONS
+from posenc.frequencies import NTK, Geometric, Linear, YaRN
+from posenc.numerics.buckets import t5_buckets
+
+CLOSE = {"rtol": 0.0, "atol": 1e-12}
+WIDTHS = {
+    "paper": [(128, 1e4), (1024, 1e7), (127, 1e4), (4, 1.0)],
+    "concatenated": [(128, 1e4), (1024, 1e7)],
+    "tensor2tensor": [(128, 1e4), (127, 1e4), (4, 100.0)],
+    "timestep": [(128, 1e4), (9, 100.0)],
+    "per_dimension_one_based": [(14, 1e4), (127, 1e4), (1024, 1e7)],
+    "per_dimension": [(128, 1e4), (127, 1e4)],
+    "double_exponent": [(128, 1e4), (127, 1e4)],
+}
+
+
+def double(values) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def table(convention: str, dim: int, base: float, positions) -> torch.Tensor:
+    encoding = Sinusoidal(dim, base, convention)
+    return encoding.table(torch.as_tensor(positions), dtype=torch.float64)
+
+
+def test_the_conventions_are_those_of_the_library(javascript):
+    names, formulas = javascript(
+        ["Object.keys(conventions.CONVENTIONS)", "conventions.CONVENTIONS.paper.formula"]
+    )
+    assert names == list(CONVENTIONS)
+    assert formulas == CONVENTIONS["paper"].formula
+
+
+@pytest.mark.parametrize("convention", WIDTHS)
+def test_tables_at_defaults_limits_odd_widths_and_base_one(javascript, convention):
+    first = CONVENTIONS[convention].first
+    asked, expected = [], []
+    for dim, base in WIDTHS[convention]:
+        for start, count in ((0, 3), (10, 1), (63, 70), (4090, 6)):
+            asked.append(
+                f"waves.block(conventions.channels('{convention}', {dim}), {base}, "
+                f"{start + first}, {count})"
+            )
+            expected.append(table(convention, dim, base, range(start, start + count)))
+    for found, wanted in zip(javascript(asked), expected, strict=True):
+        torch.testing.assert_close(double(found).view_as(wanted), wanted, **CLOSE)
+
+
+def test_single_values_and_exponents(javascript):
+    for name, convention in CONVENTIONS.items():
+        dims = range(14)
+        found = javascript([f"conventions.channels('{name}', 14)"])[0]
+        for j, channel in zip(dims, found, strict=True):
+            fact = convention.channel(j, 14)
+            assert channel["wave"] == fact.function
+            assert channel["top"] / channel["bottom"] == pytest.approx(
+                float(fact.exponent), rel=1e-15
+            )
+        values = javascript(
+            [
+                f"conventions.channels('{name}', 14).map("
+                f"(c) => waves.value(c, 1e4, 4095 + {convention.first}))"
+            ]
+        )[0]
+        torch.testing.assert_close(double(values), table(name, 14, 1e4, [4095])[0], **CLOSE)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_refused_widths_are_those_that_the_library_refuses(javascript, convention):
+    dims = range(1, 10)
+    found = javascript([f"conventions.refusal('{convention}', {dim})" for dim in dims])
+    for dim, words in zip(dims, found, strict=True):
+        try:
+            Sinusoidal(dim, convention=convention)
+        except ValueError:
+            assert words
+        else:
+            assert words == ""
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_pairs_stand_where_the_library_claims_a_shift(javascript, convention):
+    found = javascript([f"conventions.pairing('{convention}', 14)"])[0]
+    keeps = Sinusoidal(14, convention=convention).keeps_shift
+    assert (len(found["pairs"]), len(found["single"])) == ((7, 0) if keeps else (0, 14))
+
+
+def test_bfloat16_rounds_once_to_nearest_even(javascript):
+    values = torch.randn(500, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    found = javascript([f"{json.dumps(values.tolist())}.map(rounding.toBfloat16)"])[0]
+    assert found == values.to(torch.bfloat16).double().tolist()
+    # Ties go to the even side; a hair above a tie goes up, though float32 would lose the hair.
+    ties = javascript(["[257, 259, -257, 1 + 2**-8 + 2**-40, 0].map(rounding.toBfloat16)"])[0]
+    assert ties == [256, 260, -256, 1 + 2**-7, 0]
+    distinct = len(torch.arange(4096).to(torch.bfloat16).unique())
+    assert javascript(["rounding.distinctInBfloat16(4096)"]) == [distinct]
+
+
+@pytest.mark.parametrize(
+    ("convention", "dim"),
+    [("paper", 32), ("paper", 15), ("per_dimension", 14), ("per_dimension_one_based", 14)],
+)
+def test_dot_products_and_the_closest_pair(javascript, convention, dim):
+    length, base = 150, 50.0
+    first = CONVENTIONS[convention].first
+    gram = (
+        f"similarity.gram(conventions.channels('{convention}', {dim}), {base}, {first}, {length})"
+    )
+    rows = f"Array.from({{length: {length}}}, (_, p) => p)"
+    found, closest = javascript(
+        [
+            f"((g) => {rows}.map((p) => {rows}.map((q) => similarity.product(g, p, q))))({gram})",
+            f"similarity.closest({gram}, {length})",
+        ]
+    )
+    expected = table(convention, dim, base, range(length))
+    torch.testing.assert_close(double(found), expected @ expected.T, rtol=0, atol=5e-12)
+    apart = (expected[:, None] - expected[None]).norm(dim=-1)
+    apart.fill_diagonal_(float("inf"))
+    named = apart[closest["first"], closest["second"]]
+    assert named.item() == pytest.approx(apart.min().item(), abs=1e-8)
+
+
+def test_base_one_nearly_collides_after_seven_turns(javascript):
+    gram = "similarity.gram(conventions.channels('paper', 128), 1, 0, 50)"
+    assert javascript([f"similarity.closest({gram}, 50)"]) == [{"first": 0, "second": 44}]
+
+
+def test_the_shift_matrix_moves_the_librarys_table(javascript):
+    before, after = table("paper", 8, 1e4, [10])[0], table("paper", 8, 1e4, [10 - 37])[0]
+    for i, omega in enumerate(Geometric(8).radians()):
+        pair = before[2 * i : 2 * i + 2].tolist()
+        moved = javascript([f"shift.turn(shift.rotation({float(omega)!r}, -37), {pair})"])[0]
+        torch.testing.assert_close(double(moved), after[2 * i : 2 * i + 2], **CLOSE)
+    assert javascript(["shift.largestError([1, 0.1, 0.01], 10, 4000)"])[0] < 2e-12
+
+
+def test_what_the_best_linear_shift_leaves_agrees_with_least_squares(javascript):
+    p = np.arange(50.0)
+    for columns in (
+        [p],
+        [p / 50],
+        [np.sin(p)],
+        [np.sin(p), np.cos(p)],
+        list(table("paper", 8, 1e4, range(50)).T.numpy()),
+        list(table("paper", 8, 1e7, range(50)).T.numpy()),
+    ):
+        x = np.stack([column[:-10] for column in columns], 1)
+        y = np.stack([column[10:] for column in columns], 1)
+        left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+        expected = np.linalg.norm(left) / np.linalg.norm(y)
+        given = json.dumps([column.tolist() for column in columns])
+        assert javascript([f"shift.shiftResidual({given}, 10)"])[0] == pytest.approx(
+            expected, abs=1e-12
+        )
+
+
+def test_the_five_codes_answer_the_four_questions(javascript):
+    found = javascript([f"ladder.questions(ladder.ways(10000)[{i}], 50, 10)" for i in range(5)])
+    count, divided, sine, pair, many = found
+    assert count["bound"] == 49
+    assert divided["drift"] == pytest.approx(49 / 100)
+    assert sine["nearest"]["distance"] == pytest.approx(
+        min(abs(np.sin(p) - np.sin(q)) for p in range(50) for q in range(p)), abs=1e-12
+    )
+    assert pair["nearest"]["distance"] == pytest.approx(2 * abs(np.sin(22)), abs=1e-12)
+    assert all(each["residual"] < 1e-12 for each in (pair, many))
+    assert all(each["residual"] > 0.1 for each in (count, divided, sine))
+    rows = table("paper", 8, 1e4, range(50))
+    nearest = torch.pdist(rows).min().item()
+    assert many["nearest"]["distance"] == pytest.approx(nearest, abs=1e-12)
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+def test_rotary(javascript, pairing):
+    x = torch.randn(8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    rotary = Rotary(8, pairing=pairing)
+    for position in (0, 17, -5, 4095):
+        given = f"{x.tolist()}, {position}, scaling.geometric(8, 10000), '{pairing}'"
+        found = javascript([f"rotary.rotate({given})"])[0]
+        placed = rotary.table(torch.tensor([position]), dtype=torch.float64)
+        expected = rotary.encode_queries(x.view(1, 1, 1, 8), placed).flatten()
+        torch.testing.assert_close(double(found), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("heads", [1, 3, 8, 12, 32])
+def test_alibi(javascript, heads):
+    distances = [-160, -3, 0, 5, 4095]
+    asked = f"alibi.slopes({heads}).map((m) => {distances}.map((d) => alibi.bias(m, d)))"
+    expected = ALiBi(heads).profile(torch.tensor(distances), dtype=torch.float64)
+    torch.testing.assert_close(double(javascript([asked])[0]), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_t5_buckets(javascript, bidirectional):
+    distances = torch.arange(-300, 301)
+    expected = T5Attention._relative_position_bucket(
+        distances, bidirectional=bidirectional, num_buckets=32, max_distance=128
+    )
+    options = json.dumps({"bidirectional": bidirectional})
+    asked = f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"
+    assert javascript([asked])[0] == expected.tolist()
+
+
+def test_t5_buckets_whose_borders_are_whole_numbers(javascript):
+    """36 causal buckets to 50: the 27th begins at 30, which float32 logarithms miss."""
+    distances = torch.arange(60)
+    options = json.dumps({"buckets": 36, "furthest": 50, "bidirectional": False})
+    asked = f"{(-distances).tolist()}.map((d) => t5.bucket(d, {options}))"
+    found = javascript([asked])[0]
+    assert found[29:31] == [26, 27]
+    assert found == t5_buckets(distances, 36, 50, bidirectional=False).tolist()
+
+
+@pytest.mark.parametrize(("dim", "base", "trained"), [(128, 1e4, 2048), (64, 5e5, 8192)])
+@pytest.mark.parametrize("factor", [1.0, 4.0, 40.0])
+def test_scaled_schedules(javascript, dim, base, trained, factor):
+    plain = Geometric(dim, base)
+    expected = {
+        f"scaling.geometric({dim}, {base})": plain,
+        f"scaling.linear({dim}, {base}, {factor})": Linear(plain, factor),
+        f"scaling.ntk({dim}, {base}, {factor})": NTK(plain, factor),
+        f"scaling.yarn({dim}, {base}, {factor}, {trained})": YaRN(plain, factor, trained),
+    }
+    for found, schedule in zip(javascript(list(expected)), expected.values(), strict=True):
+        wanted = [float(omega) for omega in schedule.radians()]
+        assert found == pytest.approx(wanted, rel=1e-12)
+    attention = javascript([f"scaling.yarnAttention({factor})"])[0]
+    assert attention == pytest.approx(YaRN(plain, factor, trained).attention_factor, rel=1e-14)
+
+
+def test_bits(javascript):
+    asked = "[0, 10, 255, 4095].map((p) => Array.from({length: 12}, (_, b) => binary.bit(p, b)))"
+    expected = [[p >> b & 1 for b in range(12)] for p in (0, 10, 255, 4095)]
+    assert javascript([asked])[0] == expected
+
+
+def test_random_numbers_are_seeded_and_normal(javascript):
+    draw = "((d) => Array.from({length: 20000}, d))(random.normal(7))"
+    first, second = javascript([draw, draw])
+    assert first == second
+    assert abs(np.mean(first)) < 0.03
+    assert abs(np.std(first) - 1) < 0.03
+    order, plain = javascript(["random.order(20, 5)", "random.order(20, 0)"])
+    assert sorted(order) == plain == list(range(20))
+    assert order != plain

@@ -1,0 +1,147 @@
+"""What the page does when something is empty, too long, wrong or at an edge."""
+
+
+def test_an_empty_sentence_keeps_the_last_figure_and_says_what_to_type(opened):
+    found = opened()
+    before = found.text("shapes")
+    found.page.fill("#sentence", "   ")
+    assert "Type a word or two" in found.page.inner_text("#sentence-problem")
+    assert found.text("shapes") == before
+    found.page.fill("#sentence", "one two three")
+    assert found.page.inner_text("#sentence-problem") == ""
+    assert found.text("shapes").startswith("embedding [3, 14]")
+
+
+def test_over_64_tokens_are_cut_off_and_counted(opened):
+    found = opened()
+    found.page.fill("#attended", "word " * 70)
+    said = found.page.inner_text("#attended-problem")
+    assert said == "Only the first 64 tokens are shown; 6 more were given."
+    found.settle()
+    assert found.page.locator('[data-stage="scores"] .shape').inner_text() == "2 × 64 × 64"
+
+
+BAD = [
+    ("length", "5000", "50", "5000 is not a whole number from 2 to 4096. Kept 50."),
+    ("dim", "seven", "128", "seven is not a whole number from 2 to 1024. Kept 128."),
+    ("dim", "7.5", "128", "7.5 is not a whole number from 2 to 1024. Kept 128."),
+    ("base", "0.5", "10000", "0.5 is not a number from 1 to 10000000. Kept 10000."),
+    ("base", "", "10000", "Nothing is not a number from 1 to 10000000. Kept 10000."),
+    ("position", "50", "10", "50 is not a whole number from 0 to 49. Kept 10."),
+]
+
+
+def test_a_bad_number_is_put_back_with_words_at_the_field(opened):
+    found = opened()
+    before = found.text("matrix")
+    for field, typed, kept, said in BAD:
+        found.page.fill(f"#{field}", typed)
+        found.page.press(f"#{field}", "Enter")
+        assert found.page.inner_text(f"#{field}-problem") == said
+        assert found.page.input_value(f"#{field}") == kept
+        assert found.text("matrix") == before
+        found.page.fill(f"#{field}", kept)
+        assert found.page.inner_text(f"#{field}-problem") == ""
+
+
+def test_odd_and_unpaired_widths_are_told(opened):
+    found = opened("dim=127")
+    notice = found.page.inner_text("#notices")
+    assert "last column is an unpaired sine; exact shift unavailable for it" in notice
+    assert "Not at dim 127: concatenated." in notice
+    found.page.select_option("#convention", "tensor2tensor")
+    found.settle()
+    assert "filled with zeros" in found.page.inner_text("#notices")
+
+
+def test_a_convention_without_the_width_takes_the_next_one(opened):
+    found = opened("dim=127")
+    found.page.select_option("#convention", "concatenated")
+    found.settle()
+    assert found.page.input_value("#dim") == "126"
+    found.page.fill("#dim", "9")
+    found.page.press("#dim", "Enter")
+    assert "no odd width; use 8 or 10" in found.page.inner_text("#dim-problem")
+
+
+def test_base_one_reports_the_near_collision(opened):
+    found = opened("base=1")
+    assert "same speed" in found.page.inner_text("#notices")
+    assert "0 and 44" in found.text("closest")
+    assert "A near-collision." in found.text("closest")
+    assert found.text("scaling") == "Base 1: YaRN divides by ln n = 0; choose a base above 1."
+
+
+def test_a_shorter_length_takes_the_cursor_along(opened):
+    found = opened("position=49&offset=40")
+    found.page.fill("#length", "20")
+    assert found.text("matrix").startswith("PE(19,0)")
+    assert found.page.input_value("#offset") == "19"
+
+
+def test_a_link_with_nonsense_is_read_as_far_as_it_goes(opened):
+    found = opened("dim=64&length=many&color=red&convention=mine&pins=1.2.x&position=%E0%A4%A")
+    notice = found.page.inner_text("#notices")
+    for words in ("length: many is not", "color: no such field", "mine is no choice", "pins"):
+        assert words in notice
+    assert found.text("matrix") == "PE(10,0) = sin(10/10000^(0/64)) = −0.5440"
+    assert found.complaints == []
+
+
+def test_the_link_follows_the_state_and_the_page_the_link(opened):
+    found = opened()
+    found.page.fill("#dim", "64")
+    found.page.wait_for_function("() => location.hash === '#dim=64'")
+    found.page.evaluate("() => { location.hash = '#dim=32&position=4' }")
+    found.page.wait_for_function("() => document.querySelector('#position').value === '4'")
+    assert found.text("matrix").startswith("PE(4,0) = sin(4/10000^(0/32))")
+    found.page.click('nav a[href="#shift"]')
+    assert found.page.evaluate("() => document.activeElement.id") == "shift"
+    assert found.page.input_value("#dim") == "32"
+    found.page.click("#reset")
+    found.page.wait_for_function("() => location.hash === ''")
+
+
+def test_markup_in_a_sentence_stays_text(opened):
+    found = opened()
+    found.page.fill("#attended", "<img src=x onerror=alert(1)> cat")
+    found.settle()
+    assert found.page.locator("main img").count() == 0
+    assert "img" in found.page.locator('[data-cell="on"]').inner_text()
+
+
+def test_dragging_one_position_leaves_the_other(opened):
+    found = opened("length=41&position=10&offset=10")
+    found.to("similarity")
+    box = found.page.locator('[data-name="ruler"]').bounding_box()
+
+    def at(p: int) -> float:
+        return box["x"] + 24 + (box["width"] - 48) * p / 40
+
+    mouse, y = found.page.mouse, box["y"] + 52
+    mouse.move(at(20), y)
+    mouse.down()
+    mouse.move(at(30), y, steps=4)
+    mouse.move(at(5), y, steps=4)
+    mouse.up()
+    assert "PE(10) · PE(5)" in found.text("similarity")
+    mouse.move(at(10), y)
+    mouse.down()
+    mouse.move(at(33), y, steps=4)
+    mouse.up()
+    assert "PE(33) · PE(5)" in found.text("similarity")
+
+
+def test_clicking_a_cell_shows_its_arithmetic(opened):
+    found = opened()
+    found.to("encoder")
+    box = found.page.locator('[data-name="attention"] canvas').bounding_box()
+    found.page.mouse.click(box["x"] + 60 + 4, box["y"] + 40 + 4)
+    found.settle()
+    heads = found.page.locator(".arithmetic h3").all_inner_texts()
+    assert heads[0] == "Encoding off: “your” (0) looks at “your” (0)"
+
+
+def test_equal_words_have_equal_rows_until_the_encoding_is_on(opened):
+    said = opened().text("twins")
+    assert "“cat” (1) and “cat” (5) differ by exactly 0 with the encoding off" in said

@@ -1,0 +1,84 @@
+"""The page served: to this machine, under its own names, and nowhere else."""
+
+import http.client
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from posenc.explorer import page
+from posenc.explorer.serving import server
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with server() as here:
+        thread = threading.Thread(target=here.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield here.server_address[1]
+        here.shutdown()
+        thread.join()
+
+
+def ask(port: int, path: str = "/", method: str = "GET", host: str | None = None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request(method, path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    return answer, answer.read().decode()
+
+
+def test_it_listens_on_the_loopback_address_alone():
+    with server() as here:
+        assert here.server_address[0] == "127.0.0.1"
+        assert here.server_address[1] > 0
+
+
+def test_the_page_comes_with_its_policy(port):
+    answer, body = ask(port)
+    assert (answer.status, body) == (200, page())
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Python" not in answer.headers["Server"]
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_its_own_names_are_answered(port, name):
+    assert ask(port, host=f"{name}:{port}")[0].status == 200
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "127.0.0.1:1", "localhost.example"])
+def test_foreign_names_are_not(port, host):
+    answer, body = ask(port, host=host)
+    assert answer.status == 421
+    assert "posenc explorer" not in body
+
+
+def test_there_is_one_page_and_no_writing(port):
+    assert ask(port, "/etc/passwd")[0].status == 404
+    assert ask(port, "/../x")[0].status == 404
+    assert ask(port, "/?anything")[0].status == 200
+    assert ask(port, method="POST")[0].status == 501
+    answer, body = ask(port, method="HEAD")
+    assert (answer.status, body) == (200, "")
+
+
+def test_ctrl_c_ends_the_command_cleanly():
+    running = subprocess.Popen(
+        [sys.executable, "-m", "posenc.cli.command_line", "explore", "--no-browser"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    said = running.stdout.readline()
+    assert "http://127.0.0.1:" in said
+    port = int(said.split("http://127.0.0.1:")[1].split("/")[0])
+    assert ask(port)[0].status == 200
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=10)
+    assert (running.returncode, err) == (0, "")
+    assert "ended" in out

@@ -1,0 +1,140 @@
+"""Schedules: exact numbers, equal by value, held against mpmath and against decimal text."""
+
+import dataclasses
+import math
+import re
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+from posenc.frequencies import FromCheckpoint, Geometric, Powers
+from posenc.frequencies.schedule import TURN_BITS, TWO_PI
+
+
+def fixed_point(frequency: mpf) -> int:
+    """round(ω / 2π · 2^192)"""
+    with mp.workdps(130):
+        return int(mp.nint(frequency / (2 * mp.pi) * mpf(2) ** TURN_BITS))
+
+
+def test_two_pi_has_its_digits():
+    with mp.workdps(130):
+        assert abs(mpf(str(TWO_PI)) - 2 * mp.pi) < mpf(10) ** -119
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6, 7, 64, 128, 512])
+@pytest.mark.parametrize("base", [10_000.0, 500_000.0, 100, 10_000_000.0, 0.5, 1.0])
+def test_geometric_is_rounded_once(oracle, dim, base):
+    expected = tuple(fixed_point(oracle.frequency(base, i, dim)) for i in range(0, dim, 2))
+    assert Geometric(dim, base).turns() == expected
+    assert len(Geometric(dim, base)) == (dim + 1) // 2
+
+
+@pytest.mark.parametrize("denominator", [31, 30.5, 64])
+def test_powers_take_any_fraction(oracle, denominator):
+    """i / (d/2 − 1) as in fairseq, and a shift that is no whole number."""
+    numerators = tuple(range(32))
+    with mp.workdps(130):
+        expected = tuple(
+            fixed_point(mpf(10_000) ** (-mpf(i) / mpf(denominator))) for i in numerators
+        )
+    assert Powers(10_000.0, numerators, denominator).turns() == expected
+
+
+def test_geometric_is_the_powers_with_exponents_2i_over_dim():
+    assert Geometric(6).powers == Powers(10_000.0, (0, 2, 4), 6)
+    assert Geometric(6).turns() == Geometric(6).powers.turns()
+    assert Geometric(6).powers.exponents == (Fraction(0), Fraction(1, 3), Fraction(2, 3))
+
+
+def test_the_first_frequency_is_one_radian_and_the_last_is_a_power_of_the_base():
+    radians = Geometric(4, base=100.0).radians()
+    assert [float(w) for w in radians] == [1.0, 0.1]
+
+
+def test_a_checkpoints_float_is_its_own_rational():
+    given = 1.0 / (10_000.0 ** (torch.arange(0, 64, 2).float() / 64))
+    schedule = FromCheckpoint(given)
+    assert schedule.frequencies == tuple(Fraction(w) for w in given.tolist())
+    assert schedule.turns() == tuple(fixed_point(mpf(w)) for w in given.tolist())
+    assert torch.equal(schedule.float32("float32"), given)
+    assert schedule == FromCheckpoint(given.tolist())
+    assert schedule.turns() != Geometric(64).turns()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_a_checkpoint_of_any_dtype_is_taken_as_it_is(dtype):
+    given = torch.tensor([1.0, 0.1, 0.0, -0.25], dtype=dtype)
+    assert FromCheckpoint(given).frequencies == tuple(Fraction(w) for w in given.double().tolist())
+    assert FromCheckpoint([Fraction(1, 3)]).frequencies == (Fraction(1, 3),)
+
+
+@pytest.mark.parametrize("schedule", [Geometric(8), FromCheckpoint([2.0, 0.5, 1e-9])])
+def test_wavelengths_are_two_pi_over_the_frequency(schedule):
+    expected = [2 * math.pi / float(w) for w in schedule.radians()]
+    assert schedule.wavelengths() == pytest.approx(expected, rel=1e-15)
+
+
+def test_wavelengths_run_from_two_pi_towards_two_pi_times_the_base():
+    """The paper: a geometric progression from 2π to 10000·2π."""
+    sincos = Geometric(512).wavelengths()
+    assert sincos[0] == pytest.approx(2 * math.pi)
+    assert sincos[-1] == pytest.approx(2 * math.pi * 10_000 ** (510 / 512))
+    ratios = [b / a for a, b in pairwise(sincos)]
+    assert ratios == pytest.approx([10_000 ** (2 / 512)] * 255)
+
+
+def test_a_frequency_of_zero_has_no_wavelength():
+    assert FromCheckpoint([0.0]).wavelengths() == (math.inf,)
+    assert FromCheckpoint([0.0]).turns() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("one", "same", "other"),
+    [
+        (Geometric(8), Geometric(8, 10_000.0), Geometric(8, 500.0)),
+        (Powers(2.0, (0, 1), 2), Powers(2.0, (0, 1), 2), Powers(2.0, (0, 1), 3)),
+        (FromCheckpoint([0.5]), FromCheckpoint(torch.tensor([0.5])), FromCheckpoint([0.25])),
+    ],
+)
+def test_schedules_are_values(one, same, other):
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert len({one, same, other}) == 2
+    field = dataclasses.fields(one)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(one, field, None)
+
+
+def test_the_two_float32_forms():
+    """The power of transformers' rope and the exponential of the tutorial differ in last bits."""
+    power = 1.0 / (10_000.0 ** (torch.arange(0, 512, 2).float() / 512))
+    log = torch.exp(torch.arange(0, 512, 2) * (-math.log(10_000.0) / 512))
+    assert torch.equal(Geometric(512).float32("float32"), power)
+    assert torch.equal(Geometric(512).float32("float32-log"), log)
+    assert not torch.equal(power, log)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Geometric(0), "dim is 0; it must be a positive whole number, as 128."),
+        (lambda: Geometric(True), "dim is True; it must be a positive whole number"),
+        (lambda: Geometric(6.0), "dim is 6.0; it must be a positive whole number"),
+        (lambda: Geometric(4, 0.0), "base is 0.0; it must be positive and finite, as 10000."),
+        (lambda: Geometric(4, -1.0), "base is -1.0; it must be positive and finite"),
+        (lambda: Geometric(4, math.inf), "base is inf; it must be positive and finite"),
+        (lambda: Geometric(4, math.nan), "base is nan; it must be positive and finite"),
+        (lambda: Powers(2.0, (0,), 0), "The exponents divide by 0: the width is too small"),
+        (lambda: FromCheckpoint([]), "frequencies hold nothing; they must be one or more finite"),
+        (lambda: FromCheckpoint([1.0, math.nan]), "frequencies hold [nan]; they must be one or"),
+        (lambda: FromCheckpoint([math.inf]), "radians per position, as a checkpoint's inv_freq."),
+    ],
+)
+def test_what_is_no_schedule_is_refused(make, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        make()

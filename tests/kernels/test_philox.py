@@ -1,0 +1,89 @@
+"""Philox against the published answers, and masks against what chance says of them."""
+
+import math
+
+import pytest
+import torch
+
+from posenc.kernels.philox import Dropping, drawn, kept, philox
+
+# Known answers of Random123, the library of the paper's authors, for Philox 4x32 with 7 rounds:
+# counter, key, words.
+ANSWERS = {
+    "zeros": ("00000000 00000000 00000000 00000000", "00000000 00000000",
+              "5f6fb709 0d893f64 4f121f81 4f730a48"),
+    "ones": ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
+             "5207ddc2 45165e59 4d8ee751 8c52f662"),
+    "digits of pi": ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
+                     "4dfccaba 190a87f0 c47362ba b6b5242a"),
+}  # fmt: skip
+
+
+def words(text: str) -> list[int]:
+    return [int(word, 16) for word in text.split()]
+
+
+@pytest.mark.parametrize(("counter", "key", "answer"), ANSWERS.values(), ids=ANSWERS)
+def test_philox_gives_the_published_answers(counter, key, answer):
+    low, high = words(key)
+    got = philox(torch.tensor(words(counter)), low | high << 32)
+    assert got.tolist() == words(answer)
+
+
+def test_an_element_depends_on_its_number_alone():
+    """Element 64 b + 16 w + i takes word w of counter 16 b + i."""
+    dropping = Dropping(0.5, 2**63 - 5)
+    whole = kept((7, 111), dropping)
+    assert torch.equal(whole.flatten()[:100], kept((100,), dropping))
+    for number in (0, 1, 15, 16, 63, 64, 500, 776):
+        block, word, counter = number // 64, number // 16 % 4, number % 16
+        draw = philox(torch.tensor([16 * block + counter, 0, 0, 0]), dropping.key)[word]
+        assert whole.flatten()[number] == (draw >= 2**31)
+
+
+@pytest.mark.parametrize("probability", [0.02, 0.1, 0.5, 0.93])
+def test_so_many_fall_as_they_should_everywhere(probability):
+    """Of all, of each column and of each row: within five standard deviations."""
+    mask = kept((1000, 1000), Dropping(probability, 99)).double()
+    for share, draws in ((mask.mean(), 10**6), (mask.mean(0), 1000), (mask.mean(1), 1000)):
+        deviation = math.sqrt(probability * (1 - probability) / draws)
+        assert (share - (1 - probability)).abs().max() < 5 * deviation
+
+
+def test_neighbors_rows_and_keys_are_independent():
+    """Correlation of a million pairs is 0 within five standard deviations of 0.001."""
+    mask = kept((1024, 1024), Dropping(0.5, 5)).double() - 0.5
+    other = kept((1024, 1024), Dropping(0.5, 6)).double() - 0.5
+    flat = mask.flatten()
+    for lag in (1, 2, 15, 16, 17, 63, 64, 1024):
+        assert abs((flat[lag:] * flat[:-lag]).mean().item() * 4) < 0.005
+    assert abs((mask * other).mean().item() * 4) < 0.005
+
+
+def test_runs_are_as_long_as_those_of_a_coin():
+    mask = kept((2**20,), Dropping(0.5, 11))
+    changes = (mask[1:] != mask[:-1]).double().mean().item()
+    assert changes == pytest.approx(0.5, abs=0.0025)
+    triples = mask[:-2].long() * 4 + mask[1:-1].long() * 2 + mask[2:].long()
+    counts = triples.bincount(minlength=8).double() / len(triples)
+    assert (counts - 0.125).abs().max() < 0.003
+
+
+def test_thresholds_are_within_half_a_word_of_the_probability():
+    for probability in (1e-9, 0.1, 1 / 3, 0.9999):
+        assert abs(Dropping(probability, 0).threshold / 2**32 - probability) <= 2.0**-33
+    assert Dropping(1e-30, 0).threshold == 1
+    assert Dropping(1 - 2.0**-53, 0).threshold == 2**32 - 1
+
+
+def test_keys_come_from_torchs_generator():
+    torch.manual_seed(1)
+    keys = [drawn(0.1).key for _ in range(100)]
+    assert len(set(keys)) == 100
+    torch.manual_seed(1)
+    assert drawn(0.1).key == keys[0]
+    state = torch.get_rng_state()
+    with torch.random.fork_rng():
+        forked = drawn(0.2).key
+    assert torch.equal(torch.get_rng_state(), state)
+    assert drawn(0.2).key == forked == keys[1]

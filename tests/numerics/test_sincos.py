@@ -1,0 +1,204 @@
+"""Values of cos and sin: held against 130 digits, at random and at the most awkward positions."""
+
+import math
+import random
+
+import pytest
+import torch
+from mpmath import mp, mpf
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+from posenc.frequencies import FromCheckpoint, Geometric
+from posenc.numerics.sincos import SinCos
+from posenc.positions import consecutive
+
+SCHEDULES = [(1e4, 64), (1e4, 128), (5e5, 64), (5e5, 128), (100.0, 64), (100.0, 128)]
+NARROW = [torch.float32, torch.bfloat16, torch.float16]
+MOST = {torch.float32: 0.5000001, torch.float64: 3.0, torch.bfloat16: 0.5, torch.float16: 0.5}
+"""The promise, in units in the last place."""
+
+
+def scattered(count: int, seed: int) -> list[int]:
+    """Random positions of every magnitude up to 2^62, on both sides of 0."""
+    draw = random.Random(seed)
+    return [draw.choice([-1, 1]) * draw.randrange(2 ** draw.randint(1, 62)) for _ in range(count)]
+
+
+def check(oracle, sincos, frequencies, positions, columns):
+    """``columns[i]`` is the frequency to look at in row i; every dtype keeps the promise there."""
+    row = torch.arange(len(positions))
+    truths = [
+        oracle.cos_sin(p, frequencies[column]) for p, column in zip(positions, columns, strict=True)
+    ]
+    for dtype, most in MOST.items():
+        tables = sincos.cos_sin(torch.tensor(positions), dtype)
+        for which, table in enumerate(tables):
+            assert table.dtype == dtype
+            for got, truth in zip(
+                table[row, columns].double().tolist(), (t[which] for t in truths), strict=True
+            ):
+                assert oracle.ulps(got, truth, dtype) <= most
+                if dtype in (torch.bfloat16, torch.float16):
+                    assert got == oracle.nearest(truth, dtype)
+
+
+@pytest.mark.parametrize(("base", "dim"), SCHEDULES)
+def test_random_positions(oracle, base, dim):
+    positions = scattered(300, seed=dim)
+    columns = [random.Random(p).randrange(dim // 2) for p in positions]
+    check(oracle, SinCos(Geometric(dim, base)), oracle.frequencies(base, dim), positions, columns)
+
+
+@pytest.mark.parametrize(("base", "dim"), SCHEDULES)
+def test_positions_next_to_a_multiple_of_a_quarter_turn(oracle, base, dim):
+    """There the sine or the cosine is as small as it ever gets, and all of its digits count."""
+    frequencies = oracle.frequencies(base, dim)
+    awkward = [
+        ((-1) ** column * p, column)
+        for column in range(0, dim // 2, dim // 16)
+        for p in oracle.near_multiples(frequencies[column], 2**62)
+    ]
+    assert len(awkward) > 200
+    check(oracle, SinCos(Geometric(dim, base)), frequencies, *zip(*awkward, strict=True))
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_positions_next_to_a_midpoint(oracle, dtype):
+    """Where the value lies within 2^-55 of the middle between two neighbors of a dtype."""
+    schedule = Geometric(64)
+    sincos, frequencies = SinCos(schedule), oracle.frequencies(1e4, 64)
+    step = float(oracle.unit(mpf(0.6), dtype))
+    draw, distances = random.Random(4), []
+    for column in range(0, 32, 2):
+        middle = mpf(0.5 + (draw.randrange(int(0.4 / step)) + 0.5) * step)
+        with mp.workdps(60):
+            position = oracle.near_angle(frequencies[column], mp.acos(middle), 2**62)
+        truth, _ = oracle.cos_sin(position, frequencies[column])
+        distances.append(float(abs(truth - middle)))
+        got = sincos.cos_sin(torch.tensor([position]), dtype)[0][0, column].item()
+        assert oracle.ulps(got, truth, dtype) <= 0.5000001
+    assert max(distances) < 2.0**-55
+
+
+@pytest.mark.parametrize("position", [2**63 - 1, -(2**63), -(2**63) + 1, 2**62, 0, -1])
+def test_the_ends_of_the_integers(oracle, position):
+    frequencies = oracle.frequencies(1e4, 64)
+    check(oracle, SinCos(Geometric(64)), frequencies, [position] * 32, list(range(32)))
+
+
+def test_a_checkpoints_frequencies_are_the_rationals_that_they_are(oracle):
+    given = torch.tensor([1.0, 0.1, 1e-12, 0.0, 3.0e-3, 100.0, -0.7])
+    frequencies = [mpf(w) for w in given.double().tolist()]
+    positions = scattered(140, seed=3)
+    columns = [i % len(given) for i in range(140)]
+    check(oracle, SinCos(FromCheckpoint(given)), frequencies, positions, columns)
+
+
+# The common formulas, bit for bit.
+
+
+def bits(table: torch.Tensor) -> torch.Tensor:
+    whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[table.element_size()]
+    return table.contiguous().view(whole)
+
+
+@pytest.mark.parametrize("dim", [6, 64, 512])
+def test_float32_log_is_the_tutorials_formula(dim):
+    position = torch.arange(5000).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, dim, 2) * (-math.log(10000.0) / dim))
+    cos, sin = SinCos(Geometric(dim), "float32-log").cos_sin(consecutive(5000))
+    assert torch.equal(bits(cos), bits(torch.cos(position * div_term)))
+    assert torch.equal(bits(sin), bits(torch.sin(position * div_term)))
+
+
+@pytest.mark.parametrize(("dim", "base"), [(64, 10_000.0), (128, 500_000.0), (96, 1e6)])
+def test_float32_is_the_formula_of_transformers_rotary(dim, base):
+    config = LlamaConfig(
+        hidden_size=2 * dim,
+        num_attention_heads=2,
+        rope_parameters={"rope_type": "default", "rope_theta": base},
+    )
+    positions = torch.cat([consecutive(2048), consecutive(100, start=1_000_000)])
+    theirs = LlamaRotaryEmbedding(config)(torch.zeros(1), positions.unsqueeze(0))
+    ours = SinCos(Geometric(dim, base), "float32").cos_sin(positions)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert torch.equal(bits(mine), bits(other[0, :, : dim // 2]))
+
+
+def test_the_float32_formula_drifts_and_the_exact_one_does_not(oracle):
+    positions = consecutive(64, start=1_000_000)
+    frequencies = oracle.frequencies(1e4, 128)
+    truth = torch.tensor(
+        [[float(oracle.cos_sin(p, w)[0]) for w in frequencies] for p in positions.tolist()],
+        dtype=torch.float64,
+    )
+
+    def error(arithmetic):
+        cos, _ = SinCos(Geometric(128), arithmetic).cos_sin(positions)
+        return (cos.double() - truth).abs().max().item()
+
+    assert error("float32") > 1e-2
+    assert error("float32-log") > 1e-2
+    assert error("exact") < 6e-8
+
+
+# The same number however it is asked for.
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "float32", "float32-log"])
+@pytest.mark.parametrize("dtype", [*NARROW, torch.float64], ids=str)
+def test_a_row_does_not_depend_on_its_company(arithmetic, dtype):
+    """A slice, a gather, a batch and a single position give the bits of the long run."""
+    sincos = SinCos(Geometric(64), arithmetic)
+    long = sincos.cos_sin(consecutive(2000, start=-700), dtype)
+    asked = torch.tensor([[3, 3, 1299], [-700, 0, 1]])
+    for whole, some, one in zip(
+        long,
+        sincos.cos_sin(asked, dtype),
+        sincos.cos_sin(torch.tensor(1299), dtype),
+        strict=True,
+    ):
+        assert torch.equal(bits(some), bits(whole[asked + 700]))
+        assert torch.equal(bits(one), bits(whole[1999]))
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_two_tables_that_exist_are_written_in_place(dtype):
+    sincos = SinCos(Geometric(8))
+    for length in (10, 20_000):
+        whole = torch.full((length, 9), 7.0, dtype=dtype)
+        made = sincos.cos_sin(consecutive(length), dtype, out=(whole[:, 1::2], whole[:, 0:8:2]))
+        for got, expected in zip(made, sincos.cos_sin(consecutive(length), dtype), strict=True):
+            assert torch.equal(got, expected)
+        assert torch.equal(whole[:, 1::2], made[0])
+        assert (whole[:, 8] == 7.0).all()
+
+
+def test_sin_and_cos_lie_on_the_unit_circle_at_every_magnitude():
+    cos, sin = SinCos(Geometric(64)).cos_sin(torch.tensor(scattered(500, seed=9)), torch.float64)
+    assert (cos**2 + sin**2 - 1).abs().max() < 1e-15
+
+
+def test_meta_positions_give_meta_tables():
+    cos, sin = SinCos(Geometric(8)).cos_sin(torch.empty(2, 5, dtype=torch.int64, device="meta"))
+    assert cos.shape == sin.shape == (2, 5, 4)
+    assert cos.is_meta
+    assert sin.is_meta
+
+
+def test_no_positions_no_rows():
+    assert SinCos(Geometric(8)).cos_sin(consecutive(0))[0].shape == (0, 4)
+
+
+def test_what_is_refused():
+    with pytest.raises(
+        ValueError, match=r"arithmetic is 'fast'; it must be one of exact, float32, float32-log\."
+    ):
+        SinCos(Geometric(8), "fast")
+    with pytest.raises(
+        TypeError, match=r"dtype is torch\.int64; a table of sines needs a floating"
+    ):
+        SinCos(Geometric(8)).cos_sin(consecutive(2), torch.int64)
+    with pytest.raises(TypeError, match=r"positions are torch\.float32; they must be integers"):
+        SinCos(Geometric(8)).cos_sin(torch.tensor([0.5]))

@@ -1,0 +1,77 @@
+"""Layer normalization and batch normalization, each against torch and against worked numbers."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from posenc.transformer import BatchNorm, LayerNorm
+
+
+def with_random_parameters(norm):
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    return norm
+
+
+def test_layer_norm_worked_example(worked):
+    example = worked["layer_norm"]
+    norm = LayerNorm(4, eps=example["eps"])
+    norm.weight.data, norm.bias.data = (torch.tensor(example[n]).float() for n in ("gamma", "beta"))
+    stages = norm.stages(torch.tensor(example["input"]))
+    assert stages.mean.item() == example["mean"]
+    assert stages.variance.item() == example["variance"]
+    assert_close(stages.scaled, torch.tensor(example["output"]), atol=5e-6, rtol=0)
+    assert_close(norm(torch.tensor(example["input"])), stages.scaled, atol=1e-6, rtol=0)
+
+
+def test_layer_norm_stages_are_its_forward_and_torch_s():
+    ours = with_random_parameters(LayerNorm(12, eps=1e-3)).double()
+    theirs = nn.LayerNorm(12, eps=1e-3).double()
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 5, 12, dtype=torch.float64) * 3 + 1
+    assert torch.equal(ours(x), theirs(x))
+    assert_close(ours.stages(x).scaled, ours(x), atol=1e-13, rtol=0)
+
+
+def test_batch_norm_contrast_worked_example(worked):
+    example = worked["batch_norm_contrast"]
+    x = torch.tensor([example["f1"], example["f2"]], dtype=torch.float64).T  # two tokens as rows
+    by_column = BatchNorm(2, eps=0.0).double().stages(x)
+    by_row = LayerNorm(2, eps=0.0).double().stages(x)
+    assert_close(by_column.mean, torch.tensor([[0.525, 0.375]], dtype=torch.float64))
+    assert_close(by_row.mean, torch.tensor([[0.5], [0.4]], dtype=torch.float64))
+    # Two values standardize to −1 and 1: downwards in columns here, along rows there.
+    assert_close(by_column.normalized.tolist(), [[-1.0, 1.0], [1.0, -1.0]])
+    assert_close(by_row.normalized.tolist(), [[-1.0, 1.0], [1.0, -1.0]])
+    # A third token moves the columns, and leaves the other rows alone.
+    other = torch.cat([x, torch.tensor([[5.0, 4.0]], dtype=torch.float64)])
+    assert_close(LayerNorm(2, eps=0.0).double()(other)[:2].detach(), by_row.scaled.detach())
+    assert (BatchNorm(2, eps=0.0).double()(other)[:2] - by_column.scaled).abs().max() > 0.1
+
+
+def test_batch_norm_is_torch_s_while_training():
+    ours = with_random_parameters(BatchNorm(6)).double()
+    theirs = nn.BatchNorm1d(6).double()
+    theirs.load_state_dict(ours.state_dict(), strict=False)
+    x = torch.randn(3, 5, 6, dtype=torch.float64)
+    assert_close(ours(x), theirs(x.mT).mT, atol=1e-12, rtol=0)
+
+
+def test_batch_norm_lets_sentences_touch_each_other_and_layer_norm_does_not():
+    x = torch.randn(2, 5, 6)
+    louder = x * torch.tensor([1.0, 10.0])[:, None, None]
+    assert torch.equal(LayerNorm(6)(x)[0], LayerNorm(6)(louder)[0])
+    assert not torch.allclose(BatchNorm(6)(x)[0], BatchNorm(6)(louder)[0])
+
+
+def test_batch_norm_of_one_token_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(1, 1, 4\), 1 token.*use LayerNorm"):
+        BatchNorm(4)(torch.zeros(1, 1, 4))
+
+
+@pytest.mark.parametrize("norm", [LayerNorm, BatchNorm])
+def test_gradients(norm):
+    module = with_random_parameters(norm(3)).double()
+    x = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(module, x)
