@@ -9,12 +9,15 @@ queries and keys       ``table(positions)``                     ``encode_queries
 scores                 ``table(q_positions, k_positions)``      ``encode(scores, table, q=, k=)``
 =====================  =======================================  =========================
 
-``table`` is exact, free of content, and a plain tensor: compute it once, slice it, gather it,
+``table`` is exact, free of content, and an ordinary tensor: compute it once, slice it, gather it,
 keep it. ``encode`` keeps the shape and the dtype of the content that it is given. ``forward`` is
 ``encode`` of ``table``, written here once. Nothing else in the package is subclassed.
+
+Before any place there are the positions themselves; a ``PositionRemapping`` changes them.
 """
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -31,6 +34,25 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
         (torch.float32, torch.float64)
     """
     return torch.promote_types(dtype, torch.float32)
+
+
+class PositionRemapping(ABC):
+    """A change of the positions themselves, before any encoding sees them.
+
+    Attributes:
+        training_only: Whether evaluation leaves positions as they are.
+    """
+
+    training_only: ClassVar[bool]
+
+    @abstractmethod
+    def __call__(
+        self,
+        positions: Int64[Tensor, "*batch seq"],
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Int64[Tensor, "*batch seq"]:
+        """The positions where the tokens are taken to stand; ``generator`` draws what is random."""
 
 
 class TokenEncoding(nn.Module, ABC):
@@ -90,12 +112,14 @@ class QueryKeyEncoding(nn.Module, ABC):
         is_relative: Claim: q·k afterwards depends on positions by their difference alone.
         reads_rows: Whether ``encode_both`` reads rows of a kept table where it uses them; otherwise
             they are better gathered once for all layers.
+        changes_output: Whether ``encode_output`` does anything.
     """
 
     head_dim: int
     heads_first: bool = True
     is_relative: bool
     reads_rows: bool = False
+    changes_output: bool = False
 
     @abstractmethod
     def table(
@@ -127,6 +151,12 @@ class QueryKeyEncoding(nn.Module, ABC):
             table = table[positions]
         return self.encode_queries(q, table), self.encode_keys(k, table)
 
+    def encode_output(
+        self, out: Float[Tensor, "*batch heads q_len value_dim"], table: Tensor
+    ) -> Float[Tensor, "*batch heads q_len value_dim"]:
+        """What attention gives, changed by the table of the queries; most leave it as it is."""
+        return out
+
     def forward(
         self,
         q: Float[Tensor, "*batch _ _ head_dim"],
@@ -145,10 +175,15 @@ class ScoreEncoding(nn.Module, ABC):
     Attributes:
         heads: Number of query heads.
         is_relative: Claim: the change depends on positions by their difference alone.
+        is_pairwise: Claim: the change of one score depends on its own query and key alone, not on
+            the tokens between or beside them. Attention over parts of the keys needs that.
+        changes_output: Whether ``encode_output`` does anything.
     """
 
     heads: int
     is_relative: bool
+    is_pairwise: bool
+    changes_output: bool = False
 
     @abstractmethod
     def table(
@@ -168,8 +203,26 @@ class ScoreEncoding(nn.Module, ABC):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` changed by position; ``q`` and ``k`` serve the content-dependent ones."""
+        """``scores`` changed by position.
+
+        Args:
+            scores: Products of queries and keys, scaled.
+            table: Of these queries and keys.
+            q: Queries, for encodings that depend on content.
+            k: Keys, likewise.
+            scale: What the products were multiplied with; 1/√head_dim if not given.
+        """
+
+    def encode_output(
+        self,
+        out: Float[Tensor, "*batch heads q_len value_dim"],
+        weights: Float[Tensor, "*batch heads q_len k_len"],
+        table: Tensor,
+    ) -> Float[Tensor, "*batch heads q_len value_dim"]:
+        """What attention gives, with what positions add to the values; most add nothing."""
+        return out
 
     def forward(
         self,
@@ -179,6 +232,7 @@ class ScoreEncoding(nn.Module, ABC):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …"""
         if q_positions is None:
@@ -186,11 +240,13 @@ class ScoreEncoding(nn.Module, ABC):
         if k_positions is None:
             k_positions = consecutive(scores.shape[-1], device=scores.device)
         table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))
-        return self.encode(scores, table, q=q, k=k)
+        return self.encode(scores, table, q=q, k=k, scale=scale)
 
 
 class ScoreBias(ScoreEncoding):
     """A score encoding whose table is a number to add: ``[*batch, heads, q_len, k_len]``."""
+
+    is_pairwise = True
 
     def encode(
         self,
@@ -199,6 +255,7 @@ class ScoreBias(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores + table``, added in float32 at least and rounded once."""
         if table.shape[-3] != scores.shape[-3]:
