@@ -145,7 +145,7 @@ def shift_residual(encoding, offset):
     return (moved - encoding.table(held + offset, dtype=torch.float64)).abs().max().item()
 
 
-CLAIMING = [(name, 16, True) for name in PAIRED] + [(name, 16, False) for name in UNPAIRED]
+CLAIMING = [(name, 16, name in PAIRED) for name in CONVENTIONS]
 ODD = [("paper", 15, False), ("tensor2tensor", 15, True), ("timestep", 15, True)]
 
 
