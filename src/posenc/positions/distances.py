@@ -5,12 +5,13 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc.positions.checks import Integers, checked
 
 FARTHEST = 2**63 - 1
 SAFE = 2**62  # the difference of two smaller numbers is an int64
 
 
-def distances(
+def pair_distances(
     q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
 ) -> Int64[Tensor, "*batch q_len k_len"]:
     """q_position − k_position of every pair; what would leave int64 stays at its end.
@@ -18,9 +19,9 @@ def distances(
     So a key far behind its query is never taken for one far ahead of it.
 
     Example:
-        >>> distances(torch.tensor([2]), torch.tensor([0, 1, 2]))
+        >>> pair_distances(torch.tensor([2]), torch.tensor([0, 1, 2]))
         tensor([[2, 1, 0]])
-        >>> distances(torch.tensor([2**63 - 1]), torch.tensor([-2])) == 2**63 - 1
+        >>> pair_distances(torch.tensor([2**63 - 1]), torch.tensor([-2])) == 2**63 - 1
         tensor([[True]])
     """
     queries, keys = q_positions.unsqueeze(-1), k_positions.unsqueeze(-2)
@@ -31,6 +32,20 @@ def distances(
     wrapped = ((queries ^ keys) & (queries ^ found)) < 0
     ends = torch.where(queries < 0, -FARTHEST - 1, FARTHEST)
     return torch.where(wrapped, ends, found)
+
+
+def checked_distances(q_positions: Integers, k_positions: Integers) -> Int64[Tensor, "..."]:
+    """``pair_distances`` of what callers give: checked, and made int64 tensors.
+
+    Raises:
+        TypeError: Positions are not integers.
+
+    Example:
+        >>> checked_distances(range(2), range(2))
+        tensor([[ 0, -1],
+                [ 1,  0]])
+    """
+    return pair_distances(checked(q_positions, "q_positions"), checked(k_positions, "k_positions"))
 
 
 def _lie_close(positions: Tensor) -> bool:
