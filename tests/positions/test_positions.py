@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc.positions import (
-    checked,
     consecutive,
     decoding,
     grid,
@@ -51,63 +50,6 @@ def test_negative_lengths_are_refused():
         decoding(-3)
     with refused(ValueError, "length is -2; it must be 0 or more."):
         decoding(3, -2)
-
-
-# What a position is.
-
-
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8, torch.int64])
-def test_narrow_integers_are_widened(dtype):
-    positions = checked(torch.tensor([0, 7, 100], dtype=dtype))
-    assert positions.dtype == torch.int64
-    assert positions.tolist() == [0, 7, 100]
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        (torch.tensor([1.0]), "positions are torch.float32; they must be integers (int64)."),
-        (torch.tensor([1], dtype=torch.bfloat16), "positions are torch.bfloat16; they must be"),
-        (torch.tensor([1j]), "positions are torch.complex64; they must be integers (int64)."),
-        (torch.tensor([True]), "A mask becomes positions through posenc.positions.left_padded"),
-        ([0, 1], "positions are a list; they must be an int64 tensor. Pass torch.tensor(...)"),
-    ],
-)
-def test_what_cannot_be_a_position_is_refused(given, text):
-    with refused(TypeError, text):
-        checked(given)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_floating_positions_would_collide(dtype):
-    """The reason for the refusal: neighbors that a float dtype cannot tell apart."""
-    neighbors = torch.tensor([2**24, 2**24 + 1])
-    assert neighbors.to(dtype).unique().numel() == 1
-
-
-# Padding.
-
-
-@given(padding=st.integers(0, 6), tokens=st.integers(0, 6), behind=st.integers(0, 3))
-def test_padding_moves_no_token(padding, tokens, behind):
-    real = [False] * padding + [True] * tokens + [False] * behind
-    mask = torch.tensor([real], dtype=torch.bool)
-    positions = left_padded(mask)
-    assert torch.equal(positions[mask], consecutive(tokens))
-    assert (positions >= 0).all()
-    assert torch.equal(positions, left_padded(mask.long()))
-
-
-def test_left_padding_is_that_of_transformers_generation():
-    """cumsum(mask) − 1 with padding set to a legal index, for every real token."""
-    mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 0, 1]])
-    theirs = mask.cumsum(-1) - 1
-    assert torch.equal(left_padded(mask)[mask == 1], theirs[mask == 1])
-
-
-def test_an_additive_mask_is_refused():
-    with refused(TypeError, "mask is torch.float32; it must be bool or integer, true where a"):
-        left_padded(torch.tensor([[0.0, -1e9]]))
 
 
 # Packing.

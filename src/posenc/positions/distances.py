@@ -8,15 +8,21 @@ from posenc._guards import may_look
 from posenc.positions.checks import Integers, checked
 
 FARTHEST = 2**63 - 1
-SAFE = 2**62  # the difference of two smaller numbers is an int64
+"""The longest distance; −2^63 is left out, so that every distance has its opposite."""
 
 
 def pair_distances(
-    q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
 ) -> Int64[Tensor, "*batch q_len k_len"]:
     """q_position − k_position of every pair; what would leave int64 stays at its end.
 
-    So a key far behind its query is never taken for one far ahead of it.
+    So a key far behind its query is never taken for one far ahead of it: order and windows come out
+    right at whatever positions. For a number that is made of the distance itself see
+    ``checked_distances``.
+
+    Raises:
+        TypeError: Positions are not integers.
 
     Example:
         >>> pair_distances(torch.tensor([2]), torch.tensor([0, 1, 2]))
@@ -24,35 +30,69 @@ def pair_distances(
         >>> pair_distances(torch.tensor([2**63 - 1]), torch.tensor([-2])) == 2**63 - 1
         tensor([[True]])
     """
-    queries, keys = q_positions.unsqueeze(-1), k_positions.unsqueeze(-2)
-    found = queries - keys
-    if _lie_close(q_positions) and _lie_close(k_positions):
-        return found
-    # A difference has wrapped where its sign is not that of the query, though the key's is neither.
-    wrapped = ((queries ^ keys) & (queries ^ found)) < 0
-    ends = torch.where(queries < 0, -FARTHEST - 1, FARTHEST)
-    return torch.where(wrapped, ends, found)
+    queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+    ends = _ends(queries), _ends(keys)
+    found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
+    return found if _near(*ends) else _unwrapped(found, queries, keys)
 
 
-def checked_distances(q_positions: Integers, k_positions: Integers) -> Int64[Tensor, "..."]:
-    """``pair_distances`` of what callers give: checked, and made int64 tensors.
+def checked_distances(
+    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+) -> Int64[Tensor, "*batch q_len k_len"]:
+    """``pair_distances``, or an error where one leaves int64: then it is none that a bias may have.
+
+    In a graph, under a transform, and on accelerators, where a look would wait, nothing is refused.
 
     Raises:
         TypeError: Positions are not integers.
+        ValueError: Two of them are 2^63 or more apart.
 
     Example:
-        >>> checked_distances(range(2), range(2))
-        tensor([[ 0, -1],
-                [ 1,  0]])
+        >>> checked_distances([2**62], [-2**62])
+        Traceback (most recent call last):
+        ...
+        ValueError: q_positions reach 4611686018427387904 and k_positions -4611686018427387904; a \
+distance of 2^63 or more is no int64. Count both from another start.
     """
-    return pair_distances(checked(q_positions, "q_positions"), checked(k_positions, "k_positions"))
+    queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+    of_q, of_k = _ends(queries), _ends(keys)
+    found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
+    if of_q is None or of_k is None:
+        return _unwrapped(found, queries, keys)
+    if not _near(of_q, of_k):
+        (least_q, most_q), (least_k, most_k) = of_q, of_k
+        q, k = (most_q, least_k) if most_q - least_k > FARTHEST else (least_q, most_k)
+        raise ValueError(
+            f"q_positions reach {q} and k_positions {k}; a distance of 2^63 or more is no int64. "
+            f"Count both from another start."
+        )
+    return found
 
 
-def _lie_close(positions: Tensor) -> bool:
-    """Whether a look, which costs nothing on a CPU, shows that no difference can wrap."""
+Ends = tuple[int, int]
+
+
+def _ends(positions: Tensor) -> Ends | None:
+    """The least and the largest, where a look costs nothing; on accelerators it would wait."""
     if not positions.is_cpu or not may_look(positions):
-        return False
+        return None
     if not positions.numel():
-        return True
+        return 0, 0
     low, high = (int(end) for end in positions.aminmax())
-    return -SAFE < low and high < SAFE
+    return low, high
+
+
+def _near(queries: Ends | None, keys: Ends | None) -> bool:
+    """Whether it is known that no difference leaves int64."""
+    if queries is None or keys is None:
+        return False
+    return max(queries[1] - keys[0], keys[1] - queries[0]) <= FARTHEST
+
+
+def _unwrapped(found: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    queries, keys = queries.unsqueeze(-1), keys.unsqueeze(-2)
+    # A difference has wrapped where its sign is not that of the query, though the key's is neither.
+    wrapped = ((queries ^ keys) & (queries ^ found)) < 0
+    ends = torch.where(queries < 0, -FARTHEST, FARTHEST)
+    return torch.where(wrapped, ends, found).clamp(min=-FARTHEST)

@@ -1,0 +1,122 @@
+"""What a position is: an int64, or something that is one without any loss."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc._guards import may_look
+
+
+class IntegerArray(Protocol):
+    """An array of numpy, by what is needed of it."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its numbers."""
+        ...
+
+    def astype(self, dtype: str, /) -> Any:
+        """The same numbers in another type."""
+        ...
+
+
+Integers = (
+    Sequence[int] | Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]] | IntegerArray
+)
+"""What stands for an int64 tensor: a list, a range, an integer array of numpy."""
+
+
+def checked(
+    positions: Tensor | Integers,
+    name: str = "positions",
+    *,
+    device: torch.device | str | None = None,
+) -> Int64[Tensor, "*shape"]:
+    """``positions`` as an int64 tensor, or an error for what cannot be a position.
+
+    Narrower integers are widened, which loses nothing; lists, ranges and integer arrays become
+    tensors.
+
+    Args:
+        positions: Whole numbers.
+        name: What they are called, for the words of an error.
+        device: Where to make a tensor of what is none yet.
+
+    Raises:
+        TypeError: ``positions`` are not integers, or unsigned where they cannot be looked at.
+        ValueError: A number is no int64.
+
+    Example:
+        >>> checked(range(3))
+        tensor([0, 1, 2])
+        >>> checked(torch.tensor([0.0, 1.0]))
+        Traceback (most recent call last):
+        ...
+        TypeError: positions are torch.float32; they must be integers (int64). Floating positions \
+collide once they are large: build them with posenc.positions, or call .long() on whole numbers.
+    """
+    if not isinstance(positions, Tensor):
+        positions = _tensor(positions, name, device)
+    dtype = positions.dtype
+    if dtype == torch.int64:
+        return positions
+    if dtype == torch.bool:
+        raise TypeError(
+            f"{name} are torch.bool; they must be integers (int64). "
+            f"A mask becomes positions through posenc.positions.left_padded(mask)."
+        )
+    if dtype.is_floating_point or dtype.is_complex:
+        raise TypeError(
+            f"{name} are {dtype}; they must be integers (int64). Floating positions "
+            f"collide once they are large: build them with posenc.positions, or call .long() on "
+            f"whole numbers."
+        )
+    return _signed(positions, name) if dtype == torch.uint64 else positions.to(torch.int64)
+
+
+def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor:
+    kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
+    if kind in ("i", "u"):
+        return _array(values, name).to(device)
+    try:
+        made = torch.tensor(list(values if kind is None else values.tolist()), device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        if "Overflow" in str(error):
+            raise ValueError(f"{name} hold a number that is no int64 ({error}).") from None
+        raise TypeError(
+            f"{name} are a {type(values).__name__}; they must be an int64 tensor, or a list, a "
+            f"range or an array of whole numbers. Build them with posenc.positions."
+        ) from None
+    return made if made.numel() else made.to(torch.int64)
+
+
+def _array(values: Any, name: str) -> Tensor:
+    """An integer array of numpy, in whatever byte order and strides."""
+    if values.dtype.kind == "u" and values.dtype.itemsize == 8 and (values >= 2**63).any():
+        raise ValueError(_beyond(name))
+    return torch.as_tensor(values.astype("int64"))
+
+
+def _signed(positions: Tensor, name: str) -> Tensor:
+    """uint64 as int64: the numbers from 2^63 on would come out negative."""
+    if positions.is_meta:
+        return positions.to(torch.int64)
+    if not may_look(positions):
+        raise TypeError(
+            f"{name} are torch.uint64, which may hold numbers that are no int64; inside a graph or "
+            f"a transform nobody can look. Call .long() on them before."
+        )
+    signed = positions.view(torch.int64)
+    if bool((signed < 0).any()):
+        raise ValueError(_beyond(name))
+    return signed
+
+
+def _beyond(name: str) -> str:
+    return (
+        f"{name} are unsigned and reach 2^63 or more, which int64 does not hold. Count from a "
+        f"later start: only differences and int64 positions mean anything."
+    )

@@ -1,0 +1,68 @@
+"""Padded rows: real tokens counted, padding counted for nothing."""
+
+import torch
+from jaxtyping import Bool, Int64
+from torch import Tensor
+
+from posenc.positions.checks import Integers, checked
+from posenc.positions.ranges import consecutive
+
+
+def left_padded(
+    mask: Tensor, *, start: int | Int64[Tensor, "*batch"] = 0
+) -> Int64[Tensor, "*batch seq"]:
+    """Positions that begin at ``start`` on the first real token of each row.
+
+    Padding stands where the real token before it stands, and at 0 where there is none; attention
+    must mask it. Padding on the right is left where it is, so the same call serves both sides. A
+    row in several chunks gets the positions of the whole: the start of a chunk is the number of
+    real tokens before it.
+
+    Args:
+        mask: ``[*batch, seq]``, true (or nonzero) where a token is real.
+        start: The position of the first real token, one for all rows or one a row: behind a cache,
+            its next position.
+
+    Raises:
+        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real.
+
+    Example:
+        >>> left_padded(torch.tensor([[False, False, True, True], [True, True, True, True]]))
+        tensor([[0, 0, 0, 1],
+                [0, 1, 2, 3]])
+        >>> left_padded(torch.tensor([False, True, True]), start=7)
+        tensor([6, 7, 8])
+    """
+    if mask.is_floating_point() or mask.is_complex():
+        raise TypeError(
+            f"mask is {mask.dtype}; it must be bool or integer, true where a token is real. "
+            f"For an additive mask pass mask == 0."
+        )
+    if isinstance(start, Tensor):
+        start = checked(start, "start").unsqueeze(-1)  # type: ignore[assignment]
+    return ((mask != 0).cumsum(-1) + (start - 1)).clamp(min=0)
+
+
+def over_padding(
+    positions: Int64[Tensor, "*rows seq"] | Integers, mask: Bool[Tensor, "*batch seq"]
+) -> Int64[Tensor, "*batch seq"]:
+    """``positions`` with each token of padding at the place of the real token before it.
+
+    Padding may stand anywhere, since attention hides it. Encodings that count the tokens between a
+    key and its query tell it by its standing where another token stands, as ``left_padded`` has it;
+    this makes any positions such. Padding before the first real token stands with that one.
+
+    Args:
+        positions: Where the tokens stand.
+        mask: True where a token is real.
+
+    Example:
+        >>> over_padding([5, 6, 7, 7, 8], torch.tensor([True, True, False, True, True]))
+        tensor([5, 6, 6, 7, 8])
+    """
+    positions = checked(positions, device=mask.device).expand(mask.shape)
+    index = consecutive(mask.shape[-1], device=mask.device).expand(mask.shape)
+    before = torch.where(mask, index, -1).cummax(-1).values
+    first = torch.where(mask, index, mask.shape[-1]).amin(-1, keepdim=True)
+    nearest = torch.where(before < 0, first, before).clamp(max=mask.shape[-1] - 1)
+    return positions.gather(-1, nearest)

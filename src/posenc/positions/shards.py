@@ -1,0 +1,76 @@
+"""A sequence cut among ranks: which positions each of them holds."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc.positions.ranges import consecutive
+
+Sharding = Literal["contiguous", "zigzag"]
+
+
+def shard(
+    length: int,
+    rank: int,
+    world: int,
+    *,
+    layout: Sharding = "contiguous",
+    device: torch.device | str | None = None,
+) -> Int64[Tensor, "local"]:
+    """The positions that rank ``rank`` of ``world`` holds when a sequence is cut among ranks.
+
+    ``contiguous`` gives each rank one piece. ``zigzag`` cuts 2·world pieces and gives a rank the
+    r-th from the head and the r-th from the tail, which balances causal attention.
+
+    Raises:
+        ValueError: The length does not divide evenly, the rank is not one of the world, or the
+            layout has no such name.
+
+    Example:
+        >>> shard(8, 0, 2, layout="zigzag")
+        tensor([0, 1, 6, 7])
+    """
+    if layout not in get_args(Sharding):
+        raise ValueError(f"layout is {layout!r}; it must be one of {get_args(Sharding)}.")
+    if world < 1 or not 0 <= rank < world:
+        raise ValueError(f"rank is {rank} of {world}; it must be one of 0 … world − 1.")
+    pieces = world if layout == "contiguous" else 2 * world
+    if length < 0 or length % pieces:
+        raise ValueError(
+            f"length is {length}; the {layout} layout over {world} ranks needs a multiple of "
+            f"{pieces}. Pad the sequence to one."
+        )
+    size = length // pieces
+    held = [rank] if layout == "contiguous" else [rank, pieces - 1 - rank]
+    return torch.cat([consecutive(size, start=piece * size, device=device) for piece in held])
+
+
+def unshard(shards: Sequence[Tensor], *, dim: int = 0, layout: Sharding = "contiguous") -> Tensor:
+    """The whole sequence again from the pieces of all ranks, in the order of their ranks.
+
+    The inverse of indexing with ``shard``: it takes values (or positions) and puts them back.
+
+    Args:
+        shards: One tensor a rank, equal in shape.
+        dim: The sequence axis.
+
+    Raises:
+        ValueError: No shard is given, or their shapes differ.
+
+    Example:
+        >>> unshard([shard(8, r, 2, layout="zigzag") for r in range(2)], layout="zigzag")
+        tensor([0, 1, 2, 3, 4, 5, 6, 7])
+    """
+    shapes = {tuple(piece.shape) for piece in shards}
+    if len(shapes) != 1:
+        raise ValueError(f"shards have shapes {sorted(shapes)}; they must be equal, one a rank.")
+    joined = torch.cat(list(shards), dim=dim)
+    local = shards[0].shape[dim]
+    order = torch.cat([
+        shard(local * len(shards), rank, len(shards), layout=layout, device=joined.device)
+        for rank in range(len(shards))
+    ])  # fmt: skip
+    return joined.index_select(dim, order.argsort())

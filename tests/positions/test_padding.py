@@ -1,0 +1,65 @@
+"""Padding: it moves no token, and it stands where no token can be mistaken for it."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posenc.positions import consecutive, left_padded, over_padding
+
+ROWS = st.lists(st.booleans(), min_size=1, max_size=9)
+
+
+@given(padding=st.integers(0, 6), tokens=st.integers(0, 6), behind=st.integers(0, 3))
+def test_padding_moves_no_token(padding, tokens, behind):
+    real = [False] * padding + [True] * tokens + [False] * behind
+    mask = torch.tensor([real], dtype=torch.bool)
+    positions = left_padded(mask)
+    assert torch.equal(positions[mask], consecutive(tokens))
+    assert (positions >= 0).all()
+    assert torch.equal(positions, left_padded(mask.long()))
+
+
+def test_left_padding_is_that_of_transformers_generation():
+    """cumsum(mask) − 1 with padding set to a legal index, for every real token."""
+    mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 0, 1]])
+    theirs = mask.cumsum(-1) - 1
+    assert torch.equal(left_padded(mask)[mask == 1], theirs[mask == 1])
+
+
+def test_an_additive_mask_is_refused():
+    with pytest.raises(TypeError, match=r"mask is torch.float32; it must be bool or integer"):
+        left_padded(torch.tensor([[0.0, -1e9]]))
+
+
+@given(first=ROWS, second=ROWS)
+def test_a_row_in_two_chunks_stands_where_the_whole_row_does(first, second):
+    """Padding too, wherever it lies: what counts tokens tells it by its place."""
+    whole = torch.tensor([first + second])
+    start = torch.tensor([sum(first)])
+    chunks = left_padded(whole[:, : len(first)]), left_padded(whole[:, len(first) :], start=start)
+    assert torch.equal(torch.cat(chunks, dim=-1), left_padded(whole))
+
+
+def test_a_chunk_that_begins_with_padding_by_hand():
+    mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
+    assert left_padded(mask, start=torch.tensor([3, 5])).tolist() == [[2, 2, 3, 4], [5, 6, 7, 8]]
+    assert left_padded(mask, start=7).tolist() == [[6, 6, 7, 8], [7, 8, 9, 10]]
+    with pytest.raises(TypeError, match=r"start are torch.float32"):
+        left_padded(mask, start=torch.tensor([3.0, 5.0]))
+
+
+@given(mask=ROWS, seed=st.integers(0, 99))
+def test_over_padding_is_what_left_padded_says_of_padding(mask, seed):
+    """Whatever padding stood at before; real tokens keep their places."""
+    mask = torch.tensor([mask])
+    wanted = left_padded(mask)
+    generator = torch.Generator().manual_seed(seed)
+    anywhere = torch.randint(-9, 99, mask.shape, generator=generator)
+    if mask.any():
+        assert torch.equal(over_padding(wanted.where(mask, anywhere), mask), wanted)
+
+
+def test_over_padding_serves_a_batch_from_one_row():
+    mask = torch.tensor([[True, True, False, True], [False, False, True, True]])
+    assert over_padding([7, 8, 8, 9], mask).tolist() == [[7, 8, 8, 9], [8, 8, 8, 9]]
