@@ -11,37 +11,35 @@ from posenc.kernels.rotary.operator import rotate_heads
 from posenc.kernels.rotary.strides import RotaryLayout
 
 
-def turned(x, table, positions=None, rotary_layout=None):
-    made = rotate_heads((x,), table, positions, rotary_layout=rotary_layout or RotaryLayout())
+def turned(x, table, positions=None, layout=None):
+    made = rotate_heads((x,), table, positions, layout=layout or RotaryLayout())
     assert made is not None
     return made[0]
 
 
 @settings(max_examples=12, deadline=None)
-@given(rotary_layout=st.builds(RotaryLayout, *[st.booleans()] * 4), looked_up=st.booleans())
-def test_first_and_second_derivatives_are_right(memory, rotary_layout, looked_up):
+@given(layout=st.builds(RotaryLayout, *[st.booleans()] * 4), looked_up=st.booleans())
+def test_first_and_second_derivatives_are_right(memory, layout, looked_up):
     x = torch.randn(2, 3, 3, 6, dtype=torch.float64, requires_grad=True)
     table = memory.table(3, pairs=2, dtype=torch.float64)
     positions = torch.tensor([2, 0, 0]) if looked_up else None
-    assert torch.autograd.gradcheck(lambda x: turned(x, table, positions, rotary_layout), x)
-    assert torch.autograd.gradgradcheck(
-        lambda x: turned(x, table, positions, rotary_layout).sin(), x
-    )
+    assert torch.autograd.gradcheck(lambda x: turned(x, table, positions, layout), x)
+    assert torch.autograd.gradgradcheck(lambda x: turned(x, table, positions, layout).sin(), x)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    rotary_layout=st.builds(RotaryLayout, *[st.booleans()] * 4),
+    layout=st.builds(RotaryLayout, *[st.booleans()] * 4),
     dtype=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]),
-    layout=st.sampled_from(
+    laid=st.sampled_from(
         ["contiguous", "transposed", "sliced", "unaligned", "expanded", "strided channels"]
     ),
 )
-def test_gradients_are_the_bits_of_the_reference(memory, rotary_layout, dtype, layout):
+def test_gradients_are_the_bits_of_the_reference(memory, layout, dtype, laid):
     x = torch.randn(2, 4, 4, 20).to(dtype).requires_grad_()
-    table, gradient = memory.table(4, pairs=8), memory(torch.randn(2, 4, 4, 20).to(dtype), layout)
-    (got,) = torch.autograd.grad(turned(x, table, None, rotary_layout), x, gradient)
-    back = rotary_layout._replace(conjugate=not rotary_layout.conjugate)
+    table, gradient = memory.table(4, pairs=8), memory(torch.randn(2, 4, 4, 20).to(dtype), laid)
+    (got,) = torch.autograd.grad(turned(x, table, None, layout), x, gradient)
+    back = layout._replace(conjugate=not layout.conjugate)
     want = reference.rotate_heads(
         gradient,
         table,
@@ -65,7 +63,7 @@ def test_a_table_that_learns_gets_its_gradient_from_the_reference():
     rotary = Rotary(8)
     table = rotary.table(torch.arange(5), dtype=torch.float64).requires_grad_()
     x = torch.randn(1, 2, 5, 8, dtype=torch.float64)
-    assert rotate_heads((x,), table, rotary_layout=RotaryLayout()) is None
+    assert rotate_heads((x,), table, layout=RotaryLayout()) is None
     assert torch.autograd.gradcheck(lambda t: rotary.encode_queries(x, t), table)
 
 

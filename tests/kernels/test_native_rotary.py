@@ -21,46 +21,42 @@ DTYPES = {
     torch.float64: torch.float64,
 }
 LAYOUTS = ("contiguous", "transposed", "sliced", "unaligned", "expanded")
-TURNINGS = st.builds(RotaryLayout, *[st.booleans()] * 4)
+LAYOUTS_OF_HEADS = st.builds(RotaryLayout, *[st.booleans()] * 4)
 
 
-def expected(x, table, rotary_layout, positions=None):
+def expected(x, table, layout, positions=None):
     return reference.rotate_heads(
         x,
         table,
         positions,
-        pairing="interleaved" if rotary_layout.interleaved else "half",
-        rotated="suffix" if rotary_layout.suffix else "prefix",
-        heads_first=rotary_layout.heads_first,
-        conjugate=rotary_layout.conjugate,
+        pairing="interleaved" if layout.interleaved else "half",
+        rotated="suffix" if layout.suffix else "prefix",
+        heads_first=layout.heads_first,
+        conjugate=layout.conjugate,
     )
 
 
-def content(memory, shape, rotary_layout, dtype, layout):
+def content(memory, shape, layout, dtype, laid):
     batch, heads, tokens, width = shape
-    axes = (
-        (batch, heads, tokens, width)
-        if rotary_layout.heads_first
-        else (batch, tokens, heads, width)
-    )
-    return memory(torch.randn(axes).to(dtype), layout)
+    axes = (batch, heads, tokens, width) if layout.heads_first else (batch, tokens, heads, width)
+    return memory(torch.randn(axes).to(dtype), laid)
 
 
 @settings(max_examples=150, deadline=None)
 @given(
-    rotary_layout=TURNINGS,
+    layout=LAYOUTS_OF_HEADS,
     dtype=st.sampled_from(list(DTYPES)),
-    layout=st.sampled_from(LAYOUTS),
+    laid=st.sampled_from(LAYOUTS),
     shape=st.tuples(*[st.integers(1, most) for most in (3, 5, 9)]),
     pairs=st.integers(1, 70),
     rest=st.integers(0, 9),
     rows=st.sampled_from(["shared", "each", "looked up", "looked up for each"]),
 )
 def test_every_shape_gives_the_bits_of_the_reference(
-    memory, rotary_layout, dtype, layout, shape, pairs, rest, rows
+    memory, layout, dtype, laid, shape, pairs, rest, rows
 ):
     batch, _, tokens = shape
-    x = content(memory, (*shape, 2 * pairs + rest), rotary_layout, dtype, layout)
+    x = content(memory, (*shape, 2 * pairs + rest), layout, dtype, laid)
     each = (batch,) if rows.endswith("each") else ()
     positions = None
     if rows.startswith("looked up"):
@@ -68,18 +64,18 @@ def test_every_shape_gives_the_bits_of_the_reference(
         positions = torch.randint(20, (*each, tokens))
     else:
         table = memory.table(*each, tokens, pairs=pairs, dtype=DTYPES[dtype])
-    want = expected(x, table, rotary_layout, positions)
+    want = expected(x, table, layout, positions)
 
-    (fresh,) = turn_heads((x,), table, positions, rotary_layout)
+    (fresh,) = turn_heads((x,), table, positions, layout)
     assert fresh.is_contiguous()
     assert torch.equal(fresh, want)
     room = memory(torch.zeros_like(want), "sliced")
-    (written,) = turn_heads((x,), table, positions, rotary_layout, (room,))
+    (written,) = turn_heads((x,), table, positions, layout, (room,))
     assert written is room
     assert torch.equal(room, want)
-    if layout != "expanded":
+    if laid != "expanded":
         contents = (x,)
-        assert turn_heads(contents, table, positions, rotary_layout, contents) is contents
+        assert turn_heads(contents, table, positions, layout, contents) is contents
         assert torch.equal(x, want)
 
 
@@ -118,7 +114,7 @@ def test_narrow_numbers_are_rounded_once_to_nearest_even(dtype):
 
 def test_large_results_are_streamed_to_the_last_byte(memory):
     """Above the size from which stores go past the caches, at widths that fill no whole line."""
-    for width, layout in (
+    for width, laid in (
         (66, "sliced"),
         (128, "unaligned"),
         (128, "transposed"),
@@ -127,7 +123,7 @@ def test_large_results_are_streamed_to_the_last_byte(memory):
         tokens = 2**21 // (4 * width)
         x = torch.randn(1, 4, tokens, width)
         table = memory.table(tokens, pairs=32)
-        room = memory(torch.zeros_like(x), layout)
+        room = memory(torch.zeros_like(x), laid)
         turn_heads((x,), table, None, RotaryLayout(), (room,))
         assert torch.equal(room, expected(x, table, RotaryLayout()))
 
@@ -141,12 +137,12 @@ def test_new_memory_of_many_megabytes_is_filled(memory):
 
 
 def test_queries_and_keys_turn_in_one_call(memory):
-    rotary_layout = RotaryLayout(heads_first=False)
+    layout = RotaryLayout(heads_first=False)
     q, k = torch.randn(2, 5, 8, 16), torch.randn(2, 5, 2, 16)
     table, positions = memory.table(99, pairs=8), torch.tensor([[5, 4, 3, 2, 98], [0, 0, 1, 1, 2]])
-    made = turn_heads((q, k), table, positions, rotary_layout)
+    made = turn_heads((q, k), table, positions, layout)
     for got, x in zip(made, (q, k), strict=True):
-        assert torch.equal(got, expected(x, table, rotary_layout, positions))
+        assert torch.equal(got, expected(x, table, layout, positions))
 
 
 @settings(max_examples=60, deadline=None)
@@ -181,7 +177,7 @@ def test_keys_without_heads_leave_queries_to_turn(memory):
 
 
 def test_threads_of_python_turn_side_by_side(memory):
-    """Python's lock is held while tensors are read, and let go where rotary_layout takes long."""
+    """Python's lock is held while tensors are read, and let go where a rotation takes long."""
     contents = [torch.randn(1, 4, 700, 64) for _ in range(8)] + [torch.randn(1, 4, 3, 64)] * 8
     tables = {n: memory.table(n, pairs=32) for n in (700, 3)}
     with ThreadPoolExecutor(4) as pool:

@@ -16,56 +16,54 @@ DTYPES = {
     torch.float16: torch.float32,
     torch.float64: torch.float64,
 }
-TURNINGS = [RotaryLayout(*flags) for flags in product([False, True], repeat=4)]
+LAYOUTS_OF_HEADS = [RotaryLayout(*flags) for flags in product([False, True], repeat=4)]
 
 
-def expected(x, table, rotary_layout, positions=None):
+def expected(x, table, layout, positions=None):
     return reference.rotate_heads(
         x,
         table,
         positions,
-        pairing="interleaved" if rotary_layout.interleaved else "half",
-        rotated="suffix" if rotary_layout.suffix else "prefix",
-        heads_first=rotary_layout.heads_first,
-        conjugate=rotary_layout.conjugate,
+        pairing="interleaved" if layout.interleaved else "half",
+        rotated="suffix" if layout.suffix else "prefix",
+        heads_first=layout.heads_first,
+        conjugate=layout.conjugate,
     )
 
 
-def heads(rotary_layout, count, width, dtype=torch.float32):
-    shape = (2, count, 3, width) if rotary_layout.heads_first else (2, 3, count, width)
+def heads(layout, count, width, dtype=torch.float32):
+    shape = (2, count, 3, width) if layout.heads_first else (2, 3, count, width)
     return torch.randn(shape).to(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("rotary_layout", TURNINGS, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS_OF_HEADS, ids=str)
 @pytest.mark.parametrize("rest", [0, 5])
-def test_the_bits_are_those_of_the_reference(memory, rotary_layout, dtype, rest):
-    q, k = (heads(rotary_layout, count, 10 + rest, dtype) for count in (5, 2))
+def test_the_bits_are_those_of_the_reference(memory, layout, dtype, rest):
+    q, k = (heads(layout, count, 10 + rest, dtype) for count in (5, 2))
     table, positions = memory.table(9, pairs=5, dtype=DTYPES[dtype]), torch.randint(9, (2, 3))
-    want = [expected(x, table, rotary_layout, positions) for x in (q, k)]
+    want = [expected(x, table, layout, positions) for x in (q, k)]
     for made in (
-        turn_heads((q, k), table, positions, rotary_layout),
-        turn_heads(
-            (q, k), table, positions, rotary_layout, (torch.zeros_like(q), torch.zeros_like(k))
-        ),
-        turn_heads((q, k), table, positions, rotary_layout, (q, k)),
+        turn_heads((q, k), table, positions, layout),
+        turn_heads((q, k), table, positions, layout, (torch.zeros_like(q), torch.zeros_like(k))),
+        turn_heads((q, k), table, positions, layout, (q, k)),
     ):
         assert all(map(torch.equal, made, want))
     assert torch.equal(q, want[0])
 
 
-@pytest.mark.parametrize("layout", ["transposed", "sliced", "unaligned", "expanded"])
+@pytest.mark.parametrize("laid", ["transposed", "sliced", "unaligned", "expanded"])
 @pytest.mark.parametrize("interleaved", [False, True])
-def test_memory_may_lie_in_any_order(memory, layout, interleaved):
-    rotary_layout = RotaryLayout(interleaved)
-    x = memory(torch.randn(2, 3, 4, 12), layout)
+def test_memory_may_lie_in_any_order(memory, laid, interleaved):
+    layout = RotaryLayout(interleaved)
+    x = memory(torch.randn(2, 3, 4, 12), laid)
     table = memory.table(2, 4, pairs=5)
-    want = expected(x, table, rotary_layout)
-    (made,) = turn_heads((x,), table, None, rotary_layout)
+    want = expected(x, table, layout)
+    (made,) = turn_heads((x,), table, None, layout)
     assert made.is_contiguous()
     assert torch.equal(made, want)
     room = memory(torch.zeros_like(want), "sliced")
-    turn_heads((x,), table, None, rotary_layout, (room,))
+    turn_heads((x,), table, None, layout, (room,))
     assert torch.equal(room, want)
 
 
@@ -80,9 +78,9 @@ def test_many_heads_are_turned_in_groups(memory, monkeypatch):
 def test_queries_and_keys_may_share_a_buffer(memory):
     joined, table = torch.randn(1, 4, 6, 8), memory.table(4, pairs=4)
     q, k = joined[:, :, :4], joined[:, :, 4:]
-    rotary_layout = RotaryLayout(heads_first=False)
-    want = [expected(x, table, rotary_layout) for x in (q, k)]
-    turn_heads((q, k), table, None, rotary_layout, (q, k))
+    layout = RotaryLayout(heads_first=False)
+    want = [expected(x, table, layout) for x in (q, k)]
+    turn_heads((q, k), table, None, layout, (q, k))
     assert torch.equal(torch.cat(want, dim=2), joined)
 
 

@@ -77,9 +77,7 @@ class Rotary(QueryKeyEncoding):
         self.rotated: Rotated = rotated
         self.heads_first = heads_first
         self.arithmetic: Arithmetic = arithmetic
-        self.rotary_layout = RotaryLayout(
-            pairing == "interleaved", rotated == "suffix", heads_first
-        )
+        self.layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first)
 
     def table(
         self,
@@ -151,7 +149,7 @@ class Rotary(QueryKeyEncoding):
         contents = (q, k)
         outs = contents if out is not None and out[0] is q and out[1] is k else out
         return rotate_together(
-            contents, table, positions, self.rotary_layout, name="Rotary", head_dim=self.head_dim,
+            contents, table, positions, self.layout, name="Rotary", head_dim=self.head_dim,
             outs=outs,
         )  # type: ignore[return-value]  # fmt: skip
 
@@ -162,7 +160,7 @@ class Rotary(QueryKeyEncoding):
             contents,
             table,
             None,
-            self.rotary_layout,
+            self.layout,
             name="Rotary",
             head_dim=self.head_dim,
             outs=outs,

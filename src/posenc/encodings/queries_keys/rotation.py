@@ -70,14 +70,10 @@ def rotate_heads(
         TypeError: ``x`` is not floating.
         ValueError: The width or the length of ``x`` is not that of the table.
     """
-    rotary_layout = RotaryLayout(
-        pairing == "interleaved", rotated == "suffix", heads_first, conjugate
-    )
+    layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first, conjugate)
     contents = (x,)
     outs = None if out is None else contents if out is x else (out,)
-    made = rotate_together(
-        contents, table, None, rotary_layout, name=name, head_dim=head_dim, outs=outs
-    )
+    made = rotate_together(contents, table, None, layout, name=name, head_dim=head_dim, outs=outs)
     return made[0]
 
 
@@ -85,7 +81,7 @@ def rotate_together(
     contents: tuple[Tensor, ...],
     table: Float[Tensor, "*rows 2 pairs"],
     positions: Int64[Tensor, "*batch seq"] | None,
-    rotary_layout: RotaryLayout,
+    layout: RotaryLayout,
     *,
     name: str,
     head_dim: int,
@@ -97,7 +93,7 @@ def rotate_together(
         contents: One or two tensors of heads.
         table: One row a token; with ``positions``, ``[rows, 2, pairs]``.
         positions: Which row each token takes.
-        rotary_layout: How heads are turned, and in which layout they are.
+        layout: How heads are turned, and in which layout they are.
         name: Who rotates, for the words of an error.
         head_dim: Width that heads must have.
         outs: Where to write; ``contents`` itself rotates in place.
@@ -107,9 +103,7 @@ def rotate_together(
         ValueError: Its width or length does not fit.
         IndexError: A position is not a row of the table.
     """
-    made = native_or_none(
-        contents, table, positions, rotary_layout=rotary_layout, outs=outs, width=head_dim
-    )
+    made = native_or_none(contents, table, positions, layout=layout, outs=outs, width=head_dim)
     if made is not None:
         return made
     if positions is None:
@@ -117,15 +111,13 @@ def rotate_together(
     else:
         lead, tokens = positions.shape[:-1], positions.shape[-1]
     for x in contents:
-        checked_heads(
-            x, tokens, name=name, head_dim=head_dim, heads_first=rotary_layout.heads_first
-        )
+        checked_heads(x, tokens, name=name, head_dim=head_dim, heads_first=layout.heads_first)
         if torch.broadcast_shapes(x.shape[:-3], lead) != x.shape[:-3]:
             raise ValueError(
                 f"x has batch axes {tuple(x.shape[:-3])} and the table {tuple(lead)}. Pass "
                 f"positions [seq] for all rows alike, or one row of them for each."
             )
-    return by_reference(contents, table, positions, rotary_layout, outs)
+    return by_reference(contents, table, positions, layout, outs)
 
 
 def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first: bool) -> None:

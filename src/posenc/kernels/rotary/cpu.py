@@ -25,11 +25,11 @@ NO_SUCH_ROW, UNFIT = 1, 2
 
 INTERLEAVED, SUFFIX, HEADS_FIRST, CONJUGATE, WITH_KEYS, LOOKED_UP, FRESH = (2**i for i in range(7))
 FLAGS = {
-    rotary_layout: INTERLEAVED * rotary_layout.interleaved
-    + SUFFIX * rotary_layout.suffix
-    + HEADS_FIRST * rotary_layout.heads_first
-    + CONJUGATE * rotary_layout.conjugate
-    for rotary_layout in (RotaryLayout(*way) for way in product((False, True), repeat=4))
+    layout: INTERLEAVED * layout.interleaved
+    + SUFFIX * layout.suffix
+    + HEADS_FIRST * layout.heads_first
+    + CONJUGATE * layout.conjugate
+    for layout in (RotaryLayout(*way) for way in product((False, True), repeat=4))
 }
 
 
@@ -57,7 +57,7 @@ def turn_heads(
     contents: tuple[Tensor, ...],
     table: Tensor,
     positions: Tensor | None,
-    rotary_layout: RotaryLayout,
+    layout: RotaryLayout,
     outs: tuple[Tensor, ...] | None = None,
     width: int | None = None,
 ) -> tuple[Tensor, ...] | None:
@@ -67,10 +67,10 @@ def turn_heads(
     would spend more time on reading tensors here than in the kernel, so C reads them.
 
     Args:
-        contents: In the layout that ``rotary_layout`` says, with a batch axis or without.
+        contents: In the layout that ``layout`` says, with a batch axis or without.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes, ``[*batch, seq]``.
-        rotary_layout: How.
+        layout: How.
         outs: Where to write, one tensor each; ``contents`` itself rotates in place.
         width: What the heads must have; that of the first tensor if not given.
 
@@ -78,7 +78,7 @@ def turn_heads(
         IndexError: A position is not a row of the table.
     """
     native = _native_with_tensors()
-    flags, asked = FLAGS[rotary_layout], table
+    flags, asked = FLAGS[layout], table
     if positions is not None:
         flags, asked = flags | LOOKED_UP, positions
     if native is None or not contents[0].is_cpu or not eager():
@@ -112,7 +112,7 @@ def turn_heads(
 
 
 def turn(
-    x: Tensor, cos: Tensor, sin: Tensor, rotary_layout: RotaryLayout, out: Tensor | None = None
+    x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout, out: Tensor | None = None
 ) -> Tensor | None:
     """``reference.rotate``, or ``None`` where C does not take it; heads count as first."""
     native = _native()
@@ -122,9 +122,7 @@ def turn(
         return None
     try:
         rows = _layout(cos)
-        plan = broadcast_plan(
-            _layout(x), None if out is None else _layout(out), rows, rotary_layout
-        )
+        plan = broadcast_plan(_layout(x), None if out is None else _layout(out), rows, layout)
         if plan is None or rows != _layout(sin):
             return None
         made = _room(x) if out is None else out

@@ -31,8 +31,8 @@ def rotate(
         tensor([-2.,  1.,  3.])
     """
     if eager() and not _recorded(x, cos, sin, out):
-        rotary_layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", True, conjugate)
-        made = _turned_once(x, cos, sin, rotary_layout, out)
+        layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", True, conjugate)
+        made = _turned_once(x, cos, sin, layout, out)
         if made is not None:
             return made
     return reference.rotate(
@@ -45,7 +45,7 @@ def rotate_heads(
     table: Float[Tensor, "*rows 2 pairs"],
     positions: Int64[Tensor, "*batch seq"] | None = None,
     *,
-    rotary_layout: RotaryLayout,
+    layout: RotaryLayout,
     outs: tuple[Tensor, ...] | None = None,
     width: int | None = None,
 ) -> tuple[Tensor, ...] | None:
@@ -59,7 +59,7 @@ def rotate_heads(
             head_dim]``, with one batch axis at most.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes.
-        rotary_layout: How.
+        layout: How.
         outs: Where to write; ``contents`` itself rotates in place.
         width: What the heads must have, if that is to be checked.
 
@@ -69,7 +69,7 @@ def rotate_heads(
 
     Example:
         >>> x, table = torch.randn(2, 3, 5, 8), torch.randn(5, 2, 4)
-        >>> made = rotate_heads((x,), table, rotary_layout=RotaryLayout())
+        >>> made = rotate_heads((x,), table, layout=RotaryLayout())
         >>> cos, sin = table.unbind(-2)
         >>> made is None or torch.equal(made[0], reference.rotate(x, cos, sin))
         True
@@ -77,13 +77,13 @@ def rotate_heads(
     if is_dynamo_compiling():
         return None
     if not torch.is_grad_enabled() or not _recorded(table, *contents, *(outs or ())):
-        made = native.turn_heads(contents, table, positions, rotary_layout, outs, width)
+        made = native.turn_heads(contents, table, positions, layout, outs, width)
         if made is not None or (width is not None and contents[0].shape[-1] != width):
             return made
         if served(table, positions, *contents, *(outs or ())) and eager():
             from posenc.kernels.rotary import triton as accelerated
 
-            return accelerated.turn_heads(contents, table, positions, rotary_layout, outs)
+            return accelerated.turn_heads(contents, table, positions, layout, outs)
         return None
     if not eager() or outs is not None or table.requires_grad:
         return None
@@ -91,23 +91,23 @@ def rotate_heads(
         return None
     if width is not None and contents[0].shape[-1] != width:
         return None
-    return _Turned.apply(table, positions, rotary_layout, *contents)
+    return _Turned.apply(table, positions, layout, *contents)
 
 
 class _Turned(torch.autograd.Function):
     """A rotation of heads; its gradient is the rotation backwards."""
 
     @staticmethod
-    def forward(ctx, table, positions, rotary_layout, *contents):
+    def forward(ctx, table, positions, layout, *contents):
         ctx.save_for_backward(table, positions)
-        ctx.rotary_layout = rotary_layout
+        ctx.layout = layout
         ctx.set_materialize_grads(False)
-        return _turned(contents, table, positions, rotary_layout)
+        return _turned(contents, table, positions, layout)
 
     @staticmethod
     def backward(ctx, *gradients):  # pyright: ignore[reportIncompatibleMethodOverride]
         table, positions = ctx.saved_tensors
-        back = ctx.rotary_layout._replace(conjugate=not ctx.rotary_layout.conjugate)
+        back = ctx.layout._replace(conjugate=not ctx.layout.conjugate)
         known = tuple([gradient for gradient in gradients if gradient is not None])
         turned = iter(_turned(known, table, positions, back)) if known else iter(())
         return None, None, None, *[None if g is None else next(turned) for g in gradients]
@@ -117,18 +117,18 @@ def _turned(
     contents: tuple[Tensor, ...],
     table: Tensor,
     positions: Tensor | None,
-    rotary_layout: RotaryLayout,
+    layout: RotaryLayout,
 ) -> tuple[Tensor, ...]:
     # Gradients come in any shape of memory, inside vmap too, and may need gradients themselves.
-    made = rotate_heads(contents, table, positions, rotary_layout=rotary_layout)
-    return by_reference(contents, table, positions, rotary_layout) if made is None else made
+    made = rotate_heads(contents, table, positions, layout=layout)
+    return by_reference(contents, table, positions, layout) if made is None else made
 
 
 def by_reference(
     contents: tuple[Tensor, ...],
     table: Float[Tensor, "*rows 2 pairs"],
     positions: Int64[Tensor, "*batch seq"] | None,
-    rotary_layout: RotaryLayout,
+    layout: RotaryLayout,
     outs: tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     """What ``rotate_heads`` means: ``reference.rotate_heads`` of each; arguments as there.
@@ -143,10 +143,10 @@ def by_reference(
             x,
             table,
             positions,
-            pairing="interleaved" if rotary_layout.interleaved else "half",
-            rotated="suffix" if rotary_layout.suffix else "prefix",
-            heads_first=rotary_layout.heads_first,
-            conjugate=rotary_layout.conjugate,
+            pairing="interleaved" if layout.interleaved else "half",
+            rotated="suffix" if layout.suffix else "prefix",
+            heads_first=layout.heads_first,
+            conjugate=layout.conjugate,
             out=out,
         )
         for x, out in zip(contents, outs or (None,) * len(contents), strict=True)
@@ -154,13 +154,13 @@ def by_reference(
 
 
 def _turned_once(
-    x: Tensor, cos: Tensor, sin: Tensor, rotary_layout: RotaryLayout, out: Tensor | None
+    x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout, out: Tensor | None
 ) -> Tensor | None:
     if not served(x, cos, sin, out):
-        return native.turn(x, cos, sin, rotary_layout, out)
+        return native.turn(x, cos, sin, layout, out)
     from posenc.kernels.rotary import triton as accelerated
 
-    return accelerated.turn(x, cos, sin, rotary_layout, out)
+    return accelerated.turn(x, cos, sin, layout, out)
 
 
 def _recorded(*tensors: Tensor | None) -> bool:

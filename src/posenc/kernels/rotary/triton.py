@@ -96,7 +96,7 @@ def turn_heads(
     contents: tuple[Tensor, ...],
     table: Tensor,
     positions: Tensor | None,
-    rotary_layout: RotaryLayout,
+    layout: RotaryLayout,
     outs: tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...] | None:
     """``kernels.native.rotary.turn_heads`` in Triton, or ``None`` where it does not take them.
@@ -107,7 +107,7 @@ def turn_heads(
         contents: One or two tensors of heads, on one device.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes.
-        rotary_layout: How.
+        layout: How.
         outs: Where to write, one tensor each; ``contents`` itself rotates in place.
     """
     if outs is not None and not all(
@@ -117,7 +117,7 @@ def turn_heads(
         return None
     looked_up = None if positions is None else _layout(positions)
     laid, into = tuple(map(_layout, contents)), None if outs is None else tuple(map(_layout, outs))
-    planned = table_plan(laid, into, _layout(table), looked_up, rotary_layout)
+    planned = table_plan(laid, into, _layout(table), looked_up, layout)
     if planned is None:
         return None
     cos, sin = table.select(-2, 0), table.select(-2, 1)
@@ -125,13 +125,13 @@ def turn_heads(
 
 
 def turn(
-    x: Tensor, cos: Tensor, sin: Tensor, rotary_layout: RotaryLayout, out: Tensor | None = None
+    x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout, out: Tensor | None = None
 ) -> Tensor | None:
     """``kernels.native.rotary.turn`` in Triton, or ``None`` where it does not take them."""
     if out is not None and not fits(out, x):
         return None
     rows, into = _layout(cos), None if out is None else _layout(out)
-    plan = broadcast_plan(_layout(x), into, rows, rotary_layout)
+    plan = broadcast_plan(_layout(x), into, rows, layout)
     if plan is None or rows != _layout(sin):
         return None
     return _launched(plan, (x,), cos, sin, None, None if out is None else (out,))[0]
