@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import refused as refused
+from tests.cli.conftest import run as run
 
 from posenc.explorer import page as explorer_page
 from posenc.explorer.modules import EXPORT, joined

@@ -87,7 +87,7 @@ def test_every_convention_in_words(opened):
         value = encoding.table(torch.tensor([10]), dtype=torch.float64)[0, 3].item()
         assert found.text("matrix").endswith(f"= {fixed(value)}"), name
         warned = "no exact shift" in found.page.inner_text("#notices")
-        assert warned is not convention.waves(14, 1e4).paired, name
+        assert warned is not convention.sincos(14, 1e4).paired, name
 
 
 def test_bfloat16_shows_the_rounded_number(opened):
