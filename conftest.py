@@ -8,6 +8,8 @@ from sybil import Sybil
 from sybil.parsers.doctest import DocTestParser
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+pytest_plugins = ["tests.parallel", "tests.selection"]
+
 
 class Example(ModuleType):
     """The names of one document as a module, so that what it defines can be pickled."""

@@ -1,19 +1,26 @@
 """What all tests share."""
 
 import pytest
-from hypothesis import settings
 from tests.oracle import oracle as oracle
 
 from posenc.testing import Check
 
-# A slow machine is no wrong answer.
-settings.register_profile("any-machine", deadline=None)
-settings.load_profile("any-machine")
+# One encoding of each place is compiled whenever tests run.
+REPRESENTATIVES = {"sinusoidal", "rotary", "alibi"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before any are selected by these marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the checks of the contract battery that compile."""
     for item in items:
         values = getattr(item, "callspec", None) and item.callspec.params.values()
         if any(isinstance(value, Check) and value.compiles for value in values or ()):
             item.add_marker(pytest.mark.compiles)
+            if not is_representative(item):
+                item.add_marker(pytest.mark.slow("checks of the contract that compile an encoding"))
+
+
+def is_representative(item: pytest.Function) -> bool:
+    return any(
+        item.callspec.id == f"{name}-{item.callspec.params['check']}" for name in REPRESENTATIVES
+    )

@@ -1,0 +1,78 @@
+"""How the suite runs: what is left out is said, and collecting is the same in every process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.parallel import cores, processes
+
+ROOT = Path(__file__).parents[1]
+SUITE = """
+import pytest
+
+def test_quick(): pass
+
+@pytest.mark.slow("too long")
+def test_long(): pass
+
+@pytest.mark.slow("too long")
+def test_longer(): pass
+"""
+
+
+def run(*arguments: str, cwd: Path = ROOT, **environment: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+    return ran.stdout
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p tests.selection\nmarkers = slow")
+    return tmp_path
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_what_is_left_out_is_counted_with_its_reason(suite, workers):
+    said = run("-n", workers, cwd=suite)
+    assert "1 passed" in said
+    assert "    2 too long\n    2 marked slow; `pytest -m slow` runs them" in said
+
+
+def test_whoever_names_markers_or_tests_gets_them(suite):
+    assert "2 passed, 1 deselected" in run("-m", "slow", cwd=suite)
+    named = run("test_suite.py::test_long", cwd=suite)
+    assert "1 passed" in named
+    assert "left out" not in named
+
+
+def test_the_whole_suite_takes_all_cores_and_a_named_file_none(pytestconfig, monkeypatch):
+    monkeypatch.setattr("tests.parallel.cores", lambda: 6)
+    for whole, workers in [("TESTPATHS", 6), ("ARGS", 0)]:
+        source = getattr(pytest.Config.ArgsSource, whole)
+        monkeypatch.setattr(pytestconfig, "args_source", source)
+        assert processes(pytestconfig) == workers
+    monkeypatch.setattr(pytestconfig, "args_source", pytest.Config.ArgsSource.TESTPATHS)
+    monkeypatch.setattr(pytestconfig.option, "usepdb", True)
+    assert processes(pytestconfig) == 0
+    assert cores() >= 1
+
+
+@pytest.mark.slow("the suite collected again and again")
+def test_collecting_does_not_depend_on_hashes():
+    """Sets have another order in every process, and processes must agree on what they share."""
+    everything = ("--collect-only", "-m", "slow or not slow", "-n", "0")
+    one, other = (run(*everything, PYTHONHASHSEED=seed).split("\n\n")[0] for seed in "12")
+    differing = [pair for pair in zip(one.split("\n"), other.split("\n"), strict=True)
+                 if len(set(pair)) > 1]  # fmt: skip
+    assert not differing[:3]
+    assert one.count("::") > 4000  # names of tests, not of files
