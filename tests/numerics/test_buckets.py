@@ -26,6 +26,13 @@ def rationally(distance: int, side: int, most: int) -> int:
     return alone + j
 
 
+def off_borders(first: int, last: int, steps: int) -> torch.Tensor:
+    """FAR but where first·(last/first)^(j/steps) is whole: a logarithm's last bit decides there."""
+    borders = {Fraction(last, first) ** j for j in range(steps + 1)}
+    whole = [d for d in range(first, last + 1) if Fraction(d, first) ** steps in borders]
+    return FAR[~torch.isin(FAR.abs(), torch.tensor(whole))]
+
+
 CONFIGURATIONS = [
     (32, 128, True), (32, 128, False), (64, 256, True), (16, 20, True), (8, 1000, False),
     (6, 9, True), (36, 50, False),
@@ -45,15 +52,16 @@ def test_every_distance_to_1e5_is_in_its_rational_bucket(buckets, most, both):
 
 @pytest.mark.parametrize(("buckets", "most", "both"), CONFIGURATIONS[:4])
 def test_transformers_agrees(buckets, most, both):
-    theirs = T5Attention._relative_position_bucket(-FAR, both, buckets, most)
-    assert torch.equal(t5_buckets(FAR, buckets, most, both), theirs)
+    side = buckets // 2 if both else buckets
+    at = off_borders(side // 2, most, side - side // 2)
+    theirs = T5Attention._relative_position_bucket(-at, both, buckets, most)
+    assert torch.equal(t5_buckets(at, buckets, most, both), theirs)
 
 
-def test_where_a_float32_logarithm_is_wrong():
-    """18·(50/18)^(9/18) is 30: a new bucket begins there, and transformers misses it."""
-    at = torch.tensor([29, 30])
-    assert t5_buckets(at, 36, 50, False).tolist() == [26, 27]
-    assert T5Attention._relative_position_bucket(-at, False, 36, 50).tolist() == [26, 26]
+def test_a_border_that_is_whole():
+    """18·(50/18)^(9/18) is 30: a new bucket begins exactly there."""
+    assert t5_buckets(torch.tensor([29, 30]), 36, 50, False).tolist() == [26, 27]
+    assert 30 not in off_borders(18, 50, 18)
 
 
 @pytest.mark.parametrize("distance", [16, 32, 64])
@@ -92,18 +100,18 @@ def test_deberta_buckets_are_the_rational_ones(buckets, most):
 @pytest.mark.parametrize(("buckets", "most"), [(256, 512), (32, 128), (64, 1000), (512, 1024)])
 def test_deberta_buckets_are_those_of_transformers(buckets, most):
     """At any distance: where its buckets run on, its table of embeddings has ended."""
-    theirs = make_log_bucket_position(FAR, buckets, most).long().clamp(-buckets, buckets)
-    assert torch.equal(deberta_buckets(FAR, buckets, most), theirs)
+    at = off_borders(buckets // 2, most - 1, buckets // 2 - 1)
+    theirs = make_log_bucket_position(at, buckets, most).long().clamp(-buckets, buckets)
+    assert torch.equal(deberta_buckets(at, buckets, most), theirs)
 
 
 @pytest.mark.parametrize(
     ("buckets", "most", "distance", "right"), [(18, 17, 12, 13), (98, 257, 112, 73)]
 )
-def test_where_the_logarithm_of_transformers_is_wrong(buckets, most, distance, right):
+def test_deberta_borders_that_are_whole(buckets, most, distance, right):
     """9·(16/9)^(4/8) is 12, and 49·(256/49)^(24/48) is 112: the last of their buckets."""
-    at = torch.tensor([distance])
-    assert deberta_buckets(at, buckets, most).item() == right
-    assert make_log_bucket_position(at, buckets, most).item() == right + 1
+    at, after = deberta_buckets(torch.tensor([distance, distance + 1]), buckets, most).tolist()
+    assert at == right < after
 
 
 def test_numbers_that_do_not_fit():

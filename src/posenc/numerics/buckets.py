@@ -20,9 +20,9 @@ def t5_buckets(
     logarithmically: bucket e + j begins at the least d with d ≥ e · (M/e)^(j/(n − e)), which in
     whole numbers is d^m · e^j ≥ M^j · e^m with m = n − e. The last one has no end.
 
-    Public code takes logarithms in float32 and misses some borders that are whole: of 36 causal
-    buckets to 50, bucket 27 begins at 18 · (50/18)^(9/18) = 30, which it puts into bucket 26. With
-    the numbers of published models it finds the same buckets.
+    Public code takes logarithms in float32, whose last bit decides where a border is whole: of 36
+    causal buckets to 50, bucket 27 begins at 18 · (50/18)^(9/18) = 30, which it puts into bucket 26
+    on some processors. With the numbers of published models it finds the same buckets elsewhere.
 
     Args:
         distance: q − k. Keys after their query have buckets of their own (the upper half) if
@@ -100,9 +100,9 @@ def deberta_buckets(
     in whole numbers d^(mid−1) · mid^t ≤ (M − 1)^t · mid^(mid−1). It ends at ±2·mid, where the table
     of embeddings ends too.
 
-    Public code takes logarithms in float32 and misses some borders that are whole: of 18 buckets
-    to 17, distance 12 = 9 · (16/9)^(4/8) belongs to 13, and it finds 14. With the numbers of
-    published models it finds the same buckets.
+    Public code takes logarithms in float32, whose last bit decides where a border is whole: of 18
+    buckets to 17, distance 12 = 9 · (16/9)^(4/8) belongs to 13, and it finds 14 on some processors.
+    With the numbers of published models it finds the same buckets elsewhere.
 
     Args:
         distance: q − k.
