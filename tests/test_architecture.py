@@ -1,9 +1,12 @@
 """The layers: each imports only from those before it, and the core loads nothing heavy."""
 
-import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+import pytest
+from tests.layers import Tree
 
 import posenc
 
@@ -16,6 +19,7 @@ LAYERS = [
     "kernels",
     "encodings",
     "backends",
+    "distributed",
     "transformer",
     "recipes",
     "interop",
@@ -23,65 +27,113 @@ LAYERS = [
     "plots",
     "testing",
     "audit",
+    "lab",
     "explorer",
     "cli",
 ]
-HEAVY = ["matplotlib", "transformers", "tokenizers", "rich", "tyro", "triton", "http.server"]
-
-
-def modules() -> list[Path]:
-    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
-
-
-def layer_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-def imported_layers(path: Path) -> set[str]:
-    """The layers of posenc that a module imports, wherever in the file it does."""
-    layers = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            assert node.level == 0, f"{path} imports relatively"
-            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        layers |= {name.split(".")[1] for name in names if name.startswith("posenc.")}
-    return layers & set(LAYERS)
-
-
-def test_every_module_stands_in_a_layer():
-    assert {layer_of(path) for path in modules()} <= set(LAYERS)
-    assert len(modules()) > 20  # the walk found them
+HEAVY = [
+    "matplotlib",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "rich",
+    "tyro",
+    "click",
+    "triton",
+    "http.server",
+    "IPython",
+]
 
 
 def test_layers_import_only_from_those_before_them():
-    wrong = [
-        f"{path.relative_to(ROOT)} imports {layer}"
-        for path in modules()
-        for layer in imported_layers(path)
-        if LAYERS.index(layer) > LAYERS.index(layer_of(path))
-    ]
-    assert not wrong, "\n".join(wrong)
+    tree = Tree(ROOT, LAYERS)
+    assert len(tree.modules()) > 100  # the walk found them
+    assert len(tree.face) > 40
+    assert not list(tree.faults())
 
 
-def test_the_core_loads_nothing_heavy():
-    code = f"import posenc, sys; print([m for m in {HEAVY!r} if m in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
+# The same reading of small trees, each with one fault.
+
+SOUND = {
+    "__init__.pyi": "from .low import Low\nfrom .high.tower import Tower",
+    "low/__init__.py": "from whole.low.stone import Stone",
+    "low/stone.py": "import math\nfrom whole import __version__\nclass Stone: pass",
+    "high/__init__.py": "import lazy\nfrom whole.high.tower import Tower",
+    "high/tower.py": "from whole import low\nfrom whole.low import Low",
+    "top.py": "import whole\nfrom whole import Tower",
+}
+FAULTS = [
+    ("low/stone.py", "from whole.high.tower import Tower", "low/stone.py imports high"),
+    ("low/stone.py", "import whole.high.tower", "low/stone.py imports high"),
+    ("low/stone.py", "import whole.high as above", "low/stone.py imports high"),
+    ("low/stone.py", "from whole.high import Tower", "low/stone.py imports high"),
+    ("low/stone.py", "from whole import high", "low/stone.py imports high"),
+    ("low/stone.py", "from whole import Tower", "low/stone.py imports high"),
+    ("low/stone.py", "from whole import Tower as Stone", "low/stone.py imports high"),
+    ("low/stone.py", "import whole", "low/stone.py imports the whole package"),
+    ("low/stone.py", "from whole import *", "low/stone.py imports the whole package"),
+    ("low/stone.py", "from whole import unheard_of", "low/stone.py imports the whole package"),
+    ("low/stone.py", "def late():\n    import whole.top", "low/stone.py imports top"),
+    ("low/stone.py", "import_module('whole.high')", "low/stone.py imports high"),
+    ("low/stone.py", "importlib.import_module('whole.high')", "low/stone.py imports high"),
+    ("low/stone.py", "__import__('whole.high')", "low/stone.py imports high"),
+    ("low/stone.py", "from ..high import Tower", "low/stone.py imports relatively"),
+    ("low/stone.py", "from ..high import Tower", "low/stone.py imports high"),
+    ("low/stone.py", "from . import other", "low/stone.py imports relatively"),
+    ("low/__init__.pyi", "from ..high import Tower", "low/__init__.pyi imports high"),
+    ("low/deep/__init__.pyi", "from ...high import Tower", "low/deep/__init__.pyi imports high"),
+    ("elsewhere.py", "", "elsewhere.py stands in no layer"),
+]
+
+
+def planted(folder: Path, sources: dict[str, str]) -> Tree:
+    for name, source in sources.items():
+        path = folder / "whole" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    return Tree(folder / "whole", ["low", "high", "top"])
+
+
+def test_the_reading_finds_nothing_in_a_sound_tree(tmp_path):
+    assert not list(planted(tmp_path, SOUND).faults())
+
+
+@pytest.mark.parametrize(("name", "source", "fault"), FAULTS)
+def test_the_reading_finds_a_planted_fault(tmp_path, name, source, fault):
+    assert fault in list(planted(tmp_path, SOUND | {name: source}).faults())
+
+
+# What is loaded.
+
+
+def loaded(statement: str, *modules: str) -> list[str]:
+    """Which of these modules a new process has loaded after a statement."""
+    code = f"{statement}\nimport sys\nprint(*(m for m in {modules!r} if m in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import posenc",
+        "import posenc\nfor n in set(posenc.__all__) - {'plots'}: getattr(posenc, n)",
+        "import torch, posenc\nposenc.Rotary(8)(torch.ones(1, 1, 3, 8), torch.ones(1, 1, 3, 8))",
+    ],
+    ids=["import", "all names", "use"],
+)
+def test_the_core_loads_nothing_heavy(statement):
+    assert loaded(statement, *HEAVY) == []
+
+
+def test_what_is_loaded_is_seen():
+    assert loaded("import http.server, rich", *HEAVY) == ["rich", "http.server"]
 
 
 def test_help_does_not_load_torch():
-    code = (
-        "import sys\nfrom posenc.cli.command_line import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print('torch' in sys.modules, file=sys.stderr)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stderr.strip().endswith("False")
-
-
-def test_files_stay_short():
-    long = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in modules()}
-    assert not {name: lines for name, lines in long.items() if lines > 300}
+    scripts = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, main = scripts["posenc"].partition(":")
+    code = f"from {module} import {main}\ntry:\n    {main}(['--help'])\nexcept SystemExit: pass"
+    assert loaded(code, "torch") == []
+    assert loaded(f"{code}\nimport torch", "torch") == ["torch"]

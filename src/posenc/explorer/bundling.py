@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-import posenc
+from posenc import __version__
 from posenc.explorer.modules import joined
 
 POLICY = (
@@ -36,7 +36,7 @@ def page() -> str:
     body = INCLUDE.sub(lambda match: _read(match[1]), _read("index.html"))
     parts = {
         "policy": POLICY.format(script=_hash(script), style=_hash(style)),
-        "version": posenc.__version__,
+        "version": __version__,
         "style": style,
         "script": script,
     }
