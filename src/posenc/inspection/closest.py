@@ -1,0 +1,59 @@
+"""The closest pair of positions where sines and cosines do not come in pairs."""
+
+from heapq import nsmallest
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc.encodings.tokens import Sinusoidal
+
+CANDIDATES = 32
+
+
+def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -> tuple[int, int]:
+    """The two nearest of the positions 0 … length − 1, whose rows are given in float64.
+
+    With t the position as the convention counts it,
+
+    sin tω · sin uω = ½ (cos(u − t)ω − cos(t + u)ω)
+    cos tω · cos uω = ½ (cos(u − t)ω + cos(t + u)ω)
+
+    so PE(p) · PE(q) = D[q − p] + S[p + q]: two sequences of a few times ``length`` numbers hold all
+    products, and |PE(p) − PE(q)|² = 2 D[0] + S[2p] + S[2q] − 2 D[q − p] − 2 S[p + q]. The sequences
+    follow from the rows: neighbors give S, the first row gives D. So a pair costs three additions,
+    whatever the width.
+
+    Example:
+        >>> encoding = Sinusoidal(8, convention="per_dimension")
+        >>> rows = encoding.table(torch.arange(60), dtype=torch.float64)
+        >>> closest_positions(encoding, rows)
+        (20, 21)
+    """
+    length = len(rows)
+    near = torch.zeros(length, dtype=torch.float64)
+    frequencies = [
+        encoding.convention.channel(index, encoding.dim, encoding.base).frequency
+        for index in range(encoding.dim)
+    ]
+    turning = torch.tensor([w for w in frequencies if w], dtype=torch.float64)
+    near[:2] = torch.stack([(k * turning).cos().sum() / 2 for k in (0, 1)])
+    # S of even sums from each row with itself, of odd ones from each row with the next.
+    even = rows.square().sum(1) - near[0]
+    odd = (rows[1:] * rows[:-1]).sum(1) - near[1]
+    far = torch.empty(2 * length - 1, dtype=torch.float64)
+    far[::2], far[1::2] = even, odd
+    near[2:] = (rows[2:] @ rows[0]) - far[2:length]
+    found = []
+    for offset in range(1, length):
+        half = offset // 2
+        between = (odd if offset % 2 else even)[half : half + length - offset]
+        apart = even[: length - offset] + even[offset:] - 2 * between
+        least = int(apart.argmin())
+        squared = 2 * (near[0] - near[offset]).item() + apart[least].item()
+        found.append((squared, least, least + offset))
+    # The sums above round; the few best are measured row by row.
+    return min(
+        ((first, second) for _, first, second in nsmallest(CANDIDATES, found)),
+        key=lambda pair: (rows[pair[0]] - rows[pair[1]]).norm().item(),
+    )

@@ -1,0 +1,37 @@
+"""The closest pair by sums alone, against every pair measured."""
+
+import pytest
+import torch
+
+from posenc import Sinusoidal
+from posenc.inspection.closest import closest_positions
+from posenc.inspection.similarity import closest_pair
+
+UNPAIRED = ["per_dimension", "per_dimension_one_based", "double_exponent"]
+
+
+@pytest.mark.parametrize("convention", UNPAIRED)
+@pytest.mark.parametrize(
+    ("dim", "base", "length"),
+    [(8, 1e4, 60), (7, 50.0, 300), (64, 1e4, 500), (2, 1e4, 400), (9, 1, 99)],
+)
+def test_no_pair_is_closer(convention, dim, base, length):
+    encoding = Sinusoidal(dim, base, convention)
+    rows = encoding.table(torch.arange(length), dtype=torch.float64)
+    first, second = closest_positions(encoding, rows)
+    assert 0 <= first < second < length
+    apart = (rows[first] - rows[second]).norm().item()
+    assert apart == pytest.approx(torch.pdist(rows).min().item(), rel=1e-9)
+
+
+def test_an_offset_of_the_count_and_an_odd_paper_width_are_taken_along():
+    for encoding in (Sinusoidal(9, offset=5), Sinusoidal(8, convention="per_dimension", offset=2)):
+        rows = encoding.table(torch.arange(80), dtype=torch.float64)
+        found = closest_pair(encoding, 80)
+        assert found.distance == pytest.approx(torch.pdist(rows).min().item(), rel=1e-9)
+
+
+def test_base_one_comes_near_after_seven_turns():
+    # At base 1 every channel turns once in 2π, and 44 is 7.003 turns.
+    found = closest_pair(Sinusoidal(3, 1.0, "per_dimension"), 60)
+    assert found.second - found.first == 44
