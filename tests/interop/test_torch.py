@@ -35,7 +35,7 @@ def test_it_computes_the_same(norm_first, activation, final, dtype, far):
     real[0, 4:] = False
     later = torch.ones(7, 7, dtype=torch.bool).triu(1)
     for causal in (False, True):
-        encoder = encoder_from_torch(module, causal=causal)
+        encoder = encoder_from_torch(module, is_causal=causal)
         for mask in (None, real):
             want = module(
                 x,

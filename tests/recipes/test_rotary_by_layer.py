@@ -113,7 +113,7 @@ def test_an_encoder_takes_them_and_decodes(build):
     layers = build(head_dim=8, depth=7)
     assert len({id(layer) for layer in layers}) == 2
     assert all(isinstance(layer, Positional) for layer in layers)
-    encoder = Encoder(16, 2, 7, positional=layers, causal=True).double().eval()
+    encoder = Encoder(16, 2, 7, positional=layers, is_causal=True).double().eval()
     x, cache = random(1, 6, 16).double(), KeyValueCache()
     with torch.no_grad():
         steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(6)]

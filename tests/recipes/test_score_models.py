@@ -35,7 +35,7 @@ def test_t5_stack_shares_its_bias_among_layers(decoder):
         y = layer.layer_norm(x)
         q, k, v = (heads_of(m(y), 4) for m in (layer.SelfAttention.q, layer.SelfAttention.k,
                                                layer.SelfAttention.v))  # fmt: skip
-        made = attention(q, k, v, ours, causal=decoder, scale=1.0, route="strided")
+        made = attention(q, k, v, positional=ours, is_causal=decoder, scale=1.0, backend="strided")
         x = x + layer.SelfAttention.o(made.transpose(1, 2).flatten(-2))
         x = feed(x)
     torch.testing.assert_close(theirs.final_layer_norm(x), wanted, rtol=0, atol=2e-5)
@@ -59,7 +59,7 @@ def test_mpt_attention_is_the_models():
     theirs(ids)
     x, wanted = seen[0][0][0], seen[0][1][0]
     q, k, v = (heads_of(part, 4) for part in block.attn.Wqkv(x).chunk(3, -1))
-    made = attention(q, k, v, recipes.mpt(4), causal=True)
+    made = attention(q, k, v, positional=recipes.mpt(4), is_causal=True)
     got = block.attn.out_proj(made.transpose(1, 2).flatten(-2))
     torch.testing.assert_close(got, wanted, rtol=0, atol=1e-5)
 
@@ -82,7 +82,7 @@ def test_deberta_v3_encoder_with_its_published_buckets():
     ours.scores[0].load(embeddings, keys=layer.key_proj, queries=layer.query_proj)
     wanted = layer(x, torch.ones(1, 1, length, length), rel_embeddings=embeddings)[0]
     q, k, v = (heads_of(m(x), 4) for m in (layer.query_proj, layer.key_proj, layer.value_proj))
-    got = attention(q, k, v, ours).transpose(1, 2).flatten(-2)
+    got = attention(q, k, v, positional=ours).transpose(1, 2).flatten(-2)
     torch.testing.assert_close(got, wanted, rtol=0, atol=5e-5)
 
 
@@ -109,5 +109,5 @@ def test_transformer_xl_is_what_xlnet_kept_of_it():
     wanted = theirs.rel_attn_core(
         *(t.permute(2, 0, 1, 3) for t in (q, k, v)), relative, seg_mat=None
     )
-    got = attention(q, k, v, ours).permute(2, 0, 1, 3)
+    got = attention(q, k, v, positional=ours).permute(2, 0, 1, 3)
     torch.testing.assert_close(got, wanted, rtol=0, atol=1e-5)

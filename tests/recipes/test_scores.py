@@ -46,7 +46,7 @@ def test_swin_in_attention_is_the_models():
     ours, x = recipes.swin(3), torch.randn(2, 49, 96)
     ours.scores[0].load_state_dict({"weight": table})
     q, k, v = (heads_of(m(x), 3) for m in (theirs.q_proj, theirs.k_proj, theirs.v_proj))
-    got = attention(q, k, v, ours, points[None], points[None])
+    got = attention(q, k, v, positional=ours, q_positions=points[None], k_positions=points[None])
     got = theirs.o_proj(got.transpose(1, 2).flatten(-2))
     torch.testing.assert_close(got, theirs(x)[0], atol=1e-5, rtol=1e-5)
 
@@ -60,5 +60,13 @@ def test_swin_v2_in_attention_is_the_models():
     ours.scores[0].mlp.load_state_dict(theirs.continuous_position_bias_mlp.state_dict())
     q, k = (F.normalize(heads_of(m(x), 3), dim=-1) for m in (theirs.query, theirs.key))
     v = heads_of(theirs.value(x), 3)
-    got = attention(q, k, v, ours, points[None], points[None], scale=math.exp(1.5))
+    got = attention(
+        q,
+        k,
+        v,
+        positional=ours,
+        q_positions=points[None],
+        k_positions=points[None],
+        scale=math.exp(1.5),
+    )
     torch.testing.assert_close(got.transpose(1, 2).flatten(-2), theirs(x)[0], atol=1e-5, rtol=1e-5)

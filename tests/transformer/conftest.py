@@ -34,7 +34,7 @@ def _seeded():
 class Content(ScoreEncoding):
     """A score encoding that depends on content: scores + tanh(q·k) · table."""
 
-    is_relative = True
+    is_relative = is_pairwise = True
 
     def __init__(self, heads: int):
         super().__init__()
@@ -44,7 +44,7 @@ class Content(ScoreEncoding):
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
         return (1 / (1 + distance.abs())).to(dtype).unsqueeze(-3)
 
-    def encode(self, scores, table, *, q=None, k=None):
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
         groups = q.shape[-3] // k.shape[-3]
         met = (q @ k.repeat_interleave(groups, dim=-3).mT).tanh()
         return (scores + met * table).to(scores.dtype)

@@ -58,8 +58,8 @@ def test_it_is_torch_s_attention(causal, bias):
     x = torch.randn(2, 7, 12, dtype=torch.float64)
     hidden = torch.ones(7, 7, dtype=torch.bool).triu(1) if causal else None
     want, weights = theirs(x, x, x, attn_mask=hidden, average_attn_weights=False)
-    assert_close(ours(x, causal=causal), want, atol=1e-12, rtol=0)
-    stages = ours.stages(x, causal=causal)
+    assert_close(ours(x, is_causal=causal), want, atol=1e-12, rtol=0)
+    stages = ours.stages(x, is_causal=causal)
     assert_close(stages.output, want, atol=1e-12, rtol=0)
     assert_close(stages.weights, weights, atol=1e-12, rtol=0)
 
@@ -76,9 +76,9 @@ def masks(seq: int):
 def test_stages_are_what_forward_computes(positional, kv_heads, mask, causal):
     attention = MultiHeadAttention(16, 4, kv_heads=kv_heads).double()
     x = torch.randn(2, 6, 16, dtype=torch.float64)
-    arguments = {"tables": tables_for(positional.double(), 6), "mask": masks(6)[mask]}
-    stages = attention.stages(x, causal=causal, **arguments)
-    assert_close(attention(x, causal=causal, **arguments), stages.output, atol=1e-12, rtol=0)
+    arguments = {"tables": tables_for(positional.double(), 6), "attn_mask": masks(6)[mask]}
+    stages = attention.stages(x, is_causal=causal, **arguments)
+    assert_close(attention(x, is_causal=causal, **arguments), stages.output, atol=1e-12, rtol=0)
 
 
 def test_scores_are_scaled_products_and_the_bias_is_added_to_them():
@@ -100,7 +100,7 @@ def test_fewer_key_heads_are_key_heads_repeated():
         state[f"{name}.bias"] = bias.view(2, 4).repeat_interleave(2, 0).reshape(16)
     many.load_state_dict(state)
     x = torch.randn(2, 5, 16)
-    assert_close(few(x, causal=True), many(x, causal=True), atol=1e-6, rtol=0)
+    assert_close(few(x, is_causal=True), many(x, is_causal=True), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("mask", ["boolean", "floating"])
@@ -111,7 +111,7 @@ def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(positional, mask)
     shown[2] = False
     if mask == "floating":
         shown = torch.zeros(6, 6, dtype=torch.float64).masked_fill(~shown, -torch.inf)
-    arguments = {"tables": tables_for(positional.double(), 6), "mask": shown}
+    arguments = {"tables": tables_for(positional.double(), 6), "attn_mask": shown}
     out, stages = attention(x, **arguments), attention.stages(x, **arguments)
     assert out[0, 2].eq(0).all()
     assert stages.output[0, 2].eq(0).all()
@@ -126,8 +126,8 @@ def test_a_cache_gives_what_one_pass_gives():
     attention = MultiHeadAttention(16, 4, kv_heads=2).double()
     x = torch.randn(2, 9, 16, dtype=torch.float64)
     cache = LayerCache()
-    pieces = [attention(part, causal=True, cache=cache) for part in x.split([4, 1, 3, 1], dim=1)]
-    assert_close(torch.cat(pieces, 1), attention(x, causal=True), atol=1e-12, rtol=0)
+    pieces = [attention(part, is_causal=True, cache=cache) for part in x.split([4, 1, 3, 1], dim=1)]
+    assert_close(torch.cat(pieces, 1), attention(x, is_causal=True), atol=1e-12, rtol=0)
 
 
 def test_dropout_falls_on_the_weights_only_while_training(positional):
@@ -151,7 +151,7 @@ def test_scale_and_head_dim_may_be_chosen():
     ("arguments", "told"),
     [
         ((10, 3), "dim is 10, which 3 heads cannot share evenly"),
-        ((0, 1), "each must be 1 or more"),
+        ((0, 1), "dim is 0; it must be 1 or more"),
         ((12, 4, 3), "heads is 4, which 3 kv_heads cannot serve evenly"),
     ],
 )
@@ -163,5 +163,5 @@ def test_sizes_that_do_not_fit(arguments, told):
 
 def test_a_bias_for_another_number_of_heads():
     tables = tables_for(Positional(scores=ALiBi(1)), 5, torch.float32)
-    with pytest.raises(ValueError, match=r"built for 1 heads; attention has 4"):
+    with pytest.raises(ValueError, match=r"built for 1 heads; the queries have 4"):
         MultiHeadAttention(16, 4)(torch.randn(1, 5, 16), tables=tables)

@@ -11,8 +11,8 @@ from posenc.transformer import Block
 def test_stages_are_its_forward(norm):
     block = Block(16, 4, norm=norm, kv_heads=2, activation="gelu").double()
     x = torch.randn(2, 5, 16, dtype=torch.float64)
-    stages = block.stages(x, causal=True)
-    assert_close(block(x, causal=True), stages.output, atol=1e-12, rtol=0)
+    stages = block.stages(x, is_causal=True)
+    assert_close(block(x, is_causal=True), stages.output, atol=1e-12, rtol=0)
     assert_close(stages.attention_sum, x + stages.attention.output)
 
 

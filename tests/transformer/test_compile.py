@@ -24,7 +24,7 @@ def _fresh():
 
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_compiled_is_eager(name):
-    encoder = Encoder(16, 4, 1, positional=EVERYWHERE[name](), causal=True).eval()
+    encoder = Encoder(16, 4, 1, positional=EVERYWHERE[name](), is_causal=True).eval()
     compiled = torch.compile(encoder, fullgraph=True)
     x, mask = torch.randn(2, 6, 16), torch.ones(2, 6, dtype=torch.bool)
     mask[0, :2] = False
@@ -41,7 +41,7 @@ def test_growing_lengths_make_one_graph(padded):
         graphs.append(graph)
         return graph.forward
 
-    encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"](), causal=True).eval()
+    encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"](), is_causal=True).eval()
     compiled = torch.compile(encoder, fullgraph=True, backend=count)
     for seq in range(5, 40, 7):
         x, mask = torch.randn(2, seq, 16), torch.ones(2, seq, dtype=torch.bool)

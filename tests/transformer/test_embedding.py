@@ -8,7 +8,7 @@ from posenc.transformer import TokenEmbedding
 
 
 def test_it_is_the_lookup_of_torch():
-    ours, theirs = TokenEmbedding(50, 8, padding_index=3), nn.Embedding(50, 8, padding_idx=3)
+    ours, theirs = TokenEmbedding(50, 8, padding_idx=3), nn.Embedding(50, 8, padding_idx=3)
     theirs.load_state_dict(ours.state_dict())
     ids = torch.randint(0, 50, (2, 3, 7))
     assert torch.equal(ours(ids), theirs(ids))
@@ -16,7 +16,7 @@ def test_it_is_the_lookup_of_torch():
 
 
 def test_padding_is_zero_and_stays_zero():
-    embedding = TokenEmbedding(10, 4, padding_index=0)
+    embedding = TokenEmbedding(10, 4, padding_idx=0)
     ids = torch.tensor([[5, 0, 0]])
     embedding(ids).square().sum().backward()
     assert embedding(ids)[0, 1:].eq(0).all()
@@ -44,10 +44,10 @@ def test_ids_that_are_no_integers(dtype):
 
 
 def test_arguments_that_make_no_sense():
-    with pytest.raises(ValueError, match="vocabulary is 0; it must be a positive"):
+    with pytest.raises(ValueError, match="num_embeddings is 0; it must be a positive"):
         TokenEmbedding(0, 4)
-    with pytest.raises(ValueError, match="padding_index is 10; with a vocabulary of 10"):
-        TokenEmbedding(10, 4, padding_index=10)
+    with pytest.raises(ValueError, match="padding_idx is 10; with num_embeddings=10"):
+        TokenEmbedding(10, 4, padding_idx=10)
     with pytest.raises(ValueError, match="scale is 'dim'"):
         TokenEmbedding(10, 4, scale="dim")
 

@@ -44,7 +44,7 @@ def test_with_an_encoding_the_lion_that_kills_is_another_lion(placed):
 @pytest.mark.parametrize("embedding_norm", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 def test_stages_are_its_forward(positional, norm, embedding_norm, causal):
-    encoder = encoder_with(positional, norm=norm, embedding_norm=embedding_norm, causal=causal)
+    encoder = encoder_with(positional, norm=norm, embedding_norm=embedding_norm, is_causal=causal)
     x = torch.randn(2, 6, 16, dtype=torch.float64)
     mask = torch.tensor([[False, False, True, True, True, True], [True] * 6])
     stages = encoder.stages(x, padding_mask=mask)
@@ -63,7 +63,7 @@ def test_stages_show_the_sum_of_embedding_and_encoding():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
 def test_the_dtype_of_x_stays(positional, dtype):
-    encoder = Encoder(16, 4, 2, positional=positional, causal=True).eval()
+    encoder = Encoder(16, 4, 2, positional=positional, is_causal=True).eval()
     x = torch.randn(2, 6, 16).to(dtype)
     want = encoder.double()(x.double())
     out = encoder.to(dtype)(x)
@@ -72,7 +72,7 @@ def test_the_dtype_of_x_stays(positional, dtype):
 
 
 def test_autocast_runs_and_keeps_the_dtype(positional):
-    encoder = Encoder(16, 4, 2, positional=positional, causal=True).eval()
+    encoder = Encoder(16, 4, 2, positional=positional, is_causal=True).eval()
     x = torch.randn(2, 6, 16)
     mask = torch.ones(2, 6, dtype=torch.bool)
     want = encoder(x, padding_mask=mask)

@@ -85,7 +85,7 @@ def test_grid_positions_do_not_mix_with_plain_ones():
 def causal_encoder(positional=None) -> Encoder:
     torch.manual_seed(0)
     return Encoder(
-        16, 4, 2, positional=positional or Positional(Sinusoidal(16)), causal=True
+        16, 4, 2, positional=positional or Positional(Sinusoidal(16)), is_causal=True
     ).eval()
 
 

@@ -44,7 +44,7 @@ def test_one_for_each_is_one_for_all():
 def test_each_layer_has_its_own(layers):
     """Against encoders of one layer each, run one after the other."""
     torch.manual_seed(1)
-    encoder = encoder_of(layers, causal=True)
+    encoder = encoder_of(layers, is_causal=True)
     x = y = torch.randn(2, 6, 16, dtype=torch.float64)
     for index, layer in enumerate(layers):
         single = (
@@ -52,7 +52,7 @@ def test_each_layer_has_its_own(layers):
             if index == 0
             else Positional(queries_keys=tuple(layer.queries_keys), scores=tuple(layer.scores))
         )
-        alone = encoder_of(single, depth=1, causal=True)
+        alone = encoder_of(single, depth=1, is_causal=True)
         alone.blocks[0].load_state_dict(encoder.blocks[index].state_dict())
         y = alone(y)
     assert_close(encoder(x), y, atol=1e-12, rtol=0)
@@ -66,7 +66,7 @@ def test_stages_are_its_forward(layers):
 
 
 def test_decoding_is_one_pass(layers):
-    encoder = encoder_of(layers, causal=True)
+    encoder = encoder_of(layers, is_causal=True)
     x, cache = torch.randn(2, 6, 16, dtype=torch.float64), KeyValueCache()
     with torch.no_grad():
         steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(6)]
@@ -111,7 +111,7 @@ def test_another_encoding_can_be_put_into_a_finished_encoder():
 @pytest.mark.compiles
 def test_compiled_is_eager(layers):
     torch.compiler.reset()
-    encoder, x = encoder_of(layers, causal=True), torch.randn(2, 6, 16, dtype=torch.float64)
+    encoder, x = encoder_of(layers, is_causal=True), torch.randn(2, 6, 16, dtype=torch.float64)
     compiled = torch.compile(encoder, fullgraph=True)
     assert_close(compiled(x), encoder(x), atol=1e-10, rtol=0)
 

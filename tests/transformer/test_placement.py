@@ -10,8 +10,8 @@ from posenc.transformer import Encoder, KeyValueCache
 CLOSE = {"atol": 1e-12, "rtol": 0}
 
 
-def encoder_with(positional, *, causal=True, **arguments):
-    encoder = Encoder(16, 4, 2, positional=positional, causal=causal, kv_heads=2, **arguments)
+def encoder_with(positional, *, is_causal=True, **arguments):
+    encoder = Encoder(16, 4, 2, positional=positional, is_causal=is_causal, kv_heads=2, **arguments)
     return encoder.double().eval()
 
 
@@ -42,7 +42,7 @@ def test_decoding_step_by_step_is_prefill(positional, norm):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padded_sentences_are_sentences_alone(positional, side, causal):
-    encoder = encoder_with(positional, causal=causal)
+    encoder = encoder_with(positional, is_causal=causal)
     sentences = [sentence(3), sentence(7), sentence(1)]
     batch, mask = padded_on(side, sentences)
     out = encoder(batch, padding_mask=mask)
@@ -53,7 +53,7 @@ def test_padded_sentences_are_sentences_alone(positional, side, causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_packed_sentences_are_sentences_alone(positional, causal):
-    encoder = encoder_with(positional, causal=causal)
+    encoder = encoder_with(positional, is_causal=causal)
     sentences = [sentence(3), sentence(7), sentence(1)]
     ids = torch.tensor([[7] * 3 + [2] * 7 + [9]])
     out = encoder(torch.cat(sentences)[None], document_ids=ids)
@@ -155,7 +155,7 @@ def test_rows_of_a_ragged_batch(worked):
 
 
 def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positional):
-    encoder, x = encoder_with(positional, causal=False), sentence(2, 4).requires_grad_()
+    encoder, x = encoder_with(positional, is_causal=False), sentence(2, 4).requires_grad_()
     mask = torch.tensor([[False] * 4, [True] * 4])
     out = encoder(x, padding_mask=mask)
     out.sum().backward()
@@ -166,8 +166,8 @@ def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positio
 
 def test_what_excludes_each_other_is_refused():
     x, ids = sentence(1, 3), torch.zeros(1, 3, dtype=torch.int64)
-    with pytest.raises(ValueError, match=r"causal=False.*Build it with causal=True"):
-        encoder_with(Positional(), causal=False)(x, cache=KeyValueCache())
+    with pytest.raises(ValueError, match=r"is_causal=False.*Build it with is_causal=True"):
+        encoder_with(Positional(), is_causal=False)(x, cache=KeyValueCache())
     with pytest.raises(ValueError, match="packed rows are for one pass"):
         encoder_with(Positional())(x, document_ids=ids, cache=KeyValueCache())
 

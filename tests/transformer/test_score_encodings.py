@@ -55,7 +55,7 @@ def encoders():
 def encoder(request):
     torch.manual_seed(0)
     positional = encoders()[request.param]()
-    return Encoder(DIM, HEADS, 2, positional=positional, kv_heads=2, causal=True).eval()
+    return Encoder(DIM, HEADS, 2, positional=positional, kv_heads=2, is_causal=True).eval()
 
 
 def test_one_pass_equals_its_stages_and_decoding(encoder):
@@ -98,7 +98,7 @@ def test_everything_learns(encoder):
 def test_long_rows_take_the_strided_way_and_mean_the_same(name):
     torch.manual_seed(0)
     encoder = Encoder(
-        DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()), causal=True
+        DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()), is_causal=True
     ).eval()
     x, real = torch.randn(2, 300, DIM), torch.ones(2, 300, dtype=torch.bool)
     real[0, :40], real[1, -9:] = False, False

@@ -52,7 +52,7 @@ def test_biases_are_the_table_of_the_bias(positions):
 
 
 def test_decoding_a_thousand_tokens_builds_a_handful_of_tables(builds):
-    encoder = Encoder(16, 2, 1, positional=Positional(Sinusoidal(16)), causal=True).eval()
+    encoder = Encoder(16, 2, 1, positional=Positional(Sinusoidal(16)), is_causal=True).eval()
     cache = KeyValueCache()
     with torch.no_grad():
         for _ in range(300):
@@ -119,7 +119,7 @@ def test_a_table_first_built_in_inference_mode_serves_training():
 
 @pytest.mark.parametrize("inner", [torch.no_grad, torch.enable_grad])
 def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
-    encoder = Encoder(16, 4, 2, positional=Positional(queries_keys=Rotary(4)), causal=True).eval()
+    encoder = Encoder(16, 4, 2, positional=Positional(queries_keys=Rotary(4)), is_causal=True).eval()
     calls, whole = [], Rotary.encode_both
 
     def watched(self, q, k, table, positions=None, **named):

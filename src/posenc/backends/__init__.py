@@ -1,4 +1,4 @@
-"""The ways to compute attention with positions in it, all with one meaning."""
+"""Attention with positions in it: one call, and the backends of one meaning that compute it."""
 
 from posenc.backends.attention import attention, explain_attention
 from posenc.backends.flex import score_mod

@@ -1,235 +1,174 @@
-"""One call: attention with any encodings of queries, keys and scores."""
+"""One call: torch's scaled dot product attention, with positions."""
 
-from math import sqrt
+from typing import Any
 
-import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc.backends.choice import Plan, considered
-from posenc.backends.specification import AttentionSpecification
-from posenc.encodings.base import working_dtype
+from posenc.backends.arguments import Arguments, prepared
+from posenc.backends.choice import considered
+from posenc.backends.masks import nothing_of
+from posenc.backends.sdpa import refuse_context_parallel
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.positional import Positional
-from posenc.positions import checked
+from posenc.positions import Integers
 
 
 def attention(
-    q: Float[Tensor, "batch heads q_len head_dim"],
-    k: Float[Tensor, "batch kv_heads k_len head_dim"],
-    v: Float[Tensor, "batch kv_heads k_len value_dim"],
-    positional: Positional | None = None,
-    q_positions: Int64[Tensor, "..."] | None = None,
-    k_positions: Int64[Tensor, "..."] | None = None,
+    query: Float[Tensor, "batch heads q_len head_dim"],
+    key: Float[Tensor, "batch kv_heads k_len head_dim"],
+    value: Float[Tensor, "batch kv_heads k_len value_dim"],
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
     *,
-    causal: bool = False,
-    window: int | None = None,
-    padding_mask: Bool[Tensor, "batch k_len"] | None = None,
-    document_ids: Int64[Tensor, "batch k_len"] | None = None,
-    mask: Tensor | None = None,
     scale: float | None = None,
-    dropout: float = 0.0,
+    enable_gqa: bool | None = None,
+    positional: Positional | None = None,
+    q_positions: Integers | None = None,
+    k_positions: Integers | None = None,
+    padding_mask: Bool[Tensor, "batch k_len"] | None = None,
+    q_padding_mask: Bool[Tensor, "batch q_len"] | None = None,
+    document_ids: Int64[Tensor, "batch k_len"] | None = None,
+    q_document_ids: Int64[Tensor, "batch q_len"] | None = None,
+    cu_seqlens: Int64[Tensor, "documents_and_one"] | None = None,
+    window: int | None = None,
+    sinks: Float[Tensor, "heads"] | None = None,
+    softcap: float | None = None,
     keys_encoded: bool = False,
-    route: str | None = None,
+    backend: str | None = None,
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
-    """Attention with positions in it, by the cheapest exact route.
+    """torch's ``scaled_dot_product_attention``, with positions in it.
 
-    softmax(what the score encodings make of encode(q) · encode(k) · scale) v
+    The first arguments are those of torch, with their names and meaning. It differs in four
+    things: without positions, fewer queries than keys are the *last* ones, also for ``is_causal``
+    (torch takes them for the first); ``attn_mask`` and ``is_causal`` combine; key heads that
+    divide those of the queries serve them unless ``enable_gqa=False``; and there are four axes.
 
-    The routes mean the same and differ in cost: ``"sdpa"`` where nothing touches the scores,
+    softmax(what positions make of encode(query) · encode(key) · scale) value
+
+    The backends mean the same and differ in cost: ``"sdpa"`` where nothing touches the scores,
     ``"flex"`` on an accelerator, ``"strided"`` for biases of distance, which needs no memory of
     size queries × keys, ``"dense"`` with a mask of that size, ``"explicit"`` for encodings that
     need the scores themselves. ``explain_attention`` says which is taken, and why.
 
+    Queries may be any of the tokens, in any order. Then what describes them is given beside what
+    describes the keys; it is not assumed.
+
     Args:
-        q: Queries.
-        k: Keys; their heads divide those of the queries.
-        v: Values.
+        query: Queries.
+        key: Keys; their heads divide those of the queries.
+        value: Values.
+        attn_mask: A mask that broadcasts to ``[batch, heads, q_len, k_len]``. Boolean: true where a
+            query may see a key. Floating: a number to add to the scores.
+        dropout_p: Probability of dropping a weight.
+        is_causal: Whether a key at a larger position than its query's is hidden (on a grid: one
+            that comes later in the row).
+        scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
+        enable_gqa: Whether fewer key heads may serve; ``None``: where they divide.
         positional: Encodings. Those of tokens act before attention, and are not applied here.
         q_positions: ``[q_len]``, ``[batch, q_len]`` or a grid ``[batch, q_len, axes]``. If not
             given, keys stand at 0, 1, 2, … and the queries are the last of them.
         k_positions: Where the keys stand, likewise; give both or none.
-        causal: Whether a key at a larger position than its query's is hidden (on a grid: one that
-            comes later in the row).
-        window: How many positions a query sees to each side, its own among them.
-        padding_mask: True where a key is real. Padding is seen by nobody; what stands in its own
-            rows afterwards means nothing.
+        padding_mask: True where a key is real. Padding is seen by nobody.
+        q_padding_mask: True where a query is real; what stands in the rows of others means
+            nothing. If not given: that of the keys where the queries are these tokens or the last
+            of them, else all are real.
         document_ids: For packed rows: tokens see those with the same id, and a new document begins
             where the id changes.
-        mask: Any other mask, broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where
-            a query may see a key. Floating: a number to add to the scores.
-        scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
-        dropout: Probability of dropping a weight.
-        keys_encoded: Whether ``k`` comes from a cache that holds encoded keys.
-        route: The name of a route to insist on.
+        q_document_ids: The document of each query. Needed where queries have positions of their
+            own; then each document needs an id of its own, too.
+        cu_seqlens: Instead of ids: where documents begin and the last ends, 0 … k_len, alike in
+            all rows.
+        window: How many positions a query sees to each side, its own among them.
+        sinks: A score for each head that takes its share of every row's weight and gives no value
+            (gpt-oss).
+        softcap: c in c · tanh(score / c), before any bias is added (Gemma 2).
+        keys_encoded: Whether ``key`` comes from a cache that holds encoded keys.
+        backend: The name of a backend to insist on.
 
     Raises:
-        TypeError: Positions are not integers, or a mask is no mask.
-        ValueError: Shapes do not fit, only one side has positions, an encoding was built for other
-            heads, or ``route`` cannot be taken.
+        TypeError: An argument is of another kind than said here, or positions are not integers.
+        ValueError: Shapes do not fit, only one side has positions, a place or a document of the
+            queries is needed and not given, an encoding was built for other heads or another order
+            of axes, or ``backend`` cannot serve.
+        RuntimeError: It is called inside torch's ``context_parallel``.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", equation 1 (arXiv:1706.03762).
 
     Example:
+        >>> import torch
         >>> from posenc import ALiBi, Rotary
         >>> q, k = torch.randn(1, 8, 600, 64), torch.randn(1, 2, 600, 64)
-        >>> attention(q, k, k, Positional(queries_keys=Rotary(64)), causal=True).shape
+        >>> attention(q, k, k, is_causal=True, positional=Positional(queries_keys=Rotary(64))).shape
         torch.Size([1, 8, 600, 64])
-        >>> attention(q, k, k, Positional(scores=ALiBi(8)), causal=True).shape
+        >>> attention(q, k, k, is_causal=True, positional=Positional(scores=ALiBi(8))).shape
         torch.Size([1, 8, 600, 64])
     """
-    positional = Positional() if positional is None else positional
-    specification = _meeting(q, k, v, q_positions, k_positions, causal, window, padding_mask,
-                       document_ids, mask)  # fmt: skip
-    chosen, _ = _considered(q, positional, specification, dropout, route)
-    dtype = working_dtype(q.dtype)
-    for encoding in positional.queries_keys:
-        table = encoding.table(specification.queries, dtype=dtype)  # type: ignore[operator]
-        q = encoding.encode_queries(q, table)  # type: ignore[operator]
-        if not keys_encoded:
-            if not specification.one_table:
-                table = encoding.table(specification.keys, dtype=dtype)  # type: ignore[operator]
-            k = encoding.encode_keys(k, table)  # type: ignore[operator]
-    return chosen(q, k, v, scale=_scale(q, scale), dropout=dropout)
+    refuse_context_parallel()
+    given = prepared(
+        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa,
+        positional=positional, q_positions=q_positions, k_positions=k_positions,
+        padding_mask=padding_mask, q_padding_mask=q_padding_mask, document_ids=document_ids,
+        q_document_ids=q_document_ids, cu_seqlens=cu_seqlens, window=window, sinks=sinks,
+        softcap=softcap, keys_encoded=keys_encoded,
+    )  # fmt: skip
+    chosen, _ = _considered(given, dropout_p, backend)
+    content = given.without_padding() if chosen.reads_padding else (query, key, value)
+    query, key, tables = _encoded(given, *content[:2], keys_encoded)
+    if given.is_empty:
+        out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
+    else:
+        out = chosen(query, key, content[2], scale=given.scale, dropout_p=dropout_p)
+    for encoding, table in reversed(tables):
+        out = encoding.encode_output(out, table)
+    return out
 
 
-def explain_attention(
-    q: Float[Tensor, "batch heads q_len head_dim"],
-    k: Float[Tensor, "batch kv_heads k_len head_dim"],
-    v: Float[Tensor, "batch kv_heads k_len value_dim"],
-    positional: Positional | None = None,
-    q_positions: Int64[Tensor, "..."] | None = None,
-    k_positions: Int64[Tensor, "..."] | None = None,
-    *,
-    causal: bool = False,
-    window: int | None = None,
-    padding_mask: Bool[Tensor, "batch k_len"] | None = None,
-    document_ids: Int64[Tensor, "batch k_len"] | None = None,
-    mask: Tensor | None = None,
-    dropout: float = 0.0,
-    route: str | None = None,
-) -> str:
-    """The route that ``attention`` takes with these arguments, and why none before it.
+def explain_attention(*arguments: Any, backend: str | None = None, **named: Any) -> str:
+    """The backend that ``attention`` takes with these arguments, and why none before it.
 
     Example:
+        >>> import torch
         >>> from posenc import ALiBi
         >>> x = torch.randn(2, 4, 512, 16)
-        >>> hidden = torch.ones(512, 512, dtype=torch.bool)
-        >>> print(explain_attention(x, x, x, Positional(scores=ALiBi(4)), mask=hidden))
+        >>> seen = torch.ones(512, 512, dtype=torch.bool)
+        >>> print(explain_attention(x, x, x, seen, positional=Positional(scores=ALiBi(4))))
         dense: a mask of queries × keys holds all of it
           not sdpa: an encoding changes the scores
           not flex: it pays on an accelerator only
           not strided: the mask may be any
     """
-    specification = _meeting(q, k, v, q_positions, k_positions, causal, window, padding_mask,
-                       document_ids, mask)  # fmt: skip
-    positional = Positional() if positional is None else positional
-    chosen, passed = _considered(q, positional, specification, dropout, route)
+    given = prepared(*arguments, **named)
+    chosen, passed = _considered(given, given.dropout_p, backend)
     lines = [f"{chosen.name}: {chosen.why}", *(f"  not {n}: {why}" for n, why in passed.items())]
     return "\n".join(lines)
 
 
-def _considered(
-    q: Tensor,
-    positional: Positional,
-    specification: AttentionSpecification,
-    dropout: float,
-    route: str | None,
-) -> tuple[Plan, dict[str, str]]:
+def _considered(given: Arguments, dropout_p: float, backend: str | None):
     return considered(
-        list(positional.scores),  # type: ignore[arg-type]
-        specification,
-        heads=q.shape[1],
-        dtype=q.dtype,
-        dropout=dropout,
-        route=route,
+        list(given.positional.scores),  # type: ignore[arg-type]
+        given.specification,
+        heads=given.query.shape[1],
+        dtype=given.query.dtype,
+        dropout_p=dropout_p,
+        backend=backend,
     )
 
 
-def _scale(q: Tensor, scale: float | None) -> float:
-    return 1 / sqrt(q.shape[-1]) if scale is None else scale
-
-
-def _meeting(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    q_positions: Tensor | None,
-    k_positions: Tensor | None,
-    causal: bool,
-    window: int | None,
-    padding_mask: Tensor | None,
-    document_ids: Tensor | None,
-    mask: Tensor | None,
-) -> AttentionSpecification:
-    """The arguments, checked."""
-    _check_shapes(q, k, v)
-    if (q_positions is None) != (k_positions is None):
-        raise ValueError(
-            "Positions were given for one side alone. Pass q_positions and k_positions, or neither."
-        )
-    if window is not None and window < 1:
-        raise ValueError(f"window is {window}; a query sees 1 position (its own) or more.")
-    for name, rows in (("padding_mask", padding_mask), ("document_ids", document_ids)):
-        if rows is not None and rows.shape != (len(k), k.shape[-2]):
-            raise ValueError(
-                f"{name} has shape {tuple(rows.shape)}; k has {len(k)} rows of {k.shape[-2]} keys. "
-                f"Pass one value a key, [{len(k)}, {k.shape[-2]}]."
-            )
-    if padding_mask is not None and padding_mask.dtype != torch.bool:
-        raise TypeError(
-            f"padding_mask is {padding_mask.dtype}; it must be bool, True where a key is real."
-        )
-    if mask is not None and not (mask.dtype == torch.bool or mask.is_floating_point()):
-        raise TypeError(
-            f"mask is {mask.dtype}; it must be bool, true where a query may see a key, or a "
-            f"floating number to add. For a mask of ones and zeros pass mask.bool()."
-        )
-    same = q_positions is k_positions
-    if q_positions is not None and k_positions is not None:
-        q_positions = _fitting(checked(q_positions, "q_positions"), q, "q_positions")
-        k_positions = (
-            q_positions if same else _fitting(checked(k_positions, "k_positions"), k, "k_positions")
-        )
-    return AttentionSpecification(
-        batch=len(q),
-        q_len=q.shape[-2],
-        k_len=k.shape[-2],
-        q_positions=q_positions,
-        k_positions=k_positions,
-        causal=causal,
-        window=window,
-        padding_mask=padding_mask,
-        document_ids=document_ids,
-        mask=mask,
-        device=q.device,
-    )
-
-
-def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
-    if not q.ndim == k.ndim == v.ndim == 4:
-        raise ValueError(
-            f"q, k and v have shapes {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}; "
-            f"attention takes [batch, heads, seq, head_dim]."
-        )
-    if q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"q has {q.shape[1]} heads, which {k.shape[1]} key heads cannot serve evenly. Pass "
-            f"keys whose heads divide those of the queries."
-        )
-    if k.shape[:3] != v.shape[:3] or len(q) != len(k) or q.shape[-1] != k.shape[-1]:
-        raise ValueError(
-            f"q, k and v have shapes {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}. Give "
-            f"keys and values one batch, heads and length, and queries the batch and width of keys."
-        )
-
-
-def _fitting(positions: Tensor, x: Tensor, name: str) -> Tensor:
-    batch, seq = len(x), x.shape[-2]
-    shape = tuple(positions.shape)
-    if shape != (seq,) and not (len(shape) in (2, 3) and shape[:2] in ((batch, seq), (1, seq))):
-        raise ValueError(
-            f"{name} have shape {shape}; there are {batch} rows of {seq} tokens. Pass [{seq}] for "
-            f"all rows alike, [{batch}, {seq}], or [{batch}, {seq}, axes] for a grid."
-        )
-    return positions
+def _encoded(
+    given: Arguments, query: Tensor, key: Tensor, keys_encoded: bool
+) -> tuple[Tensor, Tensor, list[tuple[QueryKeyEncoding, Tensor]]]:
+    """Queries and keys with their positions in them, and the tables of the queries."""
+    spec, dtype = given.specification, working_dtype(query.dtype)
+    tables: list[tuple[QueryKeyEncoding, Tensor]] = []
+    for encoding in given.queries_keys:
+        table = encoding.table(spec.queries, dtype=dtype)
+        tables.append((encoding, table))
+        query = encoding.encode_queries(query, table)
+        if not keys_encoded:
+            if not spec.one_table:
+                table = encoding.table(spec.keys, dtype=dtype)
+            key = encoding.encode_keys(key, table)
+    return query, key, tables

@@ -1,23 +1,25 @@
-"""Attention with every number of it in memory: what the other ways mean."""
+"""Attention with every number of it in memory: what the other backends mean."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc.backends.masks import masked_softmax
-from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.backends.base import Backend, Request
+from posenc.backends.masks import joined, masked_softmax
+from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
 
 
 class Attended(NamedTuple):
     """What attention computes, step by step.
 
     Attributes:
-        scores: queries · keys · scale.
+        scores: query · key · scale, soft-capped if they are to be.
         encoded: Scores with positions in them, and −∞ where masked.
         weights: The softmax of each row of these; a row that may see nothing is zero.
-        heads: weights · values.
+        heads: weights · value, with what positions add to it.
     """
 
     scores: Tensor
@@ -27,39 +29,87 @@ class Attended(NamedTuple):
 
 
 def attend_explicitly(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     encodings: Sequence[tuple[ScoreEncoding, Tensor]],
     mask: Tensor | None,
     *,
     scale: float,
-    dropout: float = 0.0,
+    dropout_p: float = 0.0,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
 ) -> Attended:
-    """softmax(what the encodings make of q kᵀ · scale) v, in float32 at least.
+    """softmax(what the encodings make of query keyᵀ · scale) value, in float32 at least.
 
     Args:
-        q: ``[batch, heads, q_len, head_dim]``.
-        k: ``[batch, kv_heads, k_len, head_dim]``.
-        v: ``[batch, kv_heads, k_len, value_dim]``.
+        query: ``[batch, heads, q_len, head_dim]``.
+        key: ``[batch, kv_heads, k_len, head_dim]``.
+        value: ``[batch, kv_heads, k_len, value_dim]``.
         encodings: Encodings of scores, in order, each with its table.
         mask: Boolean, true where a query may see a key, or additive.
         scale: What products are multiplied with.
-        dropout: Probability of dropping a weight.
+        dropout_p: Probability of dropping a weight.
+        softcap: c in c · tanh(query · key · scale / c), before any bias is added.
+        sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
     """
-    group = q.shape[1] // k.shape[1]
-    wide = working_dtype(q.dtype)
-    all_k, all_v = (t.to(wide).repeat_interleave(group, dim=1) for t in (k, v))
-    scores = q.to(wide) @ all_k.mT * scale
+    group = query.shape[1] // key.shape[1]
+    wide = working_dtype(query.dtype)
+    keys, values = (t.to(wide).repeat_interleave(group, dim=1) for t in (key, value))
+    scores = query.to(wide) @ keys.mT * scale
+    if softcap is not None:
+        scores = softcap * (scores / softcap).tanh()
     changed = scores
     for encoding, table in encodings:
-        changed = encoding.encode(changed, table, q=q, k=k)
-    changed, weights = masked_softmax(changed, mask)
-    heads = F.dropout(weights, dropout) @ all_v
-    return Attended(scores, changed, weights, heads.to(v.dtype))
+        changed = encoding.encode(changed, table, q=query, k=key, scale=scale)
+    changed, weights = masked_softmax(changed, mask, sinks)
+    weights = F.dropout(weights, dropout_p)
+    heads = weights @ values
+    for encoding, table in encodings:
+        if encoding.changes_output:
+            heads = encoding.encode_output(heads, weights, table)
+    return Attended(scores, changed, weights, heads.to(value.dtype))
 
 
-def grouped(q: Tensor, k: Tensor) -> bool:
-    """Whether several query heads share a key head."""
-    # In a graph the comparison is a symbol; only a branch makes a plain bool of it.
-    return True if q.shape[1] != k.shape[1] else False  # noqa: SIM210
+@dataclass(frozen=True)
+class Explicit:
+    """Scores formed, encoded one after the other, and weighed: queries × keys in memory."""
+
+    why: str
+    encodings: tuple[tuple[ScoreEncoding, Tensor], ...]
+    mask: Tensor | None
+    softcap: float | None = None
+    sinks: Tensor | None = None
+    name = "explicit"
+    reads_padding = True
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        return attend_explicitly(
+            query,
+            key,
+            value,
+            self.encodings,
+            self.mask,
+            scale=scale,
+            dropout_p=dropout_p,
+            softcap=self.softcap,
+            sinks=self.sinks,
+        ).heads
+
+
+def explicit(request: Request) -> Backend | str:
+    """The backend; it serves everything."""
+    spec = request.specification
+    tables = tuple((encoding, request.bias_table(encoding)) for encoding in request.scores)
+    mask = joined(spec.attn_mask, spec.visible())
+    return Explicit(_why(request), tables, mask, spec.softcap, spec.sinks)
+
+
+def _why(request: Request) -> str:
+    if request.specification.softcap is not None and request.biases_alone:
+        return "scores are capped one by one"
+    if all(isinstance(encoding, ScoreBias) for encoding in request.scores):
+        return "every score is formed and held"
+    return "an encoding needs the scores themselves"

@@ -1,18 +1,26 @@
-"""The same biases and masks as functions for FlexAttention."""
+"""The same biases and masks as functions for FlexAttention, on accelerators."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from posenc.backends.explicit import grouped
+from posenc.backends.base import Backend, Request
+from posenc.backends.sdpa import grouped
 from posenc.backends.specification import AttentionSpecification
-from posenc.encodings.base import RelativeBias, ScoreBias, working_dtype
-from posenc.positions import runs
+from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+FARTHEST_APART = 2**22
+"""Distances that a profile spans at most; for positions farther apart a table is smaller."""
 
 
 def score_mod(
@@ -42,7 +50,8 @@ def score_mod(
         >>> add(torch.zeros(2), index * 0, index * 0, index, index * 0)
         tensor([ 0.0000, -0.0078])
     """
-    if not isinstance(bias, RelativeBias):
+    ends = _ends_of_distance(bias, q_positions, k_positions)
+    if ends is None:
         table = bias.table(q_positions, k_positions, dtype=dtype)
         table = table if table.ndim == 4 else table.unsqueeze(0)
 
@@ -50,9 +59,9 @@ def score_mod(
             return score + table[b % len(table), h, q, k]
 
         return from_table
-    queries, keys = (t if t.ndim == 2 else t.unsqueeze(0) for t in (q_positions, k_positions))
-    least = int(queries.amin() - keys.amax())
-    most = int(queries.amax() - keys.amin())
+    assert isinstance(bias, RelativeBias)
+    queries, keys = _with_batch(q_positions), _with_batch(k_positions)
+    least, most = ends
     profile = bias.profile(torch.arange(least, most + 1, device=queries.device), dtype=dtype)
 
     def from_profile(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
@@ -62,22 +71,39 @@ def score_mod(
     return from_profile
 
 
-def mask_mod(specification: AttentionSpecification) -> MaskMod | None:
+def _ends_of_distance(
+    bias: ScoreEncoding, q_positions: Tensor, k_positions: Tensor
+) -> tuple[int, int] | None:
+    """The least and the largest distance, where a bias goes by a distance that a profile spans."""
+    if not isinstance(bias, RelativeBias) or not (q_positions.numel() and k_positions.numel()):
+        return None
+    least = int(q_positions.amin()) - int(k_positions.amax())
+    most = int(q_positions.amax()) - int(k_positions.amin())
+    return (least, most) if most - least < FARTHEST_APART else None
+
+
+def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
     """What order, a window, padding and documents hide; ``None`` where they hide nothing."""
     hidden_by: list[MaskMod] = []
-    shift = specification.k_len - specification.q_len
-    if specification.causal and specification.order_is_that_of_rows:
-        hidden_by.append(lambda b, h, q, k: q + shift >= k)
-    distance = _distance(specification)
-    if specification.causal and not specification.order_is_that_of_rows:
-        hidden_by.append(lambda b, h, q, k: distance(b, q, k) >= 0)
-    if (window := specification.window) is not None:
-        hidden_by.append(lambda b, h, q, k: distance(b, q, k).abs() < window)
-    if (real := specification.padding_mask) is not None:
+    queries, keys = _with_batch(spec.query_places), _with_batch(spec.key_places)
+    if spec.is_causal and spec.order_is_that_of_rows:
+        first = spec.k_len - spec.q_len if spec.first_row is None else spec.first_row
+        hidden_by.append(lambda b, h, q, k: q + first >= k)
+    elif spec.is_causal:
+        hidden_by.append(lambda b, h, q, k: queries[b % len(queries), q] >= keys[b % len(keys), k])
+    if (window := spec.window) is not None:
+
+        def within(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+            distance = queries[b % len(queries), q] - keys[b % len(keys), k]
+            return (distance < window) & (distance > -window)
+
+        hidden_by.append(within)
+    if (real := spec.padding_mask) is not None:
         hidden_by.append(lambda b, h, q, k: real[b, k])
-    if specification.document_ids is not None:
-        ids = runs(specification.document_ids)
-        hidden_by.append(lambda b, h, q, k: ids[b, q + shift] == ids[b, k])
+    if (documents := spec.documents) is not None:
+        of_queries = spec.q_documents
+        assert of_queries is not None
+        hidden_by.append(lambda b, h, q, k: of_queries[b, q] == documents[b, k])
     if not hidden_by:
         return None
     from torch.nn.attention.flex_attention import and_masks
@@ -85,52 +111,106 @@ def mask_mod(specification: AttentionSpecification) -> MaskMod | None:
     return and_masks(*hidden_by)
 
 
-def _distance(specification: AttentionSpecification) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    queries, keys = (
-        t if t.ndim == 2 else t[None] for t in (specification.queries, specification.keys)
-    )
-    return lambda b, q, k: queries[b % len(queries), q] - keys[b % len(keys), k]
+@dataclass(frozen=True)
+class Flex:
+    """FlexAttention; what it reads is built once a specification, for any number of layers.
+
+    Attributes:
+        score_mod: Soft capping and all biases; ``None`` where scores stay as they are.
+        block_mask: Which blocks of 128 × 128 pairs hold a visible one; ``None`` where all do.
+        sinks: ``[heads]``, if there are any.
+    """
+
+    why: str
+    score_mod: ScoreMod | None
+    block_mask: "BlockMask | None"
+    sinks: Tensor | None = None
+    name = "flex"
+    reads_padding = True
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        assert not dropout_p
+        attend = _compiled() if query.device.type == "cuda" else _interpreted()
+        made = attend(
+            query,
+            key,
+            value,
+            score_mod=self.score_mod,
+            block_mask=self.block_mask,
+            scale=scale,
+            enable_gqa=grouped(query, key),
+            return_lse=self.sinks is not None,
+        )
+        if self.sinks is None:
+            return made
+        out, log_sum = made
+        # A sink adds exp(sink) to the sum of a row's exponentials.
+        share = torch.sigmoid(log_sum - self.sinks.to(log_sum.dtype).view(1, -1, 1))
+        return (out * share.unsqueeze(-1)).to(out.dtype)
 
 
-def attend_flexibly(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encodings: Sequence[ScoreBias],
-    specification: AttentionSpecification,
-    *,
-    scale: float,
-) -> Tensor:
-    """FlexAttention with these biases; compiled on an accelerator, plain elsewhere."""
-    from torch.nn.attention.flex_attention import create_block_mask
-
+def _score_mod(request: Request) -> ScoreMod | None:
+    spec, cap = request.specification, request.specification.softcap
     mods = [
-        score_mod(encoding, specification.queries, specification.keys, dtype=working_dtype(q.dtype))
-        for encoding in encodings
+        score_mod(bias, spec.queries, spec.keys, dtype=request.dtype)  # type: ignore[arg-type]
+        for bias in request.scores
     ]
+    if not mods and cap is None:
+        return None
 
     def all_mods(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        if cap is not None:
+            score = cap * torch.tanh(score / cap)
         for mod in mods:
             score = mod(score, b, h, q, k)
         return score
 
-    hidden = mask_mod(specification)
-    block_mask = None
-    if hidden is not None:
-        block_mask = create_block_mask(
-            hidden, len(q), None, q.shape[-2], k.shape[-2], device=q.device
-        )
-    attend = _compiled() if q.device.type == "cuda" else _plain()
-    return attend(
-        q, k, v,
-        score_mod=all_mods if mods else None,
-        block_mask=block_mask,
-        scale=scale,
-        enable_gqa=grouped(q, k),
-    )  # fmt: skip
+    return all_mods
 
 
-def _plain() -> Callable[..., Tensor]:
+def _block_mask(spec: AttentionSpecification) -> "BlockMask | None":
+    hidden = mask_mod(spec)
+    if hidden is None:
+        return None
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    device = "cpu" if spec.device is None else str(spec.device)
+    return create_block_mask(hidden, spec.batch, None, spec.q_len, spec.k_len, device=device)
+
+
+def flex(request: Request) -> Backend | str:
+    """The backend, or why it cannot serve."""
+    spec = request.specification
+    on_accelerator = spec.device is not None and spec.device.type == "cuda"
+    if not (on_accelerator or request.insisted):
+        return "it pays on an accelerator only"
+    if not request.biases_alone:
+        return "an encoding depends on content"
+    if spec.attn_mask is not None or request.dropout_p:
+        return "it takes neither masks of another make nor dropout"
+    if request.learns and not on_accelerator:
+        return "on a CPU it has no backward pass to a bias"
+    if not (spec.batch and spec.q_len and spec.k_len):
+        return "there is no pair of a query and a key"
+    return Flex(_why(request), _score_mod(request), _block_mask(spec), spec.sinks)
+
+
+def _why(request: Request) -> str:
+    """What it holds, said truly."""
+    spec, biases = request.specification, request.scores
+    if any(_ends_of_distance(bias, spec.queries, spec.keys) is None for bias in biases):
+        return "biases are read beside each score, from a table of queries × keys"
+    held = "one number a distance" if biases else "no number a score"
+    return f"what changes a score is computed beside it; it holds {held} and a mask of blocks"
+
+
+def _with_batch(positions: Tensor) -> Tensor:
+    return positions if positions.ndim >= 2 else positions.unsqueeze(0)
+
+
+def _interpreted() -> Callable[..., Tensor]:
     from torch.nn.attention.flex_attention import flex_attention
 
     return flex_attention  # type: ignore[return-value]
@@ -138,4 +218,4 @@ def _plain() -> Callable[..., Tensor]:
 
 @cache
 def _compiled() -> Callable[..., Tensor]:
-    return torch.compile(_plain())
+    return torch.compile(_interpreted())

@@ -6,18 +6,47 @@ from torch import Tensor
 
 
 def not_later(
-    q_len: int, k_len: int, *, device: torch.device | None = None
+    q_len: int,
+    k_len: int,
+    *,
+    first: int | Tensor | None = None,
+    device: torch.device | None = None,
 ) -> Bool[Tensor, "q_len k_len"]:
-    """True where a key is not later than the query; the queries are the last of the keys."""
-    queries = torch.arange(k_len - q_len, k_len, device=device)
+    """True where a key comes no later in the row than its query.
+
+    Args:
+        q_len: Number of queries.
+        k_len: Number of keys.
+        first: Which place in the row the first query has; if not given, the queries are the last.
+        device: Where the mask is made.
+
+    Example:
+        >>> not_later(1, 3).int(), not_later(1, 3, first=1).int()
+        (tensor([[1, 1, 1]], dtype=torch.int32), tensor([[1, 1, 0]], dtype=torch.int32))
+    """
+    queries = torch.arange(q_len, device=device) + (k_len - q_len if first is None else first)
     return queries[:, None] >= torch.arange(k_len, device=device)
 
 
+def within(
+    window: int, q_len: int, k_len: int, *, device: torch.device | None = None
+) -> Bool[Tensor, "q_len k_len"]:
+    """True where a key is less than ``window`` tokens away; the queries are the last of the keys.
+
+    Example:
+        >>> within(2, 2, 3).int()
+        tensor([[1, 1, 1],
+                [0, 1, 1]], dtype=torch.int32)
+    """
+    queries = torch.arange(k_len - q_len, k_len, device=device)
+    return (queries[:, None] - torch.arange(k_len, device=device)).abs() < window
+
+
 def with_causal(
-    mask: Tensor | None, causal: bool, q_len: int, k_len: int, device: torch.device
+    mask: Tensor | None, is_causal: bool, q_len: int, k_len: int, device: torch.device
 ) -> Tensor | None:
-    """``mask``, boolean or additive, which also hides later keys if ``causal``."""
-    if not causal:
+    """``mask``, boolean or additive, which also hides later keys if ``is_causal``."""
+    if not is_causal:
         return mask
     return joined(mask, not_later(q_len, k_len, device=device))
 
@@ -34,13 +63,55 @@ def joined(mask: Tensor | None, visible: Tensor | None) -> Tensor | None:
     return mask & visible if mask.dtype == torch.bool else torch.where(visible, mask, -torch.inf)
 
 
-def masked_softmax(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row."""
+def added(bias: Tensor, mask: Tensor | None) -> Tensor:
+    """A bias and what there was before it: nothing, another bias, or a mask of either make.
+
+    Example:
+        >>> added(torch.tensor([1.0, 2.0]), torch.tensor([True, False]))
+        tensor([1., -inf])
+    """
     if mask is None:
-        return scores, scores.softmax(-1)
-    if mask.dtype != torch.bool:
+        return bias
+    return torch.where(mask, bias, -torch.inf) if mask.dtype == torch.bool else bias + mask
+
+
+def masked_softmax(
+    scores: Tensor, mask: Tensor | None, sinks: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row.
+
+    Args:
+        scores: ``[batch, heads, q_len, k_len]``.
+        mask: Boolean, true where a query may see a key, or additive.
+        sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
+    """
+    seen = None
+    if mask is not None and mask.dtype != torch.bool:
         hidden = mask == -torch.inf
-        scores, mask = scores + mask.masked_fill(hidden, 0.0), ~hidden
+        scores, seen = scores + mask.masked_fill(hidden, 0.0), ~hidden
+    elif mask is not None:
+        seen = mask
+    lowest = torch.finfo(scores.dtype).min
     # The lowest number instead of −∞: exp gives 0 beside any real score, and no NaN in a dead row.
-    masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    return scores.masked_fill(~mask, -torch.inf), masked.softmax(-1).masked_fill(~mask, 0.0)
+    masked = scores if seen is None else scores.masked_fill(~seen, lowest)
+    if sinks is not None:
+        column = sinks.to(masked.dtype).view(-1, 1, 1).expand(*masked.shape[:-1], 1)
+        weights = torch.cat((masked, column), dim=-1).softmax(-1)[..., :-1]
+    else:
+        weights = masked.softmax(-1)
+    if seen is None:
+        return scores, weights
+    return scores.masked_fill(~seen, -torch.inf), weights.masked_fill(~seen, 0.0)
+
+
+def nothing_of(*content: Tensor) -> Tensor:
+    """Zero, with gradients of zeros: where nobody sees anybody, all content counts for nothing.
+
+    Example:
+        >>> x = torch.tensor([torch.nan], requires_grad=True)
+        >>> nothing_of(x).backward()
+        >>> x.grad
+        tensor([0.])
+    """
+    everywhere = torch.ones((), dtype=torch.bool, device=content[0].device)
+    return sum(x.masked_fill(everywhere, 0.0).sum() for x in content)  # type: ignore[return-value]

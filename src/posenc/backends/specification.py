@@ -1,6 +1,6 @@
-"""Which queries and keys meet: where they stand, and what hides one from the other."""
+"""The attention specification: where queries and keys stand, and what hides one from the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -10,13 +10,15 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.backends.masks import not_later
 from posenc.backends.toeplitz import hides
-from posenc.positions import consecutive, runs
+from posenc.positions import consecutive
+from posenc.positions.distances import pair_distances
 
-MOST_PIECES = 4096  # a row; with more, each would be too small to pay for its call
+MOST_SEGMENTS = 4096  # a row; with more, each would be too small to pay for its call
+FARTHEST = 2**61  # with any length of a row added, distances stay int64
 
 
 @dataclass(frozen=True)
-class Piece:
+class Segment:
     """A run of queries and the run of keys that they may see, both one position apart.
 
     Attributes:
@@ -38,22 +40,40 @@ class Piece:
         return queries.stop - queries.start, keys.stop - keys.start, self.offset
 
 
-@dataclass(frozen=True)
+Run = tuple[slice, slice, int]
+"""Queries, keys and offset of a segment in one row of the batch."""
+
+
+@dataclass(frozen=True, eq=False)
 class AttentionSpecification:
     """Queries and keys of one call of attention, and who may see whom.
 
+    Nothing is assumed of queries: what describes them stands beside what describes keys.
+
     Attributes:
         batch: Rows of the batch.
-        q_len: Number of queries; they are the last of the keys where masks are given.
+        q_len: Number of queries.
         k_len: Number of keys.
-        q_positions: ``[q_len]``, ``[batch, q_len]`` or a grid; ``None``: the last of 0, 1, 2, ….
+        q_positions: ``[q_len]``, ``[#batch, q_len]`` or a grid ``[#batch, q_len, axes]``; ``None``:
+            the last of 0, 1, 2, ….
         k_positions: Likewise; ``None``: 0, 1, 2, ….
-        causal: Whether a later key is hidden.
+        q_remapped: Where encodings take the queries to stand, if elsewhere; order and windows stay
+            with ``q_positions``.
+        k_remapped: Likewise for keys.
+        is_causal: Whether a later key is hidden.
         by_row: Whether "later" means further along the row, and not a larger position.
+        first_row: The place in the row of keys that the first query has; if not given, the queries
+            are the last. A tensor of one element where a graph must not depend on it.
         window: How many positions a query sees to each side, its own among them.
         padding_mask: ``[batch, k_len]``, true where a key is real.
-        document_ids: ``[batch, k_len]``; runs of equal ids see themselves alone.
-        mask: Any other mask, boolean or additive, broadcastable to [batch, heads, q_len, k_len].
+        q_padding_mask: ``[batch, q_len]``, true where a query is real; what stands in the rows of
+            others means nothing.
+        documents: ``[batch, k_len]``: keys with equal numbers are one document.
+        q_documents: ``[batch, q_len]``: the document of each query; given if ``documents`` are.
+        attn_mask: Any other mask, boolean or additive, four axes, broadcastable to
+            ``[batch, heads, q_len, k_len]``.
+        sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
+        softcap: c in c · tanh(score / c), before biases are added.
         device: Where all of it lies.
     """
 
@@ -62,86 +82,113 @@ class AttentionSpecification:
     k_len: int
     q_positions: Tensor | None = None
     k_positions: Tensor | None = None
-    causal: bool = False
+    q_remapped: Tensor | None = None
+    k_remapped: Tensor | None = None
+    is_causal: bool = False
     by_row: bool = False
+    first_row: int | Tensor | None = None
     window: int | None = None
     padding_mask: Tensor | None = None
-    document_ids: Tensor | None = None
-    mask: Tensor | None = None
+    q_padding_mask: Tensor | None = None
+    documents: Tensor | None = None
+    q_documents: Tensor | None = None
+    attn_mask: Tensor | None = None
+    sinks: Tensor | None = None
+    softcap: float | None = None
     device: torch.device | None = None
+
+    def within(self, window: int | None) -> "AttentionSpecification":
+        """The same with another window."""
+        return self if window == self.window else replace(self, window=window)
+
+    # Where tokens stand ---------------------------------------------------------------------------
+
+    @property
+    def query_places(self) -> Tensor:
+        """Where the queries stand."""
+        if self.q_positions is not None:
+            return self.q_positions
+        return consecutive(self.q_len, start=self.k_len - self.q_len, device=self.device)
+
+    @property
+    def key_places(self) -> Tensor:
+        """Where the keys stand."""
+        if self.k_positions is not None:
+            return self.k_positions
+        return consecutive(self.k_len, device=self.device)
 
     @property
     def queries(self) -> Tensor:
-        """Where the queries stand."""
-        if self.q_positions is None:
-            return consecutive(self.q_len, start=self.k_len - self.q_len, device=self.device)
-        return self.q_positions
+        """Where encodings take the queries to stand."""
+        return self.query_places if self.q_remapped is None else self.q_remapped
 
     @property
     def keys(self) -> Tensor:
-        """Where the keys stand."""
-        return (
-            consecutive(self.k_len, device=self.device)
-            if self.k_positions is None
-            else self.k_positions
+        """Where encodings take the keys to stand."""
+        return self.key_places if self.k_remapped is None else self.k_remapped
+
+    @property
+    def one_table(self) -> bool:
+        """Whether queries and keys stand at the same positions."""
+        return self.q_len == self.k_len and (
+            self.queries is self.keys or (self._unplaced and self.q_remapped is None)
         )
+
+    # What hides a key -----------------------------------------------------------------------------
+
+    def visible(self) -> Bool[Tensor, "#batch 1 #q_len k_len"] | None:
+        """The pairs that may meet, less what ``attn_mask`` says; ``None`` where all may.
+
+        Example:
+            >>> AttentionSpecification(1, 2, 3, is_causal=True).visible()[0, 0].int()
+            tensor([[1, 1, 0],
+                    [1, 1, 1]], dtype=torch.int32)
+        """
+        seen = None
+        if self.is_causal:
+            seen = self._not_later()
+        if self.window is not None:
+            hidden = hides(self.distance(), is_causal=False, window=self.window)
+            assert hidden is not None
+            seen = _both(seen, _four(~hidden))
+        if self.padding_mask is not None:
+            seen = _both(seen, self.padding_mask[:, None, None, :])
+        if self.documents is not None:
+            assert self.q_documents is not None
+            same = self.q_documents[:, :, None] == self.documents[:, None, :]
+            seen = _both(seen, same[:, None])
+        return seen
+
+    def _not_later(self) -> Tensor:
+        if self.order_is_that_of_rows:
+            rows = not_later(self.q_len, self.k_len, first=self.first_row, device=self.device)
+            return rows[None, None]
+        return _four(self.query_places.unsqueeze(-1) >= self.key_places.unsqueeze(-2))
+
+    def distance(self) -> Tensor:
+        """q_position − k_position of every pair, in the positions that order goes by."""
+        return pair_distances(self.query_places, self.key_places)
 
     @property
     def hides_nothing_but_order(self) -> bool:
         """Whether no mask, padding, document or window stands in the way."""
-        others = (self.mask, self.padding_mask, self.document_ids, self.window)
+        others = (self.attn_mask, self.padding_mask, self.documents, self.window)
         return all(one is None for one in others)
 
     @property
     def hides_padding_alone(self) -> bool:
         """Whether all queries of a row see the same keys."""
-        return not self.causal and self.window is None and self.document_ids is None
-
-    def visible(self) -> Bool[Tensor, "#batch 1 #q_len k_len"] | None:
-        """The pairs that may meet, less what ``mask`` says; ``None`` where all may.
-
-        Example:
-            >>> AttentionSpecification(1, 2, 3, causal=True).visible()[0, 0].int()
-            tensor([[1, 1, 0],
-                    [1, 1, 1]], dtype=torch.int32)
-        """
-        seen = None
-        if self.causal and self.order_is_that_of_rows:
-            order = not_later(self.q_len, self.k_len, device=self.device)
-            seen = order[None, None]
-        elif self.causal:
-            seen = _four(self.distance() >= 0)
-        if self.window is not None:
-            hidden = hides(self.distance(), causal=False, window=self.window)
-            assert hidden is not None
-            seen = _both(seen, _four(~hidden))
-        if self.padding_mask is not None:
-            seen = _both(seen, self.padding_mask[:, None, None, :])
-        if self.document_ids is not None:
-            ids = runs(self.document_ids)
-            queries = ids[:, self.k_len - self.q_len :]
-            seen = _both(seen, (queries[:, :, None] == ids[:, None, :])[:, None])
-        return seen
-
-    def distance(self) -> Tensor:
-        """q_position − k_position of every pair."""
-        return self.queries.unsqueeze(-1) - self.keys.unsqueeze(-2)
-
-    @property
-    def is_one_piece(self) -> bool:
-        """Whether that is known without a look: one run of queries and one of keys, all rows."""
-        others = (self.mask, self.padding_mask, self.document_ids)
-        return self._both_default and all(one is None for one in others)
+        return not self.is_causal and self.window is None and self.documents is None
 
     @property
     def order_is_that_of_rows(self) -> bool:
         """Whether "later" means further along the row, for want of positions in one line too."""
-        return self.by_row or self._both_default or self.queries.ndim > 2
+        return self.by_row or self._unplaced or self.query_places.ndim > 2
 
     @property
     def in_step(self) -> bool:
         """Whether each query has its key in the same place, and order rises along the row."""
-        if self.q_len != self.k_len:
+        if self.q_len != self.k_len or self.first_row is not None:
             return False
         if self.order_is_that_of_rows:
             return True
@@ -151,102 +198,154 @@ class AttentionSpecification:
         return bool((positions.diff() > 0).all())
 
     @property
-    def one_table(self) -> bool:
-        """Whether queries and keys stand at the same positions."""
-        return self.q_len == self.k_len and self.q_positions is self.k_positions
-
-    @property
     def sees_all(self) -> bool:
         """Whether there is one query, the last, from which order hides nothing."""
-        return self.q_len == 1 and self.order_is_that_of_rows
+        return self.q_len == 1 and self.order_is_that_of_rows and self.first_row is None
 
     @property
-    def _both_default(self) -> bool:
+    def _unplaced(self) -> bool:
         return self.q_positions is None and self.k_positions is None
 
-    def pieces(self) -> tuple[Piece, ...] | str:
+    # Segments -------------------------------------------------------------------------------------
+
+    @property
+    def is_one_segment(self) -> bool:
+        """Whether that is known without a look: one run of queries and one of keys, all rows."""
+        others = (
+            self.attn_mask,
+            self.padding_mask,
+            self.documents,
+            self.q_remapped,
+            self.first_row,
+        )
+        return self._unplaced and all(one is None for one in others)
+
+    def segments(self) -> tuple[Segment, ...] | str:
         """The specification, taken apart into runs; or the reason why it cannot be.
 
-        What stands in rows of padding means nothing, so no piece need hold them.
+        Queries that may see nothing are in none of them, and padded ones need not be.
         """
-        if self.mask is not None:
+        if self.attn_mask is not None:
             return "the mask may be any"
         if self.queries.ndim > 2:
             return "positions are points of a grid"
-        tensors = (self.queries, self.keys, self.padding_mask, self.document_ids)
-        if any(t is not None and not may_look(t) for t in tensors):
+        tensors = (
+            self.queries, self.keys, self.query_places, self.key_places, self.padding_mask,
+            self.q_padding_mask, self.documents, self.q_documents,
+        )  # fmt: skip
+        given = [t for t in tensors if t is not None]
+        if isinstance(self.first_row, Tensor) or not all(map(may_look, given)):
             return "positions and masks cannot be looked at here"
-        rows = [self._runs(row) for row in range(1 if self._rows_alike else self.batch)]
-        if any(isinstance(row, str) for row in rows):
-            return next(row for row in rows if isinstance(row, str))
-        return _gathered(rows, self.batch)  # type: ignore[arg-type]
+        rows = []
+        for row in range(1 if self._rows_are_alike(given) else self.batch):
+            runs = self._runs(row)
+            if isinstance(runs, str):
+                return runs
+            rows.append(runs)
+        return _gathered(rows, self.batch)
 
-    @property
-    def _rows_alike(self) -> bool:
-        one = all(t.ndim == 1 or len(t) == 1 for t in (self.queries, self.keys))
-        return one and self.padding_mask is None and self.document_ids is None
+    def _rows_are_alike(self, given: list[Tensor]) -> bool:
+        return all(t.ndim == 1 or len(t) == 1 for t in given)
 
-    def _runs(self, row: int) -> list[tuple[slice, slice, int]] | str:
-        """Slices of queries and keys with their offset, for one row of the batch."""
-        documents = self._documents(row)
-        if isinstance(documents, str):
-            return documents
-        queries, keys = (_row(t, row) for t in (self.queries, self.keys))
-        found = []
-        for some, seen in documents:
-            if not bool((keys[seen].diff() == 1).all()):
+    def _runs(self, row: int) -> list[Run] | str:
+        """The segments of one row of the batch."""
+        keys_of = self._keys_of_documents(row)
+        if isinstance(keys_of, str):
+            return keys_of
+        queries, keys = _row(self.queries, row), _row(self.keys, row)
+        found: list[Run] = []
+        for document, some in self._queries_by_document(row):
+            if document not in keys_of:
+                continue
+            seen = keys_of[document]
+            if not _rises_by_one(keys[seen]):
                 return "the positions of keys are not one apart"
-            for run in _consecutive(queries, some):
-                offset = int(queries[run.start] - keys[seen.start])
-                if self.causal and self.by_row and offset != self._shift + run.start - seen.start:
-                    return "positions and rows are in different orders"
+            for run in _consecutive_runs(queries, some):
+                offset = int(queries[run.start]) - int(keys[seen.start])
+                if abs(offset) > FARTHEST:
+                    return "distances leave the whole numbers of 64 bits"
+                if not self._keeps_order(row, run, seen, offset):
+                    return "encodings and order go by different positions"
                 found.append((run, seen, offset))
-        return found if len(found) <= MOST_PIECES else "there are too many pieces"
+        return found if len(found) <= MOST_SEGMENTS else "there are too many segments"
 
-    def _documents(self, row: int) -> list[tuple[slice, slice]] | str:
-        """The queries and the keys of each document of one row, padding left out."""
-        if self.document_ids is None and self.padding_mask is None:
-            return [(slice(0, self.q_len), slice(0, self.k_len))]
-        ids = torch.zeros(self.k_len, dtype=torch.int64)
-        if self.document_ids is not None:
-            ids = runs(self.document_ids[row]).cpu()
-        if self.padding_mask is not None:
-            ids = ids.where(self.padding_mask[row].cpu(), -1)
-        values, counts = ids.unique_consecutive(return_counts=True)
-        ends = counts.cumsum(0)
-        found = [
-            (label, slice(max(begin - self._shift, 0), end - self._shift), slice(begin, end))
-            for label, begin, end in zip(
-                values.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True
-            )
-            if label >= 0
-        ]
-        if len({label for label, _, _ in found}) < len(found):
-            return "padding stands inside a document"
-        return [(some, seen) for _, some, seen in found if some.stop > some.start]
+    def _keeps_order(self, row: int, run: slice, seen: slice, offset: int) -> bool:
+        """Whether distances of encodings are those by which order and windows hide keys."""
+        if self.is_causal and self.order_is_that_of_rows:
+            first = self.k_len - self.q_len if self.first_row is None else self.first_row
+            if offset != first + run.start - seen.start:
+                return False
+        if self.q_remapped is None and self.k_remapped is None:
+            return True
+        queries, keys = _row(self.query_places, row)[run], _row(self.key_places, row)[seen]
+        unbroken = _rises_by_one(queries) and _rises_by_one(keys)
+        return unbroken and int(queries[0]) - int(keys[0]) == offset
 
-    @property
-    def _shift(self) -> int:
-        return self.k_len - self.q_len
+    def _keys_of_documents(self, row: int) -> dict[int, slice] | str:
+        """The run of real keys of each document of one row."""
+        ids = _labels(self.documents, self.padding_mask, row, self.k_len)
+        if ids is None:
+            return {0: slice(0, self.k_len)}
+        found: dict[int, slice] = {}
+        for document, run in _labeled_runs(ids):
+            if document is None:
+                continue
+            if document in found:
+                return "padding stands inside a document"
+            found[document] = run
+        return found
+
+    def _queries_by_document(self, row: int) -> list[tuple[int, slice]]:
+        """Runs of real queries of one row, each with its document."""
+        ids = _labels(self.q_documents, self.q_padding_mask, row, self.q_len)
+        if ids is None:
+            return [(0, slice(0, self.q_len))]
+        return [(document, run) for document, run in _labeled_runs(ids) if document is not None]
 
 
-def _consecutive(positions: Tensor, part: slice) -> list[slice]:
+def _labels(documents: Tensor | None, real: Tensor | None, row: int, length: int):
+    """The document of each token of a row (0 without documents), and whether it is real."""
+    if documents is None and real is None:
+        return None
+    ids = torch.zeros(length, dtype=torch.int64) if documents is None else documents[row].cpu()
+    kept = torch.ones(length, dtype=torch.bool) if real is None else real[row].cpu()
+    return torch.stack((kept.long(), ids.where(kept, 0)))
+
+
+def _labeled_runs(labels: Tensor) -> list[tuple[int | None, slice]]:
+    """Runs of tokens with one label; ``None`` where they are padding."""
+    values, counts = labels.unique_consecutive(dim=1, return_counts=True)
+    ends = counts.cumsum(0).tolist()
+    starts = [0, *ends[:-1]]
+    return [
+        (document if kept else None, slice(begin, end))
+        for (kept, document), begin, end in zip(values.T.tolist(), starts, ends, strict=True)
+    ]
+
+
+def _rises_by_one(positions: Tensor) -> bool:
+    return _consecutive_runs(positions, slice(0, len(positions))) == [slice(0, len(positions))]
+
+
+def _consecutive_runs(positions: Tensor, part: slice) -> list[slice]:
     """The runs of positions one apart within ``part``."""
-    breaks = (positions[part].diff() != 1).nonzero().flatten() + part.start + 1
+    here, after = positions[part][:-1], positions[part][1:]
+    # A difference alone would take the smallest int64 for the one after the largest.
+    breaks = ((after - here != 1) | (after < here)).nonzero().flatten() + part.start + 1
     ends = [part.start, *breaks.tolist(), part.stop]
     return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
-def _gathered(rows: list[list[tuple[slice, slice, int]]], batch: int) -> tuple[Piece, ...]:
-    """One piece for neighboring rows of the batch that are alike."""
+def _gathered(rows: list[list[Run]], batch: int) -> tuple[Segment, ...]:
+    """One segment for neighboring rows of the batch that are alike."""
     if len(rows) == 1:
-        return tuple(Piece(slice(0, batch), *run) for run in rows[0])
-    pieces, begin = [], 0
+        return tuple(Segment(slice(0, batch), *run) for run in rows[0])
+    segments, begin = [], 0
     for end in range(1, len(rows) + 1):
         if end == len(rows) or rows[end] != rows[begin]:
-            pieces += [Piece(slice(begin, end), *run) for run in rows[begin]]
+            segments += [Segment(slice(begin, end), *run) for run in rows[begin]]
             begin = end
-    return tuple(pieces)
+    return tuple(segments)
 
 
 def _row(positions: Tensor, row: int) -> Tensor:

@@ -81,7 +81,7 @@ def toeplitz(
     k_len: int,
     offset: int,
     *,
-    causal: bool = False,
+    is_causal: bool = False,
     window: int | None = None,
     dtype: torch.dtype = torch.float32,
     device: torch.device | None = None,
@@ -93,14 +93,14 @@ def toeplitz(
         q_len: Number of queries, one position apart.
         k_len: Number of keys, one position apart.
         offset: Position of the first query less that of the first key.
-        causal: Whether keys after their query are hidden.
+        is_causal: Whether keys after their query are hidden.
         window: How many positions a query sees, its own among them; all if not given.
         dtype: Dtype of the values.
         device: Where they are made.
 
     Example:
         >>> from posenc import ALiBi
-        >>> toeplitz([ALiBi(1)], 2, 2, 0, causal=True).values
+        >>> toeplitz([ALiBi(1)], 2, 2, 0, is_causal=True).values
         tensor([[-0.0039,  0.0000,    -inf]])
     """
     highest = offset + q_len - 1
@@ -108,16 +108,16 @@ def toeplitz(
     values = torch.zeros(1, len(distance), dtype=dtype, device=device)
     for bias in biases:
         values = values + bias.profile(distance, dtype=dtype)
-    hidden = hides(distance, causal=causal, window=window)
+    hidden = hides(distance, is_causal=is_causal, window=window)
     if hidden is not None:
         values = values.masked_fill(hidden, -torch.inf)
     return Toeplitz(values.contiguous(), highest)
 
 
-def hides(distance: Tensor, *, causal: bool, window: int | None) -> Tensor | None:
+def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | None:
     """Where order or a window hides a key from its query; ``None`` where nothing does."""
-    hidden = distance < 0 if causal else None
+    hidden = distance < 0 if is_causal else None
     if window is not None:
-        outside = distance.abs() >= window
+        outside = (distance >= window) | (distance <= -window)  # |−2^63| is no int64
         hidden = outside if hidden is None else hidden | outside
     return hidden

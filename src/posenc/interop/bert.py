@@ -103,7 +103,7 @@ def bert_from_transformers(model: nn.Module) -> Bert:
         eps=config.layer_norm_eps,
     )
     bert = Bert(
-        TokenEmbedding(config.vocab_size, dim, padding_index=config.pad_token_id),
+        TokenEmbedding(config.vocab_size, dim, padding_idx=config.pad_token_id),
         TokenEmbedding(config.type_vocab_size, dim),
         encoder,
     ).to(weights["embeddings.word_embeddings.weight"])

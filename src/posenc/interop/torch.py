@@ -7,7 +7,7 @@ from posenc.transformer import Encoder
 
 
 def encoder_from_torch(
-    module: nn.TransformerEncoder, *, positional: Positional | None = None, causal: bool = False
+    module: nn.TransformerEncoder, *, positional: Positional | None = None, is_causal: bool = False
 ) -> Encoder:
     """An ``Encoder`` with the weights of a ``torch.nn.TransformerEncoder``.
 
@@ -18,7 +18,7 @@ def encoder_from_torch(
     Args:
         module: Any depth; pre- or post-norm, with a final norm or without.
         positional: Encodings to put in; none if not given.
-        causal: Whether a token sees only itself and the tokens before it.
+        is_causal: Whether a token sees only itself and the tokens before it.
 
     Raises:
         TypeError: The module, its layers or norms are of other classes.
@@ -59,7 +59,7 @@ def encoder_from_torch(
         norm="pre" if first.norm_first else "post",
         activation=first.activation,
         dropout=first.dropout.p,
-        causal=causal,
+        is_causal=is_causal,
         final_norm=module.norm is not None,
         eps=first.norm1.eps,
         bias=first.linear1.bias is not None,

@@ -6,9 +6,9 @@ from math import sqrt
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.backends.choice import check_heads, with_tables
+from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.explicit import attend_explicitly
-from posenc.backends.masks import with_causal
+from posenc.backends.masks import joined, with_causal, within
 from posenc.transformer.kv_cache import LayerCache
 from posenc.transformer.tables import AttentionTables
 
@@ -62,9 +62,12 @@ class MultiHeadAttention(nn.Module):
         bias: Whether the four linear maps have one.
         dropout: Probability of dropping an attention weight while training.
         scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
+        window: How many tokens of the row a token sees to each side, itself among them; all if not
+            given. An encoder counts positions instead.
 
     Raises:
-        ValueError: ``dim`` does not divide by ``heads``, or ``heads`` by ``kv_heads``.
+        ValueError: ``dim`` does not divide by ``heads``, or ``heads`` by ``kv_heads``, or a number
+            is not positive.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", section 3.2 (arXiv:1706.03762); Ainslie
@@ -74,7 +77,7 @@ class MultiHeadAttention(nn.Module):
         >>> import torch
         >>> attention = MultiHeadAttention(16, heads=4, kv_heads=2)
         >>> x = torch.randn(1, 6, 16)
-        >>> attention(x, causal=True).shape
+        >>> attention(x, is_causal=True).shape
         torch.Size([1, 6, 16])
         >>> attention.stages(x).weights.shape
         torch.Size([1, 4, 6, 6])
@@ -90,13 +93,15 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         scale: float | None = None,
+        window: int | None = None,
     ):
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
-        if min(dim, heads, kv_heads) < 1:
-            raise ValueError(
-                f"dim is {dim}, heads {heads} and kv_heads {kv_heads}; each must be 1 or more."
-            )
+        sizes = {"dim": dim, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim,
+                 "window": window}  # fmt: skip
+        for name, size in sizes.items():
+            if size is not None and size < 1:
+                raise ValueError(f"{name} is {size}; it must be 1 or more.")
         if head_dim is None and dim % heads:
             raise ValueError(
                 f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
@@ -110,7 +115,7 @@ class MultiHeadAttention(nn.Module):
         self.dim, self.heads, self.kv_heads = dim, heads, kv_heads
         self.head_dim = dim // heads if head_dim is None else head_dim
         self.scale = 1 / sqrt(self.head_dim) if scale is None else scale
-        self.dropout = dropout
+        self.dropout, self.window = dropout, window
         self.queries = nn.Linear(dim, heads * self.head_dim, bias=bias)
         self.keys = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.values = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
@@ -121,8 +126,8 @@ class MultiHeadAttention(nn.Module):
         x: Float[Tensor, "batch seq dim"],
         *,
         tables: AttentionTables | None = None,
-        mask: Tensor | None = None,
-        causal: bool = False,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = False,
         cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch seq dim"]:
         """Attention of the tokens of ``x`` among themselves and to those in the cache.
@@ -131,9 +136,9 @@ class MultiHeadAttention(nn.Module):
             x: Tokens.
             tables: Encodings of queries, keys and scores, each with its table for these tokens
                 (score tables for the cached keys too).
-            mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a query
-                may see a key. Floating: a number to add to the scores, −∞ to hide.
-            causal: A token sees itself and those before it.
+            attn_mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a
+                query may see a key. Floating: a number to add to the scores, −∞ to hide.
+            is_causal: A token sees itself and those before it.
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
         """
         tables = AttentionTables() if tables is None else tables
@@ -141,33 +146,38 @@ class MultiHeadAttention(nn.Module):
         q, k = encoded(q, k, tables)
         if cache is not None:
             k, v = cache.append(k, v)
-            mask, causal = _behind_cache(mask, causal, q, k)
-        way = tables.plan
-        if way is None:
+        backend = tables.backend
+        if backend is None:
             check_heads([encoding for encoding, _ in tables.scores], self.heads)
-            way = with_tables(tables.scores, mask, causal, q.shape[-2], k.shape[-2], q.device)
-        heads = way(q, k, v, scale=self.scale, dropout=self.dropout if self.training else 0.0)
-        return self.output(join(heads))
+            attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
+            backend = from_tables(
+                tables.scores, attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device
+            )
+        dropout_p = self.dropout if self.training else 0.0
+        heads = backend(q, k, v, scale=self.scale, dropout_p=dropout_p)
+        return self.output(join(encoded_output(heads, tables)))
 
     def stages(
         self,
         x: Float[Tensor, "batch seq dim"],
         *,
         tables: AttentionTables | None = None,
-        mask: Tensor | None = None,
-        causal: bool = False,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = False,
     ) -> AttentionStages:
         """The same attention with every number between, for one whole sequence."""
         tables = AttentionTables() if tables is None else tables
         q, k, v = self.project(x)
         encoded_q, encoded_k = encoded(q, k, tables)
-        mask = with_causal(mask, causal, q.shape[-2], k.shape[-2], q.device)
+        attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
+        mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
         check_heads([encoding for encoding, _ in tables.scores], self.heads)
-        dropout = self.dropout if self.training else 0.0
+        dropout_p = self.dropout if self.training else 0.0
         scores, encoded_scores, weights, heads = attend_explicitly(
-            encoded_q, encoded_k, v, tables.scores, mask, scale=self.scale, dropout=dropout
+            encoded_q, encoded_k, v, tables.scores, mask, scale=self.scale, dropout_p=dropout_p
         )
-        joined = join(heads)
+        heads = encoded_output(heads, tables)
+        side_by_side = join(heads)
         return AttentionStages(
             queries=q,
             keys=k,
@@ -178,9 +188,24 @@ class MultiHeadAttention(nn.Module):
             encoded_scores=encoded_scores,
             weights=weights,
             heads=heads,
-            joined=joined,
-            output=self.output(joined),
+            joined=side_by_side,
+            output=self.output(side_by_side),
         )
+
+    def _masked(
+        self, mask: Tensor | None, is_causal: bool, q: Tensor, k: Tensor
+    ) -> tuple[Tensor | None, bool]:
+        """The mask with the window in it; and with order too, where a flag would not do."""
+        q_len, k_len = q.shape[-2], k.shape[-2]
+        if self.window is not None:
+            mask = joined(mask, within(self.window, q_len, k_len, device=q.device))
+        # SDPA's own causal flag lines the first query up with the first key, not the last with the
+        # last; and a single query at the end may see everything.
+        if not is_causal or q_len == 1:
+            return mask, False
+        if q_len == k_len:
+            return mask, True
+        return with_causal(mask, True, q_len, k_len, q.device), False
 
     def project(self, x: Float[Tensor, "batch seq dim"]) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of ``x``, split into heads."""
@@ -222,11 +247,10 @@ def encoded(q: Tensor, k: Tensor, tables: AttentionTables) -> tuple[Tensor, Tens
     return q, k
 
 
-def _behind_cache(
-    mask: Tensor | None, causal: bool, q: Tensor, k: Tensor
-) -> tuple[Tensor | None, bool]:
-    # SDPA's own causal flag lines the first query up with the first key, not the last with the
-    # last; and a single query at the end may see everything.
-    if not causal or q.shape[-2] == 1:
-        return mask, False
-    return with_causal(mask, True, q.shape[-2], k.shape[-2], q.device), False
+def encoded_output(heads: Tensor, tables: AttentionTables) -> Tensor:
+    """What attention gives, with what encodings of queries and keys do to it."""
+    for encoding, table in reversed(tables.queries_keys):
+        if encoding.changes_output:
+            rows = table if tables.positions is None else table[tables.positions]
+            heads = encoding.encode_output(heads, rows)
+    return heads

@@ -20,10 +20,10 @@ class BertEmbeddings(nn.Module):
 
     Args:
         dim: Width of a vector.
-        vocabulary: Number of different tokens.
+        num_embeddings: Number of different tokens.
         max_len: Number of positions.
         types: Number of token types.
-        padding_index: The id of padding, if there is one.
+        padding_idx: The id of padding, if there is one.
         eps: ε of the norm.
 
     Raises:
@@ -34,7 +34,7 @@ class BertEmbeddings(nn.Module):
 
     Example:
         >>> import torch
-        >>> embeddings = BertEmbeddings(16, vocabulary=100, max_len=64)
+        >>> embeddings = BertEmbeddings(16, num_embeddings=100, max_len=64)
         >>> embeddings(torch.tensor([[5, 7, 9]])).shape
         torch.Size([1, 3, 16])
     """
@@ -43,14 +43,14 @@ class BertEmbeddings(nn.Module):
         self,
         dim: int,
         *,
-        vocabulary: int,
+        num_embeddings: int,
         max_len: int,
         types: int = 2,
-        padding_index: int | None = None,
+        padding_idx: int | None = None,
         eps: float = 1e-12,
     ):
         super().__init__()
-        self.words = TokenEmbedding(vocabulary, dim, padding_index=padding_index)
+        self.words = TokenEmbedding(num_embeddings, dim, padding_idx=padding_idx)
         self.token_types = TokenEmbedding(types, dim)
         self.positions = Learned(dim, max_len)
         self.norm = LayerNorm(dim, eps)
@@ -80,5 +80,5 @@ class BertEmbeddings(nn.Module):
             self.norm.weight,
             self.norm.bias,
             self.norm.eps,
-            self.words.padding_index,
+            self.words.padding_idx,
         )

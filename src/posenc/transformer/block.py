@@ -47,6 +47,9 @@ class Block(nn.Module):
         heads: Number of query heads.
         inner: Width inside the feed-forward layer; 4·dim if not given.
         kv_heads: Number of key and value heads; ``heads`` if not given.
+        head_dim: Width of a head; dim / heads if not given.
+        scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
+        window: How many tokens a token sees to each side; see ``MultiHeadAttention``.
         norm: Whether the norms come before or after attention and feed-forward.
         activation: ``"relu"``, ``"gelu"``, or a function.
         dropout: Probability of dropping, while training: attention weights, activated elements,
@@ -74,6 +77,9 @@ class Block(nn.Module):
         inner: int | None = None,
         *,
         kv_heads: int | None = None,
+        head_dim: int | None = None,
+        scale: float | None = None,
+        window: int | None = None,
         norm: Norm = "post",
         activation: Activation = "relu",
         dropout: float = 0.0,
@@ -85,7 +91,14 @@ class Block(nn.Module):
             raise ValueError(f"norm is {norm!r}; it must be 'pre' or 'post'.")
         self.norm: Norm = norm
         self.attention = MultiHeadAttention(
-            dim, heads, kv_heads=kv_heads, bias=bias, dropout=dropout
+            dim,
+            heads,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            bias=bias,
+            dropout=dropout,
+            scale=scale,
+            window=window,
         )
         self.feed_forward = FeedForward(
             dim, 4 * dim if inner is None else inner, activation, dropout=dropout, bias=bias

@@ -12,56 +12,56 @@ from posenc.kernels.embedding.operator import embedded
 class TokenEmbedding(nn.Module):
     """One trained vector a token, ids [*batch, seq] to vectors [*batch, seq, dim].
 
-    E(id) = scale · weight[id],  weight of shape [vocabulary, dim], drawn from N(0, 1)
+    E(id) = scale · weight[id],  weight of shape [num_embeddings, dim], drawn from N(0, 1)
 
     Args:
-        vocabulary: Number of different tokens.
+        num_embeddings: Number of different tokens.
         dim: Width of a vector.
-        padding_index: The id of padding, if there is one: its vector is zero and stays so.
+        padding_idx: The id of padding, if there is one: its vector is zero and stays so.
         scale: What vectors are multiplied with: ``"sqrt_dim"`` for the paper's √d, a number, or
             nothing. An encoding of the tokens place may scale instead; do it in one place only.
 
     Raises:
-        ValueError: ``vocabulary`` or ``dim`` is not positive, or ``padding_index`` is no id.
+        ValueError: ``num_embeddings`` or ``dim`` is not positive, or ``padding_idx`` is no id.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", section 3.4 (arXiv:1706.03762).
 
     Example:
-        >>> embedding = TokenEmbedding(100, 16, padding_index=0)
+        >>> embedding = TokenEmbedding(100, 16, padding_idx=0)
         >>> embedding(torch.tensor([[7, 3, 0]])).shape
         torch.Size([1, 3, 16])
         >>> embedding(torch.tensor([100]))
         Traceback (most recent call last):
         ...
         ValueError: Token id 100 is outside of a vocabulary of 100, whose ids are 0 … 99. Build \
-TokenEmbedding with a vocabulary of at least 101, or map unknown tokens and padding to an id that \
+TokenEmbedding with num_embeddings=101 or more, or map unknown tokens and padding to an id that \
 exists.
     """
 
     def __init__(
-        self, vocabulary: int, dim: int, *, padding_index: int | None = None, scale: Scale = None
+        self, num_embeddings: int, dim: int, *, padding_idx: int | None = None, scale: Scale = None
     ):
         super().__init__()
-        for name, value in (("vocabulary", vocabulary), ("dim", dim)):
+        for name, value in (("num_embeddings", num_embeddings), ("dim", dim)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be a positive whole number.")
-        if padding_index is not None and not 0 <= padding_index < vocabulary:
+        if padding_idx is not None and not 0 <= padding_idx < num_embeddings:
             raise ValueError(
-                f"padding_index is {padding_index}; with a vocabulary of {vocabulary} it must be "
-                f"one of 0 … {vocabulary - 1}, or None."
+                f"padding_idx is {padding_idx}; with num_embeddings={num_embeddings} it must be "
+                f"one of 0 … {num_embeddings - 1}, or None."
             )
-        self.vocabulary, self.dim, self.padding_index = vocabulary, dim, padding_index
+        self.num_embeddings, self.dim, self.padding_idx = num_embeddings, dim, padding_idx
         self.factor = factor(scale, dim)
-        self.weight = nn.Parameter(torch.empty(vocabulary, dim))
+        self.weight = nn.Parameter(torch.empty(num_embeddings, dim))
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draw every vector anew from N(0, 1); that of padding becomes zero."""
         nn.init.normal_(self.weight)
-        if self.padding_index is not None:
-            self.weight[self.padding_index].zero_()
+        if self.padding_idx is not None:
+            self.weight[self.padding_idx].zero_()
 
     def forward(
         self,
@@ -100,7 +100,7 @@ exists.
             positions,
             scale=self.factor,
             dropout=dropout,
-            padding_index=self.padding_index,
+            padding_index=self.padding_idx,
             out=out,
         )
 
@@ -109,16 +109,16 @@ exists.
         if not may_look(ids) or not ids.numel():
             return
         first, last = (int(end) for end in ids.aminmax())
-        if first < 0 or last >= self.vocabulary:
-            wrong = last if last >= self.vocabulary else first
-            larger = f"Build TokenEmbedding with a vocabulary of at least {last + 1}, or map"
+        if first < 0 or last >= self.num_embeddings:
+            count, wrong = self.num_embeddings, last if last >= self.num_embeddings else first
+            larger = f"Build TokenEmbedding with num_embeddings={last + 1} or more, or map"
             raise ValueError(
-                f"Token id {wrong} is outside of a vocabulary of {self.vocabulary}, whose ids are "
-                f"0 … {self.vocabulary - 1}. {larger if wrong > 0 else 'Map'} unknown "
-                f"tokens and padding to an id that exists."
+                f"Token id {wrong} is outside of a vocabulary of {count}, whose ids are "
+                f"0 … {count - 1}. {larger if wrong > 0 else 'Map'} unknown tokens and padding to "
+                f"an id that exists."
             )
 
     def extra_repr(self) -> str:
         """The arguments that say what is stored."""
-        padding = "" if self.padding_index is None else f", padding_index={self.padding_index}"
-        return f"{self.vocabulary}, {self.dim}{padding}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.dim}{padding}"

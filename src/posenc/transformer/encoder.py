@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc.backends.choice import BiasTable, plan
+from posenc.backends.base import Backend, TableBuilder
+from posenc.backends.choice import chosen
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.transformer.block import Block, BlockStages, Norm
@@ -22,9 +24,10 @@ from posenc.transformer.layers import (
     once_each,
     queries_keys_of,
     scores_of,
+    windows_of,
 )
 from posenc.transformer.normalization import LayerNorm, NormStages
-from posenc.transformer.placement import Layout, laid_out
+from posenc.transformer.placement import Placement, placed
 from posenc.transformer.tables import AttentionTables, Rotations, Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
@@ -57,7 +60,7 @@ class Encoder(nn.Module):
     """Embedded tokens in, tokens that know their context and their place out.
 
     Each table is computed once a pass and handed down. Tables without parameters are kept in
-    ``tables`` and gathered by position. With ``causal=True`` it serves as a decoder-only model.
+    ``tables`` and gathered by position. With ``is_causal=True`` it serves as a decoder-only model.
 
     Args:
         dim: Width of a token.
@@ -67,10 +70,15 @@ class Encoder(nn.Module):
             differ, one ``Positional`` a layer; that of the first layer alone may add to tokens.
         inner: Width inside the feed-forward layers; 4·dim if not given.
         kv_heads: Number of key and value heads; ``heads`` if not given.
+        head_dim: Width of a head; dim / heads if not given.
+        scale: What products of queries and keys are multiplied with; 1/√head_dim if not given, 1.0
+            for T5.
+        window: How many positions a token sees to each side, its own among them; one for all
+            layers, or one a layer (``None``: all).
         norm: ``"post"`` as in Vaswani et al., or ``"pre"``.
         activation: ``"relu"``, ``"gelu"``, or a function.
         dropout: Probability of dropping while training; see ``Block``.
-        causal: Whether a token sees only itself and the tokens before it in its row.
+        is_causal: Whether a token sees only itself and the tokens before it in its row.
         embedding_norm: Whether a norm (and dropout) follows the token encodings, as in BERT.
         final_norm: Whether a norm follows the last block; if not given, where ``norm`` is "pre".
         eps: ε of all norms.
@@ -101,10 +109,13 @@ class Encoder(nn.Module):
         positional: Positional | Sequence[Positional] | None = None,
         inner: int | None = None,
         kv_heads: int | None = None,
+        head_dim: int | None = None,
+        scale: float | None = None,
+        window: int | Sequence[int | None] | None = None,
         norm: Norm = "post",
         activation: Activation = "relu",
         dropout: float = 0.0,
-        causal: bool = False,
+        is_causal: bool = False,
         embedding_norm: bool = False,
         final_norm: bool | None = None,
         eps: float = 1e-5,
@@ -113,8 +124,8 @@ class Encoder(nn.Module):
         super().__init__()
         if depth < 0:
             raise ValueError(f"depth is {depth}; it must be 0 or more.")
-        self.dim, self.heads, self.depth, self.causal = dim, heads, depth, causal
-        self.dropout = dropout
+        self.dim, self.heads, self.depth, self.is_causal = dim, heads, depth, is_causal
+        self.dropout, self.windows = dropout, windows_of(window, depth)
         self.positional: Positional | nn.ModuleList = held(positional, depth)
         self.blocks = nn.ModuleList(
             Block(
@@ -122,6 +133,8 @@ class Encoder(nn.Module):
                 heads,
                 inner,
                 kv_heads=kv_heads,
+                head_dim=head_dim,
+                scale=scale,
                 norm=norm,
                 activation=activation,
                 dropout=dropout,
@@ -136,7 +149,7 @@ class Encoder(nn.Module):
         self.embedding_dropout = nn.Dropout(dropout if embedding_norm else 0.0)
         self.tables = Tables()
         for layer in dict.fromkeys((self.first, *self.layers)):
-            check_sizes(layer, dim, heads, dim // heads)
+            check_sizes(layer, dim, heads, dim // heads if head_dim is None else head_dim)
 
     @property
     def layers(self) -> tuple[Positional, ...]:
@@ -175,13 +188,14 @@ class Encoder(nn.Module):
             TypeError: Positions or ids are not integers, or the mask is not boolean.
             ValueError: A shape does not fit, or the arguments exclude each other.
         """
-        with nullcontext() if cache is None else cache.undone_on_error():
-            layout = self._laid_out(x, positions, padding_mask, document_ids, cache)
+        lasting = cache is None or torch.compiler.is_compiling()
+        with nullcontext() if lasting else cache.undone_on_error():
+            placement = self._placed(x, positions, padding_mask, document_ids, cache)
             dtype = x.dtype
-            x = self._encoded(x, self._token_tables(x, layout), padding_mask)
+            x = self._encoded(x, self._token_tables(x, placement), padding_mask)
             if self.embedding_norm is not None:
                 x = self.embedding_dropout(self.embedding_norm(x))
-            tables = self._planned_tables(x, layout)
+            tables = self._chosen_tables(x, placement)
             for index, block in enumerate(self.blocks):
                 layer = None if cache is None else cache.layer(index)
                 x = block(x, tables=tables[index], cache=layer)
@@ -196,21 +210,23 @@ class Encoder(nn.Module):
         document_ids: Int64[Tensor, "batch seq"] | None = None,
     ) -> EncoderStages:
         """The same pass with every number between, for whole sequences; arguments as above."""
-        layout = self._laid_out(x, positions, padding_mask, document_ids, None)
-        dtype, token_tables = x.dtype, self._token_tables(x, layout)
+        placement = self._placed(x, positions, padding_mask, document_ids, None)
+        dtype, token_tables = x.dtype, self._token_tables(x, placement)
         x = encoded = self._encoded(x, token_tables, padding_mask)
         embedding_norm = None
         if self.embedding_norm is not None:
             embedding_norm = self.embedding_norm.stages(x)
             x = self.embedding_dropout(embedding_norm.scaled)
-        tables, blocks = self._attention_tables(x, layout), []
-        mask = layout.specification.visible()
-        for block, given in zip(cast(Sequence[Block], self.blocks), tables, strict=True):
-            blocks.append(block.stages(x, tables=given, mask=mask))
+        tables, blocks = self._attention_tables(x, placement), []
+        specs = self._specifications(placement)
+        for block, given, spec in zip(
+            cast(Sequence[Block], self.blocks), tables, specs, strict=True
+        ):
+            blocks.append(block.stages(x, tables=given, attn_mask=spec.visible()))
             x = blocks[-1].output
         final_norm = None if self.final_norm is None else self.final_norm.stages(x)
         return EncoderStages(
-            positions=layout.positions,
+            positions=placement.positions,
             token_tables=tuple(table for _, table in token_tables),
             encoded=encoded,
             embedding_norm=embedding_norm,
@@ -219,33 +235,34 @@ class Encoder(nn.Module):
             output=(final_norm.scaled if final_norm else x).to(dtype),
         )
 
-    def _laid_out(
+    def _placed(
         self,
         x: Tensor,
         positions: Tensor | None,
         padding_mask: Tensor | None,
         document_ids: Tensor | None,
         cache: KeyValueCache | None,
-    ) -> Layout:
+    ) -> Placement:
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}; this encoder takes [batch, seq, {self.dim}]."
             )
-        return laid_out(
+        return placed(
             x,
             positions,
-            causal=self.causal,
+            positional=self.first,
+            is_causal=self.is_causal,
             padding_mask=padding_mask,
             document_ids=document_ids,
             cache=cache,
         )
 
-    def _token_tables(self, x: Tensor, layout: Layout) -> TokenTables:
+    def _token_tables(self, x: Tensor, placement: Placement) -> TokenTables:
         dtype = working_dtype(x.dtype)
         return tuple(
             (
                 encoding,
-                self.tables.rows(encoding, layout.positions, dtype=dtype, below=layout.below),
+                self.tables.rows(encoding, placement.positions, dtype=dtype, below=placement.below),
             )
             for encoding in cast(Sequence[TokenEncoding], self.first.tokens)
         )
@@ -258,42 +275,48 @@ class Encoder(nn.Module):
             x = encoding.encode(x, table)
         return x
 
-    def _attention_tables(self, x: Tensor, layout: Layout) -> list[AttentionTables]:
+    def _attention_tables(self, x: Tensor, placement: Placement) -> list[AttentionTables]:
         """Every table that attention needs in each block, those of scores queries × keys."""
-        q, k = layout.specification.queries, layout.specification.keys
-        build, dtype = self._bias_table(layout), working_dtype(x.dtype)
+        q, k = placement.specification.queries, placement.specification.keys
+        build, dtype = self._bias_table(placement), working_dtype(x.dtype)
 
         def with_bias(scores: ScoreEncodings) -> tuple[tuple[ScoreEncoding, Tensor], ...]:
             return tuple((encoding, build(encoding, q, k, dtype=dtype)) for encoding in scores)
 
         biases = once_each(scores_of(self.layers), with_bias)
-        turns = self._rotations(x, layout)
+        rotations = self._rotations(x, placement)
         return [
-            AttentionTables(turn, bias, positions=rows)
-            for (turn, rows), bias in zip(turns, biases, strict=True)
+            AttentionTables(rotation, bias, positions=rows)
+            for (rotation, rows), bias in zip(rotations, biases, strict=True)
         ]
 
-    def _planned_tables(self, x: Tensor, layout: Layout) -> list[AttentionTables]:
-        """The same for the cheapest way; biases and masks meet once here, not in each block."""
-        way = partial(
-            plan,
-            specification=layout.specification,
+    def _chosen_tables(self, x: Tensor, placement: Placement) -> list[AttentionTables]:
+        """The same for the cheapest backend; biases and masks meet once here, not in each block."""
+        layers = list(zip(scores_of(self.layers), self.windows, strict=True))
+        backends = once_each(layers, partial(self._chosen, x=x, placement=placement))
+        rotations = self._rotations(x, placement)
+        return [
+            AttentionTables(rotation, backend=backend, positions=rows)
+            for (rotation, rows), backend in zip(rotations, backends, strict=True)
+        ]
+
+    def _chosen(
+        self, layer: tuple[ScoreEncodings, int | None], *, x: Tensor, placement: Placement
+    ) -> Backend:
+        scores, window = layer
+        return chosen(
+            scores,
+            placement.specification.within(window),
             heads=self.heads,
             dtype=x.dtype,
-            dropout=self.dropout if self.training else 0.0,
-            table=self._bias_table(layout),
+            dropout_p=self.dropout if self.training else 0.0,
+            table=self._bias_table(placement),
         )
-        ways = once_each(scores_of(self.layers), way)
-        turns = self._rotations(x, layout)
-        return [
-            AttentionTables(turn, plan=way, positions=rows)
-            for (turn, rows), way in zip(turns, ways, strict=True)
-        ]
 
-    def _rotations(self, x: Tensor, layout: Layout) -> list[Rotations]:
-        given = {"dtype": working_dtype(x.dtype), "below": layout.below}
-        rotations = partial(self.tables.rotations, positions=layout.positions, **given)
+    def _rotations(self, x: Tensor, placement: Placement) -> list[Rotations]:
+        given = {"dtype": working_dtype(x.dtype), "below": placement.below}
+        rotations = partial(self.tables.rotations, positions=placement.positions, **given)
         return once_each(queries_keys_of(self.layers), rotations)
 
-    def _bias_table(self, layout: Layout) -> BiasTable:
-        return partial(self.tables.biases, below=layout.below)
+    def _bias_table(self, placement: Placement) -> TableBuilder:
+        return partial(self.tables.biases, below=placement.below)

@@ -49,6 +49,11 @@ def held(
                 f"Layer {index} has encodings of tokens; they are added once, before the first "
                 f"layer. Give them to the first Positional alone."
             )
+        if layer is not layers[0] and len(getattr(layer, "positions", ())):
+            raise ValueError(
+                f"Layer {index} changes positions; they are changed once, before the first layer. "
+                f"Give positions= to the first Positional alone."
+            )
     return nn.ModuleList(layers) if layers else Positional()
 
 
@@ -60,6 +65,27 @@ def queries_keys_of(layers: Sequence[Positional]) -> list[QueryKeyEncodings]:
 def scores_of(layers: Sequence[Positional]) -> list[ScoreEncodings]:
     """The encodings of scores of each layer."""
     return [tuple(cast(Sequence[ScoreEncoding], layer.scores)) for layer in layers]
+
+
+def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[int | None]:
+    """The window of each layer.
+
+    Raises:
+        ValueError: There are more or fewer than layers.
+
+    Example:
+        >>> windows_of([512, None], 2), windows_of(512, 2)
+        ([512, None], [512, 512])
+    """
+    if window is None or isinstance(window, int):
+        return [window] * depth
+    windows = list(window)
+    if len(windows) != depth:
+        raise ValueError(
+            f"window has {len(windows)} entries; the encoder has depth {depth}. Pass one a layer "
+            f"(None where it sees all), or one for all."
+        )
+    return windows
 
 
 def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:

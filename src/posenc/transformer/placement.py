@@ -1,21 +1,23 @@
-"""How the tokens of one pass are laid out: where they stand, and which of them may meet."""
+"""Where the tokens of one pass stand, and which of them may meet."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.backends.specification import AttentionSpecification
-from posenc.positions import checked, consecutive, left_padded, packed
+from posenc.encodings.positional import Positional
+from posenc.positions import checked, consecutive, left_padded, over_padding, packed, runs
 from posenc.transformer.kv_cache import KeyValueCache
 
 
 @dataclass(frozen=True)
-class Layout:
+class Placement:
     """Positions of one pass, and who sees whom.
 
     Attributes:
-        positions: Where the tokens of this pass stand.
+        positions: Where encodings take the tokens of this pass to stand.
         below: A bound that no position reaches, if one is known without looking.
         specification: The tokens of this pass and those that they may look at, cached ones first.
     """
@@ -25,16 +27,17 @@ class Layout:
     specification: AttentionSpecification
 
 
-def laid_out(
+def placed(
     x: Tensor,
-    positions: Tensor | None,
+    positions: Any,
     *,
-    causal: bool = False,
+    positional: Positional | None = None,
+    is_causal: bool = False,
     padding_mask: Tensor | None = None,
     document_ids: Tensor | None = None,
     cache: KeyValueCache | None = None,
-) -> Layout:
-    """The layout that the arguments of ``Encoder.forward`` describe; tokens enter the cache.
+) -> Placement:
+    """The placement that the arguments of ``Encoder.forward`` describe; tokens enter the cache.
 
     Raises:
         TypeError: Positions or ids are not integers, or the padding mask is not boolean.
@@ -42,34 +45,64 @@ def laid_out(
     """
     batch, seq = x.shape[:2]
     check_masks(batch, seq, padding_mask, document_ids)
+    remaps = positional is not None and getattr(positional, "remaps", False)
     if cache is not None:
-        check_cache(causal, document_ids)
+        check_cache(is_causal, document_ids, remaps)
     below, given = None, positions is not None
-    if positions is None:
-        positions, below = _default_positions(x, padding_mask, document_ids, cache)
-    else:
-        positions = checked(positions)
+    if given:
+        positions = checked(positions, device=x.device)
         check_positions(positions, batch, seq)
-    key_positions, keys_real, k_len = positions, padding_mask, seq
-    if cache is not None:
-        cache.extend(positions, padding_mask, below=below)
-        assert cache.positions is not None
-        key_positions, keys_real, k_len = cache.positions, cache.padding_mask, cache.length
+        if padding_mask is not None and positions.ndim < 3:
+            positions = over_padding(positions, padding_mask)
+    else:
+        positions, below = _default_positions(x, padding_mask, document_ids, cache)
     # Positions that follow from the length alone are left out: nobody has to look at them.
     plainly = not given and padding_mask is None and document_ids is None and cache is None
+    documents = None if document_ids is None else runs(document_ids)
+    keys = _Keys(positions, padding_mask, seq, None)
+    if cache is not None:
+        cache.extend(positions, padding_mask, below=below, batch=batch)
+        assert cache.positions is not None
+        keys = _Keys(cache.positions, cache.padding_mask, cache.places, cache.first_row)
+    remapped = None
+    if remaps:
+        assert positional is not None
+        remapped, below = positional.remapped(positions), None
     specification = AttentionSpecification(
         batch=batch,
         q_len=seq,
-        k_len=k_len,
+        k_len=keys.length,
         q_positions=None if plainly else positions,
-        k_positions=None if plainly else key_positions,
-        causal=causal,
+        k_positions=None if plainly else keys.positions,
+        q_remapped=remapped,
+        k_remapped=remapped,
+        is_causal=is_causal,
         by_row=True,
-        padding_mask=keys_real,
-        document_ids=document_ids,
+        first_row=keys.first_row,
+        padding_mask=keys.real,
+        q_padding_mask=padding_mask,
+        documents=documents,
+        q_documents=documents,
         device=x.device,
     )
-    return Layout(positions, below, specification)
+    return Placement(positions if remapped is None else remapped, below, specification)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """What the tokens of a pass may look at.
+
+    Attributes:
+        positions: Where they stand.
+        real: Which of them are no padding.
+        length: How many there are.
+        first_row: The place of the first query among them, if it is not told by the lengths.
+    """
+
+    positions: Tensor
+    real: Tensor | None
+    length: int
+    first_row: Tensor | None
 
 
 def _default_positions(
@@ -81,11 +114,14 @@ def _default_positions(
     seq = x.shape[1]
     if document_ids is not None:
         return _in_documents(document_ids, padding_mask), seq
-    new = consecutive(seq, device=x.device) if padding_mask is None else left_padded(padding_mask)
-    if cache is None or cache.next_position is None:
-        return new, seq
-    below = None if cache.below is None else cache.below + seq
-    return cache.next_position.unsqueeze(-1) + new, below
+    next_position, below = None, seq
+    if cache is not None and cache.next_position is not None:
+        next_position = cache.next_position
+        below = None if cache.below is None else cache.size or cache.below + seq
+    if padding_mask is not None:
+        return left_padded(padding_mask, start=0 if next_position is None else next_position), below
+    new = consecutive(seq, device=x.device)
+    return new if next_position is None else next_position.unsqueeze(-1) + new, below
 
 
 def _in_documents(document_ids: Tensor, padding_mask: Tensor | None) -> Tensor:
@@ -118,17 +154,23 @@ def check_masks(
             )
 
 
-def check_cache(causal: bool, document_ids: Tensor | None) -> None:
+def check_cache(is_causal: bool, document_ids: Tensor | None, remaps: bool = False) -> None:
     """Raise where a cache would not give what one pass gives."""
-    if not causal:
+    if not is_causal:
         raise ValueError(
-            "A cache was given to an encoder with causal=False; there, earlier tokens would have "
-            "to be computed again with each new one. Build it with causal=True, or pass no cache."
+            "A cache was given to an encoder with is_causal=False; there, earlier tokens would "
+            "have to be computed again with each new one. Build it with is_causal=True, or pass "
+            "no cache."
         )
     if document_ids is not None:
         raise ValueError(
             "document_ids and a cache were given; packed rows are for one pass. Decode each "
             "document as a row of a batch, padded on the left."
+        )
+    if remaps:
+        raise ValueError(
+            "The positions of a whole row are drawn anew at each pass, and a cache holds keys of "
+            "earlier passes. Leave out the cache, or Positional(positions=...)."
         )
 
 

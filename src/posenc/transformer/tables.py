@@ -8,7 +8,7 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
-from posenc.backends.ways import Plan
+from posenc.backends.base import Backend
 from posenc.encodings.base import (
     QueryKeyEncoding,
     RelativeBias,
@@ -30,7 +30,7 @@ class AttentionTables:
     Args:
         queries_keys: Encodings of queries and keys, in order.
         scores: Encodings of scores, in order.
-        plan: How attention is computed, where the caller has decided that for all layers; it
+        backend: What computes attention, where the caller has chosen that for all layers; it
             holds what encodings of scores and masks say, and ``scores`` is empty.
         positions: Which rows of the tables of queries and keys the tokens take, where these tables
             are kept and have rows 0, 1, 2, …; ``None``: they have one row a token.
@@ -38,7 +38,7 @@ class AttentionTables:
 
     queries_keys: tuple[tuple[QueryKeyEncoding, Tensor], ...] = ()
     scores: tuple[tuple[ScoreEncoding, Tensor], ...] = ()
-    plan: Plan | None = None
+    backend: Backend | None = None
     positions: Tensor | None = None
 
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.strided import Block, attend_in_blocks, blocks
+from posenc.backends.blocks import Block, attend_in_blocks, blocks
 from posenc.backends.toeplitz import Toeplitz
 
 ELEMENTS = 2**20  # scores held at a time in the backward pass, heads and batch included

@@ -1,0 +1,73 @@
+"""What every backend is asked, and what it answers: itself, ready to run, or why not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from posenc.backends.specification import AttentionSpecification
+from posenc.encodings.base import ScoreBias, ScoreEncoding
+
+TableBuilder = Callable[..., Tensor]
+"""(encoding, q_positions, k_positions, dtype=...) → the table of a score encoding."""
+
+
+class Backend(Protocol):
+    """Attention for one specification; all of them mean the same and differ in cost.
+
+    Attributes:
+        name: What it is called.
+        why: Why it serves, and what it holds in memory.
+        reads_padding: Whether content at padding enters its products, if only to be hidden.
+    """
+
+    name: str
+    why: str
+    reads_padding: bool
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        """softmax(what the specification makes of query · key · scale) · value."""
+        ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a backend must know to say whether it serves.
+
+    Attributes:
+        scores: Encodings of the scores, in order.
+        specification: Who stands where, and who sees whom.
+        dtype: The dtype in which scores are formed: float32 at least.
+        dropout_p: Probability of dropping a weight.
+        table: What gives dense tables; one that keeps them may save work.
+        insisted: Whether the caller named this backend, so that cost is no reason to refuse.
+    """
+
+    scores: Sequence[ScoreEncoding]
+    specification: AttentionSpecification
+    dtype: torch.dtype
+    dropout_p: float
+    table: TableBuilder
+    insisted: bool
+
+    @property
+    def biases_alone(self) -> bool:
+        """Whether every encoding only adds a number to scores, and leaves the output alone."""
+        return all(isinstance(e, ScoreBias) and not e.changes_output for e in self.scores)
+
+    @property
+    def learns(self) -> bool:
+        """Whether gradients must reach a parameter of an encoding."""
+        learning = any(p.requires_grad for e in self.scores for p in e.parameters())
+        return learning and torch.is_grad_enabled()
+
+    def bias_table(self, encoding: ScoreEncoding) -> Tensor:
+        """The table of one encoding, with a batch axis where it is a bias."""
+        spec = self.specification
+        made = self.table(encoding, spec.queries, spec.keys, dtype=self.dtype)
+        with_batch = made.ndim == 4 or not isinstance(encoding, ScoreBias)
+        return made if with_batch else made.unsqueeze(0)

@@ -1,0 +1,158 @@
+"""Attention with a bias of distance in blocks of queries, without the matrix of that bias."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.backends.sdpa import TORCHS_ATTENTION, grouped
+from posenc.backends.toeplitz import Toeplitz
+
+ROWS = 256
+"""A block of queries: little work on keys that order hides from some of them."""
+MANY_ROWS = 1024
+"""A block where large products matter more: where no key is hidden, or only few of many."""
+FAR = 4096
+"""Keys that a block sees, from which on most are hidden from none of its queries."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of queries and the keys that one of them may see.
+
+    Attributes:
+        heads: Its query heads.
+        kv_heads: Its key heads.
+        queries: First query and one past the last.
+        keys: First key and one past the last; equal where there is none.
+        first: Distance from the last query to the first key.
+    """
+
+    heads: slice
+    kv_heads: slice
+    queries: slice
+    keys: slice
+    first: int
+
+
+def attend_in_blocks(
+    q: Float[Tensor, "batch heads q_len head_dim"],
+    k: Float[Tensor, "batch kv_heads k_len head_dim"],
+    v: Float[Tensor, "batch kv_heads k_len value_dim"],
+    bias: Toeplitz,
+    offset: int,
+    *,
+    scale: float,
+    dropout_p: float = 0.0,
+) -> Float[Tensor, "batch heads q_len value_dim"]:
+    """softmax(q kᵀ · scale + bias) v, block by block, each seeing its part of ``bias``.
+
+    Keys that order, a window or the cut-off of ALiBi hides from a whole block cost nothing.
+
+    Args:
+        q: A run of queries, one position apart.
+        k: A run of keys, one position apart.
+        v: Their values.
+        bias: Frozen: no gradient flows to it.
+        offset: Position of the first query less that of the first key.
+        scale: What products are multiplied with.
+        dropout_p: Probability of dropping a weight.
+    """
+    if not may_look(q):  # blocks follow from values, which a graph does not know
+        return _attend(q, k, v, bias, offset + q.shape[-2] - 1, scale, dropout_p)
+    learns = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+    parts: dict[int, list[Tensor]] = {}
+    # As attention itself lays its result out: the heads of a token side by side.
+    out = None if learns else q.new_empty(
+        len(q), q.shape[2], q.shape[1], v.shape[-1]
+    ).transpose(1, 2)  # fmt: skip
+    for block in blocks(q.shape, k.shape, bias, offset):
+        part = _attend(
+            q[:, block.heads, block.queries],
+            k[:, block.kv_heads, block.keys],
+            v[:, block.kv_heads, block.keys],
+            _of_heads(bias, block.heads),
+            block.first,
+            scale,
+            dropout_p,
+        )
+        if out is not None:
+            out[:, block.heads, block.queries] = part
+        else:
+            parts.setdefault(block.heads.start, []).append(part)
+    if out is not None:
+        return out
+    rows = [_joined(some, dim=-2) for some in parts.values()]
+    return _joined(rows, dim=1)
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, bias: Toeplitz, first: int, scale: float, dropout_p: float
+) -> Tensor:
+    """All of these at once; ``first`` is the distance from the last query to the first key."""
+    if may_look(q) and not k.shape[-2]:
+        return q.new_zeros(*q.shape[:-1], v.shape[-1])
+    mask = bias.reversed_rows(q.shape[-2], k.shape[-2], first=first)
+    out = TORCHS_ATTENTION(q.flip(-2), k, v, mask, dropout_p, scale=scale, enable_gqa=grouped(q, k))
+    return out.flip(-2)
+
+
+def _of_heads(bias: Toeplitz, heads: slice) -> Toeplitz:
+    return bias if len(bias.values) == 1 else Toeplitz(bias.values[heads], bias.highest)
+
+
+def _joined(parts: list[Tensor], dim: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=dim)
+
+
+def blocks(
+    q_shape: torch.Size, k_shape: torch.Size, bias: Toeplitz, offset: int
+) -> Iterator[Block]:
+    """The blocks of queries of each group of heads, with the keys that they can see."""
+    (heads, q_len), (kv_heads, k_len) = q_shape[1:3], k_shape[1:3]
+    group = heads // kv_heads
+    for some, low, high in _reaches(bias, kv_heads, group):
+        all_seen = low <= offset - k_len + 1 and high >= offset + q_len - 1
+        rows = MANY_ROWS if all_seen or min(high - low, k_len) > FAR else ROWS
+        for start in range(0, q_len, rows):
+            stop = min(start + rows, q_len)
+            first = max(0, offset + start - high)
+            past = max(first, min(k_len, offset + stop - low))
+            yield Block(
+                heads=slice(some.start * group, some.stop * group),
+                kv_heads=some,
+                queries=slice(start, stop),
+                keys=slice(first, past),
+                first=offset + stop - 1 - first,
+            )
+
+
+def _reaches(bias: Toeplitz, kv_heads: int, group: int) -> Iterator[tuple[slice, int, int]]:
+    """Neighboring key heads of a like reach, with the least and largest distance they see."""
+    seen = bias.values.isfinite()
+    if len(seen) == 1:
+        seen = seen.expand(kv_heads, -1)
+    else:
+        seen = seen.unflatten(0, (kv_heads, group)).any(1)
+    index = torch.arange(seen.shape[1], device=seen.device)
+    # Column m is distance highest − m; a head that sees nothing gets an empty range.
+    highs = bias.highest - torch.where(seen, index, seen.shape[1]).amin(1)
+    lows = bias.highest - torch.where(seen, index, -1).amax(1)
+    ends = torch.stack([lows, highs], dim=1).tolist()
+    begin = 0
+    for head in range(1, kv_heads + 1):
+        if head == kv_heads or _reach(ends[head]) != _reach(ends[begin]):
+            yield (
+                slice(begin, head),
+                min(low for low, _ in ends[begin:head]),
+                max(high for _, high in ends[begin:head]),
+            )
+            begin = head
+
+
+def _reach(ends: list[int]) -> int:
+    """Distances seen, to a power of two: heads that differ by less share their blocks."""
+    return max(ends[1] - ends[0] + 1, ROWS).bit_length()

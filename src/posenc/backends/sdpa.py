@@ -1,0 +1,66 @@
+"""``scaled_dot_product_attention`` of torch and nothing else: no number of our own is held."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from posenc.backends.base import Backend, Request
+
+TORCHS_ATTENTION = F.scaled_dot_product_attention
+"""As it was on import: ``context_parallel`` puts another function in its place."""
+
+
+def refuse_context_parallel() -> None:
+    """Raise inside torch's ``context_parallel``, where this rank's tokens would attend alone.
+
+    Raises:
+        RuntimeError: ``torch.nn.functional.scaled_dot_product_attention`` has been replaced.
+    """
+    if F.scaled_dot_product_attention is not TORCHS_ATTENTION:
+        raise RuntimeError(
+            "torch.nn.functional.scaled_dot_product_attention has been replaced, as torch's "
+            "context_parallel does: queries would meet the keys of this rank alone. Call "
+            "posenc.attention outside of it, with all keys gathered and q_positions and "
+            "k_positions saying where the tokens stand."
+        )
+
+
+def grouped(query: Tensor, key: Tensor) -> bool:
+    """Whether several query heads share a key head."""
+    # In a graph the comparison is a symbol; only a branch makes a plain bool of it.
+    return True if query.shape[1] != key.shape[1] else False  # noqa: SIM210
+
+
+@dataclass(frozen=True)
+class SDPA:
+    """Attention whose scores nothing touches but torch's own causal flag."""
+
+    why: str
+    is_causal: bool
+    name = "sdpa"
+    reads_padding = False
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        return TORCHS_ATTENTION(
+            query, key, value, None, dropout_p, self.is_causal,
+            scale=scale, enable_gqa=grouped(query, key),
+        )  # fmt: skip
+
+
+def sdpa(request: Request) -> Backend | str:
+    """The backend, or why it cannot serve."""
+    spec = request.specification
+    if request.scores:
+        return "an encoding changes the scores"
+    if spec.softcap is not None or spec.sinks is not None:
+        return "it knows neither soft capping nor sinks"
+    if not spec.hides_nothing_but_order:
+        return "a mask, padding, documents or a window hide keys"
+    if not spec.is_causal or spec.sees_all:
+        return SDPA("nothing changes or hides a score", is_causal=False)
+    if spec.in_step:
+        return SDPA("order alone hides keys", is_causal=True)
+    return "queries and keys are not in step, as torch's causal flag needs them"

@@ -1,0 +1,127 @@
+"""Attention by its definition, one query and one key after the other: what everything must equal.
+
+It shares nothing with the backends. Everything is float64, dense, and written in the order in which
+the definition is read; it is slow, and meant to be.
+"""
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+
+import torch
+from torch import Tensor
+
+from posenc.encodings.positional import Positional
+
+Visible = Callable[[int, int, int], bool]
+"""(row of the batch, index of the query, index of the key) → whether the query may see the key."""
+
+
+def reference_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    positional: Positional | None = None,
+    q_positions: Tensor,
+    k_positions: Tensor,
+    visible: Visible | None = None,
+    added: Tensor | None = None,
+    scale: float | None = None,
+    sinks: Tensor | None = None,
+    softcap: float | None = None,
+    keys_encoded: bool = False,
+) -> Tensor:
+    """softmax(what positions make of encode(query) · encode(key) · scale) value, in float64.
+
+    Args:
+        query: ``[batch, heads, q_len, head_dim]``.
+        key: ``[batch, kv_heads, k_len, head_dim]``.
+        value: ``[batch, kv_heads, k_len, value_dim]``.
+        positional: Encodings of queries, keys and scores.
+        q_positions: ``[q_len]``, ``[batch, q_len]`` or a grid.
+        k_positions: ``[k_len]``, ``[batch, k_len]`` or a grid.
+        visible: Which pairs may meet; all if not given.
+        added: A number for each score, broadcast to ``[batch, heads, q_len, k_len]``.
+        scale: What products are multiplied with; 1/√head_dim if not given.
+        sinks: ``[heads]``: a score that takes its share of each row and gives no value.
+        softcap: c in c · tanh(score / c), before encodings of scores.
+        keys_encoded: Whether ``key`` is encoded already.
+
+    Example:
+        >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
+        >>> causal = reference_attention(x, x, x, q_positions=here, k_positions=here,
+        ...                              visible=lambda row, q, k: k <= q)
+        >>> torch.allclose(causal[:, :, 0], x[:, :, 0].double())
+        True
+    """
+    positional = Positional() if positional is None else positional
+    query, key, value = query.double(), key.double(), value.double()
+    outputs = []
+    for encoding in positional.queries_keys:
+        table = encoding.table(q_positions, dtype=torch.float64)  # type: ignore[operator]
+        query = encoding.encode_queries(query, table)  # type: ignore[operator]
+        outputs.insert(0, lambda out, e=encoding, t=table: e.encode_output(out, t))
+        if not keys_encoded:
+            table = encoding.table(k_positions, dtype=torch.float64)  # type: ignore[operator]
+            key = encoding.encode_keys(key, table)  # type: ignore[operator]
+    scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
+    group = query.shape[1] // key.shape[1]
+    keys = torch.stack([key[:, head // group] for head in range(query.shape[1])], dim=1)
+    values = torch.stack([value[:, head // group] for head in range(query.shape[1])], dim=1)
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, keys) * scale
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    tables = []
+    for encoding in positional.scores:
+        table = encoding.table(q_positions, k_positions, dtype=torch.float64)  # type: ignore[operator]
+        scores = encoding.encode(scores, table, q=query, k=key, scale=scale)  # type: ignore[operator]
+        tables.append((encoding, table))
+    if added is not None:
+        scores = scores + added.double()
+    weights = _softmax(scores, _hidden(scores, visible), sinks)
+    out = torch.einsum("bhqk,bhkd->bhqd", weights, values)
+    for encoding, table in tables:
+        out = encoding.encode_output(out, weights, table)
+    for change in outputs:
+        out = change(out)
+    return out
+
+
+def _hidden(scores: Tensor, visible: Visible | None) -> Tensor:
+    batch, _, q_len, k_len = scores.shape
+    hidden = torch.zeros(batch, 1, q_len, k_len, dtype=torch.bool)
+    if visible is not None:
+        for row in range(batch):
+            for q in range(q_len):
+                for k in range(k_len):
+                    hidden[row, 0, q, k] = not visible(row, q, k)
+    return hidden.to(scores.device)
+
+
+def _softmax(scores: Tensor, hidden: Tensor, sinks: Tensor | None) -> Tensor:
+    """exp of what is seen over its sum, a sink counted; zero where nothing is seen."""
+    scores = scores.masked_fill(hidden, -torch.inf)
+    rows = [scores]
+    if sinks is not None:
+        rows.append(sinks.double().view(1, -1, 1, 1).expand(*scores.shape[:-1], 1))
+    top = torch.cat(rows, dim=-1).amax(-1, keepdim=True).detach()
+    top = torch.where(top == -torch.inf, 0.0, top)
+    exponentials = (scores - top).exp()
+    total = exponentials.sum(-1, keepdim=True)
+    if sinks is not None:
+        total = total + (rows[1] - top).exp()
+    return exponentials / torch.where(total == 0, 1.0, total)
+
+
+def documents_of(ids: Sequence[int]) -> list[int]:
+    """The number of each token's document: a new one begins where the id changes.
+
+    Example:
+        >>> documents_of([7, 7, 3, 7])
+        [0, 0, 1, 2]
+    """
+    numbers, current = [], -1
+    for index, one in enumerate(ids):
+        current += index == 0 or one != ids[index - 1]
+        numbers.append(current)
+    return numbers
