@@ -17,6 +17,7 @@ from posenc.testing import Case, batteries
 
 ROTARY_CHANGES = {
     "frequencies": Geometric(8, base=100.0),
+    "base": 100,
     "head_dim": 16,
     "pairing": "interleaved",
     "rotated": "suffix",
@@ -97,8 +98,8 @@ CASES = {
 VARIANTS = {
     "rotary-yarn": Case(
         Rotary,
-        {"frequencies": YaRN(Geometric(8), 16.0, 4096), "head_dim": 12},
-        ROTARY_CHANGES,
+        {"frequencies": YaRN(Geometric(8), 16.0, 4096), "head_dim": 12, "base": None},
+        without(ROTARY_CHANGES, "base"),
     ),
     "multimodal-interleaved": Case(
         MultimodalRotary,

@@ -32,10 +32,25 @@ def in_window(positions):
     return points + (positions >> 20 << 20).unsqueeze(-1)
 
 
+def some_heads(heads, part):
+    return ALiBi(heads, slopes="geometric")[part]
+
+
+def relative_sum(heads):
+    return T5Bias(heads, buckets=8, max_distance=5) + ALiBi(heads)
+
+
+def absolute_sum(heads):
+    return (FIRE(heads, threshold=4.0) + relative_sum(2 * heads)[1 : 1 + heads])[:]
+
+
 CASES = {
     # With a power of two both kinds of slopes are the same; the argument shows with 6 heads.
-    "alibi": Case(ALiBi, {"heads": 4, "slopes": "authors"}, {"causal": True}),
-    "alibi-6": Case(ALiBi, {"heads": 6}, {"causal": True, "slopes": "geometric"}, heads=6),
+    "alibi": Case(ALiBi, {"heads": 4, "slopes": "authors"}, {"is_causal": True}),
+    "alibi-6": Case(ALiBi, {"heads": 6}, {"is_causal": True, "slopes": "geometric"}, heads=6),
+    "alibi-of-some-heads": Case(some_heads, {"heads": 6, "part": slice(1, 5)}),
+    "sum": Case(relative_sum, {"heads": 4}),
+    "sum-with-fire": Case(absolute_sum, {"heads": 4}, bitwise=False),
     "cope": Case(
         CoPE,
         {"heads": 4, "head_dim": 8, "max_positions": 3, "std": 1.0},
@@ -61,16 +76,14 @@ CASES = {
     ),
     "kerple": Case(KERPLE, {"heads": 4}, {"kernel": "power"}),
     "kerple-power": Case(KERPLE, {"heads": 4, "kernel": "power"}),
-    "moved-rotary": Case(
+    "remapped-rotary": Case(
         RemappedRotary,
-        {"heads": 4, "rotary": Rotary(8), "moves": SelfExtend(group=4, window=1)},
-        {"scale": 1.0},
+        {"heads": 4, "rotary": Rotary(8), "remapping": SelfExtend(group=4, window=1)},
         bitwise=False,
     ),
-    "moved-rotary-cut-off": Case(
+    "remapped-rotary-cut-off": Case(
         RemappedRotary,
-        {"heads": 4, "rotary": Rotary(8), "moves": ReRoPE(window=1)},
-        {"scale": 1.0},
+        {"heads": 4, "rotary": Rotary(8), "remapping": ReRoPE(window=1)},
         bitwise=False,
     ),
     "sandwich": Case(Sandwich, {"heads": 4, "dim": 8}, {"base": 100.0}, bitwise=False),

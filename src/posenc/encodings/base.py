@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.positions import checked, consecutive
+from posenc.positions import checked_distances, consecutive
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -248,6 +248,30 @@ class ScoreBias(ScoreEncoding):
 
     is_pairwise = True
 
+    def __add__(self, other: "ScoreBias") -> "ScoreBias":
+        """Both as one bias, which holds both; of distance alone where both are.
+
+        Raises:
+            TypeError: ``other`` is no bias.
+            ValueError: They were built for different numbers of heads.
+        """
+        from posenc.encodings.scores.sums import bias_sum  # it is made of this class
+
+        return bias_sum(self, other) if isinstance(other, ScoreBias) else NotImplemented
+
+    def __getitem__(self, heads: int | slice) -> "ScoreBias":
+        """The bias of some heads, bit for bit, as for a rank that computes no others.
+
+        Parameters are shared with the whole.
+
+        Raises:
+            IndexError: There is no such head.
+            TypeError: ``heads`` is no number and no slice.
+        """
+        from posenc.encodings.scores.heads import bias_of_heads  # it is made of this class
+
+        return bias_of_heads(self, heads)
+
     def encode(
         self,
         scores: Float[Tensor, "*batch heads q_len k_len"],
@@ -289,7 +313,11 @@ class RelativeBias(ScoreBias):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``profile`` at every pair of positions."""
-        queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
-        distance = queries.unsqueeze(-1) - keys.unsqueeze(-2)
+        """``profile`` at every pair of positions.
+
+        Raises:
+            TypeError: Positions are not integers.
+            ValueError: Two of them are 2^63 or more apart.
+        """
+        distance = checked_distances(q_positions, k_positions)
         return self.profile(distance, dtype=dtype).movedim(0, -3)

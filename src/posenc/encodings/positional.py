@@ -1,15 +1,26 @@
-"""Which encodings a model uses, in all three places."""
+"""Which encodings a model uses, in all three places, and what changes its positions before."""
 
 from collections.abc import Iterable
+from typing import Any
 
-from torch import nn
+import torch
+from jaxtyping import Int64
+from torch import Tensor, nn
 
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.base import (
+    PositionRemapping,
+    QueryKeyEncoding,
+    ScoreEncoding,
+    TokenEncoding,
+)
+from posenc.encodings.remapping.remapped import PairRemapping
+from posenc.positions import Integers, checked
 
 PLACES = {
     "tokens": TokenEncoding,
     "queries_keys": QueryKeyEncoding,
     "scores": ScoreEncoding,
+    "positions": PositionRemapping,
 }
 
 
@@ -17,53 +28,135 @@ class Positional(nn.Module):
     """The encodings of a model, place by place; those of one place apply in the order given.
 
     ``Positional()`` holds none at all (NoPE, Kazemnejad et al. 2023, arXiv:2305.19466). A single
-    encoding may stand for a tuple of one.
+    encoding may stand for a tuple of one. What it holds is settled when it is built; build another
+    for other encodings.
 
     Args:
         tokens: Encodings added to the token embeddings.
         queries_keys: Encodings of queries and keys inside attention.
         scores: Encodings of the attention scores.
+        positions: Changes of the positions themselves, before any encoding sees them.
+
+    Attributes:
+        positions: These, as a tuple; the others are lists of modules.
 
     Raises:
+        AttributeError: An attribute is assigned anew.
         TypeError: An encoding is given for a place where it does not act.
 
     Example:
-        >>> from posenc import Sinusoidal
-        >>> Positional(tokens=Sinusoidal(16)).tokens
-        ModuleList(
-          (0): Sinusoidal(16)
+        >>> from posenc import PoSE, Sinusoidal
+        >>> positional = Positional(Sinusoidal(16), positions=PoSE(longest=4096))
+        >>> positional
+        Positional(
+          positions=(PoSE(longest=4096, chunks=2),)
+          (tokens): ModuleList(
+            (0): Sinusoidal(16)
+          )
+          (queries_keys): ModuleList()
+          (scores): ModuleList()
         )
     """
+
+    tokens: nn.ModuleList
+    queries_keys: nn.ModuleList
+    scores: nn.ModuleList
+    positions: tuple[PositionRemapping, ...]
 
     def __init__(
         self,
         tokens: TokenEncoding | Iterable[TokenEncoding] = (),
         queries_keys: QueryKeyEncoding | Iterable[QueryKeyEncoding] = (),
         scores: ScoreEncoding | Iterable[ScoreEncoding] = (),
+        positions: PositionRemapping | Iterable[PositionRemapping] = (),
     ):
         super().__init__()
-        self.tokens = _in_place("tokens", tokens)
-        self.queries_keys = _in_place("queries_keys", queries_keys)
-        self.scores = _in_place("scores", scores)
+        self.tokens = nn.ModuleList(_in_place("tokens", tokens))
+        self.queries_keys = nn.ModuleList(_in_place("queries_keys", queries_keys))
+        self.scores = nn.ModuleList(_in_place("scores", scores))
+        self.positions = tuple(_in_place("positions", positions))
+
+    def remapped(
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Integers,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Int64[Tensor, "*batch seq"]:
+        """Where the tokens are taken to stand: all changes of positions, in order.
+
+        Those that act in training only are left out in evaluation (``.eval()``). Each call draws
+        anew, so call it once for a row of tokens, and hand the result to queries and keys alike.
+
+        Args:
+            positions: ``[seq]`` for all rows alike, or ``[batch, seq]``.
+            generator: Draws what is random; torch's own if not given.
+
+        Raises:
+            TypeError: Positions are not integers.
+            ValueError: They are points of a grid, or do not fit a change.
+
+        Example:
+            >>> from posenc import SHAPE
+            >>> positional = Positional(positions=SHAPE(1000)).eval()
+            >>> positional.remapped(range(3))
+            tensor([0, 1, 2])
+        """
+        positions = checked(positions)
+        if self.positions and positions.ndim > 2:
+            raise ValueError(
+                f"positions have shape {tuple(positions.shape)}, as points of a grid; "
+                f"{', '.join(type(each).__name__ for each in self.positions)} takes [seq] or "
+                f"[batch, seq]. Leave it out where positions have coordinates."
+            )
+        for remapping in self.positions:
+            if self.training or not remapping.training_only:
+                positions = remapping(positions, generator=generator)
+        return positions
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in PLACES and hasattr(self, name):
+            raise AttributeError(
+                f"{name} of a Positional is settled when it is built. Build another, as "
+                f"Positional({name}=...)."
+            )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in PLACES:
+            raise AttributeError(f"{name} of a Positional cannot be deleted; leave it empty.")
+        super().__delattr__(name)
+
+    def extra_repr(self) -> str:
+        """Changes of positions, which are no modules."""
+        return f"positions={self.positions}" if self.positions else ""
 
 
-def _in_place(place: str, encodings: object) -> nn.ModuleList:
-    if not isinstance(encodings, nn.Module | Iterable):
+def _in_place(place: str, given: object) -> list:
+    interface = PLACES[place]
+    if isinstance(given, nn.Module | PositionRemapping) and not isinstance(given, nn.ModuleList):
+        given = [given]
+    if isinstance(given, type) or not isinstance(given, Iterable):
         raise TypeError(
-            f"{place} is {encodings!r}; it takes an encoding, or several in a tuple. "
+            f"{place} is {given!r}; it takes an encoding, or several in a tuple. "
             f"Leave it out for none."
         )
-    encodings = [encodings] if isinstance(encodings, nn.Module) else list(encodings)  # type: ignore[call-overload]
-    for encoding in encodings:
-        if not isinstance(encoding, PLACES[place]):
-            came = type(encoding).__name__
-            homes = [name for name, interface in PLACES.items() if isinstance(encoding, interface)]
-            advice = (
-                f"Pass it as Positional({homes[0]}=...)."
-                if homes
-                else (f"Implement {PLACES[place].__name__} from posenc.encodings.base.")
-            )
+    entries = list(given)
+    for entry in entries:
+        if not isinstance(entry, interface):
             raise TypeError(
-                f"{came} was given for {place}, which takes {PLACES[place].__name__}. {advice}"
+                f"{type(entry).__name__} was given for {place}, which takes "
+                f"{interface.__name__}. {_advice(entry, interface)}"
             )
-    return nn.ModuleList(encodings)
+    return entries
+
+
+def _advice(entry: object, interface: type) -> str:
+    """Where ``entry`` belongs."""
+    for name, other in PLACES.items():
+        if isinstance(entry, other):
+            return f"Pass it as Positional({name}=...)."
+    if isinstance(entry, PairRemapping):
+        return "It depends on the pair: pass scores=RemappedRotary(heads, rotary, remapping)."
+    if isinstance(entry, type):
+        return f"It is a class; pass {entry.__name__}(...)."
+    return f"Implement {interface.__name__} from posenc.encodings.base."

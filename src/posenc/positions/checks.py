@@ -77,6 +77,35 @@ collide once they are large: build them with posenc.positions, or call .long() o
     return _signed(positions, name) if dtype == torch.uint64 else positions.to(torch.int64)
 
 
+def checked_within(
+    positions: Tensor | Integers, low: int, high: int, name: str = "positions"
+) -> Int64[Tensor, "*shape"]:
+    """``checked`` positions from ``low`` to ``high``, for who computes with them further.
+
+    On accelerators, where a look would wait, and where nobody can look, they are not compared.
+
+    Raises:
+        TypeError: ``positions`` are not integers.
+        ValueError: One lies outside.
+
+    Example:
+        >>> checked_within([2**62], -(2**61), 2**61)
+        Traceback (most recent call last):
+        ...
+        ValueError: positions run from 4611686018427387904 to 4611686018427387904; what is made of \
+them fits into int64 from -2305843009213693952 to 2305843009213693952. Count from another start.
+    """
+    positions = checked(positions, name)
+    if positions.is_cpu and may_look(positions) and positions.numel():
+        first, last = (int(end) for end in positions.aminmax())
+        if first < low or last > high:
+            raise ValueError(
+                f"{name} run from {first} to {last}; what is made of them fits into int64 from "
+                f"{low} to {high}. Count from another start."
+            )
+    return positions
+
+
 def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor:
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
     if kind in ("i", "u"):

@@ -20,7 +20,7 @@ def bloom(heads: int = 32) -> Positional:
         >>> bloom(8).scores[0].slopes[0]
         0.5
     """
-    return Positional(scores=ALiBi(heads, causal=True))
+    return Positional(scores=ALiBi(heads, is_causal=True))
 
 
 def deberta_v3(heads: int = 12, head_dim: int = 64) -> Positional:
@@ -48,7 +48,7 @@ def mpt(heads: int = 32) -> Positional:
         >>> mpt(16).scores[0].heads
         16
     """
-    return Positional(scores=ALiBi(heads, causal=True))
+    return Positional(scores=ALiBi(heads, is_causal=True))
 
 
 def sam(heads: int = 12, head_dim: int = 64, *, size: int = 14) -> Positional:

@@ -185,7 +185,7 @@ def test_a_popular_float32_path_is_off_far_out_and_the_exact_value_is_this():
     assert (cos[0, : dim // 2].double() - truth).abs().max() > 0.1
 
 
-def test_turning_back_gives_the_content_again():
+def test_rotating_back_gives_the_content_again():
     x = random(3, 5, 8, dtype=torch.float64)
     cos, sin = Rotary(8).table(consecutive(5), dtype=torch.float64).unbind(-2)
     back = rotate(rotate(x, cos, sin), cos, sin, conjugate=True)

@@ -79,9 +79,9 @@ def test_a_group_of_one_and_a_wide_window_change_nothing():
 
 def test_only_rerope_is_relative():
     here, there = consecutive(40), consecutive(40) + 3
-    for moves in (SelfExtend(4, 6), ReRoPE(6), DualChunk(8, 3)):
-        same = torch.equal(moves.distance(here, here), moves.distance(there, there))
-        assert same == moves.is_relative
+    for remapping in (SelfExtend(4, 6), ReRoPE(6), DualChunk(8, 3)):
+        same = torch.equal(remapping.distance(here, here), remapping.distance(there, there))
+        assert same == remapping.is_relative
 
 
 def test_bad_arguments_are_told():

@@ -37,7 +37,7 @@ def test_the_bias_is_toeplitz_and_falls_with_distance():
 
 
 def test_causal_spares_the_keys_that_a_mask_hides():
-    bias = ALiBi(2, causal=True).table(consecutive(4), consecutive(4))
+    bias = ALiBi(2, is_causal=True).table(consecutive(4), consecutive(4))
     assert torch.equal(bias.tril(), ALiBi(2).table(consecutive(4), consecutive(4)).tril())
     assert (bias.triu() == 0).all()
 

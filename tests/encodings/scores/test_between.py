@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc.encodings.scores.between import pair_distances, sums_after_key
-from posenc.positions import consecutive, decoding, left_padded, packed
+from posenc.encodings.scores.between import sums_after_key
+from posenc.positions import checked_distances, consecutive, decoding, left_padded, packed
 
 
 def by_loop(values: torch.Tensor) -> torch.Tensor:
@@ -19,7 +19,7 @@ def by_loop(values: torch.Tensor) -> torch.Tensor:
 
 
 def sums(values, q_positions, k_positions):
-    return sums_after_key(values.unsqueeze(-2), pair_distances(q_positions, k_positions))
+    return sums_after_key(values.unsqueeze(-2), checked_distances(q_positions, k_positions))
 
 
 @settings(deadline=None, max_examples=40)

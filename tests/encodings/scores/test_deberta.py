@@ -46,7 +46,7 @@ def test_attention_is_that_of_transformers(share, buckets, terms, seq):
         map_(x).unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
         for map_ in (theirs.query_proj, theirs.key_proj, theirs.value_proj)
     )
-    heads = attention(q, k, v, Positional(scores=ours))
+    heads = attention(q, k, v, positional=Positional(scores=ours))
     torch.testing.assert_close(heads.transpose(1, 2).flatten(-2), wanted, rtol=0, atol=2e-5)
 
 
@@ -63,8 +63,8 @@ def test_scale_by_hand():
 def test_a_decoded_row_is_the_last_row_and_all_learns(content, drawn):
     q, k, v = content(kv_heads=2)
     ours = drawn(DeBERTa(HEADS, WIDTH, 8, 20))
-    whole = attention(q, k, v, Positional(scores=ours), causal=True)
-    row = attention(q[:, :, -1:], k, v, Positional(scores=ours), causal=True)
+    whole = attention(q, k, v, positional=Positional(scores=ours), is_causal=True)
+    row = attention(q[:, :, -1:], k, v, positional=Positional(scores=ours), is_causal=True)
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
     whole.square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in ours.parameters())

@@ -46,14 +46,16 @@ def test_it_is_the_decay_of_a_recurrence():
 def test_constant_gates_are_alibi():
     slopes = torch.tensor(ALiBi(HEADS).slopes).double()
     log_f = -slopes.unsqueeze(-1).expand(HEADS, 12)
-    alibi = ALiBi(HEADS, causal=True).table(consecutive(12), consecutive(12), dtype=torch.float64)
+    alibi = ALiBi(HEADS, is_causal=True).table(
+        consecutive(12), consecutive(12), dtype=torch.float64
+    )
     torch.testing.assert_close(forgetting_bias(log_f), alibi)
 
 
 def test_a_models_own_gates_go_in_as_a_mask():
     q, v = random(1, HEADS, 6, WIDTH), random(1, HEADS, 6, WIDTH, seed=1)
     bias = forgetting_bias(F.logsigmoid(random(1, HEADS, 6, seed=2)))
-    got = attention(q, q, v, causal=True, mask=bias)
+    got = attention(q, q, v, bias, is_causal=True)
     scores = q @ q.mT / WIDTH**0.5 + bias + torch.full((6, 6), -torch.inf).triu(1)
     torch.testing.assert_close(got, scores.softmax(-1) @ v)
 
@@ -94,9 +96,9 @@ def test_packed_and_padded_rows_forget_each_document_alone():
 def test_attention_takes_it():
     q, k = random(1, HEADS, 6, WIDTH), random(1, 2, 6, WIDTH, seed=1)
     forgetting = Forgetting(HEADS, WIDTH, std=1.0).double()
-    got = attention(q, k, k, Positional(scores=forgetting), causal=True)
+    got = attention(q, k, k, positional=Positional(scores=forgetting), is_causal=True)
     mask = forgetting_bias(forgetting.log_forget(k))
-    torch.testing.assert_close(got, attention(q, k, k, mask=mask, causal=True))
+    torch.testing.assert_close(got, attention(q, k, k, mask, is_causal=True))
 
 
 def test_what_does_not_fit_is_told():

@@ -13,18 +13,18 @@ POSITIONALS = {
     "cope": lambda: Positional(scores=CoPE(4, 4, 5, std=1.0)),
     "forgetting": lambda: Positional(scores=Forgetting(4, 4, std=1.0)),
     "both": lambda: Positional(scores=(CoPE(4, 4, 5, std=1.0), Forgetting(4, 4, std=1.0))),
-    "moved": lambda: moved(Rotary(4)),
+    "remapped": lambda: remapped(Rotary(4)),
 }
 
 
-def moved(rotary):
+def remapped(rotary):
     return Positional(queries_keys=rotary, scores=RemappedRotary(4, rotary, ReRoPE(2)))
 
 
 @pytest.fixture(params=POSITIONALS.values(), ids=POSITIONALS)
 def encoder(request):
     torch.manual_seed(0)
-    encoder = Encoder(16, 4, 2, positional=request.param(), causal=True, kv_heads=2)
+    encoder = Encoder(16, 4, 2, positional=request.param(), is_causal=True, kv_heads=2)
     return encoder.double().eval()
 
 
@@ -76,7 +76,14 @@ def test_attention_and_encoder_take_windows():
     swin, points, x = SwinBias(4, 3, std=1.0), grid(3, 3), torch.randn(2, 9, 16)
     q = torch.randn(2, 4, 9, 4)
     scores = q @ q.mT / 2 + swin.table(points, points)
-    got = attention(q, q, q, Positional(scores=swin), points[None], points[None])
+    got = attention(
+        q,
+        q,
+        q,
+        positional=Positional(scores=swin),
+        q_positions=points[None],
+        k_positions=points[None],
+    )
     assert_close(got, scores.softmax(-1) @ q)
     encoder = Encoder(16, 4, 1, positional=Positional(scores=swin)).eval()
     order = torch.randperm(9)

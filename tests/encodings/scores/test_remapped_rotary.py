@@ -21,7 +21,7 @@ from posenc.positions import consecutive, decoding
 from posenc.transformer import Encoder
 
 HEADS, WIDTH, LENGTH = 4, 8, 40
-MOVES = {
+REMAPPINGS = {
     "self-extend": SelfExtend(group=3, window=5),
     "rerope": ReRoPE(window=6),
     "dual-chunk": DualChunk(chunk=12, local=4),
@@ -60,13 +60,13 @@ def pair_by_pair(q, k, distance, rotary: Rotary):
 
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
-@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
-def test_it_is_rotation_pair_by_pair(moves, pairing):
+@pytest.mark.parametrize("remapping", REMAPPINGS.values(), ids=REMAPPINGS)
+def test_it_is_rotation_pair_by_pair(remapping, pairing):
     rotary, positions = Rotary(WIDTH, pairing=pairing), consecutive(20)
     q, k = content(20)
     rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, positions)
-    got = RemappedRotary(HEADS, rotary, moves)(scores, q=rotated_q, k=rotated_k)
-    want = pair_by_pair(q, k, moves.distance(positions, positions), rotary)
+    got = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
+    want = pair_by_pair(q, k, remapping.distance(positions, positions), rotary)
     torch.testing.assert_close(got, want)
 
 
@@ -97,20 +97,22 @@ def test_it_is_the_two_attentions_of_the_authors():
     torch.testing.assert_close(got.tril(), want.tril())
 
 
-@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
-def test_near_pairs_keep_their_scores_bit_for_bit(moves):
+@pytest.mark.parametrize("remapping", REMAPPINGS.values(), ids=REMAPPINGS)
+def test_near_pairs_keep_their_scores_bit_for_bit(remapping):
     rotary, positions = Rotary(WIDTH), consecutive(LENGTH)
     q, k, scores = encoded_scores(rotary, *content(), positions)
-    got = RemappedRotary(HEADS, rotary, moves)(scores.float(), q=q.float(), k=k.float())
-    moved = torch.stack([each.where for each in moves.moves(positions, positions)]).any(0)
+    got = RemappedRotary(HEADS, rotary, remapping)(scores.float(), q=q.float(), k=k.float())
+    moved = torch.stack(
+        [each.where for each in remapping.remapped_pairs(positions, positions)]
+    ).any(0)
     assert torch.equal(got[..., ~moved], scores.float()[..., ~moved])
     assert (got != scores.float())[..., moved].any()
 
 
 def test_a_decoded_row_is_the_last_row():
-    rotary, moves = Rotary(WIDTH), MOVES["self-extend"]
+    rotary, remapping = Rotary(WIDTH), REMAPPINGS["self-extend"]
     q, k, scores = encoded_scores(rotary, *content(), consecutive(LENGTH))
-    encoding = RemappedRotary(HEADS, rotary, moves)
+    encoding = RemappedRotary(HEADS, rotary, remapping)
     whole = encoding(scores, q=q, k=k)
     row = encoding(
         scores[..., -1:, :], decoding(LENGTH - 1), consecutive(LENGTH), q=q[..., -1:, :], k=k
@@ -120,40 +122,42 @@ def test_a_decoded_row_is_the_last_row():
 
 def test_the_attention_factor_of_a_schedule_counts_once():
     schedule = YaRN(Geometric(WIDTH), factor=8.0, trained_length=64)
-    rotary, moves, positions = Rotary(schedule), MOVES["rerope"], consecutive(20)
+    rotary, remapping, positions = Rotary(schedule), REMAPPINGS["rerope"], consecutive(20)
     q, k = content(20)
     rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, positions)
-    got = RemappedRotary(HEADS, rotary, moves)(scores, q=rotated_q, k=rotated_k)
-    want = pair_by_pair(q, k, moves.distance(positions, positions), rotary)
+    got = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
+    want = pair_by_pair(q, k, remapping.distance(positions, positions), rotary)
     torch.testing.assert_close(got, want * schedule.attention_factor**2)
 
 
 def test_far_out_it_is_as_exact_as_near():
     # ReRoPE is relative: a shift by 2^40 changes no score beyond rounding.
-    rotary, moves = Rotary(WIDTH), MOVES["rerope"]
+    rotary, remapping = Rotary(WIDTH), REMAPPINGS["rerope"]
     made = []
     for start in (0, 2**40):
         positions = consecutive(LENGTH, start=start)
         q, k, scores = encoded_scores(rotary, *content(), positions)
-        made.append(RemappedRotary(HEADS, rotary, moves)(scores, positions, positions, q=q, k=k))
+        made.append(
+            RemappedRotary(HEADS, rotary, remapping)(scores, positions, positions, q=q, k=k)
+        )
     torch.testing.assert_close(made[0], made[1], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("moves", MOVES.values(), ids=MOVES)
-def test_attention_and_encoder_take_it(moves):
+@pytest.mark.parametrize("remapping", REMAPPINGS.values(), ids=REMAPPINGS)
+def test_attention_and_encoder_take_it(remapping):
     rotary = Rotary(WIDTH)
     q, k = content()
-    longer = Positional(queries_keys=rotary, scores=RemappedRotary(HEADS, rotary, moves))
-    got = attention(q, k, k, longer, causal=True)
-    distance = moves.distance(consecutive(LENGTH), consecutive(LENGTH))
+    longer = Positional(queries_keys=rotary, scores=RemappedRotary(HEADS, rotary, remapping))
+    got = attention(q, k, k, positional=longer, is_causal=True)
+    distance = remapping.distance(consecutive(LENGTH), consecutive(LENGTH))
     scores = pair_by_pair(q, k, distance, rotary) + torch.full((LENGTH, LENGTH), -torch.inf).triu(1)
     torch.testing.assert_close(got, scores.softmax(-1) @ k.repeat_interleave(2, dim=1))
 
     torch.manual_seed(0)
-    encoder = Encoder(dim=32, heads=HEADS, depth=1, positional=longer, causal=True).eval()
+    encoder = Encoder(dim=32, heads=HEADS, depth=1, positional=longer, is_causal=True).eval()
     x = torch.randn(1, LENGTH, 32)
     plain_one = Encoder(dim=32, heads=HEADS, depth=1, positional=Positional(queries_keys=rotary),
-                        causal=True).eval()  # fmt: skip
+                        is_causal=True).eval()  # fmt: skip
     plain_one.load_state_dict(encoder.state_dict())
     assert torch.allclose(encoder(x[:, :4]), plain_one(x[:, :4]), atol=1e-6)
     assert not torch.allclose(encoder(x), plain_one(x), atol=1e-4)
@@ -163,7 +167,7 @@ def test_what_does_not_fit_is_told():
     rotary = Rotary(WIDTH)
     with pytest.raises(TypeError, match="rotary is a ALiBi; RemappedRotary turns on what a Rotary"):
         RemappedRotary(4, ALiBi(4), ReRoPE(6))
-    with pytest.raises(TypeError, match=r"moves is a int; pass SelfExtend\(...\)"):
+    with pytest.raises(TypeError, match=r"remapping is a int; pass SelfExtend\(...\)"):
         RemappedRotary(4, rotary, 6)
     with pytest.raises(ValueError, match="rounded angles cannot be turned on exactly"):
         RemappedRotary(4, Rotary(WIDTH, arithmetic="float32"), ReRoPE(6))

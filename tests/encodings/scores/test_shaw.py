@@ -14,7 +14,7 @@ def test_attention_with_a_vector_for_each_pair(content, drawn):
     shaw = drawn(Shaw(4, 8, reach=3, values=True))
     table = shaw.table(torch.arange(12), torch.arange(12))
     weights = shaw.encode(q @ k.mT / sqrt(8), table, q=q).softmax(-1)
-    out = shaw.encode_values(weights @ v, weights, table)
+    out = shaw.encode_output(weights @ v, weights, table)
     for i in range(12):
         clipped = [max(-3, min(3, j - i)) + 3 for j in range(12)]
         keys, values = k + shaw.keys[clipped], v + shaw.values[clipped]
@@ -29,7 +29,7 @@ def test_values_learn(content, drawn):
     weights = (q @ k.mT).softmax(-1)
 
     def encoded(out, weights, _):
-        return shaw.encode_values(out, weights, table)
+        return shaw.encode_output(out, weights, table)
 
     inputs = [t[:1, :1].clone().requires_grad_() for t in (weights @ v, weights)]
     assert torch.autograd.gradcheck(encoded, (*inputs, shaw.values))
@@ -41,8 +41,8 @@ def test_16_bit_values_round_once(content, dtype):
     shaw = Shaw(4, 8, reach=3, values=True, std=1.0)
     table = shaw.table(torch.arange(12), torch.arange(12))
     weights = (q @ k.mT).softmax(-1)
-    got = shaw.encode_values(v, weights, table)
-    wide = shaw.double().encode_values(v.double(), weights.double(), table)
+    got = shaw.encode_output(v, weights, table)
+    wide = shaw.double().encode_output(v.double(), weights.double(), table)
     assert got.dtype == dtype
     spacing = torch.finfo(dtype).eps
     torch.testing.assert_close(got.double(), wide, rtol=spacing, atol=spacing)
@@ -59,14 +59,14 @@ def test_beyond_the_reach_all_vectors_are_one():
 def test_a_decoded_row_is_the_last_row(content, drawn):
     q, k, v = content(kv_heads=2)
     shaw = Positional(scores=drawn(Shaw(4, 8, reach=3)))
-    whole = attention(q, k, v, shaw, causal=True)
-    row = attention(q[:, :, -1:], k, v, shaw, causal=True)
+    whole = attention(q, k, v, positional=shaw, is_causal=True)
+    row = attention(q[:, :, -1:], k, v, positional=shaw, is_causal=True)
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(ValueError, match="Build it with values=True"):
-        Shaw(2, 4, 3).encode_values(torch.zeros(1), torch.zeros(1), torch.zeros(1))
+    with pytest.raises(ValueError, match="heads of width 6; the vectors that Shaw adds to them"):
+        Shaw(2, 4, 3, values=True).encode_output(torch.zeros(2, 3, 6), torch.zeros(2, 3, 3), None)
     with pytest.raises(ValueError, match="Shaw was given no q"):
         Shaw(2, 8, 3)(torch.zeros(1, 2, 3, 3))
     with pytest.raises(ValueError, match="reach 0; each must be 1 or more"):

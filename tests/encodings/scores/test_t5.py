@@ -40,8 +40,8 @@ def test_attention_is_that_of_transformers():
     q, k, v = (
         map_(x).unflatten(-1, (4, 8)).transpose(1, 2) for map_ in (theirs.q, theirs.k, theirs.v)
     )
-    for route in ("strided", "dense", "explicit"):
-        heads = attention(q, k, v, Positional(scores=ours), scale=1.0, route=route)
+    for backend in ("strided", "dense", "explicit"):
+        heads = attention(q, k, v, positional=Positional(scores=ours), scale=1.0, backend=backend)
         got = theirs.o(heads.transpose(1, 2).flatten(-2))
         torch.testing.assert_close(got, wanted, rtol=0, atol=1e-5)
 

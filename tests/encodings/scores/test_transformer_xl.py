@@ -51,8 +51,8 @@ def test_no_keys_at_all(content, drawn):
 def test_a_decoded_row_is_the_last_row_and_all_learns(content, drawn):
     q, k, v = content(kv_heads=2)
     xl = drawn(TransformerXL(4, 8))
-    whole = attention(q, k, v, Positional(scores=xl), causal=True)
-    row = attention(q[:, :, -1:], k, v, Positional(scores=xl), causal=True)
+    whole = attention(q, k, v, positional=Positional(scores=xl), is_causal=True)
+    row = attention(q[:, :, -1:], k, v, positional=Positional(scores=xl), is_causal=True)
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
     whole.square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in xl.parameters())

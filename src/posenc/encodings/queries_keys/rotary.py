@@ -23,7 +23,8 @@ class Rotary(QueryKeyEncoding):
     exact at any int64 position (correctly rounded up to float32, within 3 ulp in float64).
 
     Args:
-        frequencies: A schedule, or the rotated width r for ``Geometric(r)``.
+        frequencies: A schedule, or the rotated width r for ``Geometric(r, base)``.
+        base: Base of ``Geometric``, 10000 if not given; a schedule has its own.
         head_dim: Width of a head, where it is more than the rotated width.
         pairing: ``"half"`` pairs channels i and i + r/2, ``"interleaved"`` 2i and 2i + 1.
         rotated: Which channels of a wider head are rotated: the first (``"prefix"``, GPT-NeoX) or
@@ -33,14 +34,15 @@ class Rotary(QueryKeyEncoding):
         arithmetic: ``"exact"``, or ``"float32"`` for the common formula bit for bit.
 
     Raises:
-        TypeError: A schedule that depends on the length was not resolved by ``at(length)``.
+        TypeError: A schedule that depends on the length was not resolved by ``at(length)``, or a
+            base is given beside a schedule.
         ValueError: A width that is odd or too small, or an unknown name.
 
     Reference:
         Su et al. 2021, "RoFormer", equations 14, 15 and 34 (arXiv:2104.09864).
 
     Example:
-        >>> rotary = Rotary(64)
+        >>> rotary = Rotary(64, base=500_000)
         >>> q, k = torch.randn(2, 8, 5, 64), torch.randn(2, 2, 5, 64)
         >>> table = rotary.table(torch.arange(5))
         >>> rotary.encode_queries(q, table).shape, rotary.encode_keys(k, table).shape
@@ -54,6 +56,7 @@ class Rotary(QueryKeyEncoding):
         self,
         frequencies: int | Schedule,
         *,
+        base: float | None = None,
         head_dim: int | None = None,
         pairing: Pairing = "half",
         rotated: Rotated = "prefix",
@@ -61,7 +64,7 @@ class Rotary(QueryKeyEncoding):
         arithmetic: Arithmetic = "exact",
     ):
         super().__init__()
-        self.frequencies = _schedule(frequencies)
+        self.frequencies = _schedule(frequencies, base)
         self.sincos = SinCos(self.frequencies, arithmetic)
         self.rotated_dim = 2 * len(self.sincos)
         self.head_dim = self.rotated_dim if head_dim is None else head_dim
@@ -197,7 +200,12 @@ class Rotary(QueryKeyEncoding):
 DEFAULTS = {"pairing": "half", "rotated": "prefix", "heads_first": True, "arithmetic": "exact"}
 
 
-def _schedule(frequencies: int | Schedule) -> Schedule:
+def _schedule(frequencies: int | Schedule, base: float | None) -> Schedule:
+    if base is not None and not isinstance(frequencies, int):
+        raise TypeError(
+            f"base is {base} beside {frequencies!r}, which has its own. Give the base to the "
+            f"schedule, or a width instead of a schedule, as Rotary(64, base={base})."
+        )
     if isinstance(frequencies, Schedule):
         return frequencies
     if hasattr(frequencies, "at"):
@@ -205,7 +213,7 @@ def _schedule(frequencies: int | Schedule) -> Schedule:
             f"{type(frequencies).__name__} depends on the length of the sequences. Choose one: "
             f"pass it as {type(frequencies).__name__}(...).at(length)."
         )
-    schedule = Geometric(frequencies)
+    schedule = Geometric(frequencies) if base is None else Geometric(frequencies, base)
     if frequencies % 2:
         raise ValueError(
             f"The rotated width is {frequencies}; channels turn in pairs, so it must be even."

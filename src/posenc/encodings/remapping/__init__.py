@@ -1,4 +1,4 @@
-"""Changes of the positions themselves: drawn for training, or moved pair by pair."""
+"""Changes of the positions themselves: drawn for each row, or made pair by pair."""
 
 from posenc.encodings.remapping.dual_chunk import DualChunk
 from posenc.encodings.remapping.pose import PoSE

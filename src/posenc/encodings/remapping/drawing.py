@@ -1,15 +1,15 @@
 """What changes of positions share: the check of their arguments, and draws from a generator."""
 
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 def checked_most(value: int, name: str, least: int) -> int:
-    """A whole number of at least ``least``.
+    """A whole number from ``least`` to 2^62.
 
     Raises:
         ValueError: It is none.
@@ -20,11 +20,13 @@ def checked_most(value: int, name: str, least: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number from {least} on.")
+    if value > 2**62:
+        raise ValueError(f"{name} is {value}; positions are int64, so it must be 2^62 or less.")
     return value
 
 
 def checked_row(
-    positions: Int64[Tensor, "*batch seq"], longest: int, *, name: str
+    positions: Int64[Tensor, "*batch seq"] | Integers, longest: int, *, name: str
 ) -> Int64[Tensor, "*batch seq"]:
     """Positions within 0 … seq − 1, fewer than ``longest``.
 
@@ -33,7 +35,7 @@ def checked_row(
         ValueError: There are too many, or one is outside.
 
     Example:
-        >>> checked_row(torch.arange(3), 2, name="PoSE")
+        >>> checked_row(range(3), 2, name="PoSE")
         Traceback (most recent call last):
         ...
         ValueError: A row has 3 tokens; PoSE(longest=2) has room for 2. Make longest at least 3.
@@ -49,21 +51,26 @@ def checked_row(
         first, last = (int(end) for end in positions.aminmax())
         if first < 0 or last >= seq:
             raise ValueError(
-                f"Positions run from {first} to {last}; {name} moves those of a row that begins "
-                f"at 0, here 0 … {seq - 1}. Apply it before anything is added to positions."
+                f"Positions run from {first} to {last}; {name} remaps those of a row that "
+                f"begins at 0, here 0 … {seq - 1}. Apply it first, and to whole rows."
             )
     return positions
 
 
-def uniform(most: Tensor, generator: torch.Generator) -> Tensor:
+def share(
+    shape: torch.Size, device: torch.device, generator: torch.Generator | None
+) -> Float64[Tensor, "..."]:
+    """Numbers from U(0, 1), of the generator, or of torch's own for the device."""
+    where = device if generator is None else generator.device
+    return torch.rand(shape, generator=generator, device=where, dtype=torch.float64).to(device)
+
+
+def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """A whole number from 0 to ``most`` for each entry, all equally likely.
 
     Example:
-        >>> uniform(torch.zeros(3, dtype=torch.int64), torch.Generator())
+        >>> uniform(torch.zeros(3, dtype=torch.int64))
         tensor([0, 0, 0])
     """
-    share = torch.rand(
-        most.shape, generator=generator, device=generator.device, dtype=torch.float64
-    )
     # A share just below 1 may round up to the bound once multiplied.
-    return (share.to(most.device) * (most + 1)).long().minimum(most)
+    return (share(most.shape, most.device, generator) * (most + 1)).long().minimum(most)

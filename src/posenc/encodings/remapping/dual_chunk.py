@@ -7,7 +7,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.encodings.remapping.drawing import checked_most
-from posenc.encodings.remapping.remapped import Remapped, pair_differences, remapped_distance
+from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
+from posenc.positions import Integers, pair_distances
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,14 @@ class DualChunk:
     distance(p, n) = min(2s − 1, c) − n′   for n in an earlier one
 
     No distance exceeds c, and up to l they are true. ``RemappedRotary`` puts it into attention with
-    rotary positions.
+    rotary positions. For texts of L′ tokens beyond the trained length L the authors' code for Llama
+    multiplies cosines and sines with m = 0.05 · ln(L′ / L) + 1 besides (0.1 in one file), as
+    ``Temperature(heads, scale=m**2)`` behind it does; the paper's results are without.
 
     Args:
         chunk: c; three quarters of the trained length in the authors' code.
-        local: l, the local window; a sixteenth of the trained length in the authors' code.
+        local: l, the local window; of the trained length an eighth in the authors' code for Llama
+            and Mistral, a sixteenth in that for Qwen and for decoding.
 
     Raises:
         ValueError: ``local`` is not between 1 and ``chunk`` − 1.
@@ -34,8 +38,7 @@ class DualChunk:
         (arXiv:2402.17463); the two cut-offs at c as in the authors' code.
 
     Example:
-        >>> import torch
-        >>> DualChunk(chunk=5, local=1).distance(torch.tensor([9]), torch.arange(10))
+        >>> DualChunk(chunk=5, local=1).distance([9], range(10))
         tensor([[5, 4, 3, 2, 5, 4, 3, 2, 1, 0]])
     """
 
@@ -48,19 +51,24 @@ class DualChunk:
         checked_most(self.local, "local", 1)
         checked_most(self.chunk, "chunk", self.local + 1)
 
-    def moves(
+    def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[Remapped, ...]:
+    ) -> tuple[RemappedPairs, ...]:
         """Pairs in neighboring chunks, and those further apart."""
         step = self.chunk - self.local
         queries, keys = q_positions % step, k_positions % step
-        chunks = pair_differences(q_positions // step, k_positions // step)
+        chunks = pair_distances(q_positions // step, k_positions // step)
         next_to = (queries + step).clamp(max=self.chunk)
         beyond = queries * 0 + min(2 * step - 1, self.chunk)
-        return Remapped(next_to, keys, chunks == 1), Remapped(beyond, keys, chunks > 1)
+        return (
+            RemappedPairs(next_to, keys, chunks == 1),
+            RemappedPairs(beyond, keys, chunks > 1),
+        )
 
     def distance(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """The distance at which each pair meets."""
         return remapped_distance(self, q_positions, k_positions)

@@ -1,35 +1,40 @@
-"""Positional skip-wise training: two chunks of a short row, with a gap between them."""
+"""Positional skip-wise training: chunks of a short row, with gaps between them."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.remapping.drawing import checked_most, checked_row, uniform
-from posenc.positions import consecutive
+from posenc.encodings.base import PositionRemapping
+from posenc.encodings.remapping.drawing import checked_most, checked_row, share, uniform
+from posenc.positions import Integers, consecutive
 
 
 @dataclass(frozen=True)
-class PoSE:
-    """Tokens from a random cut on stand further out by a random skip.
+class PoSE(PositionRemapping):
+    """Tokens from each of some random cuts on stand further out by a random skip, in training.
 
-    p → p + skip · [p ≥ cut],  cut ~ U{1 … ⌈seq / 2⌉},  skip ~ U{0 … longest − seq}
+    p → p + u_i in chunk i,  u_0 = 0,  u_i ~ U{u_{i−1} … longest − seq}
 
-    A row of the trained length so meets every distance of a longer one. These are the two chunks of
-    the authors' code, where the first chunk stays at 0. There the second chunk's text may come from
-    further on in the document, too, which is the reader's choice of tokens. One cut and one skip
-    are drawn for each row of ``positions``; ``[seq]`` draws them for all.
+    A row of the trained length so meets every distance of a longer one. With two chunks the cut is
+    that of the authors' code, U{1 … ⌈seq / 2⌉}; with more, which the paper discusses and the code
+    does not have, all divisions of the row are equally likely. The paper takes the text of later
+    chunks from further on in the document, too, which is the reader's choice of tokens. Cuts and
+    skips are drawn for each row of ``positions``; ``[seq]`` draws them for all.
 
     Args:
         longest: The number of positions of the context to be reached.
+        chunks: Number of chunks of a row; 2 in the paper's experiments.
 
     Raises:
-        ValueError: ``longest`` is not positive, or a row has more tokens.
+        ValueError: ``longest`` is not positive, there are fewer than 2 chunks, or a row has more
+            tokens than ``longest``.
 
     Reference:
         Zhu et al. 2023, "PoSE: Efficient Context Window Extension of LLMs via Positional Skip-wise
-        Training" (arXiv:2309.10400).
+        Training", equations 3 and 4 (arXiv:2309.10400).
 
     Example:
         >>> from posenc import positions
@@ -38,23 +43,41 @@ class PoSE:
         tensor([True, True, True, True, True])
     """
 
+    training_only: ClassVar[bool] = True
+
     longest: int
+    chunks: int = 2
 
     def __post_init__(self):
         checked_most(self.longest, "longest", 1)
+        checked_most(self.chunks, "chunks", 2)
 
     def __call__(
-        self, positions: Int64[Tensor, "*batch seq"], *, generator: torch.Generator
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Integers,
+        *,
+        generator: torch.Generator | None = None,
     ) -> Int64[Tensor, "*batch seq"]:
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
+
+        ``generator`` is torch's own if not given.
 
         Raises:
             TypeError: Positions are not integers.
             ValueError: A position is negative or not less than the length of the row.
         """
         positions = checked_row(positions, self.longest, name="PoSE")
-        seq = positions.shape[-1]
+        seq, skipped = positions.shape[-1], torch.zeros_like(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
-        cut = 1 + uniform(rows + max((seq + 1) // 2 - 1, 0), generator)
-        skip = uniform(rows + self.longest - seq, generator)
-        return positions + skip * (positions >= cut)
+        room = rows + self.longest - seq
+        for cut in self._cuts(rows, seq, generator).unbind(-1):
+            skip = uniform(room, generator)
+            skipped, room = skipped + skip * (positions >= cut.unsqueeze(-1)), room - skip
+        return positions + skipped
+
+    def _cuts(self, rows: Tensor, seq: int, generator: torch.Generator | None) -> Tensor:
+        """The first token of each chunk but the first."""
+        if self.chunks == 2:
+            return 1 + uniform(rows + max((seq + 1) // 2 - 1, 0), generator)
+        keys = share(torch.Size((*rows.shape[:-1], max(seq - 1, 0))), rows.device, generator)
+        return 1 + keys.argsort(-1)[..., : self.chunks - 1].sort(-1).values

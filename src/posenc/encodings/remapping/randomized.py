@@ -1,21 +1,29 @@
 """Randomized positions: each row trains on a sorted sample of a much longer range."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.remapping.drawing import checked_most, checked_row
+from posenc.encodings.base import PositionRemapping
+from posenc.encodings.remapping.drawing import checked_most, checked_row, share
+from posenc.positions import Integers, checked
 
 
 @dataclass(frozen=True)
-class Randomized:
+class Randomized(PositionRemapping):
     """The p-th token stands at the p-th smallest of a sample from 0 … longest − 1.
 
     The sample is uniform and without replacement, so order is kept and any position that a longer
-    text will need is met in training. It pairs with any encoding. One sample is drawn for each row
-    of ``positions``, as of a batch; ``[seq]`` draws one for all.
+    text will need is met in training. It is drawn in evaluation too, as the authors do; a text that
+    is decoded step by step is refused, since each step would be a sample of its own. One sample is
+    drawn for each row of ``positions``, as of a batch; ``[seq]`` draws one for all, as the authors'
+    code does.
+
+    It pairs with any encoding that takes positions. For biases of distance the authors draw
+    distances instead, the same for all tokens, in each layer anew: see ``distances``.
 
     Args:
         longest: L, the number of positions to draw from; larger than any length to come.
@@ -25,7 +33,8 @@ class Randomized:
 
     Reference:
         Ruoss et al. 2023, "Randomized Positional Encodings Boost Length Generalization of
-        Transformers", section 3 (arXiv:2305.16843).
+        Transformers", section 3 (arXiv:2305.16843); ``models/positional_encodings.py`` of
+        google-deepmind/randomized_positional_encodings.
 
     Example:
         >>> from posenc import positions
@@ -35,27 +44,70 @@ class Randomized:
         (True, True)
     """
 
+    training_only: ClassVar[bool] = False
+
     longest: int
 
     def __post_init__(self):
         checked_most(self.longest, "longest", 1)
 
     def __call__(
-        self, positions: Int64[Tensor, "*batch seq"], *, generator: torch.Generator
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Integers,
+        *,
+        generator: torch.Generator | None = None,
     ) -> Int64[Tensor, "*batch seq"]:
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
+
+        ``generator`` is torch's own if not given.
 
         Raises:
             TypeError: Positions are not integers.
             ValueError: A position is negative or not less than the length of the row.
         """
         positions = checked_row(positions, self.longest, name="Randomized")
-        shuffled = torch.rand(
-            *positions.shape[:-1],
-            self.longest,
-            generator=generator,
-            device=generator.device,
-            dtype=torch.float64,  # in float32 equal numbers would favor the first of them
-        ).argsort(-1)
-        sample = shuffled[..., : positions.shape[-1]].sort(-1).values.to(positions.device)
+        sample = self._sample(positions.shape, self.longest, positions.device, generator)
         return sample.gather(-1, positions)
+
+    def distances(
+        self,
+        distance: Int64[Tensor, "*shape"] | Integers,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Int64[Tensor, "*shape"]:
+        """Distance d > 0 → the d-th smallest of a sample from 1 … longest − 1; −d → its opposite.
+
+        The authors' form for ALiBi and Transformer-XL: hand the profile of a bias at these
+        distances to attention as its mask.
+
+        Raises:
+            TypeError: Distances are not integers.
+            ValueError: One is ``longest`` or more.
+
+        Example:
+            >>> from posenc import ALiBi
+            >>> from posenc.positions import pair_distances
+            >>> drawn = Randomized(2048).distances(pair_distances(range(6), range(6)))
+            >>> ALiBi(8).profile(drawn).shape  # for attention(..., attn_mask=)
+            torch.Size([8, 6, 6])
+        """
+        distance = checked(distance, "distance")
+        reach = int(distance.abs().amax()) if distance.numel() else 0
+        if reach >= self.longest:
+            raise ValueError(
+                f"A distance is {reach}; Randomized(longest={self.longest}) has room for those up "
+                f"to {self.longest - 1}. Make longest at least {reach + 1}."
+            )
+        sample = 1 + self._sample(
+            torch.Size((reach,)), self.longest - 1, distance.device, generator
+        )
+        return torch.cat((-sample.flip(0), sample.new_zeros(1), sample))[distance + reach]
+
+    @staticmethod
+    def _sample(
+        shape: torch.Size, below: int, device: torch.device, generator: torch.Generator | None
+    ) -> Tensor:
+        """A sorted sample of 0 … below − 1 without replacement for each row."""
+        # In float32 equal keys would favor the first of them.
+        keys = share(torch.Size((*shape[:-1], below)), device, generator)
+        return keys.argsort(-1)[..., : shape[-1]].sort(-1).values

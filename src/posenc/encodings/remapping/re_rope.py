@@ -1,4 +1,4 @@
-"""Rectified rotary: no distance is longer than a window."""
+"""Rectified rotary: no distance is longer than a window, or longer ones grow slowly."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,49 +7,62 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.encodings.remapping.drawing import checked_most
-from posenc.encodings.remapping.remapped import Remapped, pair_differences, remapped_distance
+from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
+from posenc.positions import Integers, pair_distances
 
 
 @dataclass(frozen=True)
 class ReRoPE:
-    """Distances are cut off at a window: all tokens beyond it seem equally far.
+    """Distances are cut off at a window, or grow beyond it by 1/``leak`` a token.
 
-    distance(p, n) = min(p − n, w)
+    distance(p, n) = p − n where p − n < w,  and  w + (p − n − w) / leak from there on
 
-    ``RemappedRotary`` puts it into attention with rotary positions. The author's code multiplies
-    queries by max(1, ln(p + 1) / ln(L)) besides, as ``Temperature`` behind it does.
+    Without a leak all tokens beyond the window seem equally far. ``RemappedRotary`` puts it into
+    attention with rotary positions. The author's code multiplies queries by
+    max(1, ln(p + 1) / ln(L)) besides, as ``Temperature`` behind it does.
 
     Args:
-        window: w, the longest distance; 512 in the author's code.
+        window: w, the longest distance that is true; 512 in the author's code.
+        leak: How many tokens beyond the window count as one: 16 in the author's code of leaky
+            ReRoPE. None cuts off.
 
     Raises:
-        ValueError: ``window`` is not positive.
+        ValueError: A number is not positive.
 
     Reference:
-        Su 2023, "Rectified Rotary Position Embeddings" (github.com/bojone/rerope).
+        Su 2023, "Rectified Rotary Position Embeddings" (github.com/bojone/rerope), with both forms.
 
     Example:
-        >>> import torch
-        >>> ReRoPE(window=4).distance(torch.tensor([9]), torch.arange(10))
+        >>> ReRoPE(window=4).distance([9], range(10))
         tensor([[4, 4, 4, 4, 4, 4, 3, 2, 1, 0]])
+        >>> ReRoPE(window=4, leak=2).distance([9], range(10))  # rounded down to whole positions
+        tensor([[6, 6, 5, 5, 4, 4, 3, 2, 1, 0]])
     """
 
     is_relative: ClassVar[bool] = True
 
     window: int = 512
+    leak: int | None = None
 
     def __post_init__(self):
         checked_most(self.window, "window", 1)
+        if self.leak is not None:
+            checked_most(self.leak, "leak", 1)
 
-    def moves(
+    def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[Remapped, ...]:
-        """Far pairs: every query at the window, every key at 0."""
-        far = pair_differences(q_positions, k_positions) >= self.window
-        return (Remapped(q_positions * 0 + self.window, k_positions * 0, far),)
+    ) -> tuple[RemappedPairs, ...]:
+        """Far pairs: every query at the window and every key at 0, or both in steps of 1/leak."""
+        far = pair_distances(q_positions, k_positions) >= self.window
+        if self.leak is None:
+            return (RemappedPairs(q_positions * 0 + self.window, k_positions * 0, far),)
+        ahead = self.window * (self.leak - 1)
+        return (RemappedPairs(q_positions + ahead, k_positions, far, parts=self.leak),)
 
     def distance(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance at which each pair meets."""
+        """The distance at which each pair meets, rounded down to whole positions."""
         return remapped_distance(self, q_positions, k_positions)

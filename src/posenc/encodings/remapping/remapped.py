@@ -7,24 +7,28 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from posenc.positions import Integers, checked, pair_distances
+
 
 @dataclass(frozen=True)
-class Remapped:
-    """Where the tokens of some pairs are taken to stand.
+class RemappedPairs:
+    """Some pairs of a query and a key, and where the tokens of these are taken to stand.
 
     Attributes:
-        queries: ``[*batch, q_len]``.
-        keys: ``[*batch, k_len]``.
+        queries: ``[*batch, q_len]``, in steps of 1/``parts``.
+        keys: ``[*batch, k_len]``, likewise.
         where: ``[*batch, q_len, k_len]``, true for these pairs.
+        parts: How many steps make one position; more than 1 where tokens stand between positions.
     """
 
     queries: Int64[Tensor, "..."]
     keys: Int64[Tensor, "..."]
     where: Bool[Tensor, "..."]
+    parts: int = 1
 
 
 @runtime_checkable
-class Remapping(Protocol):
+class PairRemapping(Protocol):
     """A change of position for some pairs of a query and a key; the others stay where they are.
 
     Attributes:
@@ -33,34 +37,29 @@ class Remapping(Protocol):
 
     is_relative: ClassVar[bool]
 
-    def moves(self, q_positions: Tensor, k_positions: Tensor) -> tuple[Remapped, ...]:
-        """The pairs that move, in groups that do not overlap."""
+    def remapped_pairs(self, q_positions: Tensor, k_positions: Tensor) -> tuple[RemappedPairs, ...]:
+        """The pairs that stand elsewhere, in groups that do not overlap."""
         ...
 
 
-def pair_differences(q_positions: Tensor, k_positions: Tensor) -> Tensor:
-    """q − k of every pair.
-
-    Example:
-        >>> pair_differences(torch.tensor([2]), torch.tensor([0, 1, 2]))
-        tensor([[2, 1, 0]])
-    """
-    return q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
-
-
 def remapped_distance(
-    of: Remapping,
-    q_positions: Int64[Tensor, "*batch q_len"],
-    k_positions: Int64[Tensor, "*batch k_len"],
+    remapping: PairRemapping,
+    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
 ) -> Int64[Tensor, "*batch q_len k_len"]:
-    """The distance at which each pair meets.
+    """The distance at which each pair meets, rounded down to whole positions.
+
+    Raises:
+        TypeError: Positions are not integers.
 
     Example:
         >>> from posenc import ReRoPE
-        >>> remapped_distance(ReRoPE(window=2), torch.tensor([4]), torch.arange(5))
+        >>> remapped_distance(ReRoPE(window=2), [4], range(5))
         tensor([[2, 2, 2, 1, 0]])
     """
-    distance = pair_differences(q_positions, k_positions)
-    for move in of.moves(q_positions, k_positions):
-        distance = torch.where(move.where, pair_differences(move.queries, move.keys), distance)
+    queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+    distance = pair_distances(queries, keys)
+    for pairs in remapping.remapped_pairs(queries, keys):
+        there = pair_distances(pairs.queries, pairs.keys) // pairs.parts
+        distance = torch.where(pairs.where, there, distance)
     return distance

@@ -7,7 +7,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.encodings.remapping.drawing import checked_most
-from posenc.encodings.remapping.remapped import Remapped, pair_differences, remapped_distance
+from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
+from posenc.positions import Integers, pair_distances
 
 
 @dataclass(frozen=True)
@@ -20,20 +21,23 @@ class SelfExtend:
     A model trained on L tokens reads about (L − w) · g + w of them, without further training.
     ``RemappedRotary`` puts it into attention with rotary positions.
 
+    The authors' files differ where g does not divide w: those for Mistral, Phi and Qwen have
+    ⌊w / g⌋, as the paper's listing, those for Llama and Gemma the fraction w / g.
+
     Args:
         group: g, positions to a group; 8 in the authors' code.
         window: w, how many distances stay as they are; 1024 in the authors' code.
+        floored: Whether w / g is rounded down.
 
     Raises:
         ValueError: A number is not positive.
 
     Reference:
-        Jin et al. 2024, "LLM Maybe LongLM: Self-Extend LLM Context Window Without Tuning"
-        (arXiv:2401.01325).
+        Jin et al. 2024, "LLM Maybe LongLM: Self-Extend LLM Context Window Without Tuning",
+        algorithm 1 (arXiv:2401.01325).
 
     Example:
-        >>> import torch
-        >>> SelfExtend(group=2, window=4).distance(torch.tensor([9]), torch.arange(10))
+        >>> SelfExtend(group=2, window=4).distance([9], range(10))
         tensor([[6, 6, 5, 5, 4, 4, 3, 2, 1, 0]])
     """
 
@@ -41,21 +45,27 @@ class SelfExtend:
 
     group: int = 8
     window: int = 1024
+    floored: bool = True
 
     def __post_init__(self):
         checked_most(self.group, "group", 1)
         checked_most(self.window, "window", 1)
 
-    def moves(
+    def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[Remapped, ...]:
-        """Far pairs: both positions divided by the group, the queries moved on."""
-        queries = q_positions // self.group + self.window - self.window // self.group
-        far = pair_differences(q_positions, k_positions) >= self.window
-        return (Remapped(queries, k_positions // self.group, far),)
+    ) -> tuple[RemappedPairs, ...]:
+        """Far pairs: both positions divided by the group, the queries further on."""
+        far = pair_distances(q_positions, k_positions) >= self.window
+        queries, keys = q_positions // self.group, k_positions // self.group
+        if self.floored:
+            return (RemappedPairs(queries + self.window - self.window // self.group, keys, far),)
+        ahead = self.window * self.group - self.window
+        return (RemappedPairs(queries * self.group + ahead, keys * self.group, far, self.group),)
 
     def distance(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance at which each pair meets."""
+        """The distance at which each pair meets, rounded down to whole positions."""
         return remapped_distance(self, q_positions, k_positions)

@@ -1,22 +1,28 @@
 """Shifted absolute positions: each row begins at a random place."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_most, uniform
-from posenc.positions import checked, consecutive
+from posenc.positions import Integers, consecutive
+from posenc.positions.checks import checked_within
 
 
 @dataclass(frozen=True)
-class SHAPE:
-    """p → p + k,  k ~ U{0 … most}
+class SHAPE(PositionRemapping):
+    """p → p + k,  k ~ U{0 … most}, in training alone
 
     An absolute encoding learns so to rely on differences alone. One shift is drawn for each row of
     ``positions``, as of a batch; ``[seq]`` draws one for all. Queries and keys of one row need one
     shift, so apply it once and hand the result to both.
+
+    Paper and authors' code differ by one: the paper's shift reaches K, which is the form here; the
+    code draws from 0 … K − 1, which is ``SHAPE(K - 1)``.
 
     Args:
         most: K, the largest shift.
@@ -25,8 +31,8 @@ class SHAPE:
         ValueError: ``most`` is negative.
 
     Reference:
-        Kiyono et al. 2021, "SHAPE: Shifted Absolute Position Embedding for Transformers"
-        (arXiv:2109.05644).
+        Kiyono et al. 2021, "SHAPE: Shifted Absolute Position Embedding for Transformers",
+        section 3 (arXiv:2109.05644); ``onmt/modules/embeddings.py`` of butsugiri/shape.
 
     Example:
         >>> from posenc import positions
@@ -34,19 +40,25 @@ class SHAPE:
         tensor([1, 1, 1])
     """
 
+    training_only: ClassVar[bool] = True
+
     most: int
 
     def __post_init__(self):
         checked_most(self.most, "most", 0)
 
     def __call__(
-        self, positions: Int64[Tensor, "*batch seq"], *, generator: torch.Generator
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Integers,
+        *,
+        generator: torch.Generator | None = None,
     ) -> Int64[Tensor, "*batch seq"]:
-        """The shifted positions.
+        """The shifted positions; ``generator`` is torch's own if not given.
 
         Raises:
             TypeError: Positions are not integers.
+            ValueError: A shifted one would leave int64.
         """
-        positions = checked(positions)
+        positions = checked_within(positions, -(2**63), 2**63 - 1 - self.most)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
         return positions + uniform(rows + self.most, generator)

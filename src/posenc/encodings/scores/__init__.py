@@ -10,7 +10,6 @@ from posenc.encodings.scores.kerple import KERPLE
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
 from posenc.encodings.scores.sandwich import Sandwich
 from posenc.encodings.scores.shaw import Shaw
-from posenc.encodings.scores.some_heads import some_heads
 from posenc.encodings.scores.swin import SwinBias
 from posenc.encodings.scores.swin_v2 import SwinV2Bias
 from posenc.encodings.scores.t5 import T5Bias
@@ -34,5 +33,4 @@ __all__ = [
     "Temperature",
     "TransformerXL",
     "forgetting_bias",
-    "some_heads",
 ]

@@ -25,8 +25,8 @@ class ALiBi(RelativeBias):
         heads: Number of query heads.
         slopes: ``"authors"``: the recipe of the authors' code for heads that are no power of two.
             ``"geometric"``: the formula above for any number.
-        causal: A key after its query (which a causal mask hides) is not penalised. The bias of the
-            keys before it is the same either way.
+        is_causal: A key after its query (which a causal mask hides) is not penalized. The bias of
+            the keys before it is the same either way.
 
     Raises:
         ValueError: ``heads`` is not positive, or ``slopes`` has no such name.
@@ -40,12 +40,12 @@ class ALiBi(RelativeBias):
                 [ 0.0000, -0.0039, -0.0078]])
     """
 
-    def __init__(self, heads: int, *, slopes: Slopes = "authors", causal: bool = False):
+    def __init__(self, heads: int, *, slopes: Slopes = "authors", is_causal: bool = False):
         super().__init__()
         if slopes not in get_args(Slopes):
             raise ValueError(f"slopes is {slopes!r}; it must be one of {get_args(Slopes)}.")
         authors = slope_rules.alibi(heads)
-        self.heads, self.causal = heads, causal
+        self.heads, self.is_causal = heads, is_causal
         self.rule: Slopes = slopes
         self.slopes = authors if slopes == "authors" else slope_rules.geometric(heads)
 
@@ -56,7 +56,7 @@ class ALiBi(RelativeBias):
         distance = checked(distance, "distance")
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
-        away = distance.clamp(min=0) if self.causal else distance.abs()
+        away = distance.clamp(min=0) if self.is_causal else distance.abs()
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
         slopes = slopes.view(-1, *[1] * distance.ndim)
@@ -65,4 +65,4 @@ class ALiBi(RelativeBias):
     def extra_repr(self) -> str:
         """The arguments."""
         rule = "" if self.rule == "authors" else f", slopes={self.rule!r}"
-        return f"heads={self.heads}{rule}{', causal=True' if self.causal else ''}"
+        return f"heads={self.heads}{rule}{', is_causal=True' if self.is_causal else ''}"

@@ -5,25 +5,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc.positions import checked
-
-
-def pair_distances(
-    q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-) -> Int64[Tensor, "*batch q_len k_len"]:
-    """q − k of every pair, in integers.
-
-    Raises:
-        TypeError: Positions are not integers.
-
-    Example:
-        >>> pair_distances(torch.tensor([2]), torch.tensor([0, 1, 2]))
-        tensor([[2, 1, 0]])
-    """
-    q_positions = checked(q_positions, "q_positions")
-    k_positions = checked(k_positions, "k_positions")
-    return q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
-
 
 def sums_after_key(
     values: Float[Tensor, "*batch #heads #q_len k_len"],
@@ -41,8 +22,9 @@ def sums_after_key(
         distance: q − k; it alone says where documents begin and how keys are ordered.
 
     Example:
-        >>> values, positions = torch.tensor([[[1.0, 2.0, 4.0]]]), torch.arange(3)
-        >>> sums_after_key(values, pair_distances(positions, positions))
+        >>> from posenc.positions import checked_distances
+        >>> values = torch.tensor([[[1.0, 2.0, 4.0]]])
+        >>> sums_after_key(values, checked_distances(range(3), range(3)))
         tensor([[[0., 0., 0.],
                  [2., 0., 0.],
                  [6., 4., 0.]]])

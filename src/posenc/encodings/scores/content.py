@@ -1,5 +1,7 @@
 """What score encodings that depend on content share: products, and the check of content."""
 
+from math import sqrt
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,16 @@ def products(x: Tensor, rows: Tensor) -> Tensor:
     """
     with torch.autocast(x.device.type, enabled=False):
         return x @ rows.to(x.dtype).mT
+
+
+def scale_of(scale: float | None, head_dim: int) -> float:
+    """What products of queries and keys were multiplied with: as told, or 1/√head_dim.
+
+    Example:
+        >>> scale_of(None, 16), scale_of(1.0, 16)
+        (0.25, 1.0)
+    """
+    return 1 / sqrt(head_dim) if scale is None else scale
 
 
 def checked_content(

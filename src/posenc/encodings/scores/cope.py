@@ -1,14 +1,13 @@
 """Contextual position encoding: positions that count what the query finds worth counting."""
 
-from math import sqrt
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.between import pair_distances, sums_after_key
-from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.between import sums_after_key
+from posenc.encodings.scores.content import checked_content, products, scale_of
+from posenc.positions import checked_distances
 
 
 class CoPE(ScoreEncoding):
@@ -23,13 +22,13 @@ class CoPE(ScoreEncoding):
     ``posenc.encodings.scores.between.sums_after_key``.
 
     Paper and authors' code differ: the paper's listing adds q·e to scaled scores, which is the
-    default here; the code by default divides q·e by √head_dim as well, which ``scaled`` does.
+    default here; the code by default scales q·e like the scores as well, which ``scaled`` does.
 
     Args:
         heads: Number of query heads.
         head_dim: Width of a head.
         max_positions: Number of vectors; counts past the last stay there.
-        scaled: Whether q·e is divided by √head_dim.
+        scaled: Whether q·e is multiplied with the scale of the scores, as 1/√head_dim.
         std: Standard deviation of the normal initialization; the authors begin with zeros.
 
     Raises:
@@ -46,6 +45,7 @@ class CoPE(ScoreEncoding):
     """
 
     is_relative = True
+    is_pairwise = False  # it counts the tokens between
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class CoPE(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """q − k, which says what lies between them; whole numbers whatever ``dtype``."""
-        return pair_distances(q_positions, k_positions)
+        return checked_distances(q_positions, k_positions)
 
     def encode(
         self,
@@ -88,6 +88,7 @@ class CoPE(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with q · e[p], added in float32 at least and rounded once."""
         checked_content("CoPE", self.heads, scores, q=(q, self.head_dim))
@@ -99,7 +100,7 @@ class CoPE(ScoreEncoding):
         high = (low + 1).clamp(max=self.max_positions - 1)
         at = products(q.to(wide), self.weight)
         between = torch.lerp(at.gather(-1, low), at.gather(-1, high), positions - low)
-        factor = 1 / sqrt(self.head_dim) if self.scaled else 1.0
+        factor = scale_of(scale, self.head_dim) if self.scaled else 1.0
         return (scores + factor * between).to(scores.dtype)
 
     def positions(
@@ -110,7 +111,7 @@ class CoPE(ScoreEncoding):
         """p_ij: how much a query counts from a key up to itself.
 
         Example:
-            >>> table = pair_distances(torch.arange(3), torch.arange(3))
+            >>> table = checked_distances(range(3), range(3))
             >>> CoPE(1, 8, max_positions=16).positions(torch.zeros(1, 3, 3), table)
             tensor([[[0.5000, 0.0000, 0.0000],
                      [1.0000, 0.5000, 0.0000],

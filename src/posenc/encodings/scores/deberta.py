@@ -9,18 +9,18 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.between import pair_distances
-from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
+from posenc.positions import checked_distances
 
 Term = Literal["c2p", "p2c"]
 
 
 class DeBERTa(ScoreEncoding):
-    """score(q, k) = ( q·k + q · K[δ] + k · Q[δ] ) / √(head_dim · (1 + terms)),  δ = bucket(q − k)
+    """score(q, k) = ( q·k + q · K[δ] + k · Q[δ] ) · scale / √(1 + terms),  δ = bucket(q − k)
 
-    Scores arrive divided by √head_dim; ``encode`` divides them by √(1 + terms) more. K and Q are
+    with scale = 1/√head_dim, which scores already have. K and Q are
     the relative positions' keys and queries of each head, already projected; ``load`` makes them
     from a checkpoint's relative embeddings and projections.
 
@@ -47,6 +47,7 @@ class DeBERTa(ScoreEncoding):
     """
 
     is_relative = True
+    is_pairwise = True
 
     def __init__(
         self,
@@ -121,7 +122,7 @@ class DeBERTa(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """Which vector each pair meets, whole numbers whatever ``dtype``."""
-        distance = pair_distances(q_positions, k_positions)
+        distance = checked_distances(q_positions, k_positions)
         if self.buckets:
             distance = between_deberta_ends(distance, self.ends)
         return (distance.clamp(-self.span, self.span) + self.span).clamp(max=2 * self.span - 1)
@@ -133,6 +134,7 @@ class DeBERTa(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """All terms, added in float32 at least and rounded once."""
         width = self.head_dim
@@ -146,8 +148,8 @@ class DeBERTa(ScoreEncoding):
         if self.position_queries is not None:
             keys = grouped_keys(k.to(wide), self.heads)
             added = added + picked(products(keys, self.position_queries), table.mT).mT
-        terms = 1 + len(self.terms)
-        return (scores / sqrt(terms) + added / sqrt(width * terms)).to(scores.dtype)
+        added = added * scale_of(scale, width)
+        return ((scores + added) / sqrt(1 + len(self.terms))).to(scores.dtype)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -44,6 +44,7 @@ class DecomposedRelative(ScoreEncoding):
     """
 
     is_relative = True
+    is_pairwise = True
 
     def __init__(
         self, heads: int, head_dim: int, size: int | tuple[int, int], *, std: float = 0.02
@@ -85,6 +86,7 @@ class DecomposedRelative(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with both products, added in float32 at least and rounded once."""
         checked_content("DecomposedRelative", self.heads, scores, q=(q, self.head_dim))

@@ -6,9 +6,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.between import pair_distances, sums_after_key
+from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import checked_content, products
-from posenc.positions import consecutive
+from posenc.positions import checked_distances, consecutive
 
 
 def forgetting_bias(
@@ -44,7 +44,7 @@ def forgetting_bias(
         )
     if q_positions is None or k_positions is None:
         q_positions = k_positions = consecutive(log_forget.shape[-1], device=log_forget.device)
-    return sums_after_key(log_forget.unsqueeze(-2), pair_distances(q_positions, k_positions))
+    return sums_after_key(log_forget.unsqueeze(-2), checked_distances(q_positions, k_positions))
 
 
 class Forgetting(ScoreEncoding):
@@ -82,6 +82,7 @@ class Forgetting(ScoreEncoding):
     """
 
     is_relative = True
+    is_pairwise = False  # it sums over the tokens between
 
     def __init__(self, heads: int, head_dim: int, *, std: float = 0.02, bias: float = 0.0):
         super().__init__()
@@ -105,7 +106,7 @@ class Forgetting(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """q − k, which says what lies between them; whole numbers whatever ``dtype``."""
-        return pair_distances(q_positions, k_positions)
+        return checked_distances(q_positions, k_positions)
 
     def encode(
         self,
@@ -114,6 +115,7 @@ class Forgetting(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with their bias, added in float32 at least and rounded once."""
         checked_content("Forgetting", self.heads, scores, k=(k, self.head_dim))

@@ -1,7 +1,5 @@
 """Rotary positions that depend on the pair: far tokens meet as if they stood elsewhere."""
 
-from math import sqrt
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -9,15 +7,21 @@ from torch import Tensor
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
-from posenc.encodings.remapping.remapped import Remapping
-from posenc.encodings.scores.content import checked_content, products
-from posenc.positions import checked
+from posenc.encodings.remapping.remapped import PairRemapping
+from posenc.encodings.scores.content import checked_content, products, scale_of
+from posenc.frequencies import Linear
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Integers
+from posenc.positions.checks import checked_within
+
+REACH = 2**56
+"""A bound of positions; remapped ones and their differences stay int64."""
 
 
 class RemappedRotary(ScoreEncoding):
     """The scores of far pairs, computed anew at the distances of ``SelfExtend`` and its like.
 
-    score(p, n) = (R(f(p) − p) q̂) · (R(g(n) − n) k̂) · scale  where a pair moves to (f(p), g(n)),
+    score(p, n) = (R(f(p) − p) q̂) · (R(g(n) − n) k̂) · scale  where (p, n) is taken for (f(p), g(n)),
     as it was elsewhere
 
     It stands beside the rotary encoding, whose rotated q̂ = R(p) q and k̂ = R(n) k it takes on from
@@ -28,11 +32,10 @@ class RemappedRotary(ScoreEncoding):
     Args:
         heads: Number of query heads.
         rotary: The rotary encoding of queries and keys.
-        moves: ``SelfExtend``, ``ReRoPE``, ``DualChunk``, or anything that has their ``moves``.
-        scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
+        remapping: ``SelfExtend``, ``ReRoPE``, ``DualChunk``, or any other ``PairRemapping``.
 
     Raises:
-        TypeError: ``rotary`` is no ``Rotary``, or ``moves`` moves nothing.
+        TypeError: ``rotary`` is no ``Rotary``, or ``remapping`` remaps no pairs.
         ValueError: ``heads`` is not positive, ``rotary`` rounds its angles, or q or k are missing.
 
     Reference:
@@ -45,7 +48,9 @@ class RemappedRotary(ScoreEncoding):
         >>> positional = Positional(queries_keys=rotary, scores=longer)
     """
 
-    def __init__(self, heads: int, rotary: Rotary, moves: Remapping, *, scale: float | None = None):
+    is_pairwise = True
+
+    def __init__(self, heads: int, rotary: Rotary, remapping: PairRemapping):
         super().__init__()
         if heads < 1:
             raise ValueError(f"heads is {heads}; it must be 1 or more.")
@@ -59,18 +64,18 @@ class RemappedRotary(ScoreEncoding):
                 f"arithmetic is {rotary.arithmetic!r}; rounded angles cannot be turned on exactly. "
                 f"Build the Rotary with arithmetic='exact'."
             )
-        if not isinstance(moves, Remapping):
+        if not isinstance(remapping, PairRemapping):
             raise TypeError(
-                f"moves is a {type(moves).__name__}; pass SelfExtend(...), ReRoPE(...) or "
-                f"DualChunk(...), or what has their moves(q_positions, k_positions)."
+                f"remapping is a {type(remapping).__name__}; pass SelfExtend(...), ReRoPE(...) or "
+                f"DualChunk(...), or what has their remapped_pairs(q_positions, k_positions)."
             )
-        self.heads, self.rotary, self.moves, self.scale = heads, rotary, moves, scale
-        self.is_relative = moves.is_relative
+        self.heads, self.rotary, self.remapping = heads, rotary, remapping
+        self.is_relative = remapping.is_relative
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
@@ -78,9 +83,10 @@ class RemappedRotary(ScoreEncoding):
 
         Raises:
             TypeError: Positions are not integers.
+            ValueError: A position reaches 2^56, where remapped ones may leave int64.
         """
-        queries = checked(q_positions, "q_positions").unsqueeze(-1)
-        keys = checked(k_positions, "k_positions").unsqueeze(-2)
+        queries = checked_within(q_positions, -REACH, REACH, "q_positions").unsqueeze(-1)
+        keys = checked_within(k_positions, -REACH, REACH, "k_positions").unsqueeze(-2)
         return torch.stack(torch.broadcast_tensors(queries, keys), dim=-3)
 
     def encode(
@@ -90,29 +96,35 @@ class RemappedRotary(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores``, with those of moved pairs computed anew from rotated ``q`` and ``k``."""
+        """``scores``, with those of remapped pairs computed anew from rotated ``q`` and ``k``."""
         width = self.rotary.head_dim
         checked_content("RemappedRotary", self.heads, scores, q=(q, width), k=(k, width))
         assert q is not None
         assert k is not None
         wide, group = working_dtype(scores.dtype), self.heads // k.shape[-3]
-        scale = 1 / sqrt(width) if self.scale is None else self.scale
         # A sum over one entry, or over none where there are no keys or no queries.
         queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
         merged = scores.to(wide)
-        for move in self.moves.moves(queries, keys):
-            turned_q = self._turned(q.to(wide), move.queries - queries)
-            turned_k = self._turned(k.to(wide), move.keys - keys).repeat_interleave(group, dim=-3)
-            far = products(turned_q, turned_k) * scale
-            merged = torch.where(move.where.unsqueeze(-3), far, merged)
+        for pairs in self.remapping.remapped_pairs(queries, keys):
+            parts = pairs.parts
+            there_q = self._rotated(q.to(wide), pairs.queries - parts * queries, parts)
+            there_k = self._rotated(k.to(wide), pairs.keys - parts * keys, parts)
+            there = products(there_q, there_k.repeat_interleave(group, dim=-3))
+            there = there * scale_of(scale, width)
+            merged = torch.where(pairs.where.unsqueeze(-3), there, merged)
         return merged.to(scores.dtype)
 
-    def _turned(self, x: Tensor, steps: Tensor) -> Tensor:
+    def _rotated(self, x: Tensor, steps: Tensor, parts: int) -> Tensor:
+        """``x`` rotated by so many steps of 1/parts."""
+        sincos = self.rotary.sincos
+        if parts > 1:
+            sincos = SinCos(Linear(self.rotary.frequencies, parts))
         # Without the attention factor of the schedule: the first rotation had it.
         return rotate_heads(
             x,
-            rotation_table(self.rotary.sincos, steps, x.dtype),
+            rotation_table(sincos, steps, x.dtype),
             name="RemappedRotary",
             head_dim=self.rotary.head_dim,
             pairing=self.rotary.pairing,
@@ -121,4 +133,4 @@ class RemappedRotary(ScoreEncoding):
 
     def extra_repr(self) -> str:
         """The arguments besides the rotary encoding."""
-        return f"heads={self.heads}, moves={self.moves}"
+        return f"heads={self.heads}, remapping={self.remapping}"

@@ -1,23 +1,21 @@
 """Shaw et al.: a learned vector for each clipped distance, met by the query (and weighed)."""
 
-from math import sqrt
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import picked
-from posenc.positions import checked
+from posenc.positions import checked_distances
 
 
 class Shaw(ScoreEncoding):
-    """score(q, k) += q · a[clip(k − q, −r, r)] / √head_dim, with vectors shared by all heads.
+    """score(q, k) += q · a[clip(k − q, −r, r)] · scale, with vectors shared by all heads.
 
-    Scores arrive divided by √head_dim, as the paper's are. The value side, where each value has a
-    vector of its distance added, has no place among scores: with ``values=True`` the encoding owns
-    these too, and ``encode_values`` adds them to the output of attention from its weights.
+    The scale is that of the products, 1/√head_dim in the paper. With ``values=True`` each value has
+    a vector of its distance added too: ``encode_output`` adds them to the output of attention from
+    its weights.
 
     Args:
         heads: Number of query heads.
@@ -40,6 +38,7 @@ class Shaw(ScoreEncoding):
     """
 
     is_relative = True
+    is_pairwise = True
 
     def __init__(
         self, heads: int, head_dim: int, reach: int, *, values: bool = False, std: float = 0.02
@@ -52,6 +51,7 @@ class Shaw(ScoreEncoding):
         self.heads, self.head_dim, self.reach, self.std = heads, head_dim, reach, std
         self.keys = nn.Parameter(torch.empty(2 * reach + 1, head_dim))
         self.values = nn.Parameter(torch.empty_like(self.keys)) if values else None
+        self.changes_output = values
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -67,9 +67,7 @@ class Shaw(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """Which vector each pair meets: clip(k − q) + reach, whole numbers whatever ``dtype``."""
-        ahead = checked(k_positions, "k_positions").unsqueeze(-2) - (
-            checked(q_positions, "q_positions").unsqueeze(-1)
-        )
+        ahead = -checked_distances(q_positions, k_positions)
         return ahead.clamp(-self.reach, self.reach) + self.reach
 
     def encode(
@@ -79,30 +77,36 @@ class Shaw(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` with q · a / √head_dim, added in float32 at least and rounded once."""
+        """``scores`` with q · a · scale, added in float32 at least and rounded once."""
         checked_content("Shaw", self.heads, scores, q=(q, self.head_dim))
         assert q is not None
         wide = working_dtype(scores.dtype)
         seen = picked(products(q.to(wide), self.keys), table)
-        return (scores + seen / sqrt(self.head_dim)).to(scores.dtype)
+        return (scores + seen * scale_of(scale, self.head_dim)).to(scores.dtype)
 
-    def encode_values(
+    def encode_output(
         self,
-        out: Float[Tensor, "*batch heads q_len head_dim"],
+        out: Float[Tensor, "*batch heads q_len value_dim"],
         weights: Float[Tensor, "*batch heads q_len k_len"],
         table: Int64[Tensor, "*rows q_len k_len"],
-    ) -> Float[Tensor, "*batch heads q_len head_dim"]:
-        """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3.
+    ) -> Float[Tensor, "*batch heads q_len value_dim"]:
+        """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3; ``out`` without ``values``.
 
         Weights that meet the same vector are summed first, so nothing of size q × k × width is
         formed.
 
         Raises:
-            ValueError: It was built without vectors for values.
+            ValueError: Values are of another width than ``head_dim``.
         """
         if self.values is None:
-            raise ValueError("Shaw has no vectors for values. Build it with values=True.")
+            return out
+        if out.shape[-1] != self.head_dim:
+            raise ValueError(
+                f"Values have heads of width {out.shape[-1]}; the vectors that Shaw adds to them "
+                f"were built for head_dim {self.head_dim}. Give values the width of keys."
+            )
         wide = working_dtype(out.dtype)
         sums = weights.new_zeros((*weights.shape[:-1], len(self.values)), dtype=wide)
         index = table.unsqueeze(-3).expand(weights.shape)

@@ -50,6 +50,7 @@ class Temperature(ScoreEncoding):
             )
         self.heads, self.trained_length, self.scale = heads, trained_length, scale
         self.is_relative = trained_length is None
+        self.is_pairwise = True
 
     def table(
         self,
@@ -80,6 +81,7 @@ class Temperature(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` times their factor, in float32 at least and rounded once."""
         if scores.shape[-3] != self.heads:

@@ -1,24 +1,22 @@
 """Transformer-XL: queries meet sinusoids of the distance, and keys a preference of their own."""
 
-from math import sqrt
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.between import pair_distances
-from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.positions import checked_distances
 
 
 class TransformerXL(ScoreEncoding):
-    """score(q, k) += ( u · k + (q + v) · W R[q − k] ) / √head_dim
+    """score(q, k) += ( u · k + (q + v) · W R[q − k] ) · scale
 
-    so that together with the content it is (q + u) · k + (q + v) · W R[q − k], all divided by
-    √head_dim, as scores arrive. R[d] is the sinusoid [sin | cos] of the distance, u and v are
+    so that together with the content it is (q + u) · k + (q + v) · W R[q − k], all times the scale
+    of the scores, 1/√head_dim. R[d] is the sinusoid [sin | cos] of the distance, u and v are
     learned for each head, and W is a linear map. A checkpoint of the authors' code has them as
     ``r_w_bias``, ``r_r_bias`` and ``r_net.weight``: load these as ``u``, ``v`` and ``weight``.
 
@@ -42,6 +40,7 @@ class TransformerXL(ScoreEncoding):
     """
 
     is_relative = True
+    is_pairwise = True
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class TransformerXL(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """q − k: whole numbers whatever ``dtype``; sinusoids are built once a distance."""
-        return pair_distances(q_positions, k_positions)
+        return checked_distances(q_positions, k_positions)
 
     def encode(
         self,
@@ -87,6 +86,7 @@ class TransformerXL(ScoreEncoding):
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with the three terms, added in float32 at least and rounded once."""
         width = self.head_dim
@@ -97,7 +97,7 @@ class TransformerXL(ScoreEncoding):
         keys = grouped_keys(k.to(wide), self.heads)
         of_keys = products(self.u.to(wide).unsqueeze(-2), keys)
         of_distance = self._by_distance(q.to(wide) + self.v.to(wide).unsqueeze(-2), table)
-        return (scores + (of_keys + of_distance) / sqrt(width)).to(scores.dtype)
+        return (scores + (of_keys + of_distance) * scale_of(scale, width)).to(scores.dtype)
 
     def _by_distance(self, q: Tensor, table: Tensor) -> Tensor:
         """q · W R[distance] for every pair."""

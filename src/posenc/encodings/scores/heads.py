@@ -1,0 +1,100 @@
+"""The bias of some heads, for a rank that computes no others."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.base import RelativeBias, ScoreBias
+
+
+def bias_of_heads(bias: ScoreBias, heads: int | slice) -> ScoreBias:
+    """What ``bias[heads]`` is: those heads, bit for bit, as a bias of its own.
+
+    For head-parallel (tensor-parallel, Ulysses) execution: a rank builds the bias of the whole
+    model and holds the part that belongs to its heads. Parameters are shared with ``bias``.
+
+    Raises:
+        IndexError: There is no such head.
+        TypeError: ``heads`` is no number and no slice.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> ALiBi(8)[2:4]
+        RelativeBiasHeads(
+          2, 3
+          (of): ALiBi(heads=8)
+        )
+    """
+    if isinstance(bias, BiasHeads | RelativeBiasHeads):
+        return bias_of_heads(bias.of, _slice(bias.chosen[_within(bias, heads)]))
+    chosen = range(bias.heads)[_within(bias, heads)]
+    if isinstance(bias, RelativeBias):
+        return RelativeBiasHeads(bias, chosen)
+    return BiasHeads(bias, chosen)
+
+
+def _within(bias: ScoreBias, heads: int | slice) -> slice:
+    """``heads`` as a slice that takes some of the heads, in their order."""
+    every = range(bias.heads)
+    if isinstance(heads, bool) or not isinstance(heads, int | slice):
+        raise TypeError(
+            f"A bias was indexed with {heads!r}; give the number of a head, or a slice of heads, "
+            f"as bias[2:4]."
+        )
+    if isinstance(heads, int):
+        if not -bias.heads <= heads < bias.heads:
+            raise IndexError(f"Head {heads} was asked of {bias.heads}; they count from 0.")
+        heads = slice(every[heads], every[heads] + 1)
+    chosen = every[heads]
+    if not chosen or chosen.step < 0:
+        raise IndexError(
+            f"Heads {heads.start}:{heads.stop}:{heads.step} were asked of {bias.heads}; give a "
+            f"slice that takes one head or more, in their order."
+        )
+    return heads
+
+
+def _slice(chosen: range) -> slice:
+    return slice(chosen.start, chosen.stop, chosen.step)
+
+
+class BiasHeads(ScoreBias):
+    """Some heads of a bias; see ``bias_of_heads``."""
+
+    def __init__(self, of: ScoreBias, chosen: range):
+        super().__init__()
+        self.of, self.chosen = of, chosen
+        self.heads, self.is_relative = len(chosen), of.is_relative
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "..."],
+        k_positions: Int64[Tensor, "..."],
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The table of these heads."""
+        return self.of.table(q_positions, k_positions, dtype=dtype)[..., _slice(self.chosen), :, :]
+
+    def extra_repr(self) -> str:
+        """Which heads."""
+        return ", ".join(map(str, self.chosen))
+
+
+class RelativeBiasHeads(RelativeBias):
+    """Some heads of a relative bias, and relative itself; see ``bias_of_heads``."""
+
+    def __init__(self, of: RelativeBias, chosen: range):
+        super().__init__()
+        self.of, self.chosen = of, chosen
+        self.heads = len(chosen)
+
+    def profile(
+        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The profile of these heads."""
+        return self.of.profile(distance, dtype=dtype)[_slice(self.chosen)]
+
+    def extra_repr(self) -> str:
+        """Which heads."""
+        return ", ".join(map(str, self.chosen))

@@ -1,0 +1,73 @@
+"""The bias of a rank's heads is the slice of the whole bias."""
+
+import copy
+
+import pytest
+import torch
+
+from posenc import FIRE, ALiBi, CoPE, RelativeBias, SwinBias, T5Bias
+from posenc.positions import grid
+
+DISTANCE = torch.arange(-3, 9)
+
+
+@pytest.mark.parametrize("heads", [slice(2, 4), slice(None, None, 3), slice(-2, None), 5, -1])
+@pytest.mark.parametrize("bias", [ALiBi(6), T5Bias(6), ALiBi(6) + T5Bias(6)], ids=["a", "t", "a+t"])
+def test_a_part_is_the_slice_of_the_whole_bit_for_bit(bias, heads):
+    part, rows = bias[heads], range(6)[heads]
+    wanted = bias.profile(DISTANCE)[list(rows) if isinstance(rows, range) else [rows]]
+    assert isinstance(part, RelativeBias)
+    assert torch.equal(part.profile(DISTANCE), wanted)
+    assert part.heads == len(wanted)
+    assert torch.equal(part.table(range(3), range(4)), part.table(torch.arange(3), torch.arange(4)))
+
+
+def test_biases_that_are_not_relative_slice_too():
+    fire, points = FIRE(6), grid(2, 3)
+    assert torch.equal(fire[1:3].table(range(4), range(4)), fire.table(range(4), range(4))[1:3])
+    assert fire[1:3].is_relative is False
+    swin = SwinBias(6, (2, 3))
+    assert torch.equal(swin[::2].table(points, points), swin.table(points, points)[::2])
+    assert swin[::2].is_relative is True
+
+
+def test_a_part_of_a_part_is_a_part_of_the_whole():
+    bias = T5Bias(12)
+    part = bias[2:10:2][1:3]
+    assert part.of is bias
+    assert torch.equal(part.profile(DISTANCE), bias.profile(DISTANCE)[[4, 6]])
+    assert bias[2:10:2][-1].chosen == range(8, 9)
+
+
+def test_parameters_are_those_of_the_whole():
+    bias = T5Bias(4)
+    part = bias[1:3]
+    assert [name for name, _ in part.named_parameters()] == ["of.weight"]
+    assert part.of.weight is bias.weight
+    part.profile(DISTANCE).sum().backward()
+    assert bias.weight.grad[:, [0, 3]].count_nonzero() == 0
+    assert bias.weight.grad[:, 1:3].count_nonzero() > 0
+    assert copy.deepcopy(part).chosen == range(1, 3)
+
+
+def test_the_parts_of_all_ranks_are_the_whole():
+    scores = torch.randn(2, 6, 5, 5)
+    bias = ALiBi(6)
+    ranks = [bias[rank : rank + 2](scores[:, rank : rank + 2]) for rank in (0, 2, 4)]
+    assert torch.equal(torch.cat(ranks, 1), bias(scores))
+    assert [part.heads for part in bias] == [1] * 6
+
+
+def test_what_cannot_be_cut_is_refused():
+    with pytest.raises(IndexError, match="Heads 8:9:None were asked of 8; give a slice that takes"):
+        ALiBi(8)[8:9]
+    with pytest.raises(IndexError, match="Heads 3:1:None were asked of 8"):
+        ALiBi(8)[3:1]
+    with pytest.raises(IndexError, match=r"Heads None:None:-1 .* in their order"):
+        ALiBi(8)[::-1]
+    with pytest.raises(IndexError, match="Head 8 was asked of 8; they count from 0"):
+        ALiBi(8)[8]
+    with pytest.raises(TypeError, match=r"indexed with \(0, 1\); give the number of a head, or a"):
+        ALiBi(8)[0, 1]
+    with pytest.raises(TypeError, match="not subscriptable"):
+        CoPE(8, 4, 4)[2:4]

@@ -1,0 +1,65 @@
+"""Biases that are added are the sum of their tables, and one bias."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+
+from posenc import FIRE, KERPLE, ALiBi, CoPE, RelativeBias, ScoreBias, SwinBias, T5Bias
+
+Q, K = range(5), range(7)
+
+
+def test_a_sum_adds_the_tables():
+    alibi, t5, fire = ALiBi(4), T5Bias(4), FIRE(4)
+    both = alibi + t5
+    assert torch.equal(both.table(Q, K), alibi.table(Q, K) + t5.table(Q, K))
+    every = both + fire
+    assert torch.equal(every.table(Q, K), alibi.table(Q, K) + t5.table(Q, K) + fire.table(Q, K))
+    assert every.table(Q, K, dtype=torch.float64).dtype == torch.float64
+
+
+def test_relative_biases_stay_relative():
+    """So that backends that go by distance take them."""
+    both = ALiBi(4) + KERPLE(4)
+    assert isinstance(both, RelativeBias)
+    distance = torch.arange(-2, 5)
+    wanted = both.parts[0].profile(distance) + both.parts[1].profile(distance)
+    assert torch.equal(both.profile(distance), wanted)
+    mixed = ALiBi(4) + FIRE(4)
+    assert isinstance(mixed, ScoreBias)
+    assert not isinstance(mixed, RelativeBias)
+    assert not mixed.is_relative
+    assert (SwinBias(4) + SwinBias(4)).is_relative
+
+
+def test_one_score_with_a_sum_is_one_after_the_other():
+    scores = torch.randn(1, 4, 5, 5, dtype=torch.float64)
+    alibi, t5 = ALiBi(4), T5Bias(4).double()
+    torch.testing.assert_close((alibi + t5)(scores), t5(alibi(scores)), rtol=0, atol=1e-14)
+
+
+def test_sums_are_flat_and_hold_their_parameters():
+    t5, kerple = T5Bias(4), KERPLE(4)
+    every = (t5 + ALiBi(4)) + (kerple + ALiBi(4))
+    assert [type(part).__name__ for part in every.parts] == ["T5Bias", "ALiBi", "KERPLE", "ALiBi"]
+    names = [name for name, _ in every.named_parameters()]
+    assert names == ["parts.0.weight", "parts.2.p", "parts.2.a"]
+    assert every.parts[0] is t5
+    for other in (copy.deepcopy(every), pickle.loads(pickle.dumps(every))):
+        assert torch.equal(other.table(Q, K), every.table(Q, K))
+
+
+def test_a_sum_of_one_kind_counts_it_twice():
+    alibi = ALiBi(4)
+    assert torch.equal((alibi + alibi).table(Q, K), 2 * alibi.table(Q, K))
+
+
+def test_what_does_not_add_is_refused():
+    with pytest.raises(ValueError, match="biases are of 4 and 8 heads; only those of as many"):
+        ALiBi(4) + ALiBi(8)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        ALiBi(4) + CoPE(4, 8, 3)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        ALiBi(4) + 1.0

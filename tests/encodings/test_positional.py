@@ -1,0 +1,138 @@
+"""Positional: each encoding in its place, settled once, and positions remapped before."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+
+from posenc import (
+    SHAPE,
+    ALiBi,
+    Learned,
+    PoSE,
+    Positional,
+    Randomized,
+    ReRoPE,
+    Rotary,
+    SelfExtend,
+    Sinusoidal,
+)
+from posenc.encodings.base import PositionRemapping
+from posenc.positions import consecutive, grid
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+class Doubled(PositionRemapping):
+    """Every second position."""
+
+    training_only = False
+
+    def __call__(self, positions, *, generator=None):
+        return 2 * positions
+
+
+def test_each_place_takes_one_or_several():
+    alibi, rotary = ALiBi(4), Rotary(8)
+    positional = Positional(Learned(8, 9), rotary, (alibi, alibi), [SHAPE(3), Doubled()])
+    assert [len(getattr(positional, place)) for place in ("tokens", "queries_keys", "scores")] == [
+        1,
+        1,
+        2,
+    ]
+    assert positional.positions[0] == SHAPE(3)
+    again = Positional(positional.tokens, positional.queries_keys, positional.scores)
+    assert again.scores[1] is alibi
+    assert [name for name, _ in positional.named_parameters()] == ["tokens.0.weight"]
+
+
+def test_what_acts_elsewhere_is_told_where():
+    with pytest.raises(TypeError, match=r"ALiBi was given for tokens.*Positional\(scores="):
+        Positional(tokens=ALiBi(4))
+    with pytest.raises(TypeError, match=r"SHAPE was given for scores.*Positional\(positions="):
+        Positional(scores=SHAPE(3))
+    with pytest.raises(TypeError, match=r"Rotary was given for positions.*queries_keys="):
+        Positional(positions=Rotary(8))
+    with pytest.raises(TypeError, match=r"scores=RemappedRotary\(heads, rotary, remapping\)"):
+        Positional(positions=[ReRoPE(4)])
+    with pytest.raises(TypeError, match=r"It is a class; pass SHAPE\(...\)"):
+        Positional(positions=[SHAPE])
+    with pytest.raises(TypeError, match=r"positions is ReRoPE.*an encoding, or several in a tuple"):
+        Positional(positions=ReRoPE(4))
+    with pytest.raises(TypeError, match="tokens is None; it takes an encoding, or several"):
+        Positional(tokens=None)
+    with pytest.raises(TypeError, match="Implement PositionRemapping from"):
+        Positional(positions=[7])
+
+
+def test_what_it_holds_is_settled():
+    positional = Positional(Sinusoidal(8))
+    for place in ("tokens", "queries_keys", "scores", "positions"):
+        with pytest.raises(AttributeError, match=f"{place} of a Positional is settled when it is"):
+            setattr(positional, place, ())
+        with pytest.raises(AttributeError, match=f"{place} of a Positional cannot be deleted"):
+            delattr(positional, place)
+
+
+def test_it_is_a_module_all_the_same():
+    positional = Positional(Learned(8, 9), Rotary(8), ALiBi(2), SHAPE(3))
+    assert positional.eval().training is False
+    assert positional.half().tokens[0].weight.dtype == torch.float16
+    positional.add_module("more", torch.nn.Linear(1, 1))
+    for other in (copy.deepcopy(positional), pickle.loads(pickle.dumps(positional))):
+        assert other.positions == (SHAPE(3),)
+        assert torch.equal(other.tokens[0].weight, positional.tokens[0].weight)
+        with pytest.raises(AttributeError, match="settled"):
+            other.positions = ()
+    other.load_state_dict(positional.state_dict())
+
+
+def test_remappings_apply_in_order():
+    positional = Positional(positions=(Doubled(), SHAPE(10)))
+    shifted = positional.remapped(range(4), generator=seeded())
+    assert torch.equal(shifted - shifted[0], 2 * consecutive(4))
+    first = Positional(positions=(SHAPE(10), Doubled())).remapped(range(4), generator=seeded())
+    assert first[0] == 2 * shifted[0] > 0
+
+
+def test_training_alone_or_always():
+    positional = Positional(positions=(Randomized(99), SHAPE(10**6), PoSE(10**7))).eval()
+    with pytest.raises(ValueError, match="Positions run from"):  # PoSE takes whole rows
+        positional.train().remapped(range(6))
+    drawn = positional.eval().remapped(range(6), generator=seeded())
+    assert torch.equal(drawn, Randomized(99)(range(6), generator=seeded()))
+    for kind in (SHAPE(10**9), PoSE(10**9)):
+        assert torch.equal(Positional(positions=kind).eval().remapped(range(6)), consecutive(6))
+        assert not torch.equal(Positional(positions=kind).remapped(range(6)), consecutive(6))
+
+
+def test_torchs_own_generator_draws_where_none_is_given():
+    for kind in (Randomized(10**6), SHAPE(10**9), PoSE(10**9), PoSE(10**9, chunks=4)):
+        made = []
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            made.append(Positional(positions=kind).remapped(consecutive(6).expand(2, 6)))
+        assert torch.equal(made[0], made[1])
+        assert not torch.equal(made[0], made[2])
+
+
+def test_without_remappings_nothing_happens():
+    points = grid(2, 3)[None]
+    assert Positional().remapped(points) is points
+    with pytest.raises(ValueError, match=r"shape \(1, 6, 2\), as points of a grid; SHAPE takes"):
+        Positional(positions=SHAPE(3)).remapped(points)
+    with pytest.raises(TypeError, match=r"positions are torch.float32"):
+        Positional().remapped(torch.zeros(3))
+
+
+def test_it_says_what_it_holds():
+    assert "positions=(SHAPE(most=3),)" in repr(Positional(positions=SHAPE(3)))
+    assert "positions" not in repr(Positional())
+
+
+def test_pairs_are_remapped_in_scores():
+    """What depends on the pair is no change of positions."""
+    assert not isinstance(SelfExtend(), PositionRemapping)
