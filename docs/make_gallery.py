@@ -56,8 +56,8 @@ def wavelengths(theme: Theme) -> Axes:
 
 def binary(theme: Theme) -> Axes:
     """Binary digits and waves: both count."""
-    waves = Sinusoidal(10, base=40.0).table(consecutive(32))[:, ::2]
-    return plots.binary_comparison(waves, theme=theme)
+    sines = Sinusoidal(10, base=40.0).table(consecutive(32))[:, ::2]
+    return plots.binary_comparison(sines, theme=theme)
 
 
 def phasors(theme: Theme) -> Axes:

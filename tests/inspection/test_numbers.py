@@ -6,7 +6,7 @@ import torch
 from posenc import ALiBi, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.inspection.attention import attention_effect, rotary_scores
-from posenc.inspection.binary import binary_digits, period_ratio, waves
+from posenc.inspection.binary import binary_digits, period_ratio, sines
 from posenc.inspection.norms import columns_that_move, norm_shares
 from posenc.inspection.resolution import resolution
 from posenc.inspection.scaling import scaling_of
@@ -59,12 +59,12 @@ def test_binary_digits_count():
         assert changes == 99 // 2**bit
 
 
-def test_waves_have_the_periods_that_they_say():
+def test_sines_have_the_periods_that_they_say():
     schedule = Geometric(8, 100.0)
-    sines = waves(schedule, 50)
-    for pair, wave in enumerate(schedule.wavelengths()):
-        meant = torch.sin(2 * torch.pi * torch.arange(50).double() / wave)
-        torch.testing.assert_close(sines[:, pair], meant, rtol=0, atol=1e-12)
+    columns = sines(schedule, 50)
+    for pair, wavelength in enumerate(schedule.wavelengths()):
+        meant = torch.sin(2 * torch.pi * torch.arange(50).double() / wavelength)
+        torch.testing.assert_close(columns[:, pair], meant, rtol=0, atol=1e-12)
     assert period_ratio(schedule) == pytest.approx([100 ** (2 / 8)] * 3)
 
 

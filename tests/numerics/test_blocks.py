@@ -148,7 +148,7 @@ def test_a_frequency_of_zero_never_turns():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("factor", [1.2079441541679836, 0.5, -1.0])
 def test_a_factor_is_part_of_the_one_rounding(dtype, factor):
-    """The blocked route and the direct one agree on every bit of factor · cos and factor · sin."""
+    """Blocked and direct agree on every bit of factor · cos and factor · sin."""
     sincos, positions = SinCos(Geometric(64)), torch.arange(5, 3000)
     blocked = sincos.cos_sin(positions, dtype, factor=factor)
     exact = sincos.cos_sin(positions, torch.float64, factor=factor)

@@ -65,9 +65,9 @@ def test_each_figure_uses_the_axes_it_is_given_and_has_labels(draw, theme):
 
 
 def test_wavelengths_are_drawn_on_a_logarithmic_axis_with_both_lengths():
-    waves = Geometric(8).wavelengths()
-    ax = plots.wavelengths({"a": waves}, trained_length=100, target_length=800)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), waves)
+    lengths = Geometric(8).wavelengths()
+    ax = plots.wavelengths({"a": lengths}, trained_length=100, target_length=800)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), lengths)
     assert [line.get_ydata()[0] for line in ax.lines[1:]] == [100, 800]
     assert [t.get_text() for t in ax.texts] == ["trained length 100", "target length 800"]
     flat = plots.wavelengths({"a": (6.0, float("inf"))})

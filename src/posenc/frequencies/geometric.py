@@ -12,7 +12,7 @@ from posenc.frequencies.schedule import Schedule
 
 @dataclass(frozen=True)
 class Geometric(Schedule):
-    """ω_i = base^(−2i/dim) for i = 0 … dim/2 − 1: wavelengths from 2π towards 2π·base.
+    """ω_i = base^(−2i/dim) for i = 0 … dim/2 − 1: wavelengths from 2π toward 2π·base.
 
     An odd ``dim`` has (dim + 1)/2 frequencies, the last of them for an unpaired channel.
 
@@ -42,7 +42,7 @@ class Geometric(Schedule):
 
     @property
     def powers(self) -> Powers:
-        """The same frequencies with their exponents 2i/dim spelt out."""
+        """The same frequencies with their exponents 2i/dim spelled out."""
         return Powers(self.base, tuple(range(0, self.dim, 2)), self.dim)
 
     def radians(self) -> tuple[Decimal, ...]:

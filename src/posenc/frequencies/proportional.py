@@ -45,14 +45,14 @@ class Proportional(Schedule):
             raise ValueError(f"fraction is {self.fraction}; it must be a share from 0 to 1.")
 
     @property
-    def turning(self) -> int:
+    def rotating(self) -> int:
         """Number of pairs that turn."""
         return int(self.fraction * self.dim // 2)
 
     def radians(self) -> tuple[Decimal, ...]:
         every = Geometric(self.dim, self.base).radians()
-        return every[: self.turning] + (Decimal(0),) * (len(every) - self.turning)
+        return every[: self.rotating] + (Decimal(0),) * (len(every) - self.rotating)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
-        turning = Powers(self.base, tuple(range(0, 2 * self.turning, 2)), self.dim).float32(form)
-        return torch.cat((turning, torch.zeros((self.dim + 1) // 2 - self.turning)))
+        rotating = Powers(self.base, tuple(range(0, 2 * self.rotating, 2)), self.dim).float32(form)
+        return torch.cat((rotating, torch.zeros((self.dim + 1) // 2 - self.rotating)))

@@ -25,12 +25,12 @@ def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "len
     return consecutive(length).unsqueeze(-1) >> torch.arange(bits) & 1
 
 
-def waves(schedule: Schedule, length: int) -> Float[Tensor, "length pairs"]:
+def sines(schedule: Schedule, length: int) -> Float[Tensor, "length pairs"]:
     """The sines of a schedule at 0 … length − 1, in float64; pair i turns once a wavelength.
 
     Example:
         >>> from posenc.frequencies import Geometric
-        >>> waves(Geometric(4), 2)[1]
+        >>> sines(Geometric(4), 2)[1]
         tensor([0.8415, 0.0100], dtype=torch.float64)
     """
     return SinCos(schedule).cos_sin(consecutive(length), torch.float64)[1]

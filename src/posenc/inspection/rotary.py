@@ -134,8 +134,8 @@ def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Rota
     rope, rotary, encoding = layer.rope, layer.rotary, layer.encoding
     trained, schedule = rope.trained_length, rotary.frequencies
     lengths = schedule.wavelengths()
-    turning = [length for length in lengths if length != float("inf")]
-    unfinished = [length for length in turning if trained and length > trained]
+    rotating = [length for length in lengths if length != float("inf")]
+    unfinished = [length for length in rotating if trained and length > trained]
     axes = encoding if isinstance(encoding, MultimodalRotary) else None
     return RotaryNumbers(
         layer_type=layer.layer_type,
@@ -156,8 +156,8 @@ def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Rota
         target_length=target,
         pairs=len(lengths),
         shortest=min(lengths),
-        longest=max(turning, default=float("inf")),
-        still=len(lengths) - len(turning),
+        longest=max(rotating, default=float("inf")),
+        still=len(lengths) - len(rotating),
         unfinished=len(unfinished) if trained else None,
         finished_later=sum(length <= (target or 0) for length in unfinished) if trained else None,
         precision=precision_of(schedule, target, dtype) if target else None,

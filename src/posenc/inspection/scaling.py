@@ -66,9 +66,9 @@ def scaling_of(
         before,
         after,
         tuple(_band(g, most) for g in growth),
-        tuple(trained_length / wave for wave in before),
-        sum(wave > trained_length for wave in before),
-        sum(wave > target_length for wave in after),
+        tuple(trained_length / wavelength for wavelength in before),
+        sum(wavelength > trained_length for wavelength in before),
+        sum(wavelength > target_length for wavelength in after),
         scaled.attention_factor,
     )
 

@@ -190,7 +190,7 @@ def convert_fused(
         )
     groups = kv_heads if order == "grouped" else 1
     each = weight.unflatten(0, (groups, -1, head_dim)).clone()
-    turning = each.shape[1] - kv_heads // groups  # all but the values of a group
+    rotated_heads = each.shape[1] - kv_heads // groups  # all but the values of a group
     channels = permutation(rotated_dim or head_dim, to, head_dim=head_dim, rotated=rotated)
-    each[:, :turning] = each[:, :turning][:, :, channels]
+    each[:, :rotated_heads] = each[:, :rotated_heads][:, :, channels]
     return each.flatten(0, 2)

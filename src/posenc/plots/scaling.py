@@ -42,19 +42,19 @@ def scaling(
         >>> [round(float(y), 6) for y in ax.lines[0].get_ydata()]
         [4.0, 4.0, 4.0, 4.0]
     """
-    waves = numbers(plain, "plain", 1)
-    if not scaled or any(len(after) != len(waves) for after in scaled.values()):
+    lengths = numbers(plain, "plain", 1)
+    if not scaled or any(len(after) != len(lengths) for after in scaled.values()):
         raise ValueError(
-            f"scaled must hold wavelengths for all {len(waves)} pairs, by name; it has "
+            f"scaled must hold wavelengths for all {len(lengths)} pairs, by name; it has "
             f"{ ({name: len(after) for name, after in scaled.items()}) }."
         )
     colors = look(theme)
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
-    turns = trained_length / waves
+    turns = trained_length / lengths
     for turn, (name, after) in enumerate(scaled.items()):
         ax.plot(
             turns,
-            numbers(after, name, 1) / waves,
+            numbers(after, name, 1) / lengths,
             ("-", "--", "-.", ":")[turn % 4],
             color=colors.lines[turn % len(colors.lines)],
             linewidth=1.6,

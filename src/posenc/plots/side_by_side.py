@@ -55,7 +55,7 @@ def embedding_sum(
 
 
 def binary_comparison(
-    waves: ArrayLike,
+    sines: ArrayLike,
     *,
     bits: int | None = None,
     title: str | None = None,
@@ -65,7 +65,7 @@ def binary_comparison(
     """Draws positions as binary numbers beside waves: both have fast columns and slow ones.
 
     Args:
-        waves: [positions, columns], values in [−1, 1], the fast ones first.
+        sines: [positions, columns], values in [−1, 1], the fast ones first.
         bits: How many binary digits; as many as the last position needs if not given.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
@@ -79,7 +79,7 @@ def binary_comparison(
         >>> ax.images[0].get_array().tolist()
         [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
     """
-    values = numbers(waves, "waves", 2)
+    values = numbers(sines, "sines", 2)
     digits = max(1, (len(values) - 1).bit_length()) if bits is None else bits
     binary = 2.0 * (np.arange(len(values))[:, None] >> np.arange(digits) & 1) - 1
     colors = look(theme)

@@ -46,11 +46,11 @@ def wavelengths(
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     for turn, (name, values) in enumerate(schedules.items()):
         pairs = np.arange(len(values))
-        waves = np.asarray(values, dtype=np.float64)
-        turning = np.isfinite(waves)
+        lengths = np.asarray(values, dtype=np.float64)
+        rotating = np.isfinite(lengths)
         ax.plot(
-            pairs[turning],
-            waves[turning],
+            pairs[rotating],
+            lengths[rotating],
             ("-", "--", "-.", ":")[turn % 4],
             color=colors.lines[turn % len(colors.lines)],
             linewidth=1.6,

@@ -71,8 +71,8 @@ def smollm3(head_dim: int = 128, depth: int = 36, *, base: float = 5e6) -> tuple
         >>> [len(layer.queries_keys) for layer in smollm3()[:5]]
         [1, 1, 1, 0, 1]
     """
-    turning, without = Positional(queries_keys=Rotary(Geometric(head_dim, base))), Positional()
-    return tuple(turning if (layer + 1) % 4 else without for layer in range(depth))
+    rotary, without = Positional(queries_keys=Rotary(Geometric(head_dim, base))), Positional()
+    return tuple(rotary if (layer + 1) % 4 else without for layer in range(depth))
 
 
 def llama4(
@@ -98,6 +98,6 @@ def llama4(
     """
     plain = Geometric(head_dim, 500_000.0)
     scaled = plain if factor is None else Llama3(plain, factor, low=1.0, high=1.0)
-    turning = Positional(queries_keys=Rotary(scaled, pairing="interleaved"))
+    rotary = Positional(queries_keys=Rotary(scaled, pairing="interleaved"))
     without = Positional(queries_keys=QueryTemperature(head_dim))
-    return tuple(turning if (layer + 1) % 4 else without for layer in range(depth))
+    return tuple(rotary if (layer + 1) % 4 else without for layer in range(depth))
