@@ -1,4 +1,4 @@
-"""The blocked route is proven equal to the direct one, bit for bit.
+"""Blocked computation is proven equal to the direct, bit for bit.
 
 A few positions at a time are multiplied each by itself; a long run is built in blocks. Both are
 asked for through the same door, so a long run must equal its own pieces.
