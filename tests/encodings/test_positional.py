@@ -109,6 +109,13 @@ def test_training_alone_or_always():
         assert not torch.equal(Positional(positions=kind).remapped(range(6)), consecutive(6))
 
 
+def test_it_says_whether_it_remaps():
+    assert not Positional().remaps
+    assert Positional(positions=SHAPE(3)).remaps
+    assert not Positional(positions=(SHAPE(3), PoSE(9))).eval().remaps
+    assert Positional(positions=(SHAPE(3), Randomized(9))).eval().remaps
+
+
 def test_torchs_own_generator_draws_where_none_is_given():
     for kind in (Randomized(10**6), SHAPE(10**9), PoSE(10**9), PoSE(10**9, chunks=4)):
         made = []

@@ -76,6 +76,11 @@ class Positional(nn.Module):
         self.scores = nn.ModuleList(_in_place("scores", scores))
         self.positions = tuple(_in_place("positions", positions))
 
+    @property
+    def remaps(self) -> bool:
+        """Whether ``remapped`` changes positions, in training or evaluation as this module is."""
+        return any(self.training or not each.training_only for each in self.positions)
+
     def remapped(
         self,
         positions: Int64[Tensor, "*batch seq"] | Integers,

@@ -71,6 +71,20 @@ def test_a_row_behind_a_cache_may_be_padded(encoder):
         assert_close(out[row], encoder(tokens[None])[0, -2:], **CLOSE)
 
 
+@pytest.mark.parametrize("turns", [("110", "011"), ("011", "001"), ("101", "010", "11")])
+def test_a_later_turn_may_begin_with_padding(encoder, turns):
+    """A chat in batches: each turn is padded on its left, where padding stands as in one pass."""
+    tokens = sentence(sum(turn.count("1") for turn in turns))
+    cache, made, first = KeyValueCache(), [], 0
+    for turn in turns:
+        mask = torch.tensor([[letter == "1" for letter in turn]])
+        x = torch.full((1, len(turn), 16), torch.nan, dtype=torch.float64)
+        x[mask] = tokens[first : first + turn.count("1")]
+        first += turn.count("1")
+        made.append(encoder(x, padding_mask=mask, cache=cache)[mask])
+    assert_close(torch.cat(made), encoder(tokens[None])[0], **CLOSE)
+
+
 def test_attention_and_encoder_take_windows():
     torch.manual_seed(0)
     swin, points, x = SwinBias(4, 3, std=1.0), grid(3, 3), torch.randn(2, 9, 16)
