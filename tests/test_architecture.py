@@ -12,6 +12,7 @@ import posenc
 
 ROOT = Path(posenc.__file__).parent
 LAYERS = [
+    "_names",
     "_guards",
     "positions",
     "frequencies",
