@@ -58,13 +58,6 @@ class Arguments:
             key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
         return query, key, value
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no pair of a query and a key at all, known without a look."""
-        lengths = (len(self.query), self.query.shape[-2], self.key.shape[-2])
-        # In a graph a length may be a symbol, which stands for 2 or more.
-        return any(isinstance(length, int) and length == 0 for length in lengths)
-
 
 def prepared(
     query: Tensor,
@@ -369,7 +362,7 @@ def _check_places(
 
 def _remapped(positional: Positional, asked: _Asked, device: torch.device) -> Tensor | None:
     """Where encodings take the tokens to stand, if positions are remapped."""
-    if not getattr(positional, "remaps", False):
+    if not positional.remaps:
         return None
     if not asked.queries_are_keys:
         raise ValueError(

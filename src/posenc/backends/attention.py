@@ -117,7 +117,7 @@ def attention(
     chosen, _ = _considered(given, dropout_p, backend)
     content = given.without_padding() if chosen.reads_padding else (query, key, value)
     query, key, tables = _encoded(given, *content[:2], keys_encoded)
-    if given.is_empty:
+    if given.specification.is_empty:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
     else:
         out = chosen(query, key, content[2], scale=given.scale, dropout_p=dropout_p)

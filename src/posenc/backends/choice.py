@@ -86,6 +86,8 @@ def considered(
         raise ValueError(
             f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}, or None."
         )
+    if specification.is_empty:
+        return SDPA("there is no pair of a query and a key", is_causal=False), {}
     insisted = backend is not None
     request = Request(
         scores, specification, working_dtype(dtype), dropout_p, table, insisted=insisted

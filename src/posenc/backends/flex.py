@@ -192,8 +192,6 @@ def flex(request: Request) -> Backend | str:
         return "it takes neither masks of another make nor dropout"
     if request.learns and not on_accelerator:
         return "on a CPU it has no backward pass to a bias"
-    if not (spec.batch and spec.q_len and spec.k_len):
-        return "there is no pair of a query and a key"
     return Flex(_why(request), _score_mod(request), _block_mask(spec), spec.sinks)
 
 

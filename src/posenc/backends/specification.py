@@ -101,6 +101,13 @@ class AttentionSpecification:
         """The same with another window."""
         return self if window == self.window else replace(self, window=window)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no pair of a query and a key at all, known without a look."""
+        # In a graph a length may be a symbol, which stands for 2 or more.
+        sizes = (self.batch, self.q_len, self.k_len)
+        return any(isinstance(size, int) and size == 0 for size in sizes)
+
     # Where tokens stand ---------------------------------------------------------------------------
 
     @property

@@ -49,7 +49,7 @@ def held(
                 f"Layer {index} has encodings of tokens; they are added once, before the first "
                 f"layer. Give them to the first Positional alone."
             )
-        if layer is not layers[0] and len(getattr(layer, "positions", ())):
+        if layer is not layers[0] and layer.positions:
             raise ValueError(
                 f"Layer {index} changes positions; they are changed once, before the first layer. "
                 f"Give positions= to the first Positional alone."

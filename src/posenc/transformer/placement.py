@@ -45,7 +45,7 @@ def placed(
     """
     batch, seq = x.shape[:2]
     check_masks(batch, seq, padding_mask, document_ids)
-    remaps = positional is not None and getattr(positional, "remaps", False)
+    remaps = positional is not None and positional.remaps
     if cache is not None:
         check_cache(is_causal, document_ids, remaps)
     below, given = None, positions is not None

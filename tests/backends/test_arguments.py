@@ -1,0 +1,535 @@
+"""What attention takes, what it refuses and in which words; queries that are some of the tokens."""
+
+import itertools
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from posenc import (
+    ALiBi,
+    CoPE,
+    Forgetting,
+    Positional,
+    Rotary,
+    Shaw,
+    T5Bias,
+    attention,
+    explain_attention,
+    positions,
+)
+from posenc.backends.choice import BACKENDS
+from posenc.testing.reference import documents_of, reference_attention
+
+BATCH, HEADS, KV_HEADS, SEQ, WIDTH = 2, 4, 2, 24, 8
+NAMES = list(BACKENDS)
+
+
+def content(q_len=SEQ, k_len=SEQ, dtype=torch.float64, value_dim=WIDTH):
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(HEADS, q_len, WIDTH), (KV_HEADS, k_len, WIDTH), (KV_HEADS, k_len, value_dim)]
+    return [
+        torch.randn(BATCH, *s, generator=generator, dtype=torch.float64).to(dtype) for s in shapes
+    ]
+
+
+PADDING = torch.ones(BATCH, SEQ, dtype=torch.bool)
+PADDING[0, :5] = False
+PADDING[1, 3:6] = False
+AT_ENDS = torch.ones_like(PADDING)
+AT_ENDS[0, :5] = AT_ENDS[1, -4:] = False
+DOCUMENTS = torch.tensor([[3] * 10 + [1] * 14, [0] * 6 + [5] * 9 + [2] * 9])
+SOME = torch.tensor([0, 3, 4, 11, 7, 20, 23])
+CAPABLE = {
+    "bias": ("strided", "dense", "explicit", "flex"),
+    "content": ("explicit",),
+}
+POSITIONAL = {
+    "alibi": (lambda: Positional(scores=ALiBi(HEADS)), "bias"),
+    "rotary and t5": (
+        lambda: Positional(queries_keys=Rotary(WIDTH), scores=T5Bias(HEADS, 8, 16, std=1.0)),
+        "bias",
+    ),
+    "shaw": (lambda: Positional(scores=Shaw(HEADS, WIDTH, 4, values=True, std=1.0)), "content"),
+}
+
+
+def subset_arguments(masks, real, documents):
+    """What says who the queries in ``SOME`` are."""
+    every = (
+        positions.packed(document_ids=documents)
+        if documents is not None
+        else (
+            positions.left_padded(real) if real is not None else torch.arange(SEQ).expand(BATCH, -1)
+        )
+    )
+    given = {"q_positions": every[:, SOME], "k_positions": every, **masks}
+    if real is not None:
+        given |= {"padding_mask": real, "q_padding_mask": real[:, SOME]}
+    if documents is not None:
+        given |= {"document_ids": documents, "q_document_ids": documents[:, SOME]}
+    return given
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("name", POSITIONAL)
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("window", [None, 5])
+@pytest.mark.parametrize("padding", [None, "at ends", "inside"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_some_of_the_queries_get_what_they_get_among_all(name, is_causal, window, padding, packed):
+    build, kind = POSITIONAL[name]
+    torch.manual_seed(0)
+    positional = build().double()
+    real = {None: None, "inside": PADDING, "at ends": AT_ENDS}[padding]
+    documents = DOCUMENTS if packed else None
+    given = subset_arguments({"is_causal": is_causal, "window": window}, real, documents)
+    query, key, value = content(len(SOME))
+    ids = [documents_of(row.tolist()) for row in DOCUMENTS]
+
+    def visible(row, q, k):
+        at, to = int(given["q_positions"][row, q]), int(given["k_positions"][row, k])
+        return (
+            (not is_causal or to <= at)
+            and (window is None or abs(at - to) < window)
+            and (real is None or bool(real[row, k]))
+            and (documents is None or ids[row][int(SOME[q])] == ids[row][k])
+        )
+
+    want = reference_attention(
+        query, key, value, positional=positional, q_positions=given["q_positions"],
+        k_positions=given["k_positions"], visible=visible,
+    )  # fmt: skip
+    shown = (torch.ones(BATCH, len(SOME), dtype=torch.bool) if real is None else real[:, SOME])[
+        :, None, :, None
+    ]
+    for backend in CAPABLE[kind]:
+        if backend == "strided" and padding == "inside" and not packed:
+            with pytest.raises(ValueError, match="padding stands inside a document"):
+                attention(query, key, value, positional=positional, backend=backend, **given)
+            continue
+        with torch.no_grad():
+            got = attention(query, key, value, positional=positional, backend=backend, **given)
+        torch.testing.assert_close(got * shown, want * shown, rtol=0, atol=1e-12, msg=backend)
+
+
+def test_padding_of_keys_alone_hides_no_query():
+    """Queries that are not the last keys: nobody may take them for padding."""
+    seq = 256
+    x = torch.randn(1, 2, seq, 8)
+    real = torch.ones(1, seq, dtype=torch.bool)
+    real[0, -12:] = False
+    here, order = torch.arange(seq), torch.arange(seq - 1, -1, -1)
+    given = {"positional": Positional(scores=ALiBi(2)), "is_causal": True, "padding_mask": real,
+             "q_positions": order, "k_positions": here}  # fmt: skip
+    want = attention(x, x, x, backend="explicit", **given)
+    got = attention(x, x, x, backend="strided", **given)
+    assert (want != 0).any(-1).all()
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-5)
+
+
+def test_documents_of_queries_with_places_of_their_own_are_asked_for():
+    query, key, value = content(len(SOME))
+    given = {"q_positions": SOME, "k_positions": torch.arange(SEQ), "document_ids": DOCUMENTS}
+    with pytest.raises(
+        ValueError, match=r"24 keys, and the 7 queries are not known.*q_document_ids"
+    ):
+        attention(query, key, value, **given)
+    with pytest.raises(ValueError, match="given without document_ids"):
+        attention(query, key, value, q_document_ids=DOCUMENTS[:, SOME])
+    twice = torch.tensor([[0] * 8 + [1] * 8 + [0] * 8] * BATCH)
+    with pytest.raises(ValueError, match="Row 0 of document_ids has 3 documents and 2 ids"):
+        attention(query, key, value, **given | {"document_ids": twice},
+                  q_document_ids=twice[:, SOME])  # fmt: skip
+
+
+def test_more_queries_than_keys_are_placed_or_refused():
+    query, key, value = content(SEQ, 6)
+    for given, name in (
+        ({"is_causal": True}, "is_causal"),
+        ({"window": 3}, "window"),
+        ({"positional": Positional(scores=ALiBi(HEADS))}, "positional"),
+        ({"positional": Positional(queries_keys=Rotary(WIDTH))}, "positional"),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"24 queries and 6 keys, read as \[batch.*{name} needs"
+        ):
+            attention(query, key, value, **given)
+    with pytest.raises(ValueError, match="q_document_ids"):
+        attention(query, key, value, document_ids=DOCUMENTS[:, :6])
+    groups = [t.repeat_interleave(HEADS // KV_HEADS, 1) for t in (key, value)]
+    want = F.scaled_dot_product_attention(query, *groups)
+    torch.testing.assert_close(attention(query, key, value), want, rtol=0, atol=1e-12)
+
+
+def test_fewer_queries_without_positions_are_the_last():
+    query, key, value = content()
+    positional = Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))
+    for given in ({}, {"padding_mask": AT_ENDS}, {"document_ids": DOCUMENTS}, {"window": 4}):
+        given = {"positional": positional, "is_causal": True, **given}
+        whole = attention(query, key, value, backend="explicit", **given)
+        for backend in ("strided", "dense", "explicit"):
+            last = attention(query[:, :, -5:], key, value, backend=backend, **given)
+            shown = given.get("padding_mask", torch.ones_like(AT_ENDS))[:, None, -5:, None]
+            torch.testing.assert_close(last * shown, whole[:, :, -5:] * shown, rtol=0, atol=1e-12)
+
+
+def test_cu_seqlens_are_document_ids_of_every_row():
+    query, key, value = content()
+    ids = torch.tensor([0] * 4 + [1] * 15 + [2] * 5).expand(BATCH, -1)
+    ends = torch.tensor([0, 4, 19, 24])
+    given = {"positional": Positional(scores=ALiBi(HEADS)), "is_causal": True}
+    for backend in ("strided", "dense"):
+        want = attention(query, key, value, document_ids=ids, backend=backend, **given)
+        got = attention(query, key, value, cu_seqlens=ends, backend=backend, **given)
+        assert torch.equal(got, want)
+    with pytest.raises(ValueError, match=r"cu_seqlens is \[0, 4, 19\].*ends at the 24 keys"):
+        attention(query, key, value, cu_seqlens=ends[:-1])
+    with pytest.raises(ValueError, match="document_ids and cu_seqlens were given"):
+        attention(query, key, value, cu_seqlens=ends, document_ids=ids)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("sunk", [False, True])
+@pytest.mark.parametrize("softcap", [None, 0.7])
+@pytest.mark.parametrize("hiding", ["nothing", "order", "padding"])
+def test_sinks_and_soft_capping_are_honored_or_refused(sunk, softcap, hiding):
+    query, key, value = content(value_dim=6)
+    given = {"positional": Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))}
+    given |= {"order": {"is_causal": True}, "padding": {"padding_mask": AT_ENDS}}.get(hiding, {})
+    sinks = torch.tensor([-1.0, 0.0, 1.0, 4.0], dtype=torch.float64) if sunk else None
+
+    def visible(row, q, k):
+        return {"nothing": True, "order": k <= q, "padding": bool(AT_ENDS[row, k])}[hiding]
+
+    here = torch.arange(SEQ)
+    want = reference_attention(
+        query, key, value, positional=given["positional"], q_positions=here, k_positions=here,
+        visible=visible, sinks=sinks, softcap=softcap,
+    )  # fmt: skip
+    shown = AT_ENDS[:, None, :, None] if hiding == "padding" else 1.0
+    given |= {"sinks": sinks, "softcap": softcap}
+    refusing = (
+        {"sdpa"} | ({"strided"} if sunk or softcap else set()) | ({"dense"} if softcap else set())
+    )
+    for backend in (None, *NAMES):
+        if backend in refusing:
+            with pytest.raises(ValueError, match="cannot serve"):
+                attention(query, key, value, backend=backend, **given)
+            continue
+        got = attention(query, key, value, backend=backend, **given)
+        torch.testing.assert_close(got * shown, want * shown, rtol=0, atol=1e-12)
+
+
+def test_sinks_are_those_of_gpt_oss():
+    from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
+
+    query, key, value = content()
+    module = torch.nn.Module()
+    module.num_key_value_groups, module.training = HEADS // KV_HEADS, False
+    module.sinks = torch.randn(HEADS, dtype=torch.float64)
+    later = torch.full((SEQ, SEQ), -torch.inf, dtype=torch.float64).triu(1)[None, None]
+    want, _ = eager_attention_forward(module, query, key, value, later, scaling=WIDTH**-0.5)
+    got = attention(query, key, value, is_causal=True, sinks=module.sinks)
+    torch.testing.assert_close(got, want.transpose(1, 2), rtol=0, atol=1e-12)
+
+
+def test_soft_capping_is_that_of_gemma_2():
+    from transformers.models.gemma2.modeling_gemma2 import eager_attention_forward
+
+    query, key, value = content()
+    module = torch.nn.Module()
+    module.num_key_value_groups, module.training, module.head_dim = 2, False, WIDTH
+    later = torch.full((SEQ, SEQ), -torch.inf, dtype=torch.float64).triu(1)[None, None]
+    want, _ = eager_attention_forward(module, query, key, value, later, softcap=0.5)
+    got = attention(query, key, value, is_causal=True, softcap=0.5)
+    # Its softmax is float32, whatever its content.
+    torch.testing.assert_close(got, want.transpose(1, 2), rtol=0, atol=1e-6)
+
+
+def test_gradients_reach_sinks():
+    query, key, value = content()
+    sinks = torch.zeros(HEADS, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda s: attention(query[:, :, :4], key[:, :, :4], value[:, :, :4], sinks=s), sinks
+    )
+
+
+def test_capping_scores_that_an_encoding_forms_is_refused():
+    query, key, value = content()
+    with pytest.raises(ValueError, match=r"softcap is 5\.0 and Shaw forms scores by itself"):
+        attention(query, key, value, softcap=5.0, positional=POSITIONAL["shaw"][0]())
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("backend", NAMES)
+@pytest.mark.parametrize("where", ["keys", "queries"])
+def test_nan_in_padding_reaches_nobody_forward_or_backward(backend, where):
+    query, key, value = content()
+    positional = Positional() if backend == "sdpa" else Positional(scores=ALiBi(HEADS))
+    given = {"positional": positional, "padding_mask": AT_ENDS}
+    if backend == "sdpa":
+        with pytest.raises(ValueError, match="cannot serve"):
+            attention(query, key, value, backend=backend, **given)
+        return
+    clean = [t.clone().requires_grad_() for t in (query, key, value)]
+    spoiled = [t.clone().requires_grad_() for t in (query, key, value)]
+    for t in spoiled[1:] if where == "keys" else spoiled[:1]:
+        t.data[~AT_ENDS[:, None].expand(-1, t.shape[1], -1)] = torch.nan
+    real, grads = AT_ENDS[:, None, :, None], []
+    for parts in (clean, spoiled):
+        with torch.set_grad_enabled(backend != "flex"):  # which has no backward pass on a CPU
+            out = attention(*parts, backend=backend, **given).masked_fill(~real, 0)
+        learned = [] if backend == "flex" else torch.autograd.grad(out.sum(), parts)
+        grads.append([out, *learned])
+    for got, want in zip(grads[1], grads[0], strict=True):
+        shown = real.expand_as(got)
+        torch.testing.assert_close(got[shown], want[shown], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["strided", "dense", "explicit", None])
+def test_a_batch_of_padding_has_a_gradient_of_zeros(backend):
+    parts = [t.requires_grad_() for t in content()]
+    nothing = torch.zeros(BATCH, SEQ, dtype=torch.bool)
+    out = attention(
+        *parts, positional=Positional(scores=ALiBi(HEADS)), padding_mask=nothing, backend=backend
+    )
+    assert not out.any()
+    for grad in torch.autograd.grad(out.sum(), parts):
+        assert not grad.any()
+
+
+@pytest.mark.parametrize("backend", ["strided", "dense", "explicit", None])
+@pytest.mark.parametrize("lengths", [(0, SEQ), (SEQ, 0), (0, 0)])
+def test_where_nobody_meets_there_is_nothing(backend, lengths):
+    parts = [t.requires_grad_() for t in content(*lengths)]
+    given = {"positional": Positional(scores=ALiBi(HEADS))}
+    if lengths == (SEQ, 0):
+        given |= {"q_positions": torch.arange(SEQ), "k_positions": torch.arange(0)}
+    out = attention(*parts, backend=backend, **given)
+    assert out.shape == (BATCH, HEADS, lengths[0], WIDTH)
+    assert not out.any()
+    out.sum().backward()
+
+
+SHAPES = [
+    *itertools.product((1, BATCH), (1, HEADS), (1, SEQ), (1, SEQ)),
+    (SEQ,),
+    (1,),
+    (SEQ, SEQ),
+    (1, SEQ),
+    (HEADS, 1, SEQ),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.bfloat16, torch.float32, torch.float64])
+def test_every_mask_that_broadcasts_is_taken(shape, dtype):
+    query, key, value = content()
+    generator = torch.Generator().manual_seed(1)
+    mask = torch.randn(shape, generator=generator, dtype=torch.float64)
+    mask = mask > 0.3 if dtype == torch.bool else mask.to(dtype)
+    here = torch.arange(SEQ)
+    full = mask.expand(BATCH, HEADS, SEQ, SEQ)
+    bool_mask = mask.dtype == torch.bool
+    want = reference_attention(
+        query, key, value, positional=Positional(scores=ALiBi(HEADS)), q_positions=here,
+        k_positions=here,
+        added=torch.where(full, 0.0, -torch.inf) if bool_mask else full,
+    )  # fmt: skip
+    for backend in ("dense", "explicit"):
+        got = attention(
+            query, key, value, mask, positional=Positional(scores=ALiBi(HEADS)), backend=backend
+        )
+        torch.testing.assert_close(got, want.nan_to_num(0.0), rtol=0, atol=1e-12)
+
+
+def test_a_mask_and_order_hide_together():
+    query, key, value = content()
+    seen = torch.rand(SEQ, SEQ, generator=torch.Generator().manual_seed(0)) > 0.5
+    got = attention(query, key, value, seen, is_causal=True)
+    want = attention(query, key, value, seen & torch.ones(SEQ, SEQ, dtype=torch.bool).tril())
+    assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("q_len", [1, 5, SEQ])
+def test_it_is_torchs_attention_where_torch_has_one(q_len):
+    query, key, value = content(q_len)
+    bias = torch.randn(q_len, SEQ, dtype=torch.float64)
+    for arguments in ((), (bias,), (bias > 0,), (None, 0.0, q_len == SEQ)):
+        want = F.scaled_dot_product_attention(
+            query, key, value, *arguments, scale=0.3, enable_gqa=True
+        )
+        got = attention(query, key, value, *arguments, scale=0.3, enable_gqa=True)
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+def test_dropout_is_that_of_weights():
+    query, key, value = content()
+    value = torch.ones_like(value)
+    for backend in ("sdpa", "dense", "explicit", "strided"):
+        torch.manual_seed(0)
+        made = attention(query, key, value, dropout_p=0.5, backend=backend)
+        assert abs(made.mean() - 1) < 0.1
+        assert made.std() > 0.05
+
+
+def test_what_changes_the_output_gets_it():
+    """Shaw's value side reaches the result, and its vectors learn."""
+    query, key, value = content()
+    shaw = Shaw(HEADS, WIDTH, 4, values=True, std=1.0).double()
+    made = attention(query, key, value, positional=Positional(scores=shaw))
+    made.sum().backward()
+    assert all(p.grad is not None and p.grad.any() for p in shaw.parameters())
+    with pytest.raises(ValueError, match="cannot serve"):
+        attention(query, key, value, positional=Positional(scores=shaw), backend="dense")
+
+
+def test_a_scale_reaches_encodings_that_depend_on_content():
+    query, key, value = content()
+    here = torch.arange(SEQ)
+    for encoding in (
+        Shaw(HEADS, WIDTH, 4, std=1.0),
+        CoPE(HEADS, WIDTH, 8),
+        Forgetting(HEADS, WIDTH),
+    ):
+        positional = Positional(scores=encoding.double())
+        want = reference_attention(
+            query, key, value, positional=positional, q_positions=here, k_positions=here, scale=1.0
+        )
+        got = attention(query, key, value, positional=positional, scale=1.0)
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+def test_positions_as_far_apart_as_int64_reaches():
+    """Order and windows are right there; a bias of such a distance is refused."""
+    ends = torch.tensor([-(2**63), -1, 0, 5, 2**63 - 1])
+    x = torch.randn(1, 2, 5, 8, dtype=torch.float64)
+    placed = {"q_positions": ends, "k_positions": ends}
+    for given in ({"is_causal": True}, {"window": 3}, {"is_causal": True, "window": 10}):
+
+        def visible(_, q, k, given=given):
+            apart = int(ends[q]) - int(ends[k])
+            return (not given.get("is_causal") or apart >= 0) and (
+                abs(apart) < given.get("window", 2**70)
+            )
+
+        want = reference_attention(x, x, x, **placed, visible=visible)
+        for backend in ("dense", "explicit"):
+            got = attention(x, x, x, backend=backend, **given, **placed)
+            torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match=r"a distance of 2\^63 or more is no int64"):
+        attention(x, x, x, positional=Positional(scores=ALiBi(2)), **placed)
+
+
+def test_grids_say_no_order_of_queries_that_are_not_keys():
+    x, points = torch.randn(1, 2, 6, 8), positions.grid(2, 3)[None]
+    with pytest.raises(ValueError, match="points of a grid, and the queries are not the keys"):
+        attention(x[:, :, :2], x, x, is_causal=True, q_positions=points[:, :2], k_positions=points)
+    with pytest.raises(ValueError, match="window is 2 and positions are points of a grid"):
+        attention(x, x, x, window=2, q_positions=points, k_positions=points)
+    with pytest.raises(ValueError, match="give both as a grid, or none"):
+        attention(x, x, x, q_positions=points, k_positions=torch.arange(6))
+
+
+def test_positions_may_be_lists_and_ranges():
+    query, key, value = content()
+    positional = Positional(scores=ALiBi(HEADS))
+    want = attention(query, key, value, positional=positional, is_causal=True)
+    for here in (range(SEQ), list(range(SEQ)), torch.arange(SEQ, dtype=torch.int32)):
+        got = attention(query, key, value, positional=positional, is_causal=True,
+                        q_positions=here, k_positions=here)  # fmt: skip
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+X = torch.randn(1, 2, 4, 8)
+BAD = [
+    ({"positional": ALiBi(2)}, TypeError, r"positional is a ALiBi; it takes Positional\("),
+    ({"attn_mask": Positional()}, TypeError, r"attn_mask is a Positional.*Pass it as positional="),
+    ({"attn_mask": torch.ones(4, 4, dtype=torch.int64)}, TypeError, r"torch.int64.*attn_mask.bool"),
+    ({"attn_mask": torch.ones(3, 1, 4, 4)}, ValueError, r"\(3, 1, 4, 4\); it must broadcast"),
+    ({"attn_mask": torch.ones(5)}, ValueError, r"\(5,\); it must broadcast to .*\[1, 2, 4, 4\]"),
+    ({"attn_mask": torch.ones(1, 1, 1, 4, 4)}, ValueError, "it must broadcast"),
+    ({"dropout_p": 1.5}, ValueError, "dropout_p is 1.5; it must be a probability"),
+    ({"dropout_p": True}, TypeError, "dropout_p is True"),
+    ({"is_causal": torch.ones(4, 4)}, TypeError, "is_causal is a tensor of shape"),
+    ({"scale": float("nan")}, ValueError, "scale is nan; it must be a number"),
+    ({"scale": torch.tensor(1.0)}, TypeError, r"scale is a tensor of shape \(\)"),
+    ({"softcap": 0.0}, ValueError, "softcap is 0.0; it must be a positive number"),
+    ({"window": 0}, ValueError, "window is 0; it must be the number of positions"),
+    ({"window": 2.5}, ValueError, "window is 2.5"),
+    ({"window": True}, TypeError, "window is True"),
+    ({"sinks": torch.zeros(3)}, ValueError, r"sinks have shape \(3,\); there are 2 query heads"),
+    ({"sinks": [0.0, 0.0]}, TypeError, "sinks are list"),
+    ({"padding_mask": torch.ones(1, 4)}, TypeError, "padding_mask is torch.float32.*pass ~mask"),
+    ({"padding_mask": torch.ones(4) > 0}, ValueError, r"there are 1 rows of 4 keys"),
+    ({"q_padding_mask": torch.ones(1, 3) > 0}, ValueError, r"there are 1 rows of 4 queries"),
+    ({"document_ids": torch.zeros(1, 4)}, TypeError, "document_ids are torch.float32"),
+    ({"q_positions": torch.arange(4)}, ValueError, "one side alone"),
+    ({"q_positions": torch.arange(3), "k_positions": torch.arange(4)}, ValueError,
+     r"q_positions have shape \(3,\); there are 1 rows of 4 tokens, on the third axis"),
+    ({"backend": "fast"}, ValueError, "backend is 'fast'; it must be one of sdpa, flex, strided"),
+    ({"positional": Positional(queries_keys=Rotary(8, heads_first=False))}, ValueError,
+     r"Rotary was built with heads_first=False; attention takes \[batch, heads, seq, head_dim\]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "error", "text"), BAD, ids=[str(i) for i in range(len(BAD))])
+def test_wrong_arguments_are_told(change, error, text):
+    with pytest.raises(error, match=text):
+        attention(X, X, X, **change)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "text"),
+    [
+        ((X[0], X[0], X[0]), ValueError, "four axes"),
+        ((X.long(), X, X), TypeError, "query is torch.int64"),
+        ((X.tolist(), X, X), TypeError, "query is a list"),
+        ((X, X.double(), X), TypeError, "Give all three one dtype"),
+        ((X[:, :0], X[:, :0], X[:, :0]), ValueError, "without heads"),
+        ((X[..., :0], X[..., :0], X), ValueError, "without width"),
+        ((X, torch.randn(1, 3, 4, 8), torch.randn(1, 3, 4, 8)), ValueError, "cannot serve evenly"),
+        ((X, X[:, :, :3], X), ValueError, "one batch, heads and length"),
+    ],
+    ids=["axes", "integers", "list", "dtypes", "no-heads", "no-width", "uneven", "lengths"],
+)
+def test_wrong_content_is_told(content, error, text):
+    with pytest.raises(error, match=text):
+        attention(*content)
+
+
+def test_grouped_queries_may_be_refused():
+    query, key, value = content()
+    with pytest.raises(ValueError, match="4 heads and key 2, and enable_gqa is False"):
+        attention(query, key, value, enable_gqa=False)
+
+
+def test_content_in_another_order_of_axes_hears_of_the_order():
+    x = torch.randn(2, 50, 8, 64)  # [batch, seq, heads, head_dim]
+    with pytest.raises(ValueError, match=r"the queries have 50, on the second of \[batch, heads"):
+        attention(x, x, x, positional=Positional(scores=ALiBi(8)))
+
+
+def test_inside_context_parallel_it_refuses():
+    """torch's context_parallel puts a function of its own in the place of SDPA."""
+    import torch.nn.functional as functional
+
+    kept = functional.scaled_dot_product_attention
+    try:
+        functional.scaled_dot_product_attention = lambda *a, **k: kept(*a, **k)
+        with pytest.raises(RuntimeError, match="as torch's context_parallel does"):
+            attention(X, X, X)
+    finally:
+        functional.scaled_dot_product_attention = kept
+    attention(X, X, X)
+
+
+def test_flex_says_what_it_holds():
+    x = torch.randn(1, 2, 64, 8)
+    said = explain_attention(x, x, x, positional=Positional(scores=ALiBi(2)), backend="flex")
+    assert "one number a distance" in said
+    far = torch.tensor([*range(63), 2**40])
+    said = explain_attention(x, x, x, positional=Positional(scores=ALiBi(2)), backend="flex",
+                             q_positions=far, k_positions=far)  # fmt: skip
+    assert "a table of queries × keys" in said
