@@ -78,6 +78,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess:
     return ran
 
 
+@pytest.mark.slow("benchmarks and their peers")
 def test_a_quick_run_reports_every_contender(tmp_path):
     report, picture = tmp_path / "report.json", tmp_path / "growth.png"
     options = ["--quick", "--rounds", "1", "--json", str(report), "--plot", str(picture)]
@@ -101,16 +102,19 @@ def test_a_quick_run_reports_every_contender(tmp_path):
     assert picture.stat().st_size > 10_000
 
 
+@pytest.mark.slow("benchmarks and their peers")
 @pytest.mark.parametrize("code", [PEERS, SHARE, WAIT], ids=["peers", "share", "wait"])
 def test_what_is_compared(code):
     python("-c", code)
 
 
+@pytest.mark.slow("memory measured in processes of their own")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_is_counted_at_its_height():
     python("-c", MEMORY)
 
 
+@pytest.mark.slow("benchmarks and their peers")
 def test_a_picture_needs_sizes(tmp_path):
     for ending in ("svg", "png"):
         python("-c", PLOT, str(tmp_path / f"picture.{ending}"))

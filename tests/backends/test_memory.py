@@ -46,12 +46,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow("memory measured in processes of their own")
 @pytest.mark.parametrize("bias", ["ALiBi(8)", "T5Bias(8)"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_strided_backend_takes_no_more_than_ten_megabytes(bias, causal):
     assert extra(bias, causal, "strided") <= 10
 
 
+@pytest.mark.slow("memory measured in processes of their own")
 def test_and_the_measure_can_see_a_matrix():
     """The dense backend holds 8 × 4096 × 4096 numbers: half a gigabyte."""
     assert extra("ALiBi(8)", False, "dense") > 400

@@ -41,6 +41,7 @@ def peak_memory(file: Path, output: Path) -> int:
     return int(ran.stderr.split()[-1]) // 1024
 
 
+@pytest.mark.slow("memory measured in processes of their own")
 def test_memory_does_not_grow_with_the_file(tmp_path):
     small, large = tmp_path / "small.safetensors", tmp_path / "large.safetensors"
     before = peak_memory(text_of(tmp_path / "small.txt", 0.5), small)

@@ -94,6 +94,7 @@ def test_typing_in_a_field_moves_nothing_else(opened):
     assert found.page.inner_text("#play") == "Play"
 
 
+@pytest.mark.slow("axe reads the whole page")
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
 def test_axe_finds_nothing(opened, axe, theme, width):
     found = opened(

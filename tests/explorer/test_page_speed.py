@@ -34,6 +34,7 @@ async (section) => {
 """
 
 
+@pytest.mark.slow("the page measured by the clock")
 @pytest.mark.parametrize(
     ("link", "limit"),
     [("position=40", 16.7), ("length=4096&dim=1024&position=4000&dimension=900", 33.0)],

@@ -63,6 +63,7 @@ def test_torchs_threads_are_found():
     assert of._parallel_of_torch()[0]
 
 
+@pytest.mark.slow("every kernel once for each kind of processor")
 @native
 def test_every_processor_gives_the_same_bits_and_so_does_pure_torch():
     found = torch.backends.cpu.get_cpu_capability().lower()

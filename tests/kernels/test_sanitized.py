@@ -24,6 +24,7 @@ def test_every_family_has_a_driver():
     assert families == {path.stem for path in DRIVERS}
 
 
+@pytest.mark.slow("C sources compiled and run with sanitizers")
 @pytest.mark.skipif(COMPILER is None or library() is None, reason="there is no C compiler")
 @pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda path: path.stem)

@@ -40,6 +40,7 @@ ROTARY = {
 UNALIGNED = {"scale_bits", "rescale_bits", "factor_bits", "threshold", "key"}
 
 
+@pytest.mark.slow("Triton's interpreter runs every kernel")
 def test_the_interpreter_finds_the_bits_of_the_reference():
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     command = [

@@ -108,6 +108,7 @@ def test_another_encoding_can_be_put_into_a_finished_encoder():
     assert not torch.equal(encoder(x), before)
 
 
+@pytest.mark.slow("encoders that are compiled")
 @pytest.mark.compiles
 def test_compiled_is_eager(layers):
     torch.compiler.reset()
