@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
-from posenc.transformer import Encoder
+from posenc.transformer import Encoder, KeyValueCache
 
 pytestmark = pytest.mark.compiles
 
@@ -22,6 +22,7 @@ def _fresh():
     torch.compiler.reset()
 
 
+@pytest.mark.slow("encoders that are compiled")
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_compiled_is_eager(name):
     encoder = Encoder(16, 4, 1, positional=EVERYWHERE[name](), is_causal=True).eval()
@@ -56,3 +57,21 @@ def test_compiling_leaves_the_kept_tables_alone():
     encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"]()).eval()
     torch.compile(encoder, fullgraph=True, backend="eager")(torch.randn(1, 5, 16))
     assert len(encoder.tables.kept) == 0
+
+
+@torch.no_grad()
+def test_decoding_into_a_cache_of_fixed_size_is_one_graph():
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    counter = CompileCounterWithBackend("aot_eager")
+    encoder = Encoder(16, 4, 2, positional=EVERYWHERE["fixed"](), is_causal=True).eval()
+    step = torch.compile(encoder, fullgraph=True, backend=counter)
+    x, real = torch.randn(2, 14, 16), torch.ones(2, 14, dtype=torch.bool)
+    real[0, :2] = False
+    whole, cache = encoder(x, padding_mask=real), KeyValueCache(size=16)
+    encoder(x[:, :4], padding_mask=real[:, :4], cache=cache)
+    for place in range(4, 14):
+        got = step(x[:, place : place + 1], cache=cache)
+        assert_close(got, whole[:, place : place + 1], atol=1e-5, rtol=0)
+    assert counter.frame_count == 1
+    assert cache.length == 14

@@ -85,7 +85,11 @@ def test_grid_positions_do_not_mix_with_plain_ones():
 def causal_encoder(positional=None) -> Encoder:
     torch.manual_seed(0)
     return Encoder(
-        16, 4, 2, positional=positional or Positional(Sinusoidal(16)), is_causal=True
+        16,
+        4,
+        2,
+        positional=Positional(Sinusoidal(16)) if positional is None else positional,
+        is_causal=True,
     ).eval()
 
 
@@ -122,3 +126,103 @@ def test_gradients_of_the_queries_alone_pass_through_a_cache():
     steps = [encoder(x[:, step : step + 1], cache=cache) for step in range(4)]
     torch.cat(steps, dim=1).square().sum().backward()
     assert all(p.grad is not None for n, p in encoder.named_parameters() if "queries" in n)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [None, 16])
+@pytest.mark.parametrize("kept", [0, 1, 3, 5])
+def test_a_cropped_cache_is_one_that_never_saw_the_rest(size, kept, positional):
+    encoder, x = causal_encoder(positional).double(), torch.randn(2, 9, 16, dtype=torch.float64)
+    real = torch.ones(2, 5, dtype=torch.bool)
+    real[0, :1] = False
+    cropped, fresh = KeyValueCache(size), KeyValueCache(size)
+    encoder(x[:, :5], padding_mask=real, cache=cropped)
+    cropped.crop(kept)
+    if kept:
+        encoder(x[:, :kept], padding_mask=real[:, :kept], cache=fresh)
+    assert cropped.length == fresh.length == kept
+    for step in (slice(5, 6), slice(6, 9)):
+        got, want = encoder(x[:, step], cache=cropped), encoder(x[:, step], cache=fresh)
+        torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [None, 16])
+def test_beams_take_the_past_of_the_row_that_they_follow(size, positional):
+    encoder, x = causal_encoder(positional).double(), torch.randn(2, 8, 16, dtype=torch.float64)
+    real = torch.ones(2, 5, dtype=torch.bool)
+    real[1, :2] = False
+    cache = KeyValueCache(size)
+    encoder(x[:, :5], padding_mask=real, cache=cache)
+    cache.repeat(2)  # rows 0, 0, 1, 1
+    followed = torch.tensor([0, 0, 1, 1])
+    steps = torch.randn(4, 3, 16, dtype=torch.float64)
+    encoder(steps[:, :1], cache=cache)
+    order = torch.tensor([1, 0, 3, 3])
+    cache.reorder(order)
+    got = encoder(steps[:, 1:], cache=cache)
+    for row, beam in enumerate(order.tolist()):
+        source = int(followed[beam])
+        past = x[source : source + 1, :5][:, real[source]]
+        whole = torch.cat((past, steps[beam : beam + 1, :1], steps[row : row + 1, 1:]), dim=1)
+        want = encoder(whole)[:, -2:]
+        torch.testing.assert_close(got[row : row + 1], want, atol=1e-12, rtol=0)
+
+
+def test_repeating_and_cropping_what_is_not_there_is_refused():
+    cache = KeyValueCache()
+    with pytest.raises(ValueError, match="repeat a filled cache"):
+        cache.repeat(2)
+    cache.extend(torch.arange(3), None)
+    with pytest.raises(ValueError, match="length is 4; the cache holds 3 tokens"):
+        cache.crop(4)
+    with pytest.raises(ValueError, match="size is 0; it must be a number of tokens"):
+        KeyValueCache(0)
+
+
+@torch.no_grad()
+def test_a_cache_of_fixed_size_decodes_as_one_that_grows(positional):
+    encoder, x = causal_encoder(positional).double(), torch.randn(2, 9, 16, dtype=torch.float64)
+    real = torch.ones(2, 4, dtype=torch.bool)
+    real[0, :2] = False
+    fixed, growing = KeyValueCache(size=11), KeyValueCache()
+    for step, mask in ((slice(0, 4), real), (slice(4, 5), None), (slice(5, 9), real)):
+        want = encoder(x[:, step], padding_mask=mask, cache=growing)
+        got = encoder(x[:, step], padding_mask=mask, cache=fixed)
+        shown = torch.ones(want.shape[:2], dtype=torch.bool) if mask is None else mask
+        torch.testing.assert_close(got[shown], want[shown], atol=1e-12, rtol=0)
+    assert repr(fixed) == "KeyValueCache(length=9, layers=2, size=11)"
+
+
+@torch.no_grad()
+def test_a_cache_of_fixed_size_has_an_end_and_keeps_what_it_had():
+    encoder, x = causal_encoder(), torch.randn(1, 6, 16)
+    cache = KeyValueCache(size=5)
+    encoder(x[:, :4], cache=cache)
+    with pytest.raises(ValueError, match="2 tokens come to a cache that holds 4 of at most 5"):
+        encoder(x[:, 4:], cache=cache)
+    assert cache.length == 4
+    torch.testing.assert_close(encoder(x[:, 4:5], cache=cache), encoder(x)[:, 4:5])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["cope", "forgetting"])
+def test_a_later_turn_may_begin_with_padding(name):
+    """A batched chat: the second turns differ in length, and are padded on the left."""
+    from posenc import CoPE, Forgetting
+
+    scores = CoPE(4, 4, 8) if name == "cope" else Forgetting(4, 4)
+    encoder = causal_encoder(Positional(scores=scores)).double()
+    x = torch.randn(2, 9, 16, dtype=torch.float64)
+    real = torch.ones(2, 9, dtype=torch.bool)
+    real[0, :2] = real[1, 4:7] = False
+    cache = KeyValueCache()
+    turns = [
+        encoder(x[:, part], padding_mask=real[:, part], cache=cache)
+        for part in (slice(0, 4), slice(4, 9))
+    ]
+    got, whole = torch.cat(turns, dim=1), encoder(x, padding_mask=real)
+    torch.testing.assert_close(got[real], whole[real], atol=1e-12, rtol=0)
+    for row in range(2):
+        alone = encoder(x[row : row + 1, real[row]])
+        torch.testing.assert_close(got[row : row + 1, real[row]], alone, atol=1e-12, rtol=0)

@@ -119,7 +119,9 @@ def test_a_table_first_built_in_inference_mode_serves_training():
 
 @pytest.mark.parametrize("inner", [torch.no_grad, torch.enable_grad])
 def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
-    encoder = Encoder(16, 4, 2, positional=Positional(queries_keys=Rotary(4)), is_causal=True).eval()
+    encoder = Encoder(
+        16, 4, 2, positional=Positional(queries_keys=Rotary(4)), is_causal=True
+    ).eval()
     calls, whole = [], Rotary.encode_both
 
     def watched(self, q, k, table, positions=None, **named):

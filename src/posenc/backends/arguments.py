@@ -169,7 +169,7 @@ def _check_content(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool |
 
 def _autocasts(x: Tensor) -> bool:
     """Whether torch brings what it multiplies to one dtype by itself."""
-    return torch.is_autocast_enabled(x.device.type)
+    return not x.is_meta and torch.is_autocast_enabled(x.device.type)
 
 
 def _checked_positional(positional: object) -> Positional:

@@ -218,11 +218,11 @@ class Encoder(nn.Module):
             embedding_norm = self.embedding_norm.stages(x)
             x = self.embedding_dropout(embedding_norm.scaled)
         tables, blocks = self._attention_tables(x, placement), []
-        specs = self._specifications(placement)
-        for block, given, spec in zip(
-            cast(Sequence[Block], self.blocks), tables, specs, strict=True
+        masks = once_each(self.windows, lambda w: placement.specification.within(w).visible())
+        for block, given, mask in zip(
+            cast(Sequence[Block], self.blocks), tables, masks, strict=True
         ):
-            blocks.append(block.stages(x, tables=given, attn_mask=spec.visible()))
+            blocks.append(block.stages(x, tables=given, attn_mask=mask))
             x = blocks[-1].output
         final_norm = None if self.final_norm is None else self.final_norm.stages(x)
         return EncoderStages(

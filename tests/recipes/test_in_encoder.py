@@ -1,0 +1,105 @@
+"""Every recipe runs in an encoder as it stands, with the heads of its model."""
+
+import inspect
+
+import pytest
+import torch
+
+from posenc import Positional, positions, recipes
+from posenc.transformer import Encoder
+
+# What a recipe's model has beside its encodings: heads, kv_heads, head_dim, and the rest.
+MODELS = {
+    "bert": {"dim": 768, "heads": 12, "norm": "post", "embedding_norm": True},
+    "bloom": {"heads": 32, "head_dim": 128, "is_causal": True},
+    "cohere": {"heads": 64, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "deberta_v3": {"heads": 12, "head_dim": 64},
+    "deepseek_v3": {"heads": 128, "head_dim": 192, "is_causal": True},
+    "dinov3": {"heads": 6, "head_dim": 64},
+    "gemma3": {"heads": 8, "kv_heads": 4, "head_dim": 256, "scale": 256**-0.5, "is_causal": True},
+    "gpt_neox": {"heads": 64, "head_dim": 96, "is_causal": True},
+    "gpt_oss": {"heads": 64, "kv_heads": 8, "head_dim": 64, "is_causal": True},
+    "gptj": {"heads": 16, "head_dim": 256, "is_causal": True},
+    "llama2": {"heads": 32, "head_dim": 128, "is_causal": True},
+    "llama3": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "llama4": {"heads": 40, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "m2m100": {"dim": 1024, "heads": 16},
+    "mistral": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "modernbert": {"heads": 12, "head_dim": 64},
+    "mpt": {"heads": 32, "head_dim": 128, "is_causal": True},
+    "opt": {"dim": 768, "heads": 12, "is_causal": True},
+    "phi3": {"heads": 32, "head_dim": 96, "is_causal": True},
+    "pixtral": {"heads": 16, "head_dim": 64},
+    "qwen2": {"heads": 28, "kv_heads": 4, "head_dim": 128, "is_causal": True},
+    "qwen2_vl": {"heads": 28, "kv_heads": 4, "head_dim": 128, "is_causal": True},
+    "qwen3": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "qwen3_vl": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "rope_vit": {"heads": 6, "head_dim": 64},
+    "rope_vit_mixed": {"heads": 6, "head_dim": 64},
+    "sam": {"heads": 12, "head_dim": 64},
+    "smollm3": {"heads": 16, "kv_heads": 4, "head_dim": 128, "is_causal": True},
+    "swin": {"heads": 3, "head_dim": 32},
+    "swin_v2": {"heads": 3, "head_dim": 32},
+    "t5": {"heads": 12, "head_dim": 64, "scale": 1.0},
+    "transformer_xl": {"heads": 10, "head_dim": 41, "is_causal": True},
+    "vaswani2017": {"dim": 512, "heads": 8},
+    "whisper_encoder": {"dim": 512, "heads": 8},
+}
+WINDOWS = {
+    "gemma3": lambda layer: None if (layer + 1) % 6 == 0 else 1024,
+    "gpt_oss": lambda layer: 128 if layer % 2 == 0 else None,
+    "modernbert": lambda layer: None if layer % 3 == 0 else 64,
+}
+GRIDS = {
+    "dinov3": (14, 14), "pixtral": (3, 4), "rope_vit": (3, 4), "rope_vit_mixed": (3, 4),
+    "sam": (14, 14), "swin": (7, 7), "swin_v2": (8, 8),
+}  # fmt: skip
+AXES = {"qwen2_vl": 3, "qwen3_vl": 3}
+
+
+def built(name: str, depth: int | None) -> tuple[Encoder, int]:
+    """The encoder of a recipe, of ``depth`` layers or of all that its model has."""
+    recipe, model = getattr(recipes, name), dict(MODELS[name])
+    by_layer = "depth" in inspect.signature(recipe).parameters
+    made = recipe(depth=depth) if by_layer and depth else recipe()
+    depth = depth or (len(made) if by_layer else 12)
+    if not by_layer:
+        assert isinstance(made, Positional)
+    window = [WINDOWS[name](layer) for layer in range(depth)] if name in WINDOWS else None
+    dim = model.pop("dim", 64)
+    heads = model.pop("heads")
+    return Encoder(dim, heads, depth, positional=made, inner=64, window=window, **model), dim
+
+
+def places(name: str) -> torch.Tensor | None:
+    if name in GRIDS:
+        return positions.grid(*GRIDS[name])[None]
+    if name in AXES:
+        return torch.arange(5)[None, :, None].expand(1, 5, AXES[name])
+    return None
+
+
+def test_every_recipe_has_its_model():
+    assert set(MODELS) == set(recipes.__all__)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_two_layers_run_and_learn(name):
+    encoder, dim = built(name, 2)
+    where = places(name)
+    x = torch.randn(1, 5 if where is None else where.shape[1], dim, requires_grad=True)
+    out = encoder(x, where)
+    assert out.shape == x.shape
+    assert out.isfinite().all()
+    out.square().sum().backward()
+    assert x.grad is not None
+    assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_its_full_depth_runs_on_meta(name):
+    with torch.device("meta"):
+        encoder, dim = built(name, None)
+        where = places(name)
+        x = torch.empty(1, 5 if where is None else where.shape[1], dim)
+        assert encoder(x, where).shape == x.shape
