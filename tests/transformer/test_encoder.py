@@ -1,6 +1,7 @@
 """The encoder as a whole: what order does to it, its dtypes, its gradients."""
 
 import itertools
+from copy import deepcopy
 
 import pytest
 import torch
@@ -61,14 +62,40 @@ def test_stages_show_the_sum_of_embedding_and_encoding():
     assert torch.equal(stages.token_tables[0], want)
 
 
+def rounding(encoder: Encoder, x: torch.Tensor, start: int) -> float:
+    """How far a pass in the dtype of ``x`` is from one in float64 by the same weights, in eps."""
+    positions = torch.arange(start, start + x.shape[1])
+    narrow = deepcopy(encoder).to(x.dtype)
+    with torch.no_grad():
+        out, want = narrow(x, positions), deepcopy(narrow).double()(x.double(), positions)
+    assert out.dtype == x.dtype
+    return (out.double() - want).abs().max().item() / torch.finfo(x.dtype).eps
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
-def test_the_dtype_of_x_stays(positional, dtype):
+def test_the_dtype_of_x_stays_and_rounds_as_little_as_its_operations(positional, dtype):
+    """Two layers: a few roundings, near and where positions in bfloat16 would count in eights."""
     encoder = Encoder(16, 4, 2, positional=positional, is_causal=True).eval()
     x = torch.randn(2, 6, 16).to(dtype)
-    want = encoder.double()(x.double())
-    out = encoder.to(dtype)(x)
-    assert out.dtype == dtype
-    assert (out.double() - want).abs().max() < 60 * torch.finfo(dtype).eps
+    # Learned ones end at 64, and factors that grow with the position leave float16.
+    names = {type(e).__name__ for e in (*positional.tokens, *positional.queries_keys)}
+    limited = names & {"Learned", "Stretch"}
+    for start in (0,) if limited else (0, 1500):
+        assert rounding(encoder, x, start) < 8
+
+
+def test_and_the_bound_sees_positions_that_were_rounded():
+    class Rounded(Rotary):
+        def table(self, positions, **given):
+            return super().table(positions.bfloat16().long(), **given)
+
+    encoder = Encoder(16, 4, 2, positional=Positional(queries_keys=Rounded(4)), is_causal=True)
+    exact = Encoder(16, 4, 2, positional=Positional(queries_keys=Rotary(4)), is_causal=True)
+    exact.load_state_dict(encoder.state_dict())
+    x, here = torch.randn(2, 6, 16), torch.arange(1500, 1506)
+    with torch.no_grad():
+        off = (encoder(x, here) - exact(x, here)).abs().max()
+    assert off > 8 * torch.finfo(torch.bfloat16).eps
 
 
 def test_autocast_runs_and_keeps_the_dtype(positional):
