@@ -190,7 +190,7 @@ def _checked_positional(positional: object) -> Positional:
 
 
 def _check_numbers(*, dropout_p: object, scale: object, softcap: object, window: object) -> None:
-    if not isinstance(dropout_p, Real) or isinstance(dropout_p, bool) or not 0 <= dropout_p <= 1:
+    if not (_is_number(dropout_p) and 0 <= cast(float, dropout_p) <= 1):
         raise _wrong("dropout_p", dropout_p, "a probability between 0 and 1")
     if scale is not None and not _is_number(scale):
         raise _wrong("scale", scale, "a number, or None for 1/√head_dim")

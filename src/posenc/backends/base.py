@@ -15,17 +15,22 @@ TableBuilder = Callable[..., Tensor]
 
 
 class Backend(Protocol):
-    """Attention for one specification; all of them mean the same and differ in cost.
+    """Attention for one specification; all of them mean the same and differ in cost."""
 
-    Attributes:
-        name: What it is called.
-        why: Why it serves, and what it holds in memory.
-        reads_padding: Whether content at padding enters its products, if only to be hidden.
-    """
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
-    name: str
-    why: str
-    reads_padding: bool
+    @property
+    def why(self) -> str:
+        """Why it serves, and what it holds in memory."""
+        ...
+
+    @property
+    def reads_padding(self) -> bool:
+        """Whether content at padding enters its products, if only to be hidden."""
+        ...
 
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float

@@ -6,10 +6,12 @@ the definition is read; it is slow, and meant to be.
 
 from collections.abc import Callable, Sequence
 from math import sqrt
+from typing import cast
 
 import torch
 from torch import Tensor
 
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 
 Visible = Callable[[int, int, int], bool]
@@ -57,13 +59,13 @@ def reference_attention(
     positional = Positional() if positional is None else positional
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
-    for encoding in positional.queries_keys:
-        table = encoding.table(q_positions, dtype=torch.float64)  # type: ignore[operator]
-        query = encoding.encode_queries(query, table)  # type: ignore[operator]
+    for encoding in cast(Sequence[QueryKeyEncoding], positional.queries_keys):
+        table = encoding.table(q_positions, dtype=torch.float64)
+        query = encoding.encode_queries(query, table)
         outputs.insert(0, lambda out, e=encoding, t=table: e.encode_output(out, t))
         if not keys_encoded:
-            table = encoding.table(k_positions, dtype=torch.float64)  # type: ignore[operator]
-            key = encoding.encode_keys(key, table)  # type: ignore[operator]
+            table = encoding.table(k_positions, dtype=torch.float64)
+            key = encoding.encode_keys(key, table)
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
     group = query.shape[1] // key.shape[1]
     keys = torch.stack([key[:, head // group] for head in range(query.shape[1])], dim=1)
@@ -72,9 +74,9 @@ def reference_attention(
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     tables = []
-    for encoding in positional.scores:
-        table = encoding.table(q_positions, k_positions, dtype=torch.float64)  # type: ignore[operator]
-        scores = encoding.encode(scores, table, q=query, k=key, scale=scale)  # type: ignore[operator]
+    for encoding in cast(Sequence[ScoreEncoding], positional.scores):
+        table = encoding.table(q_positions, k_positions, dtype=torch.float64)
+        scores = encoding.encode(scores, table, q=query, k=key, scale=scale)
         tables.append((encoding, table))
     if added is not None:
         scores = scores + added.double()

@@ -188,8 +188,8 @@ class Encoder(nn.Module):
             TypeError: Positions or ids are not integers, or the mask is not boolean.
             ValueError: A shape does not fit, or the arguments exclude each other.
         """
-        lasting = cache is None or torch.compiler.is_compiling()
-        with nullcontext() if lasting else cache.undone_on_error():
+        graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
+        with nullcontext() if cache is None or graph else cache.undone_on_error():
             placement = self._placed(x, positions, padding_mask, document_ids, cache)
             dtype = x.dtype
             x = self._encoded(x, self._token_tables(x, placement), padding_mask)
