@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -133,22 +133,31 @@ class Flex:
     ) -> Tensor:
         assert not dropout_p
         attend = _compiled() if query.device.type == "cuda" else _interpreted()
-        made = attend(
-            query,
-            key,
-            value,
-            score_mod=self.score_mod,
-            block_mask=self.block_mask,
-            scale=scale,
-            enable_gqa=grouped(query, key),
-            return_lse=self.sinks is not None,
-        )
+        given = {
+            "score_mod": self.score_mod,
+            "block_mask": self.block_mask,
+            "scale": scale,
+            "enable_gqa": grouped(query, key),
+        }
         if self.sinks is None:
-            return made
-        out, log_sum = made
+            return attend(query, key, value, **given)
+        out, log_sum = _with_log_sum(attend, query, key, value, given)
         # A sink adds exp(sink) to the sum of a row's exponentials.
         share = torch.sigmoid(log_sum - self.sinks.to(log_sum.dtype).view(1, -1, 1))
         return (out * share.unsqueeze(-1)).to(out.dtype)
+
+
+def _with_log_sum(
+    attend: Callable[..., Any], query: Tensor, key: Tensor, value: Tensor, given: dict[str, Any]
+) -> tuple[Tensor, Tensor]:
+    """The output, and the logarithm of the sum of each row's exponentials."""
+    from torch.nn.attention import flex_attention
+
+    if not hasattr(flex_attention, "AuxRequest"):  # before torch 2.9
+        return attend(query, key, value, **given, return_lse=True)
+    asked = flex_attention.AuxRequest(lse=True)
+    out, auxiliary = attend(query, key, value, **given, return_aux=asked)
+    return out, auxiliary.lse
 
 
 def _score_mod(request: Request) -> ScoreMod | None:
