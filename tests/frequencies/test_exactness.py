@@ -142,11 +142,15 @@ def test_ntk_keeps_the_fastest_and_divides_the_slowest_by_the_factor():
 @pytest.mark.parametrize(
     ("build", "error", "words"),
     [
-        (lambda: Linear(PLAIN, 0.0), ValueError, "Linear: factor is 0.0; it must be positive"),
+        (lambda: Linear(PLAIN, 0.0), ValueError, "Linear: factor is 0.0; it must be a positive"),
         (lambda: NTK(Linear(PLAIN, 2.0), 2.0), TypeError, "takes Geometric"),
         (lambda: NTK(Geometric(2), 2.0), ValueError, "Give 4 or more"),
         (lambda: DynamicNTK(PLAIN, 0.5, 4096), ValueError, "must be 1 or more"),
-        (lambda: YaRN(PLAIN, 2.0, 4096, beta_fast=1, beta_slow=32), ValueError, "Exchange them"),
+        (
+            lambda: YaRN(PLAIN, 2.0, 4096, beta_fast=1, beta_slow=32),
+            ValueError,
+            "must be the smaller, as 1",
+        ),
         (lambda: Llama3(PLAIN, low=4.0, high=1.0), ValueError, "low must be the smaller"),
         (lambda: Divided(PLAIN, (1.0,)), ValueError, "1 divisors for 32 frequencies"),
         (lambda: LongRoPE(PLAIN, DIVISORS, (1.0,), 4096), ValueError, "Give one a frequency"),

@@ -37,11 +37,8 @@ class Difference(Schedule):
                 f"One schedule has {len(self.to)} frequencies and the other {len(self.since)}; "
                 f"they must have as many."
             )
-
-    @property
-    def attention_factor(self) -> float:
-        """What takes the attention factor of ``since`` to that of ``to``."""
-        return self.to.attention_factor / self.since.attention_factor
+        # What takes the attention factor of the one to that of the other.
+        self._settle(attention_factor=self.to.attention_factor / self.since.attention_factor)
 
     def radians(self) -> tuple[Decimal, ...]:
         pairs = zip(self.to.radians(), self.since.radians(), strict=True)

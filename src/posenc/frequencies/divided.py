@@ -46,14 +46,10 @@ class Divided(Schedule):
         for divisor in self.divisors:
             check_positive(self, divisor=divisor)
         check_positive(self, attention=self.attention)
-
-    @property
-    def attention_factor(self) -> float:
-        return self.of.attention_factor * self.attention
-
-    @property
-    def softmax_factor(self) -> float:
-        return self.of.softmax_factor
+        self._settle(
+            attention_factor=self.of.attention_factor * self.attention,
+            softmax_factor=self.of.softmax_factor,
+        )
 
     def radians(self) -> tuple[Decimal, ...]:
         return tuple(w / exact(e) for w, e in zip(self.of.radians(), self.divisors, strict=True))

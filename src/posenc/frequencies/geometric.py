@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from jaxtyping import Float32
 from torch import Tensor
 
+from posenc.frequencies.huggingface import Rope, RopeType
 from posenc.frequencies.powers import Powers
 from posenc.frequencies.schedule import Schedule
 
@@ -50,3 +52,30 @@ class Geometric(Schedule):
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         return self.powers.float32(form)
+
+
+def geometric_of(rope: Rope) -> Geometric:
+    """The frequencies of a rope dictionary before any rescaling."""
+    return Geometric(rope.width, rope.base)
+
+
+def common_keys(schedule: Geometric, head_dim: int) -> dict[str, Any]:
+    """What a rope dictionary says of these frequencies in a head of some width.
+
+    Example:
+        >>> common_keys(Geometric(16), head_dim=64)
+        {'rope_theta': 10000.0, 'partial_rotary_factor': 0.25}
+    """
+    found: dict[str, Any] = {"rope_theta": float(schedule.base)}
+    if schedule.dim != head_dim:
+        found["partial_rotary_factor"] = schedule.dim / head_dim
+    return found
+
+
+def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
+    return common_keys(schedule, head_dim) if isinstance(schedule, Geometric) else None
+
+
+ROPE_TYPE = RopeType(
+    "default", lambda rope, _length: geometric_of(rope), _write, aliases=("mrope",)
+)

@@ -3,12 +3,23 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from math import pi
+from typing import Any
 
 import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import TWO_PI, Number, Schedule, check_positive, exact
+from posenc.frequencies.geometric import Geometric, common_keys, geometric_of
+from posenc.frequencies.huggingface import Rope, RopeType
+from posenc.frequencies.schedule import (
+    TWO_PI,
+    Number,
+    Schedule,
+    check_extension,
+    check_length,
+    check_positive,
+    exact,
+)
 
 
 @dataclass(frozen=True)
@@ -17,7 +28,8 @@ class Llama3(Schedule):
 
     with wavelength λ_i = 2π/ω_i. What turns more than ``high`` times in the trained length L0 is
     left alone, what turns less than ``low`` times is divided by s. Where the two are one number, as
-    in Llama 4 Scout, there is a step and no middle.
+    in Llama 4 Scout, there is a step and no middle. With low=1 and high=32 this is NTK-by-parts as
+    the paper of YaRN states it; see ``YaRN``.
 
     Args:
         of: The schedule to rescale; its attention factor is kept.
@@ -27,10 +39,12 @@ class Llama3(Schedule):
         trained_length: L0, in tokens.
 
     Raises:
-        ValueError: A number is not positive and finite, or ``low`` is above ``high``.
+        ValueError: A number is not positive and finite, ``factor`` is below 1, or ``low`` is above
+            ``high``.
 
     Reference:
-        Meta 2024, ``apply_scaling`` in the reference code of Llama 3.1; ``llama3`` in transformers.
+        Meta 2024, ``apply_scaling`` in the reference code of Llama 3.1; ``llama3`` in transformers;
+        Peng et al. 2023, "YaRN", equations 17 to 20 (arXiv:2309.00071).
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -46,26 +60,17 @@ class Llama3(Schedule):
     trained_length: int = 8192
 
     def __post_init__(self):
-        check_positive(
-            self,
-            factor=self.factor,
-            low=self.low,
-            high=self.high,
-            trained_length=self.trained_length,
-        )
+        check_extension(self, self.factor)
+        check_length(self, self.trained_length)
+        check_positive(self, low=self.low, high=self.high)
         if self.low > self.high:
             raise ValueError(
                 f"Llama3: low is {self.low} and high {self.high} turns; low must be the smaller. "
                 f"Llama 3.1 has 1 and 4."
             )
-
-    @property
-    def attention_factor(self) -> float:
-        return self.of.attention_factor
-
-    @property
-    def softmax_factor(self) -> float:
-        return self.of.softmax_factor
+        self._settle(
+            attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor
+        )
 
     def radians(self) -> tuple[Decimal, ...]:
         low, high, slowing = exact(self.low), exact(self.high), 1 - 1 / exact(self.factor)
@@ -88,3 +93,33 @@ class Llama3(Schedule):
         smooth = (length / wavelengths - low) / (high - low)
         middle = ~(wavelengths < length / high) & ~(wavelengths > length / low)
         return torch.where(middle, (1 - smooth) * scaled / factor + smooth * scaled, scaled)
+
+
+def _read(rope: Rope, _length: int | None) -> Schedule:
+    return Llama3(
+        geometric_of(rope),
+        rope.needed("factor"),
+        low=rope.needed("low_freq_factor"),
+        high=rope.needed("high_freq_factor"),
+        trained_length=rope.length("trained_length"),
+    )
+
+
+def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
+    if not isinstance(schedule, Llama3) or not isinstance(schedule.of, Geometric):
+        return None
+    return common_keys(schedule.of, head_dim) | {
+        "factor": float(schedule.factor),
+        "low_freq_factor": schedule.low,
+        "high_freq_factor": schedule.high,
+        "original_max_position_embeddings": schedule.trained_length,
+    }
+
+
+ROPE_TYPE = RopeType(
+    "llama3",
+    _read,
+    _write,
+    keys=("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
+    keeps_trained_length=True,
+)

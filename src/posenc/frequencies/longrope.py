@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 from decimal import localcontext
+from typing import Any
 
 from posenc.frequencies.divided import Divided
+from posenc.frequencies.geometric import geometric_of
+from posenc.frequencies.huggingface import Rope, RopeType
 from posenc.frequencies.schedule import (
     PRECISION,
     Number,
     Schedule,
+    check_extension,
+    check_length,
     check_positive,
     exact,
 )
@@ -17,7 +22,8 @@ from posenc.frequencies.schedule import (
 class LongRoPE:
     """ω_i / e_i with e the ``short`` or the ``long`` list; ``at(length)`` is the schedule.
 
-    Cosines and sines are multiplied with √(1 + ln s / ln L0), in both cases.
+    Cosines and sines are multiplied with √(1 + ln s / ln L0), in both cases. The paper leaves the
+    first tokens of a text unscaled besides: see ``posenc.StartTokenRotary``.
 
     The choice is the caller's, by a length that is stated: one for a whole batch, or one for each
     of two groups. The data never make it, so a long row cannot change a short one beside it.
@@ -32,7 +38,7 @@ class LongRoPE:
 
     Raises:
         ValueError: A list does not have one positive number a frequency, or another number is not
-            positive and finite.
+            positive and finite, or ``factor`` is below 1.
 
     Reference:
         Ding et al. 2024, "LongRoPE" (arXiv:2402.13753); the attention factor stands in the code of
@@ -54,24 +60,30 @@ class LongRoPE:
     factor: Number = 1.0
     attention: float | None = None
 
+    attention_factor = 1.0
+    """What cosines and sines are multiplied with, at any length."""
+
     def __post_init__(self):
         object.__setattr__(self, "short", tuple(self.short))
         object.__setattr__(self, "long", tuple(self.long))
-        check_positive(self, factor=self.factor, trained_length=self.trained_length)
-        if self.trained_length < 2:  # its logarithm divides
-            raise ValueError(
-                f"LongRoPE: trained_length is {self.trained_length}; it must be 2 or more tokens."
-            )
+        check_extension(self, self.factor)
+        check_length(self, self.trained_length, least=2)  # its logarithm divides
+        for name, divisors in (("short", self.short), ("long", self.long)):
+            if len(divisors) != len(self.of):
+                raise ValueError(
+                    f"LongRoPE: {name} has {len(divisors)} numbers for {len(self.of)} frequencies "
+                    f"of {self.of!r}. Give one a frequency."
+                )
+        if self.attention is not None:
+            check_positive(self, attention=self.attention)
+        object.__setattr__(self, "attention_factor", self._attention_factor())
         for length in (self.trained_length, self.trained_length + 1):
             self.at(length)  # a bad list is reported where it is given
 
-    @property
-    def attention_factor(self) -> float:
+    def _attention_factor(self) -> float:
         """√(1 + ln s / ln L0), or what was given in its place."""
         if self.attention is not None:
             return self.attention
-        if self.factor <= 1:
-            return 1.0
         with localcontext(PRECISION):
             return float((1 + exact(self.factor).ln() / exact(self.trained_length).ln()).sqrt())
 
@@ -79,3 +91,43 @@ class LongRoPE:
         """The schedule for sequences of ``length`` tokens: long above the trained length."""
         divisors = self.long if length > self.trained_length else self.short
         return Divided(self.of, divisors, self.attention_factor)
+
+
+def _read(rope: Rope, length: int | None) -> Schedule:
+    trained, given = rope.length("trained_length"), rope.values
+    length = length or trained
+    # Phi-3.5-MoE gives one attention factor for short sequences and one for long ones.
+    scale = given.get("long_mscale" if length > trained else "short_mscale")
+    return LongRoPE(
+        geometric_of(rope),
+        rope.needed("short_factor"),
+        rope.needed("long_factor"),
+        trained,
+        rope.factor or 1.0,
+        scale if scale is not None else given.get("attention_factor"),
+    ).at(length)
+
+
+def _is_early_phi(named: str, values: Any, family: str) -> bool:
+    """The first files of Phi-3 called it yarn."""
+    return named == "yarn" and "short_factor" in values and family.startswith("phi")
+
+
+ROPE_TYPE = RopeType(
+    "longrope",
+    _read,  # not written: one of the two lists does not tell the other
+    keys=(
+        "factor",
+        "original_max_position_embeddings",
+        "short_factor",
+        "long_factor",
+        "attention_factor",
+        "short_mscale",
+        "long_mscale",
+    ),
+    lists=("short_factor", "long_factor"),
+    aliases=("su",),
+    implied_factor=True,
+    keeps_trained_length=True,
+    claims=_is_early_phi,
+)

@@ -7,8 +7,15 @@ from fractions import Fraction
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.schedule import Number, Schedule, check_positive, exact
+from posenc.frequencies.geometric import Geometric, geometric_of
+from posenc.frequencies.huggingface import Rope, RopeType
+from posenc.frequencies.schedule import (
+    Number,
+    Schedule,
+    check_extension,
+    check_length,
+    exact,
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class NTK(Schedule):
 
     Raises:
         TypeError: ``of`` has no base.
-        ValueError: ``factor`` is not positive and finite, or the width is 2 or less.
+        ValueError: ``factor`` is below 1 or not finite, or the width is 2 or less.
 
     Reference:
         bloc97 2023, "NTK-Aware Scaled RoPE"; Peng et al. 2023, "YaRN", equation 16
@@ -40,7 +47,7 @@ class NTK(Schedule):
 
     def __post_init__(self):
         check_geometric(self, self.of)
-        check_positive(self, factor=self.factor)
+        check_extension(self, self.factor)
         if self.of.dim <= 2:
             raise ValueError(f"NTK divides by dim − 2; of has dim {self.of.dim}. Give 4 or more.")
 
@@ -91,9 +98,8 @@ class DynamicNTK:
 
     def __post_init__(self):
         check_geometric(self, self.of)
-        check_positive(self, factor=self.factor, trained_length=self.trained_length)
-        if self.factor < 1:
-            raise ValueError(f"DynamicNTK: factor is {self.factor}; it must be 1 or more.")
+        check_extension(self, self.factor)
+        check_length(self, self.trained_length)
 
     def at(self, length: int) -> NTK:
         """The schedule for sequences of ``length`` tokens."""
@@ -112,3 +118,22 @@ def check_geometric(owner: object, of: object) -> None:
             f"{type(owner).__name__} rescales by width and base; it takes Geometric(dim, base), "
             f"and was given {of!r}."
         )
+
+
+def _read_dynamic(rope: Rope, length: int | None) -> Schedule:
+    trained = rope.length("longest")
+    schedule = DynamicNTK(geometric_of(rope), rope.needed("factor"), trained)
+    return schedule.at(length or trained)
+
+
+DYNAMIC_ROPE_TYPE = RopeType("dynamic", _read_dynamic, keys=("factor",))
+
+# HunYuan's fixed stretch of the base goes by the name of the dynamic one.
+ROPE_TYPE = RopeType(
+    "ntk_alpha",
+    lambda rope, _length: NTK(geometric_of(rope), rope.needed("alpha")),
+    keys=("factor", "alpha", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
+    factor_key="alpha",
+    claims=lambda named, values, _family: named == "dynamic" and bool(values.get("alpha")),
+    in_transformers=False,
+)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.schedule import Schedule, is_no_number
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,10 @@ class Powers(Schedule):
     denominator: int | float
 
     def __post_init__(self):
-        if not 0 < self.base < float("inf"):
-            raise ValueError(f"base is {self.base}; it must be positive and finite, as 10000.")
+        if is_no_number(self.base) or not 0 < self.base < float("inf"):
+            raise ValueError(
+                f"base is {self.base!r}; it must be a positive and finite number, as 10000."
+            )
         if self.denominator == 0:
             raise ValueError("The exponents divide by 0: the width is too small for this schedule.")
 

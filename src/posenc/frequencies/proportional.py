@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import torch
 from jaxtyping import Float32
 from torch import Tensor
 
 from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.huggingface import Rope, RopeType
+from posenc.frequencies.linear import Linear
 from posenc.frequencies.powers import Powers
 from posenc.frequencies.schedule import Schedule
 
@@ -56,3 +59,23 @@ class Proportional(Schedule):
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         rotating = Powers(self.base, tuple(range(0, 2 * self.rotating, 2)), self.dim).float32(form)
         return torch.cat((rotating, torch.zeros((self.dim + 1) // 2 - self.rotating)))
+
+
+def _read(rope: Rope, _length: int | None) -> Schedule:
+    fraction = rope.values.get("partial_rotary_factor", 1.0)
+    plain = Proportional(rope.head_dim, fraction, rope.base)
+    factor = rope.values.get("factor", 1.0)
+    return plain if factor == 1 else Linear(plain, factor)
+
+
+def _write(schedule: Schedule, _head_dim: int) -> dict[str, Any] | None:
+    plain, factor = schedule, None
+    if isinstance(schedule, Linear):
+        plain, factor = schedule.of, float(schedule.factor)
+    if not isinstance(plain, Proportional):
+        return None
+    said = {"rope_theta": float(plain.base), "partial_rotary_factor": plain.fraction}
+    return said if factor is None else said | {"factor": factor}
+
+
+ROPE_TYPE = RopeType("proportional", _read, _write, keys=("factor",))

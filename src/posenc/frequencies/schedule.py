@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import isfinite, log10
+from numbers import Integral, Rational
 
 from torch import Tensor
 
@@ -29,16 +30,55 @@ def exact(number: Number) -> Decimal:
 
 
 def check_positive(owner: object, **values: Number) -> None:
-    """Refuse what is not positive and finite.
+    """Refuse what is not a positive and finite number.
 
     Raises:
         ValueError: A value is not; its name is told.
     """
     for name, value in values.items():
-        if not (value > 0 and isfinite(value)):
+        if is_no_number(value) or not (value > 0 and isfinite(value)):
             raise ValueError(
-                f"{type(owner).__name__}: {name} is {value}; it must be positive and finite."
+                f"{type(owner).__name__}: {name} is {value!r}; it must be a positive and finite "
+                f"number."
             )
+
+
+def check_extension(owner: object, factor: Number) -> None:
+    """Refuse a factor that extends nothing; 1 is as good as no extension.
+
+    Raises:
+        ValueError: It is below 1, or not finite.
+    """
+    check_positive(owner, factor=factor)
+    if factor < 1:
+        raise ValueError(
+            f"{type(owner).__name__}: factor is {factor}; it says by how much the trained length "
+            f"is extended, so it must be 1 or more. For half of the frequencies pass 2, not 0.5."
+        )
+
+
+def check_length(owner: object, trained_length: int, least: int = 1) -> None:
+    """Refuse a trained length that is no number of tokens.
+
+    Raises:
+        ValueError: It is no whole number, or too small.
+    """
+    whole = isinstance(trained_length, Integral) and not isinstance(trained_length, bool)
+    if not whole or trained_length < least:
+        raise ValueError(
+            f"{type(owner).__name__}: trained_length is {trained_length!r}; it must be a whole "
+            f"number of tokens from {least} on."
+        )
+
+
+def is_no_number(value: object) -> bool:
+    """Whether ``value`` is none that frequencies are computed from; a switch is none.
+
+    Example:
+        >>> is_no_number(True), is_no_number(0.5)
+        (True, False)
+    """
+    return isinstance(value, bool) or not isinstance(value, Rational | float)
 
 
 class Schedule(ABC):
@@ -48,6 +88,12 @@ class Schedule(ABC):
     rescale another hold it as a field, so they nest.
     """
 
+    attention_factor = 1.0
+    """What cosines and sines are multiplied with, and so each of queries and keys."""
+
+    softmax_factor = 1.0
+    """What attention multiplies its softmax scale with."""
+
     @abstractmethod
     def radians(self) -> tuple[Decimal, ...]:
         """The frequencies ω_i, in radians per position; called within ``PRECISION``."""
@@ -56,15 +102,10 @@ class Schedule(ABC):
     def float32(self, form: str) -> Tensor:
         """The frequencies as the common float32 formulas round them, for parity."""
 
-    @property
-    def attention_factor(self) -> float:
-        """What cosines and sines are multiplied with, and so each of queries and keys."""
-        return 1.0
-
-    @property
-    def softmax_factor(self) -> float:
-        """What attention multiplies its softmax scale with."""
-        return 1.0
+    def _settle(self, *, attention_factor: float = 1.0, softmax_factor: float = 1.0) -> None:
+        """Keep what follows from the fields: computed once, so that a graph sees a number."""
+        object.__setattr__(self, "attention_factor", attention_factor)
+        object.__setattr__(self, "softmax_factor", softmax_factor)
 
     def __len__(self) -> int:
         return len(self.turns())

@@ -30,14 +30,9 @@ class Selected(Schedule):
             raise IndexError(
                 f"indices are {self.indices}; {self.of!r} has frequencies 0 … {len(self.of) - 1}."
             )
-
-    @property
-    def attention_factor(self) -> float:
-        return self.of.attention_factor
-
-    @property
-    def softmax_factor(self) -> float:
-        return self.of.softmax_factor
+        self._settle(
+            attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor
+        )
 
     def radians(self) -> tuple[Decimal, ...]:
         every = self.of.radians()

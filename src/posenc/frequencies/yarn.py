@@ -3,18 +3,22 @@
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import ceil, floor, log, pi
+from typing import Any
 
 import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.geometric import Geometric
+from posenc.frequencies.geometric import Geometric, common_keys, geometric_of
+from posenc.frequencies.huggingface import Rope, RopeType
 from posenc.frequencies.ntk import check_geometric
 from posenc.frequencies.schedule import (
     PRECISION,
     TWO_PI,
     Number,
     Schedule,
+    check_extension,
+    check_length,
     check_positive,
     exact,
 )
@@ -31,6 +35,11 @@ class YaRN(Schedule):
     m(c) = 0.1·c·ln s + 1. DeepSeek's form has m(``mscale``) / m(``mscale_all_dim``) there, and
     multiplies the softmax scale with m(``mscale_all_dim``)².
 
+    This is the ramp of the authors' code and of all public code, linear in the index of the pair.
+    The paper states another (equations 17 to 20): linear in the turns L0 · ω_i / 2π themselves,
+    from 1 to 32 of them. Between the borders its frequencies are lower, by up to 77 % with the
+    numbers of gpt-oss. It is ``Llama3(of, s, low=1, high=32, trained_length=L0)``, but for m(1).
+
     Args:
         of: The schedule to rescale, of width d and base b.
         factor: s; 1 changes nothing, bit for bit.
@@ -44,11 +53,13 @@ class YaRN(Schedule):
 
     Raises:
         TypeError: ``of`` has no base.
-        ValueError: A number is not positive and finite, or ``beta_slow`` exceeds ``beta_fast``.
+        ValueError: A number is not positive and finite, ``factor`` is below 1, ``beta_slow`` is not
+            below ``beta_fast``, or all pairs are faster, or all slower, than the ramp.
 
     Reference:
-        Peng et al. 2023, "YaRN", equations 17 to 22 (arXiv:2309.00071); DeepSeek-AI 2024,
-        "DeepSeek-V2", section 3.1.4 (arXiv:2405.04434).
+        bloc97 & others 2023, github.com/jquesnelle/yarn; Peng et al. 2023, "YaRN", sections 3.2
+        (the ramp) and 3.4 (the factor m) (arXiv:2309.00071); DeepSeek-AI 2024, "DeepSeek-V2",
+        section 3.1.4 (arXiv:2405.04434).
 
     Example:
         >>> yarn = YaRN(Geometric(128), factor=16.0, trained_length=4096)
@@ -70,47 +81,53 @@ class YaRN(Schedule):
 
     def __post_init__(self):
         check_geometric(self, self.of)
-        check_positive(
-            self,
-            factor=self.factor,
-            trained_length=self.trained_length,
-            beta_fast=self.beta_fast,
-            beta_slow=self.beta_slow,
-        )
-        if self.beta_slow > self.beta_fast:
+        check_extension(self, self.factor)
+        check_length(self, self.trained_length)
+        check_positive(self, beta_fast=self.beta_fast, beta_slow=self.beta_slow)
+        for name in ("mscale", "mscale_all_dim", "attention"):
+            if getattr(self, name):  # as transformers reads them, 0 counts as absent
+                check_positive(self, **{name: getattr(self, name)})
+        if self.beta_slow >= self.beta_fast:
             raise ValueError(
                 f"YaRN: beta_slow is {self.beta_slow} and beta_fast {self.beta_fast} turns; the "
-                f"slow one must be the smaller. Exchange them."
+                f"slow one must be the smaller, as 1 and 32 in the paper."
+            )
+        if self.of.base <= 1:
+            raise ValueError(
+                f"YaRN: the base is {self.of.base}; frequencies do not fall, so there is no ramp. "
+                f"Give a base above 1, as 10000."
+            )
+        with localcontext(PRECISION):
+            self._check_ramp()
+            self._settle(
+                attention_factor=self._attention_factor(),
+                softmax_factor=float(self._sharpness(self.mscale_all_dim or 0.0) ** 2),
             )
 
-    @property
-    def attention_factor(self) -> float:
+    def _check_ramp(self) -> None:
+        low, high = self._ramp()
+        if low > high:
+            kind = "more than beta_fast" if high > 0 else "less than beta_slow"
+            raise ValueError(
+                f"YaRN: every pair of {self.of!r} turns {kind} times in {self.trained_length} "
+                f"tokens, where the formula has no ramp. Check base and trained_length."
+            )
+
+    def _attention_factor(self) -> float:
         if self.attention is not None:
             return self.attention
         # As transformers reads configurations: a ratio needs both, and 0 counts as absent.
         if self.mscale and self.mscale_all_dim:
-            with localcontext(PRECISION):
-                return float(self._sharpness(self.mscale) / self._sharpness(self.mscale_all_dim))
+            return float(self._sharpness(self.mscale) / self._sharpness(self.mscale_all_dim))
         return float(self._sharpness(1.0))
 
-    @property
-    def softmax_factor(self) -> float:
-        with localcontext(PRECISION):
-            return float(self._sharpness(self.mscale_all_dim or 0.0) ** 2)
-
     def _sharpness(self, coefficient: float) -> Decimal:
-        """m(c) = 0.1·c·ln s + 1, and 1 where s is no extension."""
-        with localcontext(PRECISION):
-            if self.factor <= 1:
-                return Decimal(1)
-            return Decimal("0.1") * exact(coefficient) * exact(self.factor).ln() + 1
+        """m(c) = 0.1·c·ln s + 1."""
+        return Decimal("0.1") * exact(coefficient) * exact(self.factor).ln() + 1
 
     def radians(self) -> tuple[Decimal, ...]:
         slowing = 1 - 1 / exact(self.factor)
-        low, high = self._border(self.beta_fast), self._border(self.beta_slow)
-        if self.truncate:
-            low, high = Decimal(floor(low)), Decimal(ceil(high))
-        low, high = max(low, Decimal(0)), min(high, Decimal(self.of.dim - 1))
+        low, high = self._ramp()
         if low == high:  # a step; as steep as the authors' code makes it
             high += Decimal("0.001")
         ramp = (
@@ -120,6 +137,13 @@ class YaRN(Schedule):
 
     def __len__(self) -> int:
         return len(self.of)
+
+    def _ramp(self) -> tuple[Decimal, Decimal]:
+        """low and high, within the pairs."""
+        low, high = self._border(self.beta_fast), self._border(self.beta_slow)
+        if self.truncate:
+            low, high = Decimal(floor(low)), Decimal(ceil(high))
+        return max(low, Decimal(0)), min(high, Decimal(self.of.dim - 1))
 
     def _border(self, turns: float) -> Decimal:
         """The pair, as a real number, that turns so many times in the trained length."""
@@ -142,3 +166,60 @@ class YaRN(Schedule):
         periods = base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
         kept = 1 - ramp
         return 1.0 / (float(self.factor) * periods) * (1 - kept) + 1.0 / periods * kept
+
+
+def _read(rope: Rope, _length: int | None) -> Schedule:
+    trained, given = rope.length("trained_length"), rope.values
+    return YaRN(
+        geometric_of(rope),
+        rope.factor or 1.0,
+        trained,
+        beta_fast=given.get("beta_fast") or 32.0,
+        beta_slow=given.get("beta_slow") or 1.0,
+        truncate=given.get("truncate", True),
+        mscale=given.get("mscale"),
+        mscale_all_dim=given.get("mscale_all_dim"),
+        attention=given.get("attention_factor"),
+    )
+
+
+def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
+    if not isinstance(schedule, YaRN):
+        return None
+    said = {
+        "factor": float(schedule.factor),
+        "original_max_position_embeddings": schedule.trained_length,
+        "beta_fast": float(schedule.beta_fast),
+        "beta_slow": float(schedule.beta_slow),
+        "truncate": schedule.truncate,
+    }
+    optional = {
+        "mscale": schedule.mscale,
+        "mscale_all_dim": schedule.mscale_all_dim,
+        "attention_factor": schedule.attention,
+    }
+    said |= {name: value for name, value in optional.items() if value is not None}
+    return common_keys(schedule.of, head_dim) | said
+
+
+ROPE_TYPE = RopeType(
+    "yarn",
+    _read,
+    _write,
+    keys=(
+        "factor",
+        "original_max_position_embeddings",
+        "beta_fast",
+        "beta_slow",
+        "mscale",
+        "mscale_all_dim",
+        "attention_factor",
+        "truncate",
+        "finetuned",  # what the authors' own files say of the weights
+        "max_position_embeddings",  # Ministral repeats it here
+        "llama_4_scaling_beta",  # of Ministral's query temperature, which is no rotation
+    ),
+    switches=("truncate", "finetuned"),
+    implied_factor=True,
+    keeps_trained_length=True,
+)

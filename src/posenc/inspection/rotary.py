@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import torch
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.frequencies.huggingface import Rope
 from posenc.inspection.precision import Precision, precision_of
 from posenc.interop.configurations import read
-from posenc.interop.rope_types import Rope
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 
 
@@ -125,7 +125,7 @@ def inspect_config(
 def _promised(rope: Rope) -> int | None:
     """The longest length that a configuration speaks of."""
     lengths = [rope.longest or 0]
-    if rope.kind in ("yarn", "longrope") and rope.trained_length:
+    if rope.rope_type.implied_factor and rope.trained_length:
         lengths.append(int(rope.trained_length * (rope.factor or 1)))
     return max(lengths) or None
 

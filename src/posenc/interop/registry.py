@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
+from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.rotary_config import rotary_from_config
 
 PREFIX = "posenc_"
-TYPES = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
+TYPES = tuple(each.name for each in ROPE_TYPES.values() if each.in_transformers)
 
 
 def register() -> tuple[str, ...]:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from posenc.frequencies.huggingface import COMMON, Rope
+from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration
-from posenc.interop.rope_types import COMMON, KEYS, Rope, kind_of
+from posenc.interop.rope_types import rope_type_of
 
 SIGNS = (
     "rope_theta",
@@ -22,9 +24,6 @@ SIGNS = (
     "qk_rope_head_dim",
 )
 """Fields of which a rotary model has at least one, be it null."""
-
-SCALED = ("yarn", "llama3", "longrope")
-"""Types whose trained length is not ``max_position_embeddings``."""
 
 Dictionary = Mapping[str, Any]
 
@@ -102,7 +101,7 @@ def _dictionary(config: Configuration, name: str) -> Dictionary:
 
 
 def _is_layer_type(key: str, value: object) -> bool:
-    known = COMMON.union(*KEYS.values())
+    known = COMMON.union(*(each.keys for each in ROPE_TYPES.values()))
     return isinstance(value, Mapping) or (value is None and key not in known)
 
 
@@ -134,18 +133,19 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     Raises:
         ValueError: A key is unknown, or a width is missing.
     """
-    kind = kind_of(dictionary, config.family)
+    rope_type = rope_type_of(dictionary, config.family)
     values = {key: value for key, value in dictionary.items() if value is not None}
     head_dim = _latent(config) or width_of_head(config, layer_type)
     longest = _positions(config, "longest") or rope_models.LONGEST.get(config.family)
     trained = longest
-    if kind in SCALED:
+    if rope_type.keeps_trained_length:
         inside = values.get("original_max_position_embeddings")
         outside = _positions(config, "original_max_position_embeddings")
         # Phi-3 keeps it outside, and there it counts before the one inside.
-        trained = (inside or outside if layer_type else outside or inside) or longest
+        given = inside or outside if layer_type else outside or inside
+        trained = int(given) if given and given == int(given) else given or longest
     return Rope(
-        kind,
+        rope_type,
         values,
         head_dim,
         _width(config, values, head_dim),

@@ -7,10 +7,11 @@ from typing import Any
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies.huggingface import Rope
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, read
 from posenc.interop.rope_layers import checked, dictionaries, rope_of, width_of_head
-from posenc.interop.rope_types import Rope, schedule_of
+from posenc.interop.rope_types import schedule_of
 
 
 @dataclass(frozen=True)
