@@ -1,12 +1,15 @@
-"""What README promises: two commands, a true tree, a picture that exists."""
+"""What README promises: two commands, parts that exist, a true tree, a picture that exists."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+SETUP = README.partition("## Set-up")[2].partition("\n## ")[0]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_exactly_two_commands_set_everything_up():
@@ -16,6 +19,22 @@ def test_exactly_two_commands_set_everything_up():
     assert all("-c constraints.txt" in command for command in commands)
     assert "posenc" in commands[0].split("&&")[-1]
     assert "pytest" in commands[1].split("&&")[-1]
+
+
+def test_the_commands_are_those_that_the_checks_run():
+    script = (ROOT / ".ci/run").read_text()
+    asked = re.findall(r'^part .* readme "?([^"\n]+)"?$', script, flags=re.M)
+    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert [len([line for line in lines if word in line]) for word in asked] == [1, 1]
+
+
+def test_every_optional_part_is_named_and_there():
+    named = {name for row in re.findall(r"^\| (`.*?) \|", SETUP, flags=re.M)
+             for name in re.findall(r"`(\w+)`", row)}  # fmt: skip
+    assert named == PROJECT["optional-dependencies"].keys()
+    used = set(re.findall(r'"\.\[([\w,]+)\]"', SETUP))
+    assert {part for each in used for part in each.split(",")} <= named
 
 
 @pytest.mark.parametrize(
