@@ -36,8 +36,8 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
         encoding.convention.channel(index, encoding.dim, encoding.base).frequency
         for index in range(encoding.dim)
     ]
-    turning = torch.tensor([w for w in frequencies if w], dtype=torch.float64)
-    near[:2] = torch.stack([(k * turning).cos().sum() / 2 for k in (0, 1)])
+    rotating = torch.tensor([w for w in frequencies if w], dtype=torch.float64)
+    near[:2] = torch.stack([(k * rotating).cos().sum() / 2 for k in (0, 1)])
     # S of even sums from each row with itself, of odd ones from each row with the next.
     even = rows.square().sum(1) - near[0]
     odd = (rows[1:] * rows[:-1]).sum(1) - near[1]
