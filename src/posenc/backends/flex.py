@@ -91,11 +91,12 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
         hidden_by.append(lambda b, h, q, k: q + first >= k)
     elif spec.is_causal:
         hidden_by.append(lambda b, h, q, k: queries[b % len(queries), q] >= keys[b % len(keys), k])
-    if (window := spec.window) is not None:
+    if spec.window is not None:
+        first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.window))
 
         def within(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            distance = queries[b % len(queries), q] - keys[b % len(keys), k]
-            return (distance < window) & (distance > -window)
+            key = keys[b % len(keys), k]
+            return (first[b % len(first), q] <= key) & (key <= last[b % len(last), q])
 
         hidden_by.append(within)
     if (real := spec.padding_mask) is not None:
@@ -109,6 +110,14 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
     from torch.nn.attention.flex_attention import and_masks
 
     return and_masks(*hidden_by)
+
+
+def _ends_of_window(queries: Tensor, window: int) -> tuple[Tensor, Tensor]:
+    """The first and the last position that each query sees; where they leave int64, its ends."""
+    reach = min(window - 1, torch.iinfo(torch.int64).max)
+    least, most = torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max
+    first = torch.where(queries < least + reach, least, queries - reach)
+    return first, torch.where(queries > most - reach, most, queries + reach)
 
 
 @dataclass(frozen=True)

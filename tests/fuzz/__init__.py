@@ -1,0 +1,1 @@
+"""The hunter: random use, held against definitions. See ``python -m tests.fuzz --help``."""

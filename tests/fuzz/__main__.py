@@ -1,0 +1,75 @@
+"""``python -m tests.fuzz``: hunt for a number of cases or for minutes, and say what was met."""
+
+import argparse
+import subprocess
+import sys
+import time
+import traceback
+
+import torch
+from tests.fuzz.hunt import HUNTS, hunt
+from tests.fuzz.tally import TALLY
+
+EVERY_BACKEND = ("sdpa", "flex", "strided", "dense", "explicit")
+
+
+def commit_seed() -> int:
+    """A seed from the newest commit: each is tried elsewhere, and can be tried again."""
+    told = subprocess.run(
+        ["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return int(told.stdout.strip() or "0", 16)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Hunt; 1 if something was found, 2 if too little was met to say anything."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument(
+        "--minutes", type=float, help="how long; until the cases are done if left out"
+    )
+    parser.add_argument(
+        "--cases", type=int, default=None, help="how many (default: 3600, or no end)"
+    )
+    parser.add_argument("--seed", type=int, default=None, help="default: from the newest commit")
+    parser.add_argument(
+        "--only", choices=HUNTS, action="append", help="one subject; may be repeated"
+    )
+    parser.add_argument("--at-least", type=int, default=0, help="fail if fewer cases were met")
+    given = parser.parse_args(words)
+    torch.set_num_threads(1)
+    start = commit_seed() if given.seed is None else given.seed
+    cases = given.cases or (10**9 if given.minutes else 3600)
+    until = None if given.minutes is None else time.monotonic() + 60 * given.minutes
+    print(f"hunting from seed {start}", flush=True)
+    try:
+        hunt(given.only or list(HUNTS), cases, start, until=until)
+    except BaseException as found:
+        print(TALLY)
+        if isinstance(found, KeyboardInterrupt):
+            return 130
+        traceback.print_exc()
+        print(f"found something from seed {start}; pin the case in tests/fuzz/test_pinned.py")
+        return 1
+    print(TALLY)
+    met = sum(TALLY["cases"].values()) + sum(TALLY["constructors"].values())
+    print(f"{met} cases, nothing found")
+    if given.at_least and not _enough(met, given.at_least):
+        return 2
+    return 0
+
+
+def _enough(met: int, least: int) -> bool:
+    """Whether the hunt met what it must have met for its silence to mean anything."""
+    seldom = {name: TALLY["backends"][name] for name in EVERY_BACKEND}
+    few = [f"{name} {times} of 100" for name, times in seldom.items() if times < 100]
+    if TALLY["backends"]["compiled"] < 5:
+        few.append(f"compiled {TALLY['backends']['compiled']} of 5")
+    if met < least:
+        few.append(f"cases {met} of {least}")
+    if few:
+        print("too little was met: " + ", ".join(few))
+    return not few
+
+
+if __name__ == "__main__":
+    sys.exit(main())

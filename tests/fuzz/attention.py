@@ -1,0 +1,459 @@
+"""Random calls of ``attention``, every backend of each held against the definition."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import exp
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import strategies as st
+from tests.fuzz.encodings import HEAD_DIM, biases, of_content, queries_keys, remappings, seeded
+from tests.fuzz.tally import TALLY
+from torch import Tensor
+
+from posenc import Positional, RemappedRotary, Rotary, XPos, attention
+from posenc.backends.choice import BACKENDS
+from posenc.testing.reference import documents_of, reference_attention
+
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, torch.float16: 0.02}
+"""For numbers of the size of one, with biases and rotations that multiply a few roundings."""
+
+ENDS = (-(2**63), -(2**62), -1, 0, 3, 2**62, 2**63 - 1)
+STARTS = (0, 0, 7, -5, 1000, 2**40)
+
+
+@dataclass
+class AttentionCase:
+    """One call of attention, drawn; its fields say all that is needed to run it again.
+
+    Attributes:
+        relation: How queries stand to keys: ``"self"``, ``"last"`` of them, or ``"some"`` of them.
+        chosen: Which keys the queries are.
+        positions: ``[k_len]`` or ``[batch, k_len]``; ``None``: not given.
+        omit: Whether the padding of queries is left out although they are some of the tokens.
+        poisoned: Whether NaN stands where padding is.
+    """
+
+    seed: int
+    dtype: torch.dtype
+    batch: int
+    kv_heads: int
+    group: int
+    k_len: int
+    value_dim: int
+    relation: str
+    chosen: list[int]
+    positions: list | None
+    is_causal: bool
+    window: int | None
+    padding: list[list[bool]] | None
+    documents: list[list[int]] | None
+    as_cu_seqlens: bool
+    mask: str
+    mask_shape: tuple[int, ...]
+    sunk: bool
+    softcap: float | None
+    layout: str
+    builders: list = field(repr=False)
+    score_builders: list = field(repr=False)
+    remapping: Any
+    scale: float | None
+    omit: bool
+    poisoned: bool = False
+    compiled: bool = False
+
+    @property
+    def heads(self) -> int:
+        return self.kv_heads * self.group
+
+    def positional(self) -> Positional:
+        """The encodings, built anew with the same parameters."""
+        rotations = [seeded(build, self.seed + i) for i, build in enumerate(self.builders)]
+        scores = [seeded(build, self.seed + 9 + i) for i, build in enumerate(self.score_builders)]
+        if self.remapping is not None:
+            rotations = [Rotary(HEAD_DIM)]
+            scores.insert(0, RemappedRotary(self.heads, rotations[0], self.remapping))
+        made = Positional(queries_keys=rotations, scores=scores)
+        return made.double() if self.dtype == torch.float64 else made
+
+
+@st.composite
+def cases(draw) -> AttentionCase:
+    """One call."""
+    batch, kv_heads, group = (draw(st.integers(1, most)) for most in (3, 2, 3))
+    k_len = draw(st.integers(1, 18))
+    relation = draw(st.sampled_from(["self", "last", "some"]))
+    order = list(range(k_len))
+    if relation == "last":
+        order = order[-draw(st.integers(1, k_len)) :]
+    elif relation == "some":
+        order = draw(st.lists(st.sampled_from(order), min_size=1, max_size=k_len + 2))
+    documents = draw(st.none() | _documents(batch, k_len))
+    alike = documents is not None and all(row == documents[0] for row in documents)
+    distinct = documents is None or all(
+        documents_of(row)[-1] + 1 == len(set(row)) for row in documents
+    )
+    if relation == "some" and not distinct:
+        relation, order = "self", list(range(k_len))
+    softcap = draw(st.sampled_from([None, None, None, 2.0]))
+    heads = kv_heads * group
+    kinds = biases(heads) if softcap else st.one_of(biases(heads), biases(heads), of_content(heads))
+    remapping = None if softcap else draw(st.none() | st.none() | st.none() | remappings())
+    scores = draw(st.lists(kinds, max_size=2))
+    widths = [HEAD_DIM] if any(build().changes_output for build in scores) else [1, 3, HEAD_DIM]
+    given = draw(st.none() | _positions(batch, k_len, wild=remapping is None))
+    if relation == "some" and given is None:
+        given = [draw(st.sampled_from(STARTS)) + i for i in range(k_len)]
+    return AttentionCase(
+        seed=draw(st.integers(0, 2**16)),
+        dtype=draw(st.sampled_from([torch.float64] * 3 + list(TOLERANCE))),
+        batch=batch,
+        kv_heads=kv_heads,
+        group=group,
+        k_len=k_len,
+        value_dim=draw(st.sampled_from(widths)),
+        relation=relation,
+        chosen=order,
+        positions=given,
+        is_causal=draw(st.booleans()),
+        window=draw(st.none() | st.integers(1, 6)),
+        padding=draw(st.none() | _padding(batch, k_len)),
+        documents=documents,
+        as_cu_seqlens=alike and relation != "some" and draw(st.booleans()),
+        mask=draw(st.sampled_from(["none", "none", "none", "bool", "float"])),
+        mask_shape=tuple(draw(st.booleans()) for _ in range(draw(st.integers(1, 4)))),
+        sunk=draw(st.sampled_from([False, False, False, True])),
+        softcap=softcap,
+        layout=draw(st.sampled_from(["contiguous", "seq_first", "sliced", "transposed"])),
+        builders=draw(st.lists(queries_keys(), max_size=2)),
+        score_builders=scores,
+        remapping=remapping,
+        scale=draw(st.sampled_from([None, None, 1.0, 0.1])),
+        omit=draw(st.booleans()),
+        poisoned=draw(st.booleans()),
+    )
+
+
+def _positions(batch: int, k_len: int, *, wild: bool) -> st.SearchStrategy[list]:
+    def row(start: int, steps: list[int]) -> list[int]:
+        found = [start]
+        for step in steps[1:]:
+            found.append(found[-1] + step)
+        return found
+
+    steps = st.sampled_from([1, 1, 1, 1, 0, 2, 5, -3] if wild else [1, 1, 1, 2])
+    unbroken = st.just([1] * k_len)
+    one = st.builds(
+        row, st.sampled_from(STARTS),
+        unbroken | st.lists(steps, min_size=k_len, max_size=k_len),
+    )  # fmt: skip
+    far = st.lists(st.sampled_from(ENDS), min_size=k_len, max_size=k_len)
+    many = st.lists(one, min_size=batch, max_size=batch)
+    return st.one_of(one, many, many, far) if wild else one | many
+
+
+def _padding(batch: int, k_len: int) -> st.SearchStrategy[list[list[bool]]]:
+    def ends(left: int, right: int) -> list[bool]:
+        return [left <= i < k_len - right for i in range(k_len)]
+
+    at_ends = st.builds(ends, st.integers(0, k_len), st.integers(0, 3))
+    anywhere = st.lists(st.booleans(), min_size=k_len, max_size=k_len)
+    return st.lists(st.one_of(at_ends, at_ends, anywhere), min_size=batch, max_size=batch)
+
+
+def _documents(batch: int, k_len: int) -> st.SearchStrategy[list[list[int]]]:
+    row = st.lists(st.integers(0, 3), min_size=k_len, max_size=k_len).map(sorted)
+    jumping = st.lists(st.integers(0, 2), min_size=k_len, max_size=k_len)
+    one = st.one_of(row, row, jumping)
+    return st.lists(one, min_size=batch, max_size=batch) | one.map(lambda ids: [ids] * batch)
+
+
+def check(case: AttentionCase) -> None:
+    """Raise where a backend, or the choice among them, differs from the definition."""
+    given, real_queries = _arguments(case)
+    content = _content(case)
+    _check_refusals(case, content, given)
+    if _no_int64(case) and case.score_builders:
+        with pytest.raises(ValueError, match=r"no int64|leaves float32|int64 does not hold"):
+            _run(case, content, given, None)
+        TALLY.count("cases", "attention, refused in words")
+        return
+    grown = _largest_factor(case)
+    if case.dtype == torch.float16 and grown > 100:
+        TALLY.count("cases", "attention, out of the reach of float16")
+        return
+    if grown == float("inf"):
+        with pytest.raises(ValueError, match="leaves float32"):
+            _run(case, content, given, None)
+        TALLY.count("cases", "attention, refused in words")
+        return
+    want, want_grads = _expected(case, content, given)
+    for backend in (None, *BACKENDS):
+        made = _run(case, content, given, backend)
+        if made is None:
+            TALLY.count("refused by", str(backend))
+            assert backend not in (None, "explicit"), f"{backend} refused {case}"
+            continue
+        TALLY.count("backends", "chosen" if backend is None else backend)
+        _compare(case, backend, made, want, want_grads, real_queries)
+    if case.compiled:
+        made = _run(case, content, given, None, compiled=True)
+        assert made is not None
+        TALLY.count("backends", "compiled")
+        _compare(case, "compiled", made, want, want_grads, real_queries)
+    TALLY.count("cases", "attention")
+    TALLY.count("relations", case.relation)
+
+
+def _no_int64(case: AttentionCase) -> bool:
+    """Whether two positions are so far apart that their distance is no int64."""
+    if case.positions is None:
+        return False
+    places = torch.tensor(case.positions)
+    rows = [places] if places.ndim == 1 else list(places)
+    return any(int(row.max()) - int(row.min()) >= 2**63 for row in rows)
+
+
+def _check_refusals(case: AttentionCase, content, given) -> None:
+    """What nobody can know is refused, and so is a mask that fits nothing."""
+    less = {name: value for name, value in given.items() if name != "q_document_ids"}
+    if case.relation == "some" and "document_ids" in given and not _are_keys(case):
+        with pytest.raises(ValueError, match="q_document_ids"):
+            _run(case, content, less, None)
+        TALLY.count("must refuse", "documents of unknown queries")
+    if case.mask == "bool" and case.seed % 4 == 0:
+        wrong = torch.ones(case.batch + 1, 1, len(case.chosen), case.k_len, dtype=torch.bool)
+        with pytest.raises(ValueError, match="must broadcast"):
+            _run(case, content, given | {"attn_mask": wrong}, None)
+        TALLY.count("must refuse", "masks")
+
+
+def _are_keys(case: AttentionCase) -> bool:
+    """Whether the queries stand exactly where the keys do, so that they are taken for them."""
+    keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    chosen = keys[..., case.chosen]
+    return chosen.shape == keys.shape and torch.equal(chosen, keys)
+
+
+def _largest_factor(case: AttentionCase) -> float:
+    """The largest factor of an XPos at these positions; infinite where it refuses to have one."""
+    places = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    farthest, grown = int(places.abs().max()), 1.0
+    for encoding in case.positional().queries_keys:
+        if isinstance(encoding, XPos):
+            if farthest > encoding.reach:
+                return float("inf")
+            grown *= exp(farthest * max(abs(rate) for rate in encoding.rates))
+    return grown
+
+
+def _compare(case, backend, made, want, want_grads, real_queries) -> None:
+    out, grads = made
+    shown = real_queries[:, None, :, None]
+    tolerance = TOLERANCE[case.dtype] * (1 + want.abs().max().item())
+    off = ((out.double() - want) * shown).abs().max().item() if out.numel() else 0.0
+    assert off <= tolerance, f"{backend}: off by {off} > {tolerance} in\n{case}"
+    if grads is None:
+        return
+    for index, (got, meant) in enumerate(zip(grads, want_grads, strict=True)):
+        size = 1 + meant.abs().max().item() if meant.numel() else 1.0
+        off = (got - meant).abs().max().item() if meant.numel() else 0.0
+        assert off <= 1e-8 * size, f"{backend}: gradient {index} is off by {off} in\n{case}"
+
+
+def _run(case, content, given, backend, *, compiled=False):
+    """The result and its gradients, or ``None`` where the backend says that it cannot serve."""
+    positional = case.positional()
+    learns = case.dtype == torch.float64 and backend != "flex"
+    content = content if learns else [x.detach() for x in content]
+    used = _poisoned(case, content) if case.poisoned else content
+    leaves = _leaves(content, positional, given) if learns else []
+    call = attention
+    if compiled:
+        torch.compiler.reset()
+        call = torch.compile(attention, backend="aot_eager", fullgraph=True)
+    with warnings.catch_warnings(), torch.set_grad_enabled(learns), _interpreted_flex():
+        warnings.simplefilter("ignore")
+        try:
+            out = call(
+                *_laid_out(used, case.layout), positional=positional, scale=case.scale,
+                backend=backend, **given,
+            )  # fmt: skip
+        except ValueError as refusal:
+            if "cannot serve" in str(refusal):
+                return None
+            raise
+    if not learns:
+        return out, None
+    return out, _gradients(case, out, leaves)
+
+
+@contextmanager
+def _interpreted_flex() -> Iterator[None]:
+    """FlexAttention without a compilation a call, where torch has a switch for it."""
+    from torch.nn.attention import flex_attention
+
+    name = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
+    before = getattr(flex_attention, name, None)
+    if before is not None:
+        setattr(flex_attention, name, True)
+    try:
+        yield
+    finally:
+        if before is not None:
+            setattr(flex_attention, name, before)
+
+
+def _expected(case: AttentionCase, content, given):
+    positional = case.positional()
+    wide = [x.detach().double().requires_grad_(x.requires_grad) for x in content]
+    everywhere = torch.arange(case.k_len)
+    keys = everywhere if case.positions is None else torch.tensor(case.positions)
+    queries = keys[..., case.chosen]
+    numbers = None if case.documents is None else [documents_of(row) for row in case.documents]
+
+    def visible(row: int, q: int, k: int) -> bool:
+        at, to = (_at(p, row, i) for p, i in ((queries, q), (keys, k)))
+        return (
+            (not case.is_causal or to <= at)
+            and (case.window is None or abs(at - to) < case.window)
+            and (case.padding is None or case.padding[row][k])
+            and (numbers is None or numbers[row][case.chosen[q]] == numbers[row][k])
+        )
+
+    mask, added = given.get("attn_mask"), None
+    if mask is not None:
+        added = torch.where(mask, 0.0, -torch.inf) if mask.dtype == torch.bool else mask
+        added = added.double().expand(case.batch, case.heads, len(case.chosen), case.k_len)
+    hidden = None if added is None else added == -torch.inf
+    query, key, value = wide
+    want = reference_attention(
+        query, key, value,
+        positional=positional.double(),
+        q_positions=queries,
+        k_positions=keys,
+        visible=visible,
+        added=None if added is None else added.masked_fill(hidden, -1e300),
+        scale=case.scale,
+        sinks=None if "sinks" not in given else given["sinks"].double(),
+        softcap=case.softcap,
+    )  # fmt: skip
+    if hidden is not None:  # a row that may see nothing is zero
+        seen = torch.zeros(case.batch, 1, len(case.chosen), case.k_len, dtype=torch.bool)
+        for row in range(case.batch):
+            for q in range(len(case.chosen)):
+                for k in range(case.k_len):
+                    seen[row, 0, q, k] = visible(row, q, k)
+        dead = ~(seen & ~hidden).any(-1, keepdim=True)
+        want = want.masked_fill(dead, 0.0)
+    grads = None
+    if case.dtype == torch.float64:
+        grads = _gradients(case, want, _leaves(wide, positional, given))
+    return want.detach(), grads
+
+
+def _at(positions: Tensor, row: int, index: int) -> int:
+    return int(positions[index] if positions.ndim == 1 else positions[row, index])
+
+
+def _leaves(content, positional: Positional, given) -> list[Tensor]:
+    sinks = [given["sinks"]] if "sinks" in given and given["sinks"].requires_grad else []
+    return [*content, *sinks, *positional.parameters()]
+
+
+def _gradients(case: AttentionCase, out: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(case.seed)
+    weights = torch.randn(out.shape, generator=generator, dtype=torch.float64)
+    shown = _real_queries(case)[:, None, :, None]
+    loss = (out * weights).masked_fill(~shown, 0.0).sum()
+    grads = torch.autograd.grad(loss, leaves, allow_unused=True)
+    return [
+        torch.zeros_like(leaf) if grad is None else grad
+        for leaf, grad in zip(leaves, grads, strict=True)
+    ]
+
+
+def _real_queries(case: AttentionCase) -> Tensor:
+    """The rows whose result means something: of queries that are not known to be padding."""
+    if case.padding is None or (case.relation == "some" and case.omit):
+        return torch.ones(case.batch, len(case.chosen), dtype=torch.bool)
+    return torch.tensor(case.padding)[:, case.chosen]
+
+
+def _content(case: AttentionCase) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(case.seed)
+    shapes = [
+        (case.heads, len(case.chosen), HEAD_DIM),
+        (case.kv_heads, case.k_len, HEAD_DIM),
+        (case.kv_heads, case.k_len, case.value_dim),
+    ]
+    made = [
+        torch.randn(case.batch, *shape, generator=generator, dtype=torch.float64)
+        for shape in shapes
+    ]
+    return [x.to(case.dtype).requires_grad_(case.dtype == torch.float64) for x in made]
+
+
+def _poisoned(case: AttentionCase, content: list[Tensor]) -> list[Tensor]:
+    """NaN wherever padding is known to be; gradients flow to what is left."""
+    if case.padding is None:
+        return content
+    real = torch.tensor(case.padding)
+    sides = (_real_queries(case), real, real)
+    return [
+        torch.where(side[:, None, :, None], x, torch.nan)
+        for x, side in zip(content, sides, strict=True)
+    ]
+
+
+def _laid_out(content: list[Tensor], layout: str) -> list[Tensor]:
+    """The same numbers in other memory."""
+    if layout == "seq_first":
+        return [x.transpose(1, 2).contiguous().transpose(1, 2) for x in content]
+    if layout == "sliced":
+        return [torch.cat((x, x, x), dim=-1)[..., x.shape[-1] : 2 * x.shape[-1]] for x in content]
+    if layout == "transposed":
+        return [x.mT.contiguous().mT for x in content]
+    return list(content)
+
+
+def _arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
+    """Keyword arguments of the call, and which of its rows mean something."""
+    given: dict[str, Any] = {"is_causal": case.is_causal, "window": case.window}
+    if case.positions is not None:
+        keys = torch.tensor(case.positions)
+        given |= {"q_positions": keys[..., case.chosen], "k_positions": keys}
+        if case.relation == "self":
+            given["q_positions"] = keys
+    some = case.relation == "some" or (
+        case.relation == "last" and case.positions is not None and len(case.chosen) < case.k_len
+    )
+    if case.padding is not None:
+        given["padding_mask"] = torch.tensor(case.padding)
+        if some and not (case.omit and case.relation == "some"):
+            given["q_padding_mask"] = given["padding_mask"][:, case.chosen]
+    if case.documents is not None:
+        ids = torch.tensor([documents_of(row) for row in case.documents])
+        if case.as_cu_seqlens and not some:
+            counts = torch.bincount(ids[0])
+            ends = torch.cat((torch.zeros(1, dtype=torch.int64), counts.cumsum(0)))
+            given["cu_seqlens"] = ends
+        else:
+            given["document_ids"] = ids if some else torch.tensor(case.documents)
+            if some:
+                given["q_document_ids"] = ids[:, case.chosen]
+    if case.mask != "none":
+        full = (case.batch, case.heads, len(case.chosen), case.k_len)[-len(case.mask_shape) :]
+        shape = [size if whole else 1 for size, whole in zip(full, case.mask_shape, strict=True)]
+        generator = torch.Generator().manual_seed(case.seed + 1)
+        mask = torch.randn(shape, generator=generator, dtype=torch.float64)
+        given["attn_mask"] = mask > -0.5 if case.mask == "bool" else mask.to(case.dtype)
+    if case.sunk:
+        sinks = torch.linspace(-1, 2, case.heads, dtype=torch.float64)
+        given["sinks"] = sinks.to(case.dtype).requires_grad_(case.dtype == torch.float64)
+    if case.softcap:
+        given["softcap"] = case.softcap
+    return given, _real_queries(case)

@@ -1,0 +1,119 @@
+"""Encodings to draw from, by the place where they act, each with small random arguments."""
+
+from collections.abc import Callable
+
+import torch
+from hypothesis import strategies as st
+from torch import nn
+
+from posenc import (
+    FIRE,
+    KERPLE,
+    ALiBi,
+    CoPE,
+    DeBERTa,
+    DualChunk,
+    Forgetting,
+    Learned,
+    QueryTemperature,
+    ReRoPE,
+    Rotary,
+    Sandwich,
+    SelfExtend,
+    Shaw,
+    Sinusoidal,
+    T5Bias,
+    Temperature,
+    TransformerXL,
+    XPos,
+)
+from posenc.frequencies import NTK, Geometric, Linear, YaRN
+
+HEAD_DIM = 8
+Builder = Callable[[], nn.Module]
+
+
+def seeded(build: Builder, seed: int) -> nn.Module:
+    """A module whose random parameters depend on the seed alone."""
+    torch.manual_seed(seed)
+    return build()
+
+
+@st.composite
+def rotaries(draw) -> Builder:
+    """Rotary encodings of heads of width 8."""
+    rotated = draw(st.sampled_from([2, 4, 8]))
+    plain = Geometric(rotated, base=draw(st.sampled_from([10.0, 10_000.0, 5e5])))
+    schedules = [plain, Linear(plain, 4.0)]
+    if rotated > 2:
+        schedules += [NTK(plain, 2.0), YaRN(plain, 4.0, trained_length=64)]
+    schedule = draw(st.sampled_from(schedules))
+    given = {
+        "head_dim": HEAD_DIM,
+        "pairing": draw(st.sampled_from(["half", "interleaved"])),
+        "rotated": draw(st.sampled_from(["prefix", "suffix"])),
+    }
+    return lambda: Rotary(schedule, **given)
+
+
+@st.composite
+def queries_keys(draw) -> Builder:
+    """One encoding of queries and keys."""
+    rotary = draw(rotaries())
+    kind = draw(st.sampled_from(["rotary", "rotary", "xpos", "temperature"]))
+    if kind == "xpos":
+        return lambda: XPos(rotary(), scale_base=64.0)
+    if kind == "temperature":
+        return lambda: QueryTemperature(HEAD_DIM, period=3)
+    return rotary
+
+
+def biases(heads: int) -> st.SearchStrategy[Builder]:
+    """Encodings that only add a number."""
+    return st.sampled_from(
+        [
+            lambda: ALiBi(heads),
+            lambda: ALiBi(heads, slopes="geometric"),
+            lambda: T5Bias(heads, 8, 16, std=1.0),
+            lambda: T5Bias(heads, 6, 12, bidirectional=False, std=1.0),
+            lambda: KERPLE(heads),
+            lambda: KERPLE(heads, "power"),
+            lambda: Sandwich(heads, dim=8),
+            lambda: FIRE(heads, threshold=4.0),
+            lambda: ALiBi(heads) + T5Bias(heads, 8, 16, std=1.0),
+            lambda: T5Bias(2 * heads, 8, 16, std=1.0)[heads // 2 : heads // 2 + heads],
+        ]
+    )
+
+
+def of_content(heads: int) -> st.SearchStrategy[Builder]:
+    """Encodings that look at queries or keys."""
+    return st.sampled_from(
+        [
+            lambda: Shaw(heads, HEAD_DIM, 3, std=1.0),
+            lambda: Shaw(heads, HEAD_DIM, 3, values=True, std=1.0),
+            lambda: TransformerXL(heads, HEAD_DIM, std=1.0),
+            lambda: DeBERTa(heads, HEAD_DIM, 6, 9, std=1.0),
+            lambda: Temperature(heads, trained_length=5),
+            lambda: CoPE(heads, HEAD_DIM, 4, std=1.0),
+            lambda: Forgetting(heads, HEAD_DIM, std=1.0),
+        ]
+    )
+
+
+def remappings() -> st.SearchStrategy:
+    """Changes of position for far pairs."""
+    return st.sampled_from(
+        [SelfExtend(group=2, window=3), ReRoPE(window=4), DualChunk(chunk=6, local=2)]
+    )
+
+
+def tokens(dim: int) -> st.SearchStrategy[Builder]:
+    """Encodings that are added to tokens; the learned one has 64 positions."""
+    return st.sampled_from(
+        [
+            lambda: Sinusoidal(dim),
+            lambda: Sinusoidal(dim, convention="tensor2tensor", scale="sqrt_dim"),
+            lambda: Learned(dim, 64, std=1.0),
+        ]
+    )

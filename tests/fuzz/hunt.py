@@ -1,0 +1,101 @@
+"""The hunts, each a subject with its cases and its check, run for a number of cases or a time."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+from tests.fuzz import attention, caches, constructors
+from tests.fuzz.tally import TALLY
+
+PHASES = [Phase.generate, Phase.shrink]
+"""What a hunt does; without the second it ends at the first thing found, whatever its size."""
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """One subject.
+
+    Attributes:
+        run: Runs a number of cases from a seed; raises where one fails, shrunk to its least.
+        share: Part of the cases of a whole hunt.
+    """
+
+    run: Callable[[int, int], None]
+    share: float
+
+
+def _settings(cases: int, **more: int) -> settings:
+    return settings(
+        max_examples=cases, deadline=None, database=None, print_blob=False, phases=PHASES,
+        suppress_health_check=list(HealthCheck), **more,
+    )  # fmt: skip
+
+
+def of_cases(cases, check: Callable) -> Callable[[int, int], None]:
+    """A hunt whose cases are drawn one by one."""
+
+    def run(count: int, start: int) -> None:
+        @seed(start)
+        @_settings(count)
+        @given(cases)
+        def hunt(case) -> None:
+            check(case)
+
+        hunt()
+
+    return run
+
+
+def converse(count: int, start: int) -> None:
+    """Conversations behind a cache."""
+    machine = seed(start)(caches.Conversation)
+    run_state_machine_as_test(machine, settings=_settings(count, stateful_step_count=12))
+    TALLY.count("cases", "conversations", count)
+
+
+def compile_some(count: int, start: int) -> None:
+    """Calls of attention in a full graph; each takes a second or two."""
+
+    def check(case: attention.AttentionCase) -> None:
+        case.compiled, case.positions = True, None
+        case.relation = "self" if case.relation == "some" else case.relation
+        case.chosen = list(range(case.k_len))[-len(case.chosen) :]
+        case.padding = case.documents = None
+        case.softcap = None if case.remapping else case.softcap
+        attention.check(case)
+
+    of_cases(attention.cases(), check)(count, start)
+
+
+HUNTS = {
+    "attention": Hunt(of_cases(attention.cases(), attention.check), 0.55),
+    "packing": Hunt(of_cases(caches.packings(), caches.check_packing), 0.1),
+    "conversations": Hunt(converse, 0.04),
+    "constructors": Hunt(of_cases(constructors.calls(), constructors.check_call), 0.3),
+    "compiled": Hunt(compile_some, 0.002),
+}
+
+
+def hunt(names: list[str], cases: int, start: int, *, until: float | None = None) -> None:
+    """Go through the hunts in turns of growing seeds, until so many cases are done.
+
+    Args:
+        names: Which hunts.
+        cases: Number of cases, shared among the hunts.
+        start: The first seed.
+        until: Stop at this time (of ``time.monotonic``), whatever is done by then.
+    """
+    shares = {name: HUNTS[name].share for name in names}
+    left = {
+        name: max(2, round(cases * share / sum(shares.values()))) for name, share in shares.items()
+    }
+    turn = 0
+    while any(left.values()) and (until is None or time.monotonic() < until):
+        for name in names:
+            count = min(left[name], max(2, round(150 * shares[name])))
+            if count and (until is None or time.monotonic() < until):
+                HUNTS[name].run(count, start + 7919 * turn)
+                left[name] -= count
+        turn += 1

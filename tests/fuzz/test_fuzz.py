@@ -1,0 +1,131 @@
+"""A short hunt, and the proof that a hunt finds what was wrong once, when it is put back."""
+
+import pytest
+import torch
+from hypothesis import Phase
+from tests.fuzz.hunt import HUNTS, hunt
+
+from posenc.backends import arguments, choice, specification, strided
+from posenc.transformer import placement
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"), [("attention", 60), ("packing", 15), ("conversations", 6)]
+)
+def test_a_short_hunt_finds_nothing(name, cases):
+    hunt([name], cases, start=0)
+
+
+def keys_padding_for_queries(monkeypatch):
+    """Padding of the last keys is taken for that of the queries, whoever they are."""
+    made = arguments._Masks.__init__
+
+    def assuming(self, asked, padding_mask, *rest):
+        made(self, asked, padding_mask, *rest)
+        if self.padding is not None and asked.q_len <= asked.k_len:
+            self.q_padding = self.padding[:, asked.k_len - asked.q_len :]
+
+    monkeypatch.setattr(arguments._Masks, "__init__", assuming)
+
+
+def last_documents_for_queries(monkeypatch):
+    """Documents of the last keys are taken for those of the queries, whoever they are."""
+
+    def assuming(self):
+        asked, self.q_documents = self.asked, None
+        if self.documents is not None:
+            self.documents = arguments.runs(self.documents)
+            self.q_documents = self.documents[:, max(asked.k_len - asked.q_len, 0) :]
+            if self.q_documents.shape[1] != asked.q_len:
+                self.q_documents = self.documents[:, :1].expand(-1, asked.q_len)
+
+    monkeypatch.setattr(arguments._Masks, "_join_documents", assuming)
+
+
+def nan_left_in_padding(monkeypatch):
+    """What stands in padding stays there and is only hidden."""
+    monkeypatch.setattr(
+        arguments.Arguments, "without_padding", lambda self: (self.query, self.key, self.value)
+    )
+
+
+def no_gradient_of_nothing(monkeypatch):
+    """A batch of padding gives zeros that nothing leads to."""
+    monkeypatch.setattr(strided, "nothing_of", lambda *content: torch.zeros(()))
+
+
+def masks_that_enlarge(monkeypatch):
+    """A mask of more rows than the batch makes a batch of its own."""
+    monkeypatch.setattr(arguments, "_checked_attn_mask", lambda mask, query, key: mask)
+
+
+def distances_that_wrap(monkeypatch):
+    """A distance that leaves int64 comes out at its other end."""
+    monkeypatch.setattr(
+        specification, "pair_distances", lambda q, k: q.unsqueeze(-1) - k.unsqueeze(-2)
+    )
+
+
+def padding_that_waits(monkeypatch):
+    """Padding at the beginning of a later chunk stands where the next token will."""
+    kept = placement.left_padded
+    monkeypatch.setattr(
+        placement,
+        "left_padded",
+        lambda mask, *, start=0: (
+            kept(mask)
+            if isinstance(start, int)
+            else start.unsqueeze(-1) + (mask.cumsum(-1) - 1).clamp(min=0)
+        ),
+    )
+
+
+def order_by_rows(monkeypatch):
+    """Order goes by the place in the row where positions are given."""
+    monkeypatch.setattr(
+        specification.AttentionSpecification, "order_is_that_of_rows", property(lambda self: True)
+    )
+
+
+def a_scale_unheard(monkeypatch):
+    """Encodings that depend on content are not told the scale."""
+    kept = choice.Explicit.__call__
+
+    def unheard(self, query, key, value, *, scale, dropout_p):
+        class Deaf:
+            def __init__(self, of):
+                self.of, self.changes_output = of, of.changes_output
+
+            def encode(self, scores, table, *, scale, **content):
+                return self.of.encode(scores, table, **content)
+
+            def encode_output(self, *given):
+                return self.of.encode_output(*given)
+
+        object.__setattr__(self, "encodings", tuple((Deaf(e), t) for e, t in self.encodings))
+        return kept(self, query, key, value, scale=scale, dropout_p=dropout_p)
+
+    monkeypatch.setattr(choice.Explicit, "__call__", unheard)
+
+
+FAULTS = {
+    keys_padding_for_queries: "attention",
+    last_documents_for_queries: "attention",
+    nan_left_in_padding: "attention",
+    no_gradient_of_nothing: "attention",
+    masks_that_enlarge: "attention",
+    distances_that_wrap: "attention",
+    order_by_rows: "attention",
+    a_scale_unheard: "attention",
+    padding_that_waits: "conversations",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_that_is_put_back_is_found(fault, monkeypatch):
+    fault(monkeypatch)
+    monkeypatch.setattr("tests.fuzz.hunt.PHASES", [Phase.generate])
+    with pytest.raises(BaseException) as found:  # noqa: PT011 (whatever shows it)
+        HUNTS[FAULTS[fault]].run(1500, 0)
+    assert not isinstance(found.value, KeyboardInterrupt)
