@@ -1,6 +1,8 @@
 """The whole suite is shared among the cores: one process a core, one thread a process."""
 
 import os
+import signal
+import threading
 
 import pytest
 
@@ -38,3 +40,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         option.dist = "worksteal"
     if option.numprocesses:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C again where a shell ignores it for all that runs in its background.
+
+    What is ignored here would be ignored in the commands that tests start and interrupt.
+    """
+    here = threading.current_thread() is threading.main_thread()
+    if here and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

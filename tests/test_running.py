@@ -67,6 +67,27 @@ def test_the_whole_suite_takes_all_cores_and_a_named_file_none(pytestconfig, mon
     assert cores() >= 1
 
 
+EXECUTE = "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+INTERRUPTED = """
+import signal, subprocess, sys
+
+def test_a_child_hears_ctrl_c():
+    ask = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    assert subprocess.check_output([sys.executable, "-c", ask]) == b"False\\n"
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="only Unix hands ignored signals down")
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_ctrl_c_is_heard_where_a_shell_ignores_it(tmp_path, workers):
+    (tmp_path / "test_interrupted.py").write_text(INTERRUPTED)
+    started = f"import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); {EXECUTE}"
+    asked = [sys.executable, "-c", started, "-m", "pytest", "-p", "tests.parallel", "-n", workers]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+
+
 @pytest.mark.slow("the suite collected again and again")
 def test_collecting_does_not_depend_on_hashes():
     """Sets have another order in every process, and processes must agree on what they share."""
