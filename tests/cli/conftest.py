@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from posenc.cli.command_line import main
+from posenc.cli.main import main
 
 
 @dataclass(frozen=True)

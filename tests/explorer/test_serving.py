@@ -68,7 +68,7 @@ def test_there_is_one_page_and_no_writing(port):
 
 def test_ctrl_c_ends_the_command_cleanly():
     running = subprocess.Popen(
-        [sys.executable, "-m", "posenc.cli.command_line", "explore", "--no-browser"],
+        [sys.executable, "-m", "posenc.cli.main", "explore", "--no-browser"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

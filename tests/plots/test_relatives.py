@@ -81,6 +81,66 @@ def test_a_bias_is_one_line_a_head():
     np.testing.assert_array_equal(drawn, profile)
 
 
+def test_heads_whose_slopes_differ_by_much_stand_apart():
+    distance = torch.arange(-20, 101)
+    ax = plots.bias(ALiBi(8).profile(distance), distance)
+    ax.figure.canvas.draw()
+    ends = [ax.transData.transform((100, line.get_ydata()[-1]))[1] for line in ax.lines[1:]]
+    apart = np.diff(sorted(ends))
+    assert len(apart) == 7
+    assert apart.min() > 10  # pixels
+    assert "logarithmic" in ax.get_ylabel()
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        f"head {h}" for h in reversed(range(8))
+    ]  # in the order in which the lines end
+
+
+def test_buckets_near_the_query_are_as_wide_as_far_ones():
+    distance = torch.arange(-150, 151)
+    ax = plots.bias(T5Bias(3, std=1.0).profile(distance).detach(), distance, random=True)
+    ax.figure.canvas.draw()
+    at = [ax.transData.transform((d, 0))[0] for d in (0, 1, 2, 64, 128)]
+    assert at[1] - at[0] > 5  # pixels; on a linear axis it would be 2
+    assert at[2] - at[1] > 5
+    assert at[4] - at[3] > 20
+    assert "seeded random numbers, not learned" in ax.get_title()
+    assert "not learned" not in plots.bias(ALiBi(2).profile(distance), distance).get_title()
+
+
+def test_attention_names_its_keys_and_has_its_bars_beside_its_panels():
+    words = ["your", "cat", "is", "lovely"]
+    off, on = np.full((4, 4), 0.25), np.eye(4)
+    ax = plots.attention(off, on, tokens=words)
+    ax.figure.canvas.draw()
+    assert [label.get_text() for label in ax.get_xticklabels()] == 3 * words
+    assert ax.get_xlabel() == "key"
+    panels = [image.get_window_extent() for image in ax.images]
+    bars = {each.get_ylabel(): each.get_window_extent() for each in ax.child_axes}
+    assert set(bars) == {"weight", "difference"}
+    assert panels[1].x1 < bars["weight"].x0 < bars["weight"].x1 < panels[2].x0
+    assert panels[2].x1 < bars["difference"].x0
+    for bar in bars.values():
+        assert abs(bar.y0 - panels[0].y0) < 2
+        assert abs(bar.y1 - panels[0].y1) < 2
+    assert plots.attention(off, on).get_xlabel() == "key (each block from 0)"
+
+
+def test_distances_are_query_minus_key_in_every_figure():
+    for draw in (
+        lambda: plots.bias(ALiBi(2).profile(DISTANCE), DISTANCE),
+        lambda: plots.distance_profile([1.0, 0.5]),
+        lambda: plots.rotary_score([1.0, 0.5]),
+    ):
+        assert draw().get_xlabel() == "distance query − key (positions)"
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_numbers_without_a_unit_are_not_said_to_have_none(name):
+    ax = DRAWN[name](title="A title")
+    texts = ax.figure.findobj(mpl.text.Text)
+    assert not [text for text in texts if "no unit" in text.get_text()]
+
+
 def test_sums_and_differences_are_what_they_say():
     ax = plots.embedding_sum(ROWS * 2, ROWS)
     arrays = [image.get_array() for image in ax.images]

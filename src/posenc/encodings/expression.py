@@ -121,7 +121,7 @@ def _made(node: ast.expr) -> Any:
         case ast.List():
             return [_made(each) for each in node.elts]
         case ast.Call(func=ast.Attribute(value=ast.Call() as schedule, attr="at")):
-            return _called(_made(schedule).at, "at", node)
+            return _called(_resolver(schedule), "at", node)
         case ast.Call():
             return _called(_named(node.func), ast.unparse(node.func), node)
         case ast.Name() | ast.Attribute():
@@ -131,6 +131,14 @@ def _made(node: ast.expr) -> Any:
         f"{ast.unparse(node)!r} is neither a literal nor a call of an encoding or schedule; "
         "nothing else is understood."
     )
+
+
+def _resolver(node: ast.Call) -> Any:
+    """The ``at`` of a schedule that depends on the length."""
+    made = _made(node)
+    if not hasattr(made, "at"):
+        raise ValueError(f"{ast.unparse(node)!r} does not depend on a length; leave .at(…) out.")
+    return made.at
 
 
 def _named(node: ast.expr) -> type:

@@ -26,7 +26,7 @@ def curves(
     """Draws columns of ``table`` over the position; the dots are the values, lines guide the eye.
 
     Args:
-        table: [positions, dim], values without a unit.
+        table: [positions, dim], plain numbers.
         dimensions: Which columns; at most six by default, spread over the width.
         labels: A name for each, in the legend.
         start: The position of the first row.
@@ -97,7 +97,7 @@ def _draw(
         )
     ax.set_ylim(-1.08, 1.08)
     ax.set_xlabel("position (token)")
-    ax.set_ylabel("value (no unit)")
+    ax.set_ylabel("value")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     legend = ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

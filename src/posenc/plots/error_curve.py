@@ -60,7 +60,7 @@ def error_curve(
             fontsize="small", color=colors.ink,
         )  # fmt: skip
     ax.set_xlabel("position (token)")
-    ax.set_ylabel("largest error (no unit)")
+    ax.set_ylabel("largest error")
     if title:
         ax.set_title(title, fontsize="medium")
     legend = ax.legend(frameon=False, loc="upper left")

@@ -1,10 +1,13 @@
 """The table as a picture: one row a position, one column a dimension."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
@@ -14,30 +17,46 @@ from posenc.plots.style import Look, Theme, dress, look
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
 WANTED, MOST = 480, 8000
+# Pixels for means of several cells: a picture of these need not be that long.
+MEANS = 1000
+# Pixels of a letter at the usual size, and of a mark with its number.
+LETTER, MARK = 8, 42
 
 
 def heatmap(
     table: ArrayLike,
     *,
     start: int = 0,
+    first_column: int = 0,
+    each: int = 1,
+    limit: float | None = 1.0,
+    xlabel: str = "dimension (index)",
+    ylabel: str = "position (token)",
     title: str | None = None,
     ax: Axes | None = None,
     theme: Theme = "light",
     annotate: bool | None = None,
+    dpi: int | None = None,
 ) -> Axes:
-    """Draws ``table`` in colors that are fixed to [−1, 1] and centered at zero.
+    """Draws ``table`` in colors that are centered at zero and fixed to [−1, 1].
 
     A figure of its own gives each cell a whole number of pixels, so that no cell is lost or
-    blended. On ``ax`` that cannot be promised: cells smaller than a pixel are said so under the
-    picture.
+    blended. Where there are fewer pixels than cells, each shows the mean of several, and the
+    picture says so: every n-th cell alone would show a pattern that the table does not have.
 
     Args:
-        table: [positions, dim], values without a unit.
+        table: [positions, dim], plain numbers.
         start: The position of the first row.
+        first_column: The number of the first column.
+        each: How many positions a row stands for, where the table holds means already.
+        limit: The end of the colors; the largest size of any number if None.
+        xlabel: What the columns are.
+        ylabel: What the rows are.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
         theme: ``light`` or ``dark``.
         annotate: Whether each cell holds its number; by default where there are at most 80.
+        dpi: Pixels per inch of a figure of its own, for more pixels; 100 by default.
 
     Raises:
         ValueError: ``table`` is not a matrix, or the theme is unknown.
@@ -51,29 +70,35 @@ def heatmap(
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     colors = look(theme)
+    most = np.abs(values[np.isfinite(values)]).max(initial=0.0) if limit is None else limit
+    most = float(most) or 1.0
     if annotate is None:
-        annotate = values.size <= 80
+        annotate = values.size <= 80 and each == 1
+    bottom, right = start + values.shape[0] * each, first_column + values.shape[1]
     bar = None
     if ax is None:
-        ax, bar = _own_figure(values.shape, colors, annotate)
-    rows, columns = values.shape
-    image = ax.imshow(
+        page = _Page(values.shape, len(f"{bottom:.0f}"), title, annotate, each > 1, dpi or DPI)
+        ax, bar = page.axes(colors)
+        title = page.title
+    shades = ScalarMappable(Normalize(-most, most), colors.signed)
+    # The bar first: beside axes that came it takes some of their room.
+    scale = ax.figure.colorbar(shades, cax=bar, ax=None if bar is not None else ax)
+    values, (down, across) = _for_pixels(values, ax)
+    ax.imshow(
         values,
         cmap=colors.signed,
-        vmin=-1.0,
-        vmax=1.0,
+        vmin=-most,
+        vmax=most,
         aspect="auto",
         interpolation="none",
-        extent=(-0.5, columns - 0.5, start + rows - 0.5, start - 0.5),
+        extent=(first_column - 0.5, right - 0.5, bottom - 0.5, start - 0.5),
     )
-    _label(ax, title, colors)
-    _say_when_too_small(ax, values.shape)
-    scale = ax.figure.colorbar(image, cax=bar, ax=None if bar is not None else ax)
-    scale.set_label("value (no unit)", color=colors.ink)
+    _label(ax, title, colors, xlabel + _means(down * each, across), ylabel)
+    scale.set_label("value", color=colors.ink)
     scale.ax.tick_params(colors=colors.ink)
     scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
     if annotate:
-        _write_numbers(ax, values, start, colors)
+        _write_numbers(ax, values, start, first_column, most, colors)
     return ax
 
 
@@ -91,48 +116,116 @@ def cell_pixels(shape: Sequence[int], annotate: bool = False) -> tuple[int, int]
     return (max(height, 24), max(width, 56)) if annotate else (height, width)
 
 
-def _own_figure(shape: tuple[int, ...], colors: Look, annotate: bool) -> tuple[Axes, Axes]:
-    """A figure around whole pixels for each cell: the axes, and those of the color bar."""
-    height, width = cell_pixels(shape, annotate)
-    high, wide = min(height * shape[0], MOST), min(width * shape[1], MOST)
-    left, right, below, above = 80, 130, 75, 50
-    # The picture gets at least the room that its labels need.
-    full_wide, full_high = max(wide, 200) + left + right, max(high, 160) + below + above
-    figure: Figure = plt.figure(
-        figsize=(full_wide / DPI, full_high / DPI), dpi=DPI, facecolor=colors.ground
-    )
-    box = (left / full_wide, below / full_high, wide / full_wide, high / full_high)
-    bar = ((left + wide + 24) / full_wide, box[1], 16 / full_wide, box[3])
-    return figure.add_axes(box), figure.add_axes(bar)
+class _Page:
+    """A figure around whole pixels for each cell, with room for its labels."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        digits: int,
+        title: str | None,
+        annotate: bool,
+        means: bool,
+        dpi: int,
+    ):
+        larger = dpi / DPI
+        pixels = cell_pixels(shape, annotate)
+        if means:  # of many rows: a cell is no square anyway
+            pixels = pixels[0], max(1, round(1.6 * WANTED) // shape[1])
+        self.dpi = dpi
+        # Each cell its pixels, or as many pixels as means are worth.
+        self.high, self.wide = (
+            each * count if each * count <= MOST else round(MEANS * larger)
+            for each, count in zip((max(1, round(p * larger)) for p in pixels), shape, strict=True)
+        )
+        self.left, self.right = larger * (56 + LETTER * digits), larger * 130
+        self.below, self.gap = larger * 75, larger
+        # The picture gets at least the room that its labels need.
+        self.full_wide = max(self.wide, 200 * larger) + self.left + self.right
+        room = int((self.full_wide - self.left) / (LETTER * larger))
+        lines = wrap(title or "", room, break_long_words=True) or [""]
+        self.title = "\n".join(lines) or None
+        self.above = larger * (32 + 18 * len(lines))
+        self.full_high = max(self.high, 160 * larger) + self.below + self.above
+
+    def axes(self, colors: Look) -> tuple[Axes, Axes]:
+        """The axes of the picture, and those of its color bar."""
+        size = self.full_wide, self.full_high
+        figure: Figure = plt.figure(
+            figsize=(size[0] / self.dpi, size[1] / self.dpi),
+            dpi=self.dpi,
+            facecolor=colors.ground,
+        )
+        picture = (self.left, self.below, self.wide, self.high)
+        bar = (self.left + self.wide + 24 * self.gap, self.below, 16 * self.gap, self.high)
+        return tuple(
+            figure.add_axes((x / size[0], y / size[1], wide / size[0], high / size[1]))
+            for x, y, wide, high in (picture, bar)
+        )  # type: ignore[return-value]
 
 
-def _label(ax: Axes, title: str | None, colors: Look) -> None:
-    ax.set_xlabel("dimension (index)")
-    ax.set_ylabel("position (token)")
+def _label(ax: Axes, title: str | None, colors: Look, xlabel: str, ylabel: str) -> None:
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    box = ax.get_window_extent()
     if title:
-        ax.set_title(title, fontsize="medium")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        # A long title begins at the left edge, where it has the whole width.
+        long = len(title) * LETTER > box.width * DPI / ax.figure.dpi  # type: ignore[union-attr]
+        ax.set_title(title, fontsize="medium", loc="left" if long else "center")
+    for axis, pixels in ((ax.xaxis, box.width), (ax.yaxis, box.height)):
+        count = max(2, min(9, int(pixels * DPI / ax.figure.dpi / MARK)))  # type: ignore[union-attr]
+        axis.set_major_locator(MaxNLocator(nbins=count, integer=True, min_n_ticks=1))
     dress(ax, colors)
 
 
-def _say_when_too_small(ax: Axes, shape: tuple[int, ...]) -> None:
-    """A picture with fewer pixels than cells shows only some of them; the reader must know."""
+def _for_pixels(values: np.ndarray, ax: Axes) -> tuple[np.ndarray, tuple[int, int]]:
+    """Means of so many rows and columns that none of them is smaller than a pixel."""
     box = ax.get_window_extent()
-    height, width = round(box.height), round(box.width)
-    if shape[0] > height or shape[1] > width:
-        ax.set_xlabel(
-            f"dimension (index)\n{shape[0]} × {shape[1]} cells on "
-            f"{height} × {width} pixels: not every cell is seen"
-        )
+    room = max(1, round(box.height)), max(1, round(box.width))
+    counts = [-(-count // pixels) for count, pixels in zip(values.shape, room, strict=True)]
+    for axis, count in enumerate(counts):
+        values = means(values, count, axis)
+    return values, (counts[0], counts[1])
 
 
-def _write_numbers(ax: Axes, values: np.ndarray, start: int, colors: Look) -> None:
+def means(values: np.ndarray, count: int, axis: int) -> np.ndarray:
+    """The mean of every ``count`` rows (axis 0) or columns (axis 1); the last may be of fewer.
+
+    Example:
+        >>> means(np.array([[1.0], [3.0], [5.0]]), 2, axis=0)
+        array([[2.],
+               [5.]])
+    """
+    if count == 1:
+        return values
+    starts = np.arange(0, values.shape[axis], count)
+    sizes = np.diff(np.append(starts, values.shape[axis]))
+    return np.add.reduceat(values, starts, axis=axis) / np.expand_dims(sizes, 1 - axis)
+
+
+def _means(down: int, across: int) -> str:
+    """Says how many numbers a pixel stands for."""
+    if down == across == 1:
+        return ""
+    parts = [f"{count:,} {name}" for count, name in ((down, "rows"), (across, "columns"))
+             if count > 1]  # fmt: skip
+    return f"\neach pixel is the mean of {' by '.join(parts)}"
+
+
+def _write_numbers(
+    ax: Axes, values: np.ndarray, start: int, first_column: int, most: float, colors: Look
+) -> None:
     for row, column in np.ndindex(values.shape):
         value = values[row, column]
-        red, green, blue, _ = colors.signed((value + 1) / 2)
+        red, green, blue, _ = colors.signed((value / most + 1) / 2)
         bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
         color = "#111111" if bright else "#ffffff"
         ax.text(
-            column, start + row, f"{value:.2f}", ha="center", va="center", color=color, fontsize=8
+            first_column + column,
+            start + row,
+            f"{value:.2f}",
+            ha="center",
+            va="center",
+            color=color,
+            fontsize=8,
         )

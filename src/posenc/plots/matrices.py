@@ -19,7 +19,7 @@ def similarity_matrix(
     """Draws the dot products of all pairs of positions, in colors centered at zero.
 
     Args:
-        products: [positions, positions], without a unit.
+        products: [positions, positions].
         start: The first position.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
@@ -42,7 +42,7 @@ def similarity_matrix(
     )
     ax.set_xlabel("position (token)")
     ax.set_ylabel("position (token)")
-    bar(image, ax, "dot product (no unit)", colors)
+    bar(image, ax, "dot product", colors)
     return _finished(ax, title, theme)
 
 
@@ -60,7 +60,7 @@ def shift_map(
     For a paired convention it is a rotation in each pair of channels: 2 × 2 blocks on the diagonal.
 
     Args:
-        matrix: [dim, dim], without a unit.
+        matrix: [dim, dim].
         offset: The offset, in positions.
         residual: The largest error that the map leaves, which is written under it.
         title: A line above the picture.
@@ -81,7 +81,7 @@ def shift_map(
     image = ax.imshow(values, cmap=colors.signed, vmin=-1.0, vmax=1.0, interpolation="none")
     ax.set_xlabel(f"dimension before (index)\nlargest error of the shift: {residual:.1e}")
     ax.set_ylabel(f"dimension {offset} positions later (index)")
-    bar(image, ax, "weight (no unit)", colors)
+    bar(image, ax, "weight", colors)
     return _finished(ax, title, theme)
 
 

@@ -52,7 +52,7 @@ def norms(
     )  # fmt: skip
     ax.set_xticks(places, list(tokens) if tokens is not None else [str(p) for p in places])
     ax.set_xlabel("token")
-    ax.set_ylabel("Euclidean norm (no unit)")
+    ax.set_ylabel("Euclidean norm")
     ax.set_ylim(0.0, 1.25 * max(one.max(), other.max()))
     if title:
         ax.set_title(title, fontsize="medium")

@@ -22,7 +22,7 @@ def phasors(
     """Draws one clock a pair: the hand points to (cos, sin), counter-clockwise from the right.
 
     Args:
-        cos: [pairs], without a unit.
+        cos: [pairs].
         sin: [pairs], likewise.
         position: The position of the token, for the label.
         title: A line above the picture.

@@ -1,4 +1,4 @@
-"""One number for each offset: dot products of an encoding, or scores of rotated vectors."""
+"""One number for each distance: dot products of an encoding, or scores of rotated vectors."""
 
 from collections.abc import Mapping
 
@@ -12,16 +12,16 @@ def distance_profile(
     products: Mapping[str, ArrayLike] | ArrayLike,
     *,
     first: int = 0,
-    quantity: str = "dot product PE(p) · PE(p + offset)",
+    quantity: str = "dot product PE(p) · PE(p + distance)",
     title: str | None = None,
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draws products over the offset between two positions; it falls, and rises again.
+    """Draws products over the distance of two positions; it falls, and rises again.
 
     Args:
-        products: One number an offset, without a unit; several by name.
-        first: The offset of the first number, in positions.
+        products: One number a distance; several by name.
+        first: The distance of the first number, in positions.
         quantity: What is drawn.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
@@ -33,7 +33,7 @@ def distance_profile(
     Example:
         >>> ax = distance_profile([2.0, 1.5, 0.6])
         >>> ax.lines[0].get_xdata().tolist(), ax.get_xlabel()
-        ([0, 1, 2], 'offset (positions)')
+        ([0, 1, 2], 'distance query − key (positions)')
     """
     named = products if isinstance(products, Mapping) else {"": products}
     colors = look(theme)
@@ -49,8 +49,8 @@ def distance_profile(
             label=name or None,
         )
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
-    ax.set_xlabel("offset (positions)")
-    ax.set_ylabel(f"{quantity} (no unit)")
+    ax.set_xlabel("distance query − key (positions)")
+    ax.set_ylabel(quantity)
     if title:
         ax.set_title(title, fontsize="medium")
     if isinstance(products, Mapping):
@@ -67,14 +67,14 @@ def rotary_score(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draws q · R(offset) k over the offset: what rotary attention sees of two fixed vectors.
+    """Draws R(distance) q · k: what rotary attention sees of two vectors, the query after the key.
 
     Arguments and errors are those of ``distance_profile``.
 
     Example:
         >>> rotary_score([1.0, 0.5]).get_ylabel()
-        'score q · R(offset) k (no unit)'
+        'score R(distance) q · k'
     """
     return distance_profile(
-        scores, first=first, quantity="score q · R(offset) k", title=title, ax=ax, theme=theme
+        scores, first=first, quantity="score R(distance) q · k", title=title, ax=ax, theme=theme
     )

@@ -73,7 +73,7 @@ def scaling(
     if factor is not None:
         ax.axhline(factor, color=colors.faint, linewidth=1.0, zorder=0)
     ax.set_xlabel(f"turns in the trained length of {trained_length:,} positions")
-    ax.set_ylabel("wavelength after / before (no unit)")
+    ax.set_ylabel("wavelength after / before")
     if title:
         ax.set_title(title, fontsize="medium")
     key(ax, colors)

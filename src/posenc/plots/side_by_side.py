@@ -22,7 +22,7 @@ def embedding_sum(
     """Draws embedding, encoding and their sum, in one scale centered at zero.
 
     Args:
-        embedding: [tokens, dim], without a unit.
+        embedding: [tokens, dim].
         encoding: [tokens, dim], likewise.
         tokens: The words of the rows.
         title: A line above the picture.
@@ -48,7 +48,7 @@ def embedding_sum(
     most = max(np.abs(part).max() for part in parts) or 1.0
     names = ("embedding", "+ encoding", "= sum")
     images = _beside(ax, parts, names, colors, (colors.signed,) * 3, ((-most, most),) * 3)
-    bar(images[0], ax, "value (no unit)", colors)
+    bar(images[0], ax, "value", colors)
     ax.set_xlabel("dimension (each block from 0)")
     _rows(ax, tokens, len(one), "token")
     return _finished(ax, title, colors)
@@ -86,7 +86,7 @@ def binary_comparison(
     ax = new_axes(8.0, max(3.0, 0.2 * len(values) + 1.2), colors) if ax is None else ax
     names = ("binary digits, lowest first", "waves, fastest first")
     images = _beside(ax, (binary, values), names, colors, (colors.signed,) * 2, ((-1.0, 1.0),) * 2)
-    bar(images[1], ax, "value (no unit); digits 0 and 1 stand at −1 and 1", colors)
+    bar(images[1], ax, "value; digits 0 and 1 stand at −1 and 1", colors)
     ax.set_xlabel("column (each block from 0)")
     _rows(ax, None, len(values), "position (token)")
     return _finished(ax, title, colors)
@@ -103,10 +103,14 @@ def attention(
 ) -> Axes:
     """Draws attention weights without and with an encoding, and their difference.
 
+    Each color bar stands beside what it measures: one for both pictures of weights, one for the
+    difference.
+
     Args:
         without: [queries, keys], weights from 0 to 1.
         with_encoding: [queries, keys], likewise.
-        tokens: The words of the rows.
+        tokens: The words, of queries and keys alike; there is one for each query, and the keys
+            are the same ones.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
         theme: ``light`` or ``dark``.
@@ -126,19 +130,20 @@ def attention(
             f"alike."
         )
     colors, change = look(theme), on - off
-    ax = new_axes(11.0, 0.42 * len(off) + 1.7, colors) if ax is None else ax
+    ax = new_axes(11.0, 0.42 * len(off) + 2.1, colors) if ax is None else ax
     most, far = max(off.max(), on.max()), np.abs(change).max() or 1.0
-    images = _beside(
+    keys = list(tokens) if tokens is not None and off.shape[1] == len(tokens) else None
+    _beside(
         ax,
         (off, on, change),
         ("without encoding", "with encoding", "difference"),
         colors,
         ("cividis", "cividis", colors.signed),
         ((0.0, most), (0.0, most), (-far, far)),
+        columns=keys,
+        bars=("", "weight", "difference"),
     )
-    bar(images[2], ax, "difference (no unit)", colors)
-    bar(images[0], ax, "weight (no unit)", colors)
-    ax.set_xlabel("key (each block from 0)")
+    ax.set_xlabel("key" if keys else "key (each block from 0)")
     _rows(ax, tokens, len(off), "query")
     return _finished(ax, title, colors)
 
@@ -150,11 +155,17 @@ def _beside(
     colors: Look,
     maps: Sequence[object],
     limits: Sequence[tuple[float, float]],
+    *,
+    columns: Sequence[str] | None = None,
+    bars: Sequence[str] = (),
 ) -> list[AxesImage]:
-    """Each matrix with its name above, a gap between them, columns counted from 0 in each."""
-    left, images, ticks, labels = 0.0, [], [], []
-    for part, name, color_map, (low, high) in zip(parts, names, maps, limits, strict=True):
-        rows, columns = part.shape
+    """Each matrix with its name above, a gap between them, columns counted from 0 or by name.
+
+    A matrix with a name in ``bars`` has its color bar at its right.
+    """
+    left, edge, images, ticks, labels = 0.0, 0.0, [], [], []
+    for index, (part, color_map, (low, high)) in enumerate(zip(parts, maps, limits, strict=True)):
+        rows, width = part.shape
         images.append(
             ax.imshow(
                 part,
@@ -163,22 +174,40 @@ def _beside(
                 vmax=high,
                 aspect="auto",
                 interpolation="none",
-                extent=(left - 0.5, left + columns - 0.5, rows - 0.5, -0.5),
+                extent=(left - 0.5, left + width - 0.5, rows - 0.5, -0.5),
             )
         )
         ax.text(
-            left + columns / 2 - 0.5, -0.75, name, ha="center", va="bottom", color=colors.ink,
-            fontsize="small",
+            left + width / 2 - 0.5, -0.75, names[index], ha="center", va="bottom",
+            color=colors.ink, fontsize="small",
         )  # fmt: skip
-        step = max(1, columns // 6)
-        ticks += [left + column for column in range(0, columns, step)]
-        labels += [str(column) for column in range(0, columns, step)]
-        left += columns + max(1.0, 0.06 * columns)
-    ax.set_xlim(-0.5, left - max(1.0, 0.06 * parts[-1].shape[1]) - 0.5)
-    ax.set_xticks(ticks, labels)
+        step = max(1, width // (16 if columns else 6))
+        ticks += [left + column for column in range(0, width, step)]
+        labels += [columns[column] if columns else str(column) for column in range(0, width, step)]
+        left, edge = left + width, left + width
+        if index < len(bars) and bars[index]:
+            place = (left - 0.5 + 0.05 * width, -0.5, 0.05 * width, rows)
+            _bar_beside(images[-1], ax, place, bars[index], colors)
+            left, edge = left + 0.45 * width, left + 0.12 * width
+        left += max(1.0, 0.06 * width)
+    ax.set_xlim(-0.5, edge - 0.5)
+    slanted = columns is not None and max(map(len, columns)) > 2
+    ax.set_xticks(ticks, labels, rotation=45 if slanted else 0, ha="right" if slanted else "center",
+                  rotation_mode="anchor")  # fmt: skip
     for spine in ax.spines.values():
         spine.set_visible(False)
     return images
+
+
+def _bar_beside(
+    image: AxesImage, ax: Axes, place: tuple[float, float, float, float], label: str, colors: Look
+) -> None:
+    """A color bar at ``place`` (left, top, width, height), in the units of the rows and columns."""
+    inner = ax.inset_axes(place, transform=ax.transData)
+    scale = ax.figure.colorbar(image, cax=inner)
+    scale.set_label(label, color=colors.ink)
+    scale.ax.tick_params(colors=colors.ink, labelsize="small")
+    scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
 
 
 def _rows(ax: Axes, tokens: Sequence[str] | None, count: int, name: str) -> None:

@@ -1,0 +1,58 @@
+"""``posenc binary``: positions as binary numbers beside the sines of an encoding."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from posenc.cli import options
+from posenc.cli.errors import UserError
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Print binary numbers beside sines: both count, fast and slow."""
+
+    length: options.Length = 16
+    dim: Annotated[
+        int, options.Option("Width of a vector; two dimensions are one sine.", metavar="N")
+    ] = 8
+    base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 16.0
+    format: options.Format = "text"
+
+    def run(self) -> None:
+        """Prints."""
+        from posenc.cli.render import formats
+        from posenc.frequencies import Geometric
+        from posenc.inspection.binary import binary_digits, sines
+
+        if self.length < 1:
+            raise UserError(f"--length is {self.length}; it must be at least 1")
+        if self.dim < 2 or self.dim % 2:
+            raise UserError(f"--dim is {self.dim}; sines come in pairs: give an even number")
+        digits = binary_digits(self.length).tolist()
+        columns = sines(Geometric(self.dim, self.base), self.length).tolist()
+        names = [
+            *(f"bit {bit}" for bit in range(len(digits[0]))),
+            *(f"sine {pair}" for pair in range(len(columns[0]))),
+        ]
+        rows = [[*some, *values] for some, values in zip(digits, columns, strict=True)]
+        if self.format == "json":
+            told = [dict(zip(names, row, strict=True)) for row in rows]
+            formats.print_json(formats.asked(self), rows=told)
+        elif self.format == "csv":
+            formats.print_csv(["position", *names], ([p, *row] for p, row in enumerate(rows)))
+        else:
+            _show(digits, columns)
+
+
+def _show(digits: list[list[int]], columns: list[list[float]]) -> None:
+    from posenc.cli.render.pictures import marks_for, sparkline
+    from posenc.cli.render.screen import console
+
+    screen = console()
+    marks, bits = marks_for(screen), max(6, len(digits[0]))
+    screen.print("position   " + "binary".rjust(bits) + "   sines, fastest first")
+    for position, (row, values) in enumerate(zip(digits, columns, strict=True)):
+        written = "".join(str(digit) for digit in reversed(row))
+        bars = "  ".join(sparkline([value], marks) for value in values)
+        screen.print(f"{position:>8}   {written.rjust(bits)}   {bars}")
+    screen.print("the lowest bit and the first sine change fastest, the last ones slowest")

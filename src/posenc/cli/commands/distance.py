@@ -1,0 +1,49 @@
+"""``posenc distance``: what an encoding makes of the distance between two positions."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from posenc.cli import options
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Print what an encoding makes of distances, query - key.
+
+    Of an encoding of tokens the dot product of two rows, and the closest pair of positions; of a
+    rotary one the score of a query and a key that are equal; of a bias its number in every head.
+    """
+
+    length: Annotated[int, options.Option("Number of distances, from 0 on.", metavar="N")] = 60
+    encoding: options.Expression = None
+    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="128")] = (
+        None
+    )
+    base: options.Base = None
+    convention: options.Convention = None
+    seed: options.Seed = 0
+    format: options.Format = "text"
+
+    def run(self) -> None:
+        """Prints."""
+        from posenc.cli.encodings import check_range, chosen, described
+        from posenc.cli.errors import UserError
+        from posenc.cli.render import formats
+        from posenc.cli.render.distance import profile_of, show
+
+        if self.length < 2:
+            raise UserError(f"--length is {self.length}; it must be at least 2")
+        check_range(0, self.length)
+        encoding = chosen(self, dim=128, seed=self.seed)
+        found = profile_of(encoding, self.length)
+        if self.format == "text":
+            show(found, encoding)
+        elif self.format == "csv":
+            rows = zip(found.distances, *found.lines.values(), strict=True)
+            formats.print_csv(["distance", *found.lines], rows)
+        else:
+            closest: dict[str, Any] = {}
+            if found.closest is not None:
+                closest["closest"] = asdict(found.closest)
+            about = {**described(encoding), "length": self.length}
+            formats.print_json(about, distances=list(found.distances), **found.lines, **closest)

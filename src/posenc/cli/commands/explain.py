@@ -1,0 +1,49 @@
+"""``posenc explain``: where one number of the table comes from."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from posenc.cli import options
+
+
+@dataclass(frozen=True)
+class Explain:
+    """Explain one number of the table, step by step.
+
+    The formula, the numbers put in, and the value, line by line. A number of a bias is that of a
+    distance (--position) and a head (--dimension).
+    """
+
+    position: Annotated[
+        int,
+        options.Option("The position, from 0; the distance query - key of a bias.", metavar="P"),
+    ] = 3
+    dimension: Annotated[
+        int, options.Option("The column of the table, from 0; the head of a bias.", metavar="J")
+    ] = 2
+    encoding: options.Expression = None
+    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="6")] = None
+    base: options.Base = None
+    convention: options.Convention = None
+    seed: options.Seed = 0
+    format: options.Format = "text"
+
+    def run(self) -> None:
+        """Prints the steps."""
+        from dataclasses import asdict
+
+        from posenc.cli.encodings import chosen, described
+        from posenc.cli.render import formats
+        from posenc.cli.render.explanation import explained, show
+
+        encoding = chosen(self, dim=6, seed=self.seed)
+        found = explained(encoding, self.position, self.dimension)
+        if self.format == "json":
+            about = {**described(encoding), "position": self.position, "dimension": self.dimension}
+            steps = [asdict(step) for step in found.steps]
+            formats.print_json(about, steps=steps, value=found.steps[-1].value)
+        elif self.format == "csv":
+            rows = ([s.name, s.formula, s.numbers, repr(s.value)] for s in found.steps)
+            formats.print_csv(["step", "formula", "numbers", "value"], rows)
+        else:
+            show(found)

@@ -1,0 +1,50 @@
+"""``posenc explore``: the page on which encodings can be touched."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from posenc.cli import options
+from posenc.cli.errors import UserError
+
+
+@dataclass(frozen=True)
+class Explore:
+    """Open the explorer in a browser, or write it as one file.
+
+    The page needs no network and sends nothing anywhere: it is served to this machine alone, and
+    the file opens from a disk, a stick or an attachment.
+    """
+
+    output: Annotated[
+        Path | None,
+        options.Option(
+            "Where to write the page: a name ending in .html. Without it the page is served.",
+            metavar="FILE",
+            short="-o",
+        ),
+    ] = None
+    port: Annotated[
+        int, options.Option("Port of 127.0.0.1 to serve at; 0 takes a free one.", metavar="N")
+    ] = 0
+    no_browser: Annotated[bool, options.Option("Do not open a browser.")] = False
+
+    def run(self) -> None:
+        """Writes or serves."""
+        from posenc.cli.io.atomic import atomic, check
+
+        if not 0 <= self.port < 2**16:
+            raise UserError(f"--port is {self.port}; it must be one of 0 … 65535")
+        if self.output is None:
+            from posenc.explorer.serving import serve
+
+            serve(self.port, browser=not self.no_browser)
+            return
+        from posenc.explorer import page
+
+        if self.output.suffix not in (".html", ".htm"):
+            raise UserError(f"{self.output}: the name must end in .html")
+        check(self.output)
+        with atomic(self.output) as file:
+            file.write(page().encode())
+        print(f"wrote {self.output} ({len(page().encode()) / 1000:.0f} kB); open it in a browser")

@@ -1,0 +1,108 @@
+"""``posenc heatmap``: the table as a picture, in a file or in the terminal."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from posenc.cli import options
+from posenc.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from posenc.cli.encodings import Rows
+    from posenc.encodings.expression import Encoding
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """Draw the table as a heatmap, in a file or in the terminal.
+
+    Colors diverge around zero and are fixed to [-1, 1]; those of a bias, which is drawn query by
+    key for one head, end at its largest number. A figure whose table is longer than its pixels
+    draws means of several positions, and says so. The terminal shows as many cells as it has room
+    for, from --start and --first-dimension on.
+    """
+
+    length: options.Length = 50
+    encoding: options.Expression = None
+    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="128")] = (
+        None
+    )
+    base: options.Base = None
+    convention: options.Convention = None
+    start: options.Start = 0
+    first_dimension: Annotated[
+        int, options.Option("First dimension that the terminal shows.", metavar="J")
+    ] = 0
+    head: Annotated[int, options.Option("Which head of a bias is drawn.", metavar="H")] = 0
+    output: Annotated[
+        Path | None,
+        options.Option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
+    ] = None
+    theme: options.Theme = "light"
+    dpi: options.Dpi = None
+    seed: options.Seed = 0
+    format: options.Format = "text"
+
+    def run(self) -> None:
+        """Draws, or prints the numbers that would be drawn."""
+        from posenc.cli.encodings import bias_rows, chosen, described, rows_of
+        from posenc.cli.render import pictures, table
+
+        encoding = chosen(self, dim=128, seed=self.seed)
+        rows = rows_of(encoding)
+        if rows.counted == "distance":
+            rows = bias_rows(encoding, self.head, self.start, self.length)
+        if not 0 <= self.first_dimension < len(rows.columns):
+            raise UserError(
+                f"--first-dimension is {self.first_dimension}; it must be one of "
+                f"0 … {len(rows.columns) - 1}"
+            )
+        if self.format != "text":
+            if self.output is not None:
+                raise UserError("--output draws and --format prints; give one of them")
+            blocks = rows.blocks(self.start, self.length)
+            about = {**described(encoding), "start": self.start, "columns": rows.keys}
+            table.print_as(self.format, about, rows, range(len(rows.columns)), blocks)
+        elif self.output is not None:
+            self._draw(rows, _title(encoding, self))
+        else:
+            place = {"start": self.start, "length": self.length, "left": self.first_dimension}
+            pictures.heatmap(rows, _title(encoding, self), **place)
+
+    def _draw(self, rows: "Rows", title: str) -> None:
+        from posenc.cli.render import figures
+
+        assert self.output is not None
+        kind = figures.kind_of(self.output, self.dpi)
+        from posenc.plots import heatmap
+        from posenc.plots.heatmap import MEANS, MOST
+
+        most = MOST if self.length <= MOST else MEANS
+        values, each = rows.means(self.start, self.length, most)
+        is_bias = rows.counted == "query"
+        axes = heatmap(
+            values,
+            start=self.start,
+            each=each,
+            limit=None if is_bias else max(1.0, values.abs().max().item()),
+            xlabel="key (position)" if is_bias else rows.across,
+            ylabel="query (position)" if is_bias else "position (token)",
+            first_column=self.start if is_bias else 0,
+            title=title,
+            theme=self.theme,
+            dpi=self.dpi,
+        )
+        figures.write(axes, self.output, kind, self.dpi)
+
+
+def _title(encoding: "Encoding", asked: Heatmap) -> str:
+    from posenc import Sinusoidal
+    from posenc.cli.encodings import learns, name_of
+    from posenc.encodings.base import ScoreBias
+
+    if isinstance(encoding, Sinusoidal):
+        name = f"Sinusoidal, {encoding.convention.name}"
+        return f"{name}: {asked.length} positions, d = {encoding.dim}, n = {encoding.base:g}"
+    head = f", head {asked.head}" if isinstance(encoding, ScoreBias) else ""
+    random = " (seeded random, not learned)" if learns(encoding) else ""
+    return f"{name_of(encoding)}{head}: {asked.length} positions{random}"

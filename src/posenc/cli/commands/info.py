@@ -1,0 +1,54 @@
+"""``posenc info``: what is here."""
+
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Annotated, Literal
+
+from posenc.cli import options
+
+OPTIONAL = {
+    "numpy": "npz files, figures",
+    "matplotlib": "figures (heatmap, curves)",
+    "tokenizers": "text to tokens (encode, walk)",
+    "safetensors": "reading embeddings from .safetensors",
+    "rich": "tables and progress in the terminal",
+    "transformers": "Hugging Face models",
+    "triton": "kernels on accelerators",
+}
+
+
+@dataclass(frozen=True)
+class Info:
+    """Say which versions, compiled kernels and optional parts are here."""
+
+    format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
+
+    def run(self) -> None:
+        """Prints the list, without importing any of the parts."""
+        from posenc.kernels.library import described
+
+        facts = {
+            "posenc": metadata.version("posenc"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "torch": metadata.version("torch"),
+            "kernels": described(),
+        }
+        parts = {name: _version(name) for name in OPTIONAL}
+        if self.format == "json":
+            json.dump({**facts, "optional": parts}, sys.stdout, indent=1)
+            sys.stdout.write("\n")
+            return
+        for name, value in facts.items():
+            print(f"{name:<13}{value}")
+        print("optional parts")
+        for name, version in parts.items():
+            print(f"  {name:<13}{version or 'missing':<10}{OPTIONAL[name]}")
+
+
+def _version(name: str) -> str | None:
+    return metadata.version(name) if find_spec(name) else None

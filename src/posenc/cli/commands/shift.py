@@ -1,0 +1,76 @@
+"""``posenc shift``: the linear map that moves an encoding by an offset, and what it misses."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from posenc.cli import options
+from posenc.cli.errors import UserError
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Print the map that moves an encoding by an offset, and its error.
+
+    The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys.
+    A bias has none: of it is told how much it changes when query and key both move.
+    """
+
+    offset: Annotated[
+        int, options.Option("How far, in positions; may be negative.", metavar="K")
+    ] = 10
+    encoding: options.Expression = None
+    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="4")] = None
+    base: options.Base = None
+    convention: options.Convention = None
+    length: Annotated[int, options.Option("Number of positions to look at.", metavar="N")] = 256
+    seed: options.Seed = 0
+    format: options.Format = "text"
+
+    def run(self) -> None:
+        """Prints."""
+        from posenc.cli.encodings import check_range, chosen, rows_of
+        from posenc.encodings.base import ScoreBias
+
+        encoding = chosen(self, dim=4, seed=self.seed)
+        rows_of(encoding)  # refuses what has no rows along one line
+        check_range(0, self.length)
+        check_range(self.offset, self.length)
+        if isinstance(encoding, ScoreBias):
+            self._bias(encoding)
+        else:
+            self._map(encoding)
+
+    def _map(self, encoding: Any) -> None:
+        from posenc.cli.encodings import described
+        from posenc.cli.render import formats
+        from posenc.cli.render.shift import shift_of, show
+
+        found = shift_of(encoding, self.offset, self.length)
+        if self.format == "csv":
+            formats.print_csv(
+                [f"from_{j}" for j in range(len(found.matrix))], found.matrix.tolist()
+            )
+        elif self.format == "json":
+            about = {**described(encoding), "offset": self.offset, "length": self.length}
+            told = {"residual": found.residual, "exact": found.exact, "reason": found.reason}
+            formats.print_json(about, **told, matrix=found.matrix.tolist())
+        else:
+            show(found, self.offset, self.length)
+
+    def _bias(self, encoding: Any) -> None:
+        from posenc.cli.encodings import described, name_of
+        from posenc.cli.render import formats
+        from posenc.cli.render.shift import bias_change
+
+        if self.format == "csv":
+            raise UserError("a bias has no map to print as csv; take --format json or text")
+        change = bias_change(encoding, self.offset, self.length)
+        about = {**described(encoding), "offset": self.offset, "length": self.length}
+        if self.format == "json":
+            formats.print_json(about, largest_change=change)
+            return
+        print(
+            f"{name_of(encoding)} adds to scores and has no map. Query and key both moved by "
+            f"{self.offset}: the bias changes by {change:.2g} at most, over "
+            f"{self.length} x {self.length} pairs."
+        )

@@ -1,0 +1,43 @@
+"""``posenc table``: what positions alone say."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from posenc.cli import options
+
+
+@dataclass(frozen=True)
+class Table:
+    """Print what positions alone say, one row a position.
+
+    A bias has one row a distance, query − key, and one column a head.
+    """
+
+    length: options.Length = 10
+    encoding: options.Expression = None
+    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="4")] = None
+    base: options.Base = None
+    convention: options.Convention = None
+    start: options.Start = 0
+    dtype: options.DType = "float32"
+    seed: options.Seed = 0
+    format: options.Format = "text"
+
+    def run(self) -> None:
+        """Prints the table block by block, so that a long one needs no memory."""
+        import torch
+
+        from posenc.cli.encodings import LEARNED, chosen, described, learns, rows_of
+        from posenc.cli.render import table
+
+        encoding = chosen(self, dim=4, seed=self.seed)
+        rows = rows_of(encoding)
+        blocks = rows.blocks(self.start, self.length, getattr(torch, self.dtype))
+        if self.format != "text":
+            about = {**described(encoding), "start": self.start, "dtype": self.dtype}
+            about["columns"] = rows.keys
+            table.print_as(self.format, about, rows, range(len(rows.columns)), blocks)
+            return
+        table.print_text(rows, blocks)
+        if learns(encoding):
+            print(LEARNED)

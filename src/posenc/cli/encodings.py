@@ -1,0 +1,308 @@
+"""Which encoding a command is about, and what its positions say as rows of numbers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc import Sinusoidal
+from posenc.cli.errors import UserError
+from posenc.cli.parsing import LEAST, MOST
+from posenc.encodings.base import (
+    QueryKeyEncoding,
+    RelativeBias,
+    ScoreBias,
+    ScoreEncoding,
+    TokenEncoding,
+)
+from posenc.encodings.expression import Encoding, encoding_from
+from posenc.positions import consecutive
+
+# Positions that are worked out together.
+BLOCK = 1024
+
+
+def chosen(asked: Any, *, dim: int, seed: int = 0) -> Encoding:
+    """The encoding of ``--encoding``, or the sinusoidal one of ``--dim``, ``--base`` and so on.
+
+    What an encoding has learned is drawn from ``seed``.
+
+    Raises:
+        UserError: Both are given.
+        ValueError: The expression or an argument is wrong.
+    """
+    if asked.encoding is None:
+        width, base = (dim if asked.dim is None else asked.dim), asked.base
+        return Sinusoidal(width, 10_000.0 if base is None else base, asked.convention or "paper")
+    for name in ("dim", "base", "convention"):
+        if getattr(asked, name) is not None:
+            raise UserError(
+                f"got --encoding and --{name}; the expression says everything: leave --{name} out"
+            )
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        return encoding_from(asked.encoding)
+
+
+def name_of(encoding: Encoding) -> str:
+    """The encoding in one line, as it would be written: itself, and what it wraps.
+
+    Example:
+        >>> name_of(encoding_from("XPos(Rotary(8))"))
+        'XPos(Rotary(Geometric(dim=8, base=10000.0)), scale_base=512.0, gamma=0.4, origin=0)'
+    """
+    if not isinstance(encoding, torch.nn.Module):
+        return repr(encoding)
+    wrapped = [name_of(each) for each in encoding.children() if isinstance(each, Encoding)]
+    parts = ", ".join(filter(None, [*wrapped, encoding.extra_repr()]))
+    return f"{type(encoding).__name__}({parts})"
+
+
+def described(encoding: Encoding) -> dict[str, object]:
+    """What JSON says of an encoding."""
+    if not isinstance(encoding, Sinusoidal):
+        return {"encoding": name_of(encoding), **({"note": LEARNED} if learns(encoding) else {})}
+    return {
+        "encoding": "Sinusoidal",
+        "convention": encoding.convention.name,
+        "formula": encoding.convention.formula,
+        "dim": encoding.dim,
+        "base": encoding.base,
+    }
+
+
+LEARNED = "What this encoding learns is seeded random here: mechanism only."
+
+
+def learns(encoding: Encoding) -> bool:
+    """Whether some of its numbers are learned, and so random here."""
+    return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())
+
+
+def check_range(start: int, length: int, *, first: int = 0) -> None:
+    """Refuses positions that 64 bits do not hold; ``first`` is where the counting begins.
+
+    Example:
+        >>> check_range(2**63 - 1, 1)
+        >>> check_range(2**63 - 1, 2)
+        Traceback (most recent call last):
+        posenc.cli.errors.UserError: --start 9223372036854775807 and --length 2 go beyond the ...
+    """
+    if length < 1:
+        raise UserError(f"--length is {length}; it must be at least 1")
+    if start + length - 1 + first > MOST or start < LEAST:
+        raise UserError(
+            f"--start {start} and --length {length} go beyond the last position, {MOST - first}; "
+            "start earlier, or take fewer"
+        )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What positions alone say: a row of numbers for each position, or for each distance.
+
+    Attributes:
+        counted: What the rows count: "position", or "distance" (query − key).
+        columns: A name for each number of a row.
+        keys: The same names as programs like them, without blanks.
+        at: From positions or distances [count] and a dtype to rows [count, columns].
+        first: Where the encoding begins to count.
+        across: What the columns are, together.
+    """
+
+    counted: str
+    columns: Sequence[str]
+    keys: Sequence[str]
+    at: Callable[[Tensor, torch.dtype], Tensor]
+    first: int = 0
+    across: str = "dimension (index)"
+
+    def blocks(
+        self, start: int, length: int, dtype: torch.dtype = torch.float32
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """What rows start … start + length − 1 are of, and the rows, some at a time."""
+        # At once, not when the first block is asked for: a header may have been printed by then.
+        check_range(start, length, first=self.first)
+        return self._blocks(start, length, dtype)
+
+    def _blocks(
+        self, start: int, length: int, dtype: torch.dtype
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        for begin in range(start, start + length, BLOCK):
+            # Added, since a range up to the last position would end beyond it.
+            counted = consecutive(min(BLOCK, start + length - begin)) + begin
+            with torch.no_grad():
+                yield counted.tolist(), self.at(counted, dtype)
+
+    def between(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The rows alone, all at once."""
+        return torch.cat([block for _, block in self.blocks(start, length, dtype)])
+
+    def means(self, start: int, length: int, most: int) -> tuple[Tensor, int]:
+        """At most ``most`` rows, each the mean of so many rows of the table as the number says.
+
+        What is drawn with fewer lines than rows would else show every n-th of them, whose pattern
+        is none of the table's.
+
+        Example:
+            >>> from posenc.encodings.expression import encoding_from
+            >>> means, each = rows_of(encoding_from("Sinusoidal(2)")).means(0, 1000, 10)
+            >>> means.shape, each, bool(means.abs().max() < 0.03)
+            (torch.Size([10, 2]), 100, True)
+        """
+        each = -(-length // most)
+        if each == 1:
+            return self.between(start, length), 1
+        sums = torch.zeros(-(-length // each), len(self.columns), dtype=torch.float64)
+        for counted, block in self.blocks(start, length):
+            places = (torch.tensor(counted) - start) // each
+            sums.index_add_(0, places, block.double())
+        counts = torch.full((len(sums), 1), each, dtype=torch.float64)
+        counts[-1] = length - each * (len(sums) - 1)
+        return (sums / counts).float(), each
+
+
+def rows_of(encoding: Encoding) -> Rows:
+    """The rows of an encoding, wherever it acts.
+
+    Raises:
+        UserError: Positions alone say nothing in it, or positions along one line are not enough.
+
+    Example:
+        >>> from posenc import ALiBi, Rotary
+        >>> rows_of(Rotary(4)).columns
+        ['0 cos', '0 sin', '1 cos', '1 sin']
+        >>> rows_of(ALiBi(2)).at(torch.tensor([1, 16]), torch.float32)
+        tensor([[-0.0625, -0.0039],
+                [-1.0000, -0.0625]])
+    """
+    try:
+        if isinstance(encoding, TokenEncoding):
+            return _token_rows(encoding)
+        if isinstance(encoding, QueryKeyEncoding):
+            return _query_key_rows(encoding)
+        if isinstance(encoding, ScoreBias):
+            return _bias_rows(encoding)
+    except (ValueError, TypeError, IndexError) as error:
+        raise UserError(f"{name_of(encoding)} cannot be shown along one line: {error}") from None
+    kind = type(encoding).__name__
+    if isinstance(encoding, ScoreEncoding):
+        raise UserError(
+            f"{kind} changes scores by their own content or size, so positions alone give no "
+            "numbers; posenc walk --encoding shows it on a sentence"
+        )
+    raise UserError(f"{kind} has no table of its own; give one encoding, as Rotary(64) or ALiBi(8)")
+
+
+def _token_rows(encoding: TokenEncoding) -> Rows:
+    keys = [f"dim_{index}" for index in range(encoding.dim)]
+    if not isinstance(encoding, Sinusoidal):
+        names = [str(index) for index in range(encoding.dim)]
+        return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype))
+    channels = [
+        encoding.convention.channel(index, encoding.dim, encoding.base)
+        for index in range(encoding.dim)
+    ]
+    names = [f"{index} {channel.function}" for index, channel in enumerate(channels)]
+    first = encoding.offset + encoding.convention.first
+    return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype), first)
+
+
+KINDS = {2: ("cos", "sin"), 4: ("q cos", "q sin", "k cos", "k sin")}
+
+
+def _query_key_rows(encoding: QueryKeyEncoding) -> Rows:
+    shape = encoding.table(consecutive(1)).shape[1:]
+    if len(shape) != 2 or shape[0] not in KINDS:
+        names = [str(index) for index in range(shape.numel())]
+        keys = [f"number_{name}" for name in names]
+        return Rows("position", names, keys, lambda p, d: encoding.table(p, dtype=d).flatten(1))
+    kinds = [(pair, kind) for pair in range(shape[1]) for kind in KINDS[shape[0]]]
+    return Rows(
+        "position",
+        [f"{pair} {kind}" for pair, kind in kinds],
+        [f"{kind.replace(' ', '_')}_{pair}" for pair, kind in kinds],
+        lambda p, dtype: encoding.table(p, dtype=dtype).mT.flatten(1),
+        across=f"{', '.join(KINDS[shape[0]])} of pair 0, of pair 1, … (column)",
+    )
+
+
+def _bias_rows(encoding: ScoreBias) -> Rows:
+    names = [f"head {head}" for head in range(encoding.heads)]
+    keys = [f"head_{head}" for head in range(encoding.heads)]
+    if isinstance(encoding, RelativeBias):
+        return Rows("distance", names, keys, lambda d, dtype: encoding.profile(d, dtype=dtype).mT)
+
+    def at(distance: Tensor, dtype: torch.dtype) -> Tensor:
+        # The query that looks back over all of these distances.
+        query = distance.amax().clamp(min=0).reshape(1)
+        return encoding.table(query, query - distance, dtype=dtype)[:, 0].mT
+
+    at(consecutive(1), torch.float32)
+    return Rows("distance", names, keys, at)
+
+
+class KeptSinusoidal(Sinusoidal):
+    """A sinusoidal encoding that keeps its float64 rows, for who looks at them several times.
+
+    Args:
+        length: Rows 0 … length − 1 are kept.
+        dim: As of ``Sinusoidal``.
+        base: Likewise.
+        convention: Likewise.
+
+    Example:
+        >>> kept = KeptSinusoidal(100, 8, 10_000.0, "paper")
+        >>> rows = kept.table(torch.arange(3, 50), dtype=torch.float64)
+        >>> rows.data_ptr() == kept.kept[3].data_ptr()
+        True
+    """
+
+    def __init__(self, length: int, dim: int, base: float, convention: str):
+        super().__init__(dim, base, convention)
+        self.kept = super().table(consecutive(length), dtype=torch.float64)
+
+    def table(
+        self, positions: Any, *, dtype: torch.dtype | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """The rows of consecutive positions as they are kept; others are computed."""
+        if dtype == torch.float64 and out is None and len(positions):
+            first, last = int(positions[0]), int(positions[-1])
+            run_on = last - first + 1 == len(positions)
+            if run_on and first >= 0 and last < len(self.kept):
+                return self.kept[first : last + 1]
+        return super().table(positions, dtype=dtype, out=out)
+
+
+WIDEST = 4096
+
+
+def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
+    """One head of a bias as a matrix: a row a query, a column a key, at the same positions.
+
+    Raises:
+        UserError: There is no such head, or the matrix would be too large to look at.
+    """
+    assert isinstance(encoding, ScoreBias)
+    check_range(start, length)
+    if not 0 <= head < encoding.heads:
+        raise UserError(f"--head is {head}; it must be one of 0 … {encoding.heads - 1}")
+    if length > WIDEST:
+        raise UserError(
+            f"--length is {length}; a bias is drawn query by key, up to {WIDEST}. "
+            "posenc curves and posenc distance draw it over the distance alone"
+        )
+    positions = consecutive(length, start=start)
+    names = [str(position) for position in positions.tolist()]
+
+    def at(queries: Tensor, dtype: torch.dtype) -> Tensor:
+        if not isinstance(encoding, RelativeBias):
+            return encoding.table(queries, positions, dtype=dtype)[head]
+        # A query further on sees the same numbers one place further on.
+        reach = consecutive(length + len(queries) - 1, start=int(queries[0] - positions[-1]))
+        profile = encoding.profile(reach, dtype=dtype)[head]
+        return profile.unfold(0, length, 1).flip(1)
+
+    return Rows("query", names, [f"key_{name}" for name in names], at)

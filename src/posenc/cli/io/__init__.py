@@ -1,0 +1,1 @@
+"""What commands read and write: text, tokens, embeddings, files that are whole or not there."""

@@ -1,0 +1,83 @@
+"""safetensors, written as a stream: a header with known offsets, then each array in its place."""
+
+import json
+import os
+from typing import BinaryIO
+
+import torch
+
+from posenc.cli.io.writers.batch import FIRST_OFFSET, Batch, Manifest, raw
+
+NAMES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.bool: "BOOL",
+}
+
+
+class SafetensorsWriter:
+    """Each batch goes to its offset of every array; nothing waits in memory.
+
+    Args:
+        file: A seekable file, at its beginning.
+        manifest: Shapes and metadata of the whole.
+    """
+
+    def __init__(self, file: BinaryIO, manifest: Manifest):
+        self.file, self.manifest = file, manifest
+        header: dict[str, object] = {"__metadata__": _metadata(manifest)}
+        end = 0
+        self.places: dict[str, int] = {}
+        for name, (dtype, shape) in manifest.arrays().items():
+            begin, end = end, end + manifest.bytes(name)
+            header[name] = {
+                "dtype": NAMES[dtype],
+                "shape": list(shape),
+                "data_offsets": [begin, end],
+            }
+            self.places[name] = begin
+        encoded = json.dumps(header, ensure_ascii=False).encode()
+        encoded += b" " * (-len(encoded) % 8)
+        file.write(len(encoded).to_bytes(8, "little") + encoded)
+        self.places = {name: file.tell() + place for name, place in self.places.items()}
+        _reserve(file, file.tell() + end)
+        if "offsets" in self.places:
+            self._append("offsets", FIRST_OFFSET)
+
+    def add(self, batch: Batch) -> None:
+        """Writes the rows of ``batch`` after those before."""
+        for name in self.places:
+            self._append(name, raw(batch.array(name, self.manifest)))
+
+    def close(self) -> None:
+        """Everything is in place already."""
+        self.file.flush()
+
+    def abandon(self) -> None:
+        """Holds nothing but the file."""
+
+    def _append(self, name: str, data: bytes) -> None:
+        self.file.seek(self.places[name])
+        self.file.write(data)
+        self.places[name] = self.file.tell()
+
+
+def _metadata(manifest: Manifest) -> dict[str, str]:
+    """safetensors holds text alone; every value is JSON, or a plain word."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in manifest.parameters.items()
+    }
+    return {**texts, "vocabulary": json.dumps(manifest.words, ensure_ascii=False)}
+
+
+def _reserve(file: BinaryIO, size: int) -> None:
+    """Takes the room now: a disk that is too small says so before the work, not after it."""
+    file.flush()
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:
+        file.truncate(size)

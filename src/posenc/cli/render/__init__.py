@@ -1,0 +1,1 @@
+"""What commands print and draw: grids of numbers, pictures, figures, reports."""

@@ -1,0 +1,110 @@
+"""One number for each distance between query and key, of whatever encoding."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from posenc.cli.encodings import LEARNED, learns, rows_of
+from posenc.cli.render.pictures import marks_for, sparkline
+from posenc.cli.render.screen import Screen, console
+from posenc.encodings.base import QueryKeyEncoding, RelativeBias, TokenEncoding
+from posenc.inspection.similarity import ClosestPair, closest_pair, dot_product_profile
+from posenc.positions import consecutive
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What an encoding makes of each distance, query − key.
+
+    Attributes:
+        quantity: What the numbers are.
+        distances: In order.
+        lines: The numbers by name, one a distance.
+        closest: The closest pair of positions, of an encoding that has rows.
+    """
+
+    quantity: str
+    distances: Sequence[int]
+    lines: dict[str, list[float]]
+    closest: ClosestPair | None = None
+
+
+def profile_of(encoding: Any, length: int) -> Profile:
+    """The profile of an encoding; a bias has one on both sides of distance 0.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> found = profile_of(ALiBi(1), 3)
+        >>> list(found.distances), found.lines["head_0"][0]
+        ([-2, -1, 0, 1, 2], -0.0078125)
+    """
+    if isinstance(encoding, TokenEncoding):
+        rows_of(encoding)  # refuses points of a grid
+        products = dot_product_profile(encoding, length).tolist()
+        closest = closest_pair(encoding, length)
+        return Profile("dot product", range(length), {"dot_product": products}, closest)
+    rows = rows_of(encoding)
+    if isinstance(encoding, QueryKeyEncoding):
+        scores = _scores(encoding, length).tolist()
+        return Profile("score of equal query and key", range(length), {"score": scores})
+    first = 1 - length if isinstance(encoding, RelativeBias) else 0
+    count = length - first
+    values = rows.between(first, count, torch.float64)
+    lines = dict(zip(rows.keys, values.mT.tolist(), strict=True))
+    return Profile("bias", range(first, length), lines)
+
+
+@torch.no_grad()
+def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
+    """q · k where both are (1, …, 1) / √head_dim, the query so many positions after the key."""
+    width, dtype = encoding.head_dim, torch.float64
+    one = torch.full((1, 1, width), width**-0.5, dtype=dtype)
+    key = encoding.encode_keys(one, encoding.table(consecutive(1), dtype=dtype))
+    shape = (1, length, width) if encoding.heads_first else (length, 1, width)
+    table = encoding.table(consecutive(length), dtype=dtype)
+    queries = encoding.encode_queries(one.expand(shape).contiguous(), table)
+    return queries.reshape(length, width) @ key.reshape(width)
+
+
+def show(found: Profile, encoding: Any) -> None:
+    """Prints each line as marks, with its ends in words."""
+    screen = console()
+    first, last = found.distances[0], found.distances[-1]
+    words = f"{found.quantity} over the distance query - key, {first} to {last}"
+    if len(found.lines) > 1:
+        _show_heads(screen, found)
+        screen.print(f"{words}; each line from its own least to its greatest")
+    else:
+        (line,) = found.lines.values()
+        top = max(map(abs, line)) or 1.0
+        for part in _parts([value / top for value in line], screen.room - 1):
+            screen.print(sparkline(part, marks_for(screen)))
+        least, zero = min(line), line[found.distances.index(0)]
+        at = found.distances[line.index(least)]
+        screen.print(f"{words}: {zero:.4g} at 0, {least:.4g} at {at}")
+    if found.closest is not None:
+        pair = found.closest
+        screen.print(
+            f"closest pair: positions {pair.first} and {pair.second}, {pair.distance:.4g} apart"
+        )
+    if learns(encoding):
+        screen.print(LEARNED)
+
+
+def _show_heads(screen: Screen, found: Profile) -> None:
+    """A line a head, as steep as any other: slopes differ by powers of two."""
+    names = max(map(len, found.lines)) + 2
+    ranges = {name: f"  {min(line):.4g} to {max(line):.4g}" for name, line in found.lines.items()}
+    room = max(8, screen.room - names - max(map(len, ranges.values())))
+    for name, line in found.lines.items():
+        low, high = min(line), max(line)
+        scaled = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in line]
+        for index, part in enumerate(_parts(scaled, room)):
+            begin, end = ("", "") if index else (name, ranges[name])
+            screen.print(begin.ljust(names) + sparkline(part, marks_for(screen)) + end)
+
+
+def _parts(values: list[float], room: int) -> list[list[float]]:
+    return [values[begin : begin + room] for begin in range(0, len(values), room)]

@@ -1,0 +1,51 @@
+"""Figures in files: what a name may end in, and writing one whole or not at all."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from posenc.cli.errors import UserError
+from posenc.cli.io.atomic import atomic, check
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Kind = Literal["png", "svg", "pdf"]
+KINDS = get_args(Kind)
+RESOLUTIONS = range(20, 2401)
+
+
+def kind_of(output: Path, dpi: int | None) -> Kind:
+    """The kind of figure that a name asks for; matplotlib is ready to draw it afterwards.
+
+    Raises:
+        UserError: There is no such kind, no such file can be, or matplotlib is missing.
+    """
+    kind = output.suffix[1:]
+    if kind not in KINDS:
+        listed = ", ".join(f".{each}" for each in KINDS)
+        raise UserError(f"{output}: the name must end in one of {listed}")
+    if dpi is not None and kind != "png":
+        raise UserError(f"--dpi counts pixels, and a .{kind} has none; leave it out")
+    if dpi is not None and dpi not in RESOLUTIONS:
+        raise UserError(f"--dpi is {dpi}; it must be from {RESOLUTIONS[0]} to {RESOLUTIONS[-1]}")
+    check(output)
+    try:
+        import matplotlib
+    except ImportError:
+        raise UserError(
+            "matplotlib is missing; install it with pip install posenc[plots]"
+        ) from None
+    matplotlib.use("Agg")  # A file needs no display.
+    return kind  # type: ignore[return-value]
+
+
+def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None) -> None:
+    """Writes the figure of ``axes``, and says so."""
+    from matplotlib import pyplot
+
+    from posenc.plots import save
+
+    with atomic(output) as file:
+        save(axes.figure, file, kind, dpi=dpi)  # type: ignore[arg-type]
+    pyplot.close(axes.figure)  # type: ignore[arg-type]
+    print(f"wrote {output}")

@@ -1,0 +1,165 @@
+"""Pictures made of characters: colored half blocks, sparklines, and plain signs without color."""
+
+from collections.abc import Sequence
+
+from rich.color import Color
+from rich.style import Style
+from rich.text import Text
+from torch import Tensor
+
+from posenc.cli.encodings import Rows
+from posenc.cli.render.screen import ascii_only, colored, console
+
+# From the least over 0 to the most, on a dark ground as on a light one.
+STOPS = (
+    (158, 208, 255),
+    (59, 127, 184),
+    (30, 60, 95),
+    (24, 24, 28),
+    (105, 45, 30),
+    (208, 98, 62),
+    (255, 201, 163),
+)
+SIGNS = "@=-.+*#"
+BARS = "▁▂▃▄▅▆▇█"
+STEPS = "_.-~^"
+
+# Lines of a picture in a pipe, where there is no last line.
+ENDLESS = 10_000
+
+
+def heatmap(rows: Rows, title: str, *, start: int, length: int, left: int) -> None:
+    """Prints the part of a table that fits: two rows a line with color, one without.
+
+    Args:
+        rows: The table.
+        title: What it is, in the first line.
+        start: First row.
+        length: How many rows there are.
+        left: First column.
+    """
+    screen = console()
+    color = colored(screen) and not ascii_only(screen)
+    width, height = (screen.width, screen.height) if screen.is_terminal else (120, ENDLESS)
+    gutter = max(len(str(start)), len(str(start + length))) + 2
+    shown = min(length, max(8, (height - 7) * (2 if color else 1)))
+    columns = min(len(rows.columns) - left, max(8, width - gutter - 1))
+    # Only what the terminal has room for is computed, however long the table is.
+    table = rows.between(start, shown)[:, left : left + columns]
+    limit = max(1.0, table.abs().max().item()) if rows.counted == "position" else _limit(table)
+    screen.print(title)
+    screen.print(_axis(left, columns, gutter))
+    drawn = _colored_lines if color else _plain_lines
+    for line in drawn(table / limit, start, gutter):
+        screen.print(line)
+    screen.print(_legend(color, limit))
+    if shown < length or columns < len(rows.columns):
+        screen.print(
+            f"{rows.counted}s {start} to {start + shown - 1} of {length}, columns {left} to "
+            f"{left + columns - 1} of {len(rows.columns)}: one cell each; --start and "
+            "--first-dimension move on."
+        )
+
+
+def curves(
+    rows: Rows, chosen: Sequence[int], labels: Sequence[str], *, start: int, length: int
+) -> None:
+    """Prints a line of bars for each chosen column, a bar for each row that fits."""
+    screen = console()
+    marks = marks_for(screen)
+    name_width = max(map(len, [*labels, rows.counted])) + 2
+    width = screen.width if screen.is_terminal else 120
+    shown = min(length, max(8, width - name_width - 1))
+    table = rows.between(start, shown)[:, list(chosen)]
+    limit = 1.0 if rows.counted == "position" else _limit(table)
+    limit = max(limit, table.abs().max().item())
+    for values, label in zip((table / limit).mT.tolist(), labels, strict=True):
+        screen.print(label.ljust(name_width) + sparkline(values, marks))
+    first, last = str(start), str(start + shown - 1)
+    screen.print(rows.counted.ljust(name_width) + first.ljust(shown - len(last)) + last)
+    screen.print(f"{marks[0]} is {-limit:g}, {marks[-1]} is {limit:+g}.")
+    if shown < length:
+        screen.print(f"{shown} of {length} {rows.counted}s fit; --start moves on.")
+
+
+def marks_for(screen) -> str:
+    """The marks that a sparkline on this screen is made of."""
+    return STEPS if ascii_only(screen) else BARS
+
+
+def sparkline(values: Sequence[float], marks: str = BARS) -> str:
+    """A mark for each value: the lowest at −1, the highest at +1.
+
+    Example:
+        >>> sparkline([-1.0, 0.0, 1.0], "abc")
+        'abc'
+    """
+    return "".join(
+        marks[min(len(marks) - 1, max(0, int((v + 1) / 2 * len(marks))))] for v in values
+    )
+
+
+def color_of(value: float) -> Color:
+    """The color of a value in [−1, 1].
+
+    Example:
+        >>> color_of(0.0).triplet.hex
+        '#18181c'
+    """
+    place = (min(1.0, max(-1.0, value)) + 1) / 2 * (len(STOPS) - 1)
+    low = min(int(place), len(STOPS) - 2)
+    share = place - low
+    mixed = (round(a + (b - a) * share) for a, b in zip(STOPS[low], STOPS[low + 1], strict=True))
+    return Color.from_rgb(*mixed)
+
+
+def sign_of(value: float) -> str:
+    """The character of a value in [−1, 1]: seven steps, the middle one around zero.
+
+    Example:
+        >>> "".join(map(sign_of, (-1.0, -0.5, 0.0, 0.5, 1.0)))
+        '@=.*#'
+    """
+    return SIGNS[min(6, max(0, int((value + 1) / 2 * 7)))]
+
+
+def _limit(table: Tensor) -> float:
+    """The end of the colors of numbers that have no natural one."""
+    return table[table.isfinite()].abs().max().item() or 1.0
+
+
+def _colored_lines(table: Tensor, start: int, gutter: int) -> list[Text]:
+    values, lines = table.tolist(), []
+    for row in range(0, len(values), 2):
+        line = Text(str(start + row).rjust(gutter - 2) + "  ")
+        below = values[row + 1] if row + 1 < len(values) else None
+        for column, value in enumerate(values[row]):
+            ground = None if below is None else color_of(below[column])
+            line.append("▀", Style(color=color_of(value), bgcolor=ground))
+        lines.append(line)
+    return lines
+
+
+def _plain_lines(table: Tensor, start: int, gutter: int) -> list[str]:
+    return [
+        str(start + row).rjust(gutter - 2) + "  " + "".join(map(sign_of, values))
+        for row, values in enumerate(table.tolist())
+    ]
+
+
+def _axis(left: int, columns: int, gutter: int) -> str:
+    """The numbers of the columns, each above its own."""
+    step = 10 if columns > 12 else 2
+    line = " " * gutter
+    for index in range(-(-left // step) * step, left + columns, step):
+        line = line.ljust(gutter + index - left) + str(index)
+    return line
+
+
+def _legend(color: bool, limit: float) -> Text:
+    legend = Text(f"{-limit:g} ")
+    if not color:
+        return legend.append(" ".join(SIGNS)).append(f" {limit:+g}")
+    for step in range(29):
+        legend.append("█", Style(color=color_of(step / 14 - 1)))
+    return legend.append(f" {limit:+g}")

@@ -1,0 +1,76 @@
+"""The map of a shift, of whatever encoding, and how it is printed."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.cli.render.grids import number, print_grid
+from posenc.cli.render.screen import console
+from posenc.encodings.base import QueryKeyEncoding, ScoreBias
+from posenc.inspection.shift import ShiftMap, shift_map
+from posenc.positions import consecutive
+
+# A map whose error is no more than rounding.
+ROUNDING = 1e-9
+BLOCK = 64
+
+
+def shift_of(encoding: Any, offset: int, length: int) -> ShiftMap:
+    """The map of a token encoding, or of the keys of one that acts inside attention."""
+    if not isinstance(encoding, QueryKeyEncoding):
+        return shift_map(encoding, offset, length=length)
+    return _key_map(encoding, offset, length)
+
+
+@torch.no_grad()
+def _key_map(encoding: QueryKeyEncoding, offset: int, length: int) -> ShiftMap:
+    """M with K(p + k) = M K(p), where K(p) is what position p makes of keys."""
+    matrix = _keys(encoding, torch.tensor([offset]))[0]
+    worst = 0.0
+    for begin in range(0, length, BLOCK):
+        before = consecutive(min(BLOCK, length - begin), start=begin)
+        moved = matrix @ _keys(encoding, before)
+        worst = max(worst, (moved - _keys(encoding, before + offset)).abs().max().item())
+    fits = worst < ROUNDING
+    reason = "" if fits else "what it does to keys is no rotation by the position"
+    return ShiftMap(offset, matrix, worst, fits, reason)
+
+
+def _keys(encoding: QueryKeyEncoding, positions: Tensor) -> Tensor:
+    """What each position makes of a key, as a matrix: [positions, head_dim, head_dim]."""
+    width = encoding.head_dim
+    table = encoding.table(positions.unsqueeze(1).expand(-1, width), dtype=torch.float64)
+    units = torch.eye(width, dtype=torch.float64).expand(len(positions), 1, -1, -1)
+    heads = 1 if encoding.heads_first else 2
+    units = units if heads == 1 else units.transpose(1, 2)
+    return encoding.encode_keys(units.contiguous(), table).squeeze(heads).mT
+
+
+@torch.no_grad()
+def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
+    """The largest change of a bias when all queries and keys move by ``offset``."""
+    keys, worst = consecutive(length), 0.0
+    for begin in range(0, length, BLOCK):
+        queries = keys[begin : begin + BLOCK]
+        here = encoding.table(queries, keys, dtype=torch.float64)
+        there = encoding.table(queries + offset, keys + offset, dtype=torch.float64)
+        worst = max(worst, (here - there).abs().max().item())
+    return worst
+
+
+def show(found: ShiftMap, offset: int, length: int) -> None:
+    """Prints as much of the matrix as there is room for, and its error."""
+    screen, width = console(), len(found.matrix)
+    most = max(2, (screen.width - 12) // 11) if screen.is_terminal else width
+    headers = ["to \\ from", *(str(j) for j in range(min(most, width)))]
+    body = [
+        [str(i), *(number(v) for v in row[:most])]
+        for i, row in enumerate(found.matrix[:most].tolist())
+    ]
+    screen.print(f"PE(p + {offset}) = M PE(p), with M =")
+    print_grid(screen, headers, body)
+    if most < width:
+        screen.print(f"{most} of {width} rows and columns fit; --format csv gives all.")
+    what = "the rotation of each pair" if found.exact else f"the best map ({found.reason})"
+    screen.print(f"{what}: largest error {found.residual:.2g} over {length} positions")

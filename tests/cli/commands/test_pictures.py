@@ -1,0 +1,137 @@
+"""``posenc heatmap`` and ``posenc curves``: in files, and in the terminal."""
+
+import os
+import pty
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "posenc.cli.main"]
+
+
+def pixels(png: Path) -> tuple[int, int]:
+    width, height = struct.unpack(">II", png.read_bytes()[16:24])
+    return width, height
+
+
+@pytest.mark.parametrize("command", ["heatmap", "curves"])
+def test_files_are_of_their_kind_and_text_stays_text(run, tmp_path, command):
+    files = {kind: tmp_path / f"a.{kind}" for kind in ("png", "svg", "pdf")}
+    for file in files.values():
+        ran = run(command, "--length", 20, "--dim", 8, "--output", file)
+        assert (ran.status, ran.out) == (0, f"wrote {file}\n"), ran
+    assert files["png"].read_bytes().startswith(b"\x89PNG")
+    svg = ElementTree.parse(files["svg"])
+    words = [each.text for each in svg.iterfind(".//{http://www.w3.org/2000/svg}text")]
+    assert "position (token)" in words
+    assert not [word for word in words if word and "no unit" in word]
+    pdf = files["pdf"].read_bytes()
+    assert pdf.startswith(b"%PDF")
+    assert b"/TrueType" in pdf or b"/CIDFontType2" in pdf  # letters, not drawn outlines
+    assert b"/Type3" not in pdf
+
+
+@pytest.mark.parametrize("command", ["heatmap", "curves"])
+def test_the_same_numbers_give_the_same_bytes(run, tmp_path, command):
+    for kind in ("svg", "pdf"):
+        for name in ("a", "b"):
+            run(command, "--length", 5, "--dim", 4, "--output", tmp_path / f"{name}.{kind}")
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["heatmap", "curves"])
+def test_dpi_makes_more_pixels(run, refused, tmp_path, command):
+    sizes = []
+    for dpi in (100, 200):
+        file = tmp_path / f"{dpi}.png"
+        assert run(command, "--length", 20, "--dim", 8, "--output", file, "--dpi", dpi).status == 0
+        sizes.append(pixels(file))
+    assert sizes[1] == tuple(2 * size for size in sizes[0])
+    assert "a .svg has none" in refused(command, "--output", tmp_path / "a.svg", "--dpi", 300)
+    assert "--dpi is 5" in refused(command, "--output", tmp_path / "a.png", "--dpi", 5)
+
+
+def test_a_figure_of_too_many_positions_shows_means_and_says_so(run, tmp_path):
+    svg, png = tmp_path / "a.svg", tmp_path / "a.png"
+    for file in (svg, png):
+        assert run("heatmap", "--length", 20_000, "--dim", 4, "--output", file).status == 0
+    assert "each pixel is the mean of 20 rows" in svg.read_text()
+    assert 1000 < pixels(png)[1] < 1300
+    few = tmp_path / "few.svg"
+    run("heatmap", "--length", 100, "--dim", 4, "--output", few)
+    assert "mean" not in few.read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "encoding", "said"),
+    [
+        ("heatmap", "ALiBi(4)", "query (position)"),
+        ("heatmap", "Rotary(8)", "cos, sin of pair 0"),
+        ("curves", "T5Bias(4)", "seeded random numbers, not learned"),
+        ("curves", "ALiBi(4)", "distance query − key (positions)"),
+        ("curves", "Rotary(8)", "wavelength 6.283"),
+    ],
+)
+def test_figures_of_other_encodings_name_their_axes(run, tmp_path, command, encoding, said):
+    file = tmp_path / "a.svg"
+    assert run(command, "--encoding", encoding, "--length", 20, "--output", file).status == 0
+    assert said in file.read_text()
+
+
+@pytest.mark.parametrize("command", ["heatmap", "curves"])
+def test_a_pipe_gets_plain_characters(run, command):
+    out = run(command, "--length", 12, "--dim", 6).out
+    assert out.isascii()
+    assert "\x1b" not in out
+    assert len(out.splitlines()) > 6
+
+
+def in_a_terminal(*words: str, **environment: str) -> str:
+    """What a command shows on a terminal of 80 columns."""
+    mine, theirs = pty.openpty()
+    settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "40"}
+    settings.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [*COMMAND, *words], stdout=theirs, stderr=theirs, env=settings | environment
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(mine, 65536)
+        except OSError:  # the other end has closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(mine)
+    assert process.wait(60) == 0
+    return shown.decode()
+
+
+def test_a_terminal_gets_colors_a_legend_and_what_fits():
+    shown = in_a_terminal("heatmap", "--length", "500", "--dim", "512")
+    assert "\x1b[38" in shown
+    assert "▀" in shown
+    assert "-1 " in shown
+    assert "positions 0 to 65 of 500, columns 0 to" in " ".join(shown.split())
+
+
+def test_no_color_is_respected():
+    shown = in_a_terminal("heatmap", "--length", "30", "--dim", "64", NO_COLOR="1")
+    assert "\x1b[38" not in shown
+    assert "\x1b[48" not in shown
+
+
+@pytest.mark.parametrize("command", ["heatmap", "curves"])
+def test_what_cannot_be_drawn_is_one_line(refused, tmp_path, command):
+    assert "--length is 0" in refused(command, "--length", 0)
+    assert "convention is 'x'" in refused(command, "--convention", "x")
+    assert "dim is 0" in refused(command, "--dim", 0)
+    assert "must end in one of .png, .svg, .pdf" in refused(
+        command, "--output", tmp_path / "out.gif"
+    )

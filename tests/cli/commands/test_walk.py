@@ -1,0 +1,199 @@
+"""``posenc walk``: the numbers are those of the modules, and order matters only with positions."""
+
+import itertools
+import json
+
+import pytest
+import torch
+
+from posenc import ALiBi, Rotary, Sinusoidal
+from posenc.positions import consecutive
+
+SENTENCE = "your cat is a lovely cat"
+
+
+@pytest.fixture
+def walked(run):
+    """The walk of a sentence as data, stages by name (the last of a name wins)."""
+
+    def walked(*words: object) -> dict:
+        ran = run("walk", SENTENCE, "--dim", 16, "--heads", 2, "--format", "json", *words)
+        assert ran.status == 0, ran
+        about = json.loads(ran.out)
+        values = {s["name"]: torch.tensor(s["values"]).double() for s in about["stages"]}
+        return about | {"by_name": values, "order_of_stages": [s["name"] for s in about["stages"]]}
+
+    return walked
+
+
+def test_every_stage_is_there_in_its_order(walked):
+    names = walked()["order_of_stages"]
+    wanted = (
+        ["embeddings", "encoding", "sum"]
+        + [f"layer norm: {part}" for part in ("mean", "variance", "normalized", "scaled")]
+        + ["queries Q", "keys K", "values V", "scaled scores", "softmax", "heads", "heads joined"]
+        + ["attention", "residual"]
+    )
+    assert names[: len(wanted)] == wanted
+    assert names[-1] == "output"
+    assert [n for n in names if n.startswith("feed-forward")] == [
+        "feed-forward: inner",
+        "feed-forward: activated",
+        "feed-forward",
+    ]
+
+
+def test_the_numbers_follow_from_each_other(walked):
+    """Each stage is worked out again here, from the one before it."""
+    found = walked()["by_name"]
+    x = found["embeddings"] + found["encoding"]
+    torch.testing.assert_close(found["sum"], x)
+    torch.testing.assert_close(
+        found["encoding"], Sinusoidal(16).table(consecutive(6), dtype=torch.float64)
+    )
+    scores = found["queries Q"] @ found["keys K"].mT / 8**0.5
+    torch.testing.assert_close(found["scaled scores"], scores)
+    torch.testing.assert_close(found["softmax"], scores.softmax(-1))
+    heads = found["softmax"] @ found["values V"]
+    torch.testing.assert_close(found["heads"], heads)
+    torch.testing.assert_close(found["heads joined"], torch.cat([heads[0], heads[1]], dim=-1))
+    torch.testing.assert_close(
+        found["feed-forward: activated"], found["feed-forward: inner"].relu()
+    )
+
+
+def test_shapes_are_those_of_the_source_documents(walked):
+    about = walked()
+    shapes = {s["name"]: s["shape"] for s in about["stages"]}
+    assert shapes["softmax"] == [2, 6, 6]
+    assert shapes["queries Q"] == [2, 6, 8]
+    assert shapes["feed-forward: inner"] == [6, 64]
+    assert about["tokens"] == SENTENCE.split()
+    assert about["ids"][1] == about["ids"][5]
+    rows = torch.tensor(next(s for s in about["stages"] if s["name"] == "softmax")["values"])
+    torch.testing.assert_close(rows.sum(-1), torch.ones(2, 6))
+
+
+def test_equal_words_differ_once_they_have_a_position(walked):
+    found = walked()["by_name"]
+    assert torch.equal(found["embeddings"][1], found["embeddings"][5])
+    assert not torch.equal(found["sum"][1], found["sum"][5])
+
+
+def test_order_matters_with_an_encoding_and_not_without(walked):
+    order = walked()["order"]
+    assert order["sentences"] == ["lion kills tiger", "tiger kills lion"]
+    assert order["without an encoding"]["attention_difference"] < 1e-12
+    assert order["without an encoding"]["output_difference"] < 1e-12
+    assert order["with the encoding"]["attention_difference"] > 1e-3
+    assert order["with the encoding"]["output_difference"] > 1e-2
+
+
+def test_the_post_norm_walk_has_its_norms_after_the_sums(walked):
+    names = walked("--norm", "post")["order_of_stages"]
+    assert names.index("queries Q") == 3
+    assert names[names.index("residual") + 1] == "layer norm: mean"
+    assert names[-2] == "layer norm: scaled"
+
+
+def test_the_text_says_that_weights_are_random_and_what_the_order_does(run):
+    out = run("walk", SENTENCE).out
+    assert "seeded random numbers: mechanism only" in out
+    assert "attention sees a set" in out
+    assert "told apart" in out
+    assert "13. scaled scores  [2, 6, 6]" in out
+
+
+def by_name(run, *words):
+    ran = run("walk", SENTENCE, "--format", "json", *words)
+    assert ran.status == 0, ran
+    return {each["name"]: each["values"] for each in json.loads(ran.out)["stages"]}
+
+
+def test_rotary_turns_queries_and_keys_and_leaves_the_sum(run):
+    found = by_name(run, "--encoding", "Rotary(8)")
+    assert "encoding" not in found
+    rotary, positions = Rotary(8), consecutive(6)
+    table = rotary.table(positions, dtype=torch.float64)
+    for plain, encoded in (
+        ("queries Q", "queries with positions"),
+        ("keys K", "keys with positions"),
+    ):
+        x = torch.tensor(found[plain], dtype=torch.float64)[None]
+        wanted = rotary.encode_queries(x, table)[0]
+        torch.testing.assert_close(torch.tensor(found[encoded], dtype=torch.float64), wanted)
+    q, k = (
+        torch.tensor(found[f"{name} with positions"], dtype=torch.float64)
+        for name in ("queries", "keys")
+    )
+    torch.testing.assert_close(
+        torch.tensor(found["scaled scores"], dtype=torch.float64), q @ k.mT / 8**0.5
+    )
+
+
+def test_alibi_is_added_to_the_scores_and_a_mask_hides(run):
+    found = by_name(run, "--encoding", "ALiBi(2)", "--causal")
+    scores = torch.tensor(found["scaled scores"], dtype=torch.float64)
+    bias = ALiBi(2).table(consecutive(6), consecutive(6), dtype=torch.float64)
+    told = found["scores with positions"]
+    for head, query, key in itertools.product(range(2), range(6), range(6)):
+        value = told[head][query][key]
+        if key > query:
+            assert value is None  # −∞, which JSON does not have
+        else:
+            wanted = scores[head, query, key] + bias[head, query, key]
+            assert value == pytest.approx(wanted.item(), abs=1e-12)
+    weights = torch.tensor(found["softmax"])
+    assert (weights.triu(1) == 0).all()
+
+
+def test_a_mask_alone_is_a_stage_of_its_own(run):
+    assert "masked scores" in by_name(run, "--causal")
+    assert "masked scores" not in by_name(run)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["Learned(16, 64)", "T5Bias(2)", "Shaw(2, 8, 4)", "CoPE(2, 8, 16)", "XPos(Rotary(8))",
+     "Positional(tokens=Sinusoidal(16), scores=ALiBi(2))", "Positional()"],
+)  # fmt: skip
+def test_any_encoding_can_be_walked_with(run, encoding):
+    found = by_name(run, "--encoding", encoding)
+    assert torch.tensor(found["softmax"]).sum(-1).allclose(torch.ones(2, 6))
+    assert ("encoding" in found) is ("Learned" in encoding or "Sinusoidal" in encoding)
+
+
+def test_a_symmetric_bias_does_not_know_a_reversed_sentence(run):
+    out = " ".join(run("walk", SENTENCE, "--encoding", "ALiBi(2)").out.split())
+    assert "reversed, they have the same distances" in out
+    out = " ".join(run("walk", SENTENCE, "--encoding", "ALiBi(2)", "--causal").out.split())
+    assert "told apart by the causal mask alone" in out
+
+
+def test_one_stage_by_number_or_by_name(run, refused):
+    whole = run("walk", SENTENCE).out
+    for stage in ("14", "softmax"):
+        out = run("walk", SENTENCE, "--stage", stage).out
+        assert out.count("\n") < 25
+        lines = out.splitlines()[2:]
+        assert "\n".join(lines) in whole
+        assert lines[0].startswith("14. softmax  [2, 6, 6]")
+    assert run("walk", SENTENCE, "--stage", "variance").out.count(". layer norm: variance") == 1
+    said = refused("walk", SENTENCE, "--stage", "sofmax")
+    assert "there is no stage 'sofmax'; give a number of 3 … 31" in said
+    assert "did you mean 'softmax'?" in said
+
+
+def test_a_long_text_is_cut_and_says_so(run):
+    out = run("walk", "word " * 70).out
+    assert "Only the first 64 tokens are shown; 6 more were given." in out
+
+
+def test_what_cannot_be_walked_is_one_line(refused):
+    assert "no text" in refused("walk", "")
+    assert "which 3 heads cannot share evenly" in refused("walk", "hi", "--heads", 3)
+    assert "--depth is 0" in refused("walk", "hi", "--depth", 0)
+    assert "dim is 0" in refused("walk", "hi", "--dim", 0)
+    assert "convention is 'x'" in refused("walk", "hi", "--convention", "x")
+    assert "Build it with head_dim=8" in refused("walk", "hi", "--encoding", "Rotary(16)")
+    assert "encodes nothing by itself" in refused("walk", "hi", "--encoding", "PoSE(64)")

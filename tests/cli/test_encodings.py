@@ -1,0 +1,133 @@
+"""Which encoding a command is about, and its rows: against the library's own tables."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from posenc import ALiBi, Rotary, Sinusoidal, T5Bias, XPos
+from posenc.cli.encodings import (
+    KeptSinusoidal,
+    bias_rows,
+    check_range,
+    chosen,
+    learns,
+    name_of,
+    rows_of,
+)
+from posenc.cli.errors import UserError
+from posenc.encodings.expression import encoding_from
+
+LAST = 2**63 - 1
+
+
+def asked(encoding=None, dim=None, base=None, convention=None):
+    return SimpleNamespace(encoding=encoding, dim=dim, base=base, convention=convention)
+
+
+def test_without_an_expression_the_options_choose():
+    assert repr(chosen(asked(), dim=6)) == "Sinusoidal(6)"
+    made = chosen(asked(dim=8, base=5.0, convention="per_dimension"), dim=6)
+    assert repr(made) == "Sinusoidal(8, base=5.0, convention='per_dimension')"
+
+
+@pytest.mark.parametrize("other", [{"dim": 4}, {"base": 1.0}, {"convention": "paper"}])
+def test_an_expression_says_everything(other):
+    with pytest.raises(UserError, match=f"got --encoding and --{next(iter(other))}"):
+        chosen(asked("ALiBi(2)", **other), dim=4)
+
+
+def test_what_is_learned_follows_the_seed_and_leaves_the_callers_alone():
+    torch.manual_seed(11)
+    state = torch.random.get_rng_state()
+    first, again, other = (chosen(asked("T5Bias(2)"), dim=4, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.equal(first.weight, again.weight)
+    assert not torch.equal(first.weight, other.weight)
+    assert learns(first)
+    assert not learns(ALiBi(2))
+
+
+def test_names_are_expressions_again():
+    for text in ("ALiBi(heads=8)", "XPos(Rotary(Geometric(dim=8, base=10000.0)), origin=3)"):
+        assert repr(encoding_from(name_of(encoding_from(text)))) == repr(encoding_from(text))
+
+
+def test_rows_are_the_librarys_table():
+    positions = torch.arange(-2, 3)
+    sinusoidal, rotary, xpos = Sinusoidal(6), Rotary(6), XPos(Rotary(4))
+    for encoding, table in (
+        (sinusoidal, sinusoidal.table(positions)),
+        (rotary, rotary.table(positions).mT.flatten(1)),
+        (xpos, xpos.table(positions).mT.flatten(1)),
+        (ALiBi(3), ALiBi(3).profile(positions).mT),
+    ):
+        rows = rows_of(encoding)
+        assert torch.equal(rows.between(-2, 5), table)
+        assert len(rows.columns) == len(rows.keys) == len(set(rows.keys)) == table.shape[1]
+
+
+def test_a_bias_that_looks_at_the_query_has_the_rows_of_the_farthest_one():
+    fire = chosen(asked("FIRE(2)"), dim=4)
+    table = fire.table(torch.tensor([9]), torch.arange(10))[:, 0].flip(1)
+    torch.testing.assert_close(rows_of(fire).between(0, 10), table.mT.detach(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bias", [ALiBi(3), T5Bias(3), encoding_from("FIRE(3)")], ids=["ALiBi", "T5", "FIRE"]
+)
+def test_a_bias_is_a_matrix_of_queries_and_keys(bias):
+    positions = torch.arange(5, 45)
+    rows = bias_rows(bias, 2, 5, 40)
+    assert torch.equal(rows.between(5, 40), bias.table(positions, positions)[2])
+    assert rows.columns[0] == "5"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CoPE(2, 8, 16)", "positions alone give no numbers; posenc walk"),
+        ("SwinBias(2)", "cannot be shown along one line"),
+        ("AxialRotary(8)", "cannot be shown along one line"),
+        ("PoSE(64)", "has no table of its own"),
+        ("Positional()", "has no table of its own"),
+    ],
+)
+def test_what_has_no_rows_says_why(text, said):
+    with pytest.raises(UserError, match=said):
+        rows_of(encoding_from(text))
+
+
+def test_positions_end_where_64_bits_do():
+    row = rows_of(Sinusoidal(4)).between(LAST, 1)
+    assert torch.equal(row, Sinusoidal(4).table(torch.tensor([LAST])))
+    for start, length, first in ((LAST, 2, 0), (LAST, 1, 1), (LAST - 5, 7, 0)):
+        with pytest.raises(UserError, match=f"beyond the last position, {LAST - first}"):
+            check_range(start, length, first=first)
+    with pytest.raises(UserError, match=f"{LAST - 1}"):
+        # Counts from 1, so the last position would be counted as one that there is not.
+        rows_of(Sinusoidal(4, convention="per_dimension_one_based")).between(LAST, 1)
+
+
+def test_means_are_of_every_row_once():
+    rows = rows_of(Sinusoidal(6))
+    table = rows.between(3, 2500, torch.float64)
+    means, each = rows.means(3, 2500, 100)
+    assert each == 25
+    expected = table.unflatten(0, (100, 25)).mean(1)
+    torch.testing.assert_close(means.double(), expected, rtol=0, atol=1e-6)
+    means, each = rows.means(3, 2500, 99)
+    assert (each, len(means)) == (26, 97)
+    torch.testing.assert_close(means[-1].double(), table[26 * 96 :].mean(0), rtol=0, atol=1e-6)
+    assert rows.means(0, 50, 50)[1] == 1
+
+
+def test_kept_rows_are_the_same():
+    kept = KeptSinusoidal(40, 8, 100.0, "per_dimension")
+    plain = Sinusoidal(8, 100.0, "per_dimension")
+    for positions in (torch.arange(40), torch.arange(3, 9), torch.arange(30, 60),
+                      torch.tensor([4, 2, 9]), torch.arange(-3, 2)):  # fmt: skip
+        for dtype in (torch.float64, torch.float32):
+            assert torch.equal(
+                kept.table(positions, dtype=dtype), plain.table(positions, dtype=dtype)
+            )

@@ -1,0 +1,159 @@
+"""Finding the command, help, mistakes, pipes and the end of a process."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import posenc.cli.commands as commands
+from posenc.cli.commands import COMMANDS
+
+COMMAND = [sys.executable, "-m", "posenc.cli.main"]
+
+
+def test_help_names_every_command(run):
+    for words in ((), ("--help",), ("help",)):
+        ran = run(*words)
+        assert ran.status == 0
+        for command in COMMANDS:
+            assert f"  {command}" in ran.out
+        assert max(map(len, ran.out.splitlines())) < 80
+
+
+def test_every_file_of_the_folder_is_a_command_with_run():
+    files = {path.stem for path in Path(str(commands.__file__)).parent.glob("*.py")}
+    assert files - {"__init__"} == set(COMMANDS)
+    for name in COMMANDS:
+        assert callable(commands.command_named(name).run)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help(run, command):
+    ran = run(command, "--help")
+    assert ran.status == 0
+    assert f"usage: posenc {command}" in ran.out
+    assert ran.err == ""
+
+
+def test_version_is_that_of_the_package(run):
+    assert run("--version").out == f"posenc {version('posenc')}\n"
+
+
+def test_the_command_that_is_installed_is_this_one():
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    module, function = declared["project"]["scripts"]["posenc"].split(":")
+    assert getattr(import_module(module), function) is import_module("posenc.cli.main").main
+
+
+# What a reader who only wants help or has mistyped should not have to wait for.
+HEAVY = ("torch", "numpy", "matplotlib", "rich", "tokenizers", "safetensors", "transformers")
+QUICK = [
+    ["--help"],
+    ["--version"],
+    *([command, "--help"] for command in COMMANDS),
+    ["tabel"],
+    ["table", "--lenght", "3"],
+    ["table", "--length", "three"],
+    ["table", "--start", "9" * 30],
+    ["walk", "a", "b"],
+    ["inspect"],
+]
+
+
+def test_help_and_mistakes_answer_without_torch():
+    code = (
+        "import sys, contextlib, io\nfrom posenc.cli.main import main\n"
+        f"for words in {QUICK!r}:\n"
+        "    with contextlib.redirect_stdout(io.StringIO()), "
+        "contextlib.redirect_stderr(io.StringIO()):\n"
+        "        main(words)\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+MISTAKES = [
+    (("walkk",), "'walkk' is no command; did you mean 'walk'?"),
+    (("xyz",), "'xyz' is no command; expected one of encode, table"),
+    (("--verson",), "'--verson' is no option; did you mean '--version'?"),
+    (
+        ("table", "--lenght", "4"),
+        "'--lenght' is no option of posenc table; did you mean '--length'?",
+    ),
+    (("table", "--length", "four"), "--length: 'four' is no whole number"),
+    (("table", "--length"), "--length: expected one argument"),
+    (("table", "--base", "x"), "--base: 'x' is no number"),
+    (
+        ("table", "--format", "jsn"),
+        "--format: 'jsn' is none of text, csv, json; did you mean 'json'?",
+    ),
+    (("table", "--seed", "9" * 30), "--seed: 999999999999999999999999999999 is beyond 64 bits"),
+    (("table", "nonsense"), "'nonsense' is one word too many"),
+    (
+        ("encode", "your", "cat"),
+        "'cat' is one word too many; put a text of several words in quotes",
+    ),
+    (("check",), "required: MODULE:FACTORY"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), MISTAKES)
+def test_a_mistake_is_one_line_that_says_what_was_meant(refused, words, said):
+    complaint = refused(*words)
+    assert said in complaint
+    if words[0] in COMMANDS:
+        assert f"(see posenc {words[0]} --help)" in complaint
+
+
+def test_an_option_is_not_taken_for_another_one_that_begins_alike(refused):
+    assert "'--len' is no option" in refused("table", "--len", "3")
+
+
+def test_the_conventions_in_the_help_are_those_of_the_library(run):
+    from posenc.encodings.tokens.conventions import CONVENTIONS
+
+    said = " ".join(run("table", "--help").out.split())
+    for name in CONVENTIONS:
+        assert name in said
+
+
+def test_a_reader_who_leaves_hears_no_complaint():
+    table = subprocess.Popen(
+        [*COMMAND, "table", "--length", "100000", "--dim", "16", "--format", "csv"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert table.stdout is not None
+    assert table.stdout.readline().startswith(b"position,dim_0")
+    table.stdout.close()
+    assert table.stderr is not None
+    assert table.stderr.read() == b""
+    assert table.wait(60) == 141
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is a device of Linux")
+def test_a_full_disk_behind_the_screen_is_one_line():
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [*COMMAND, "table"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ran.returncode == 2
+    assert ran.stderr.count("\n") == 1
+    assert "No space left on device" in ran.stderr
+
+
+def test_info_names_versions_and_what_is_compiled(run):
+    import torch
+
+    ran = run("info")
+    assert torch.__version__.split("+")[0] in ran.out
+    assert "native C: built for" in ran.out or "pure torch: " in ran.out
+    facts = json.loads(run("info", "--format", "json").out)
+    assert facts["optional"]["matplotlib"]

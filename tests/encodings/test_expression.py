@@ -1,0 +1,161 @@
+"""Encodings written as text: parsed, refused with advice, and never evaluated."""
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import posenc
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias, XPos
+from posenc.encodings.expression import encoding_from, names
+from posenc.frequencies import DynamicNTK, Geometric, Linear, YaRN
+
+NESTED = YaRN(Geometric(128, base=500_000), factor=16, trained_length=8192)
+
+READ = {
+    "Sinusoidal(8, 100.0, 'per_dimension')": Sinusoidal(8, 100.0, "per_dimension"),
+    "Rotary(64)": Rotary(64),
+    " posenc.Rotary( 64 , pairing = 'interleaved' ) ": Rotary(64, pairing="interleaved"),
+    "Rotary(YaRN(Geometric(128, base=500000), factor=16, trained_length=8192))": Rotary(NESTED),
+    "Rotary(posenc.frequencies.Linear(frequencies.Geometric(8), 2.5))": Rotary(
+        Linear(Geometric(8), 2.5)
+    ),
+    "Rotary(DynamicNTK(Geometric(64), 2.0, 2048).at(8192))": Rotary(
+        DynamicNTK(Geometric(64), 2.0, 2048).at(8192)
+    ),
+    "XPos(Rotary(8), scale_base=100)": XPos(Rotary(8), scale_base=100),
+    "ALiBi(8, slopes='geometric', is_causal=True)": ALiBi(8, slopes="geometric", is_causal=True),
+    "T5Bias(4, trained_length=None)": T5Bias(4),
+    "Learned(8, max_len=16, offset=+2)": Learned(8, 16, offset=2),
+    "Positional(tokens=[Sinusoidal(8)], scores=(ALiBi(2), ALiBi(2)))": Positional(
+        Sinusoidal(8), (), (ALiBi(2), ALiBi(2))
+    ),
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_an_expression_makes_what_python_would(text):
+    assert repr(encoding_from(text)) == repr(READ[text])
+
+
+def test_numbers_keep_their_kind():
+    scientific = encoding_from("Sinusoidal(4, base=5e5)")
+    assert isinstance(scientific, Sinusoidal)
+    assert scientific.base == 500_000.0
+    assert isinstance(encoding_from("ALiBi(2)"), ALiBi)
+    with pytest.raises(ValueError, match=r"heads is 2\.0"):
+        encoding_from("ALiBi(2.0)")
+
+
+REFUSED = {
+    "": "cannot be read",
+    "Rotary(": "cannot be read at character 7",
+    "Rotary(64); Rotary(64)": "cannot be read",
+    "3": "'3' is no encoding; write a call",
+    "'Rotary'": "is no encoding; write a call",
+    "Rotary": "Rotary needs its arguments: Rotary(frequencies",
+    "Rotary()": "missing a required argument: 'frequencies'; it takes Rotary(frequencies",
+    "Rotary(8, 9, 10)": "too many positional arguments",
+    "Rotary(8, paring='half')": "Rotary has no argument 'paring'; did you mean 'pairing'?",
+    "Rotary(8, qqq=1)": "Rotary has no argument 'qqq'; it takes Rotary(",
+    "Rotary(63)": "The rotated width is 63",
+    "Rotary('x')": "Rotary('x'): dim is 'x'",
+    "Rotary(YaRN(Geometric(8), factor=0, trained_length=9))": "factor is 0",
+    "Rotry(64)": "'Rotry' is no encoding; did you mean 'Rotary'?",
+    "rotary(64)": "did you mean 'Rotary'?",
+    "RoPE(64)": "did you mean 'Rotary'?",
+    "t5(8)": "did you mean 'T5Bias'?",
+    "print(1)": "'print' is no encoding; known are ALiBi",
+    "YaRN(Geometric(8), 2, 64)": "is a schedule of frequencies; give it to an encoding, as Rotary(",
+    "DynamicNTK(Geometric(8), 2, 64)": "is a schedule of frequencies",
+    "Rotary(DynamicNTK(Geometric(8), 2, 64))": "depends on the length",
+    "Rotary(*[8])": "unpacks with *; write every argument out",
+    "Rotary(**{'frequencies': 8})": "unpacks with *",
+    "Rotary(2**5)": "'2 ** 5' is neither a literal nor a call",
+    "Rotary(8 if True else 9)": "neither a literal nor a call",
+    "Rotary(f'{8}')": "neither a literal nor a call",
+    "Rotary(1j)": "neither a literal nor a call",
+    "Rotary(b'8')": "neither a literal nor a call",
+    "Rotary(...)": "neither a literal nor a call",
+    "Rotary({8: 8})": "neither a literal nor a call",
+    "Rotary(lambda: 8)": "neither a literal nor a call",
+    "Rotary(x := 8)": "neither a literal nor a call",
+    "[ALiBi(8)]": "is no encoding",
+    "Rotary(8).table(3)": "'Rotary(8).table' is no encoding",
+    "Rotary(8).at(3)": "does not depend on a length; leave .at(…) out",
+    "().__class__.__bases__[0]": "is neither a literal nor a call",
+    "__import__('os').system('true')": "is no encoding",
+    "Rotary(__import__('os').getpid())": "is no encoding",
+    "posenc.encodings.expression.encoding_from('ALiBi(8)')": "is no encoding",
+    "ScoreBias()": "is no encoding",
+    "(" * 500 + "8" + ")" * 500: "nested",
+    "Rotary(8)\0": "cannot be read",
+    "ALiBi(8" + " " * 5000 + ")": "has 5008 characters; write it in 4000 at most",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
+def test_what_is_no_expression_is_refused_in_words(text):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the text is compared below)
+        encoding_from(text)
+    said = str(caught.value)
+    assert REFUSED[text] in said or ("nested" in REFUSED[text] and "cannot be read" in said)
+    assert len(said) < 1500
+
+
+def test_nothing_is_evaluated(tmp_path):
+    trace = tmp_path / "trace"
+    for text in (
+        f"open({str(trace)!r}, 'w')",
+        f"Rotary(open({str(trace)!r}, 'w'))",
+        f"[ALiBi(8) for _ in [open({str(trace)!r}, 'w')]]",
+    ):
+        with pytest.raises(ValueError, match=r"no encoding|neither a literal"):
+            encoding_from(text)
+    assert not trace.exists()
+
+
+def test_every_public_encoding_and_schedule_has_its_name():
+    kinds = (posenc.TokenEncoding, posenc.QueryKeyEncoding, posenc.ScoreEncoding)
+    public = {name: getattr(posenc, name) for name in posenc.__all__}
+    encodings = {
+        name
+        for name, each in public.items()
+        if isinstance(each, type) and issubclass(each, kinds) and not each.__abstractmethods__
+    }
+    assert len(encodings) > 20
+    assert encodings <= names().keys()
+    assert {"YaRN", "Geometric", "DynamicNTK", "PoSE", "Positional"} <= names().keys()
+    assert not {"Schedule", "ScoreBias", "PositionRemapping"} & names().keys()
+
+
+def answered(text: str) -> str:
+    """What became of an expression: a name, or the words of a ValueError."""
+    try:
+        return type(encoding_from(text)).__name__
+    except ValueError as error:
+        return str(error)
+
+
+LITERALS = st.recursive(
+    st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+    | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@given(st.sampled_from(["ALiBi", "Rotary", "Learned", "Geometric", "Nothing"]),
+       st.lists(LITERALS, max_size=2))  # fmt: skip
+def test_any_arguments_give_an_encoding_or_a_value_error(name, arguments):
+    if any(isinstance(each, int | float) and abs(each) > 64 for each in arguments):
+        return  # a width that is only large takes its time
+    text = f"{name}({', '.join(map(repr, arguments))})"
+    ast.parse(text)
+    assert answered(text)
+
+
+@given(st.text(max_size=30))
+def test_any_text_gives_an_encoding_or_a_value_error(text):
+    assert answered(text)
