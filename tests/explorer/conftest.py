@@ -140,7 +140,7 @@ PLAIN = "(_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v === Infinity ? 'Inf
 
 @pytest.fixture(scope="session", params=["node", "chromium"])
 def javascript(request) -> Callable[[Sequence[str]], list[Any]]:
-    """Evaluates expressions over the page's mathematics, as ``waves.frequency(100, …)``."""
+    """Evaluates expressions over the page's mathematics, as ``sincos.frequency(100, …)``."""
     script = mathematics()
 
     def program(expressions: Sequence[str]) -> str:

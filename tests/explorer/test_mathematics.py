@@ -48,7 +48,7 @@ def test_tables_at_defaults_limits_odd_widths_and_base_one(javascript, conventio
     for dim, base in WIDTHS[convention]:
         for start, count in ((0, 3), (10, 1), (63, 70), (4090, 6)):
             asked.append(
-                f"waves.block(conventions.channels('{convention}', {dim}), {base}, "
+                f"sincos.block(conventions.channels('{convention}', {dim}), {base}, "
                 f"{start + first}, {count})"
             )
             expected.append(table(convention, dim, base, range(start, start + count)))
@@ -62,14 +62,14 @@ def test_single_values_and_exponents(javascript):
         found = javascript([f"conventions.channels('{name}', 14)"])[0]
         for j, channel in zip(dims, found, strict=True):
             fact = convention.channel(j, 14)
-            assert channel["wave"] == fact.function
+            assert channel["kind"] == fact.function
             assert channel["top"] / channel["bottom"] == pytest.approx(
                 float(fact.exponent), rel=1e-15
             )
         values = javascript(
             [
                 f"conventions.channels('{name}', 14).map("
-                f"(c) => waves.value(c, 1e4, 4095 + {convention.first}))"
+                f"(c) => sincos.value(c, 1e4, 4095 + {convention.first}))"
             ]
         )[0]
         torch.testing.assert_close(double(values), table(name, 14, 1e4, [4095])[0], **CLOSE)

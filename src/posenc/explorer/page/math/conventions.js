@@ -1,21 +1,21 @@
 // The sinusoidal conventions as data: what each channel of each of them holds.
 //
-// A channel is { wave, top, bottom }: wave((p + first) / n^(top / bottom)), and "zero" is a column
+// A channel is { kind, top, bottom }: kind((p + first) / n^(top / bottom)), and "zero" is a column
 // that holds nothing. Everything else about a convention follows from its channels.
 
-const ZERO = { wave: "zero", top: 0, bottom: 1 };
+const ZERO = { kind: "zero", top: 0, bottom: 1 };
 
-const interleaved = (j, d) => ({ wave: j % 2 ? "cos" : "sin", top: j - (j % 2), bottom: d });
+const interleaved = (j, d) => ({ kind: j % 2 ? "cos" : "sin", top: j - (j % 2), bottom: d });
 
 const halves = (shift, flip) => (j, d) => {
   const half = Math.floor(d / 2);
   if (j >= 2 * half) return ZERO;
   const inFront = j < half;
-  return { wave: inFront !== flip ? "sin" : "cos", top: j % half, bottom: half - shift };
+  return { kind: inFront !== flip ? "sin" : "cos", top: j % half, bottom: half - shift };
 };
 
 const perChannel = (step, first) => (j, d) => ({
-  wave: (j + first) % 2 ? "cos" : "sin",
+  kind: (j + first) % 2 ? "cos" : "sin",
   top: step * (j + first),
   bottom: d,
 });
@@ -111,15 +111,15 @@ export function pairing(name, dim) {
   const all = channels(name, dim);
   const byExponent = new Map();
   all.forEach((channel, j) => {
-    if (channel.wave === "zero") return;
+    if (channel.kind === "zero") return;
     const met = byExponent.get(channel.top) ?? { top: channel.top, bottom: channel.bottom };
-    byExponent.set(channel.top, { ...met, [channel.wave]: j });
+    byExponent.set(channel.top, { ...met, [channel.kind]: j });
   });
   const groups = [...byExponent.values()];
   const whole = (g) => g.sin !== undefined && g.cos !== undefined;
   return {
     pairs: groups.filter(whole),
     single: groups.filter((g) => !whole(g)).map((g) => g.sin ?? g.cos),
-    zero: all.flatMap((channel, j) => (channel.wave === "zero" ? [j] : [])),
+    zero: all.flatMap((channel, j) => (channel.kind === "zero" ? [j] : [])),
   };
 }

@@ -4,7 +4,7 @@ import { channels } from "./conventions.js";
 import { forward, randomParameters } from "./encoder.js";
 import { add } from "./matrices.js";
 import { embedding } from "./sentences.js";
-import { value } from "./waves.js";
+import { value } from "./sincos.js";
 
 /** The first `count` rows of the paper's table. */
 export const paperRows = (count, dim, base) =>

@@ -1,6 +1,6 @@
 // Dot products and distances of positions, from the frequencies alone.
 
-import { frequency, sumsOfCosines } from "./waves.js";
+import { frequency, sumsOfCosines } from "./sincos.js";
 
 /**
  * All dot products of a table of `length` positions, as two short profiles.
@@ -11,11 +11,11 @@ import { frequency, sumsOfCosines } from "./waves.js";
  */
 export function gram(channels, base, first, length) {
   const weights = new Map();
-  for (const { wave, top, bottom } of channels) {
-    if (wave === "zero") continue;
+  for (const { kind, top, bottom } of channels) {
+    if (kind === "zero") continue;
     const met = weights.get(top) ?? { top, bottom, near: 0, far: 0 };
     met.near += 0.5;
-    met.far += wave === "cos" ? 0.5 : -0.5;
+    met.far += kind === "cos" ? 0.5 : -0.5;
     weights.set(top, met);
   }
   const all = [...weights.values()];

@@ -7,7 +7,7 @@ import { fixed, grouped, significant } from "../interface/numbers.js";
 import { playButton } from "../interface/player.js";
 import { bit } from "../math/binary.js";
 import { CONVENTIONS } from "../math/conventions.js";
-import { frequency, wavelength } from "../math/waves.js";
+import { frequency, wavelength } from "../math/sincos.js";
 import { channelsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "convention"];
@@ -43,7 +43,7 @@ export function createClocks(root, context) {
 function hands({ convention, dim, base }) {
   const seen = new Map();
   channelsOf(convention, dim).forEach((channel, j) => {
-    if (channel.wave !== "zero" && !seen.has(channel.top)) seen.set(channel.top, { channel, j });
+    if (channel.kind !== "zero" && !seen.has(channel.top)) seen.set(channel.top, { channel, j });
   });
   const all = [...seen.values()];
   const count = Math.min(HANDS, all.length);

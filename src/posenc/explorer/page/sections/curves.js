@@ -6,7 +6,7 @@ import { el, say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
 import { counted, fixed, grouped, significant } from "../interface/numbers.js";
 import { CONVENTIONS } from "../math/conventions.js";
-import { frequency, value, wavelength } from "../math/waves.js";
+import { frequency, value, wavelength } from "../math/sincos.js";
 import { channelsOf, pairAt, wavelengthsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "convention", "pins"];
@@ -119,9 +119,9 @@ function drawCurves({ pen, state, width, height, colors }, start) {
         const dot = { fill: c ? colors.ground : stroke, stroke, width: 1.2 };
         pen.circle(x(p), y(at(p)), p === position ? 4.5 : 2, dot);
       }
-      const words = `${j} ${all[j].wave}  λ ${significant(wavelength(frequency(base, all[j])), 3)}`;
+      const words = `${j} ${all[j].kind}  λ ${significant(wavelength(frequency(base, all[j])), 3)}`;
       pen.text(
-        all[j].wave === "zero" ? `${j} zero` : words,
+        all[j].kind === "zero" ? `${j} zero` : words,
         box.x + box.w + 12,
         middle + (c - (lane.length - 1) / 2) * 18,
         {

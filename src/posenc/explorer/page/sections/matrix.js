@@ -16,7 +16,7 @@ import { counted, fixed, grouped, power, significant, whole } from "../interface
 import { CONVENTIONS } from "../math/conventions.js";
 import { ROUNDINGS, distinctInBfloat16, toBfloat16 } from "../math/rounding.js";
 import { dot } from "../math/similarity.js";
-import { block, frequency, value, wavelength } from "../math/waves.js";
+import { block, frequency, value, wavelength } from "../math/sincos.js";
 import { channelsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "convention", "dtype"];
@@ -139,17 +139,17 @@ function matrixData(state) {
 
 function explain(element, state) {
   const { base, convention, dim, position, dimension } = state;
-  const { wave, top, bottom } = channelsOf(convention, dim)[dimension];
+  const { kind, top, bottom } = channelsOf(convention, dim)[dimension];
   const number = position + CONVENTIONS[convention].first;
   const result = fixed(valueAt(state, position, dimension));
   const text =
-    wave === "zero"
+    kind === "zero"
       ? `PE(${position},${dimension}) = 0: a column of zeros`
-      : `PE(${position},${dimension}) = ${wave}(${number}/${base}^(${top}/${bottom})) = ${result}`;
+      : `PE(${position},${dimension}) = ${kind}(${number}/${base}^(${top}/${bottom})) = ${result}`;
   const left = call("PE", mn(position), mo(","), mn(dimension));
-  if (wave === "zero") return show(element, text, row(left, mo("="), mn(0)));
+  if (kind === "zero") return show(element, text, row(left, mo("="), mn(0)));
   const raised = sup(mn(base), row(mn(top), mo("/"), mn(bottom)));
-  const formula = call(wave, frac(mn(number), raised));
+  const formula = call(kind, frac(mn(number), raised));
   return show(element, text, left, row(mo("="), formula), row(mo("="), mn(result)));
 }
 
@@ -170,11 +170,11 @@ function aboutRounding(state) {
 function aboutWavelength(state) {
   const { convention, dim, base, dimension, length } = state;
   const channel = channelsOf(convention, dim)[dimension];
-  if (channel.wave === "zero") return `Dimension ${dimension} holds zeros: no wave.`;
+  if (channel.kind === "zero") return `Dimension ${dimension} holds zeros: no wave.`;
   const lambda = wavelength(frequency(base, channel));
   const turns = length / lambda;
   return (
-    `Dimension ${dimension} is a ${channel.wave === "sin" ? "sine" : "cosine"} of wavelength ` +
+    `Dimension ${dimension} is a ${channel.kind === "sin" ? "sine" : "cosine"} of wavelength ` +
     `${significant(lambda)} positions: ${significant(turns, 3)} turns in ${grouped(length)} positions.` +
     aboutRounding(state)
   );

@@ -9,7 +9,7 @@ import { normal } from "../math/random.js";
 import { channelsOf, rotate } from "../math/rotary.js";
 import { geometric } from "../math/scaling.js";
 import { dot } from "../math/similarity.js";
-import { wavelength } from "../math/waves.js";
+import { wavelength } from "../math/sincos.js";
 import { ROTARY } from "../state/defaults.js";
 
 const NEEDS = ["base", "position", "offset", "moved", "pairing"];

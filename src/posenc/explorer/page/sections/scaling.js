@@ -6,7 +6,7 @@ import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
 import { counted, fixed, grouped, significant } from "../interface/numbers.js";
 import { geometric, linear, ntk, yarn, yarnAttention, yarnRamp } from "../math/scaling.js";
-import { wavelength } from "../math/waves.js";
+import { wavelength } from "../math/sincos.js";
 
 const NEEDS = ["dim", "base", "factor", "trained", "dimension"];
 

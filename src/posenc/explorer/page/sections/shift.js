@@ -10,7 +10,7 @@ import { call, matrix, mi, mn, mo, row, show, sub } from "../interface/mathml.js
 import { counted, fixed, power, whole } from "../interface/numbers.js";
 import { playButton } from "../interface/player.js";
 import { largestError, rotation, shiftResidual, turn } from "../math/shift.js";
-import { frequency } from "../math/waves.js";
+import { frequency } from "../math/sincos.js";
 import { frequenciesOf, pairAt, pairsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "offset", "convention"];

@@ -2,7 +2,7 @@
 
 import { CONVENTIONS, channels, pairing } from "../math/conventions.js";
 import { gram } from "../math/similarity.js";
-import { frequency, value, wavelength } from "../math/waves.js";
+import { frequency, value, wavelength } from "../math/sincos.js";
 
 function kept(compute) {
   let key;
@@ -20,7 +20,7 @@ export const channelsOf = kept(channels);
 /** The wavelength of every channel; that of a column of zeros has no end. */
 export const wavelengthsOf = kept((convention, dim, base) =>
   channelsOf(convention, dim).map((channel) =>
-    channel.wave === "zero" ? Infinity : wavelength(frequency(base, channel)),
+    channel.kind === "zero" ? Infinity : wavelength(frequency(base, channel)),
   ),
 );
 

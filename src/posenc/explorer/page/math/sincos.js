@@ -8,9 +8,9 @@ export const wavelength = (omega) => (2 * Math.PI) / omega;
 
 /** The value of one channel at one position (already counted from the convention's first). */
 export function value(channel, base, position) {
-  if (channel.wave === "zero") return 0;
+  if (channel.kind === "zero") return 0;
   const angle = position * frequency(base, channel);
-  return channel.wave === "sin" ? Math.sin(angle) : Math.cos(angle);
+  return channel.kind === "sin" ? Math.sin(angle) : Math.cos(angle);
 }
 
 const FINE = 64;
@@ -92,13 +92,13 @@ function turns(frequencies, from, step, count) {
 export function block(channels, base, start, count) {
   const width = channels.length;
   const exponents = [...new Set(channels.map(({ top }) => top))];
-  const bottom = channels.find(({ wave }) => wave !== "zero")?.bottom ?? 1;
+  const bottom = channels.find(({ kind }) => kind !== "zero")?.bottom ?? 1;
   const frequencies = exponents.map((top) => frequency(base, { top, bottom }));
   const place = new Map(exponents.map((top, i) => [top, i]));
   const source = Uint32Array.from(channels, ({ top }) => place.get(top));
-  const isSine = Uint8Array.from(channels, ({ wave }) => wave === "sin");
+  const isSine = Uint8Array.from(channels, ({ kind }) => kind === "sin");
   // Columns of zeros stand last, where an odd width has one.
-  const zero = channels.at(-1)?.wave === "zero";
+  const zero = channels.at(-1)?.kind === "zero";
   const values = new Float64Array(count * width);
   eachRow(frequencies, start, count, (r, cos, sin) => {
     const at = r * width;
