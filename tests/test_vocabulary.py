@@ -59,6 +59,7 @@ PLANTED = [
     ("a.py", "def f():\n    '''Sum.\n\n    Normalised.'''", "a.py:4: Normalised: is British"),
     ("a.py", "x = 1  # the cheapest route", "a.py:1: route: say backend"),
     ("a.py", 'raise ValueError("no route")', "a.py:1: route: say backend"),
+    ("a.py", "def test_every_route_is_taken(): ...", "a.py:1: test_every_route_is_taken: say"),
     ("a.pyi", "neighbours: int", "a.pyi:1: neighbours: is British"),
     ("utils.py", "", "utils.py: utils.py: say what it does"),
     ("routes/flex.py", "", "routes/flex.py: routes: say backends"),
@@ -82,6 +83,7 @@ def test_a_planted_word_is_found(tmp_path, name, source, fault):
 SOUND = [
     ("a.py", "from torch.utils import data\nconfig.get_text_config(compute_mode=1)"),
     ("a.py", "checkpoint = 1  # `torch.utils.checkpoint` and tests/routes/a.py are names"),
+    ("test_a.py", "def test_a_wave_has_a_helper(): ..."),
     ("a.js", 'context.getImageData(); // "wave" in words'),
     ("a.c", '#include "stdio.h"\n/* a wave */ double realistic;'),
     ("a.md", "A precise, otherwise wise exercise; at the center of a realistic, linear promise."),

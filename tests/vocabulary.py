@@ -54,9 +54,10 @@ def words(name: str) -> list[str]:
 
 
 def faults_of_name(name: str) -> list[str]:
-    """What is wrong with a name that we gave."""
+    """What is wrong with a name that we gave; that of a test is a sentence, and read as prose."""
     inside = words(name)
-    wrong = [f"{name}: say {NAMES[word]}" for word in inside if word in NAMES]
+    forbidden = PROSE if inside[:1] == ["test"] else NAMES
+    wrong = [f"{name}: say {forbidden[word]}" for word in inside if word in forbidden]
     if inside[1:] and inside[0] in PREFIXES and name not in OTHERS:
         wrong.append(f"{name}: say {PREFIXES[inside[0]]}")
     return wrong + [f"{name}: is British" for _ in BRITISH.findall(name)]
