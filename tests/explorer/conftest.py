@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -15,7 +14,7 @@ from tests.cli.conftest import refused as refused
 from tests.cli.conftest import run as run
 
 from posenc.explorer import page as explorer_page
-from posenc.explorer.modules import EXPORT, joined
+from posenc.explorer.modules import exports, joined
 
 REQUIRED = os.environ.get("POSENC_REQUIRE_BROWSER") == "1"
 SOURCES = files("posenc.explorer").joinpath("page")
@@ -119,7 +118,7 @@ def mathematics() -> str:
     entry = []
     for name in names:
         text = SOURCES.joinpath("math", name).read_text(encoding="utf-8")
-        exported = [match[2] for match in EXPORT.finditer(text)]
+        exported = exports(text, name)
         own = name.removesuffix(".js")
         listed = ", ".join(f"{each} as {own}_{each}" for each in exported)
         entry.append(f'import {{ {listed} }} from "./math/{name}";\n')
@@ -138,26 +137,16 @@ def mathematics() -> str:
 PLAIN = "(_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v === Infinity ? 'Infinity' : v"
 
 
-@pytest.fixture(scope="session", params=["node", "chromium"])
-def javascript(request) -> Callable[[Sequence[str]], list[Any]]:
-    """Evaluates expressions over the page's mathematics, as ``sincos.frequency(100, …)``."""
-    script = mathematics()
+@pytest.fixture(scope="session")
+def javascript(browser) -> Callable[[Sequence[str]], list[Any]]:
+    """Evaluates expressions over the page's mathematics, as ``sincos.frequency(100, …)``.
 
-    def program(expressions: Sequence[str]) -> str:
-        return f"JSON.stringify([{','.join(expressions)}], {PLAIN})"
+    In the engine that runs the page; another one would tell nothing more about it.
+    """
+    blank = browser.new_page()
+    blank.add_script_tag(content=mathematics())
 
-    if request.param == "node":
-        node = shutil.which("node")
-        if node is None:
-            pytest.skip("there is no node; Chromium runs the same expressions")
+    def evaluated(expressions: Sequence[str]) -> list[Any]:
+        return json.loads(blank.evaluate(f"JSON.stringify([{','.join(expressions)}], {PLAIN})"))
 
-        def in_node(expressions: Sequence[str]) -> list[Any]:
-            text = f"{script}\nprocess.stdout.write({program(expressions)});"
-            ran = subprocess.run([node, "-"], input=text, capture_output=True, text=True)
-            assert ran.returncode == 0, ran.stderr
-            return json.loads(ran.stdout)
-
-        return in_node
-    blank = request.getfixturevalue("browser").new_page()
-    blank.add_script_tag(content=script)
-    return lambda expressions: json.loads(blank.evaluate(program(expressions)))
+    return evaluated

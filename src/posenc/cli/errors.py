@@ -16,10 +16,12 @@ class Terminated(BaseException):
         self.status = 128 + signal_number
 
 
+NOTHING = "nothing was written; "
+
 ADVICE = {
-    errno.ENOSPC: "nothing was written; free some space or choose another folder",
-    errno.EDQUOT: "nothing was written; free some space or choose another folder",
-    errno.EFBIG: "the file is larger than this system allows; nothing was written",
+    errno.ENOSPC: f"{NOTHING}free some space or choose another folder",
+    errno.EDQUOT: f"{NOTHING}free some space or choose another folder",
+    errno.EFBIG: f"{NOTHING}the file is larger than this system allows",
     errno.EROFS: "choose a folder that can be written",
     errno.EACCES: "check its permissions",
     errno.ENOENT: "check the path",
@@ -44,7 +46,9 @@ def one_line(error: BaseException) -> str:
 
 
 def _system_error(error: OSError) -> str:
-    # A file that was opened by number has no name to show.
-    name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-    advice = ADVICE.get(error.errno or 0)
-    return f"{name}{error.strerror}" + (f"; {advice}" if advice else "")
+    advice = ADVICE.get(error.errno or 0, "")
+    if not isinstance(error.filename, str | bytes):
+        # Of what goes to the screen or a pipe, a part has arrived.
+        return f"{error.strerror}; {advice.removeprefix(NOTHING)}".removesuffix("; ")
+    name = os.fsdecode(error.filename)
+    return f"{name}: {error.strerror}; {advice}".removesuffix("; ")

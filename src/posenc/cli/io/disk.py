@@ -16,11 +16,11 @@ def size(count: float) -> str:
         >>> size(950), size(1_400_000_000)
         ('950 B', '1.4 GB')
     """
-    for unit in ("B", "kB", "MB"):
+    for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
-    return f"{count:.1f} GB"
+    return f"{count:,.1f} TB"
 
 
 def announcement(output: Path, bytes_: int, what: str, *, exact: bool) -> str:
