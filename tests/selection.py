@@ -18,7 +18,7 @@ def selects_itself(config: pytest.Config) -> bool:
 def why(item: pytest.Item) -> str | None:
     """The reason for which a test is slow; None where it is not."""
     mark = item.get_closest_marker("slow")
-    return None if mark is None else mark.args[0]
+    return mark and (mark.args[0] if mark.args else "of no given reason")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,6 +19,9 @@ def test_long(): pass
 
 @pytest.mark.slow("too long")
 def test_longer(): pass
+
+@pytest.mark.slow
+def test_longest(): pass
 """
 
 
@@ -45,11 +48,11 @@ def suite(tmp_path: Path) -> Path:
 def test_what_is_left_out_is_counted_with_its_reason(suite, workers):
     said = run("-n", workers, cwd=suite)
     assert "1 passed" in said
-    assert "    2 too long\n    2 marked slow; `pytest -m slow` runs them" in said
+    assert "    2 too long\n    1 of no given reason\n    3 marked slow; `pytest -m slow`" in said
 
 
 def test_whoever_names_markers_or_tests_gets_them(suite):
-    assert "2 passed, 1 deselected" in run("-m", "slow", cwd=suite)
+    assert "3 passed, 1 deselected" in run("-m", "slow", cwd=suite)
     named = run("test_suite.py::test_long", cwd=suite)
     assert "1 passed" in named
     assert "left out" not in named
