@@ -121,7 +121,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("planted faults, each hunted until it is found")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_that_is_put_back_is_found(fault, monkeypatch):
     fault(monkeypatch)
