@@ -22,6 +22,7 @@ from .encodings.queries_keys import MultimodalRotary as MultimodalRotary
 from .encodings.queries_keys import QueryTemperature as QueryTemperature
 from .encodings.queries_keys import RoPEMixed as RoPEMixed
 from .encodings.queries_keys import Rotary as Rotary
+from .encodings.queries_keys import StartTokenRotary as StartTokenRotary
 from .encodings.queries_keys import XPos as XPos
 from .encodings.queries_keys import rerotate as rerotate
 from .encodings.remapping import SHAPE as SHAPE
@@ -37,6 +38,7 @@ from .encodings.scores import CoPE as CoPE
 from .encodings.scores import DeBERTa as DeBERTa
 from .encodings.scores import DecomposedRelative as DecomposedRelative
 from .encodings.scores import Forgetting as Forgetting
+from .encodings.scores import KERPLEWeight as KERPLEWeight
 from .encodings.scores import RemappedRotary as RemappedRotary
 from .encodings.scores import Sandwich as Sandwich
 from .encodings.scores import Shaw as Shaw

@@ -10,6 +10,7 @@ from posenc import (
     QueryTemperature,
     RoPEMixed,
     Rotary,
+    StartTokenRotary,
     XPos,
 )
 from posenc.frequencies import Geometric, YaRN
@@ -66,7 +67,9 @@ CASES = {
     "dinov3": Case(
         DINOv3Rotary,
         {"head_dim": 8, "grid": (14, 10)},
-        {"head_dim": 16, "grid": (14, 20), "base": 1e4, "heads_first": False},
+        {"head_dim": 16, "grid": (14, 20), "base": 1e4, "heads_first": False}
+        | {"periods": (1.0, 7.0), "normalize": "max"}
+        | {"shift": 0.5, "jitter": 1.5, "rescale": 2.0},
         lift=two,
     ),
     "mixed": Case(
@@ -87,6 +90,15 @@ CASES = {
             "origin": 100,
         },
         limit=30_000,
+    ),
+    "start-tokens": Case(
+        StartTokenRotary,
+        {"rotary": Rotary(8, head_dim=12), "start": Rotary(8, head_dim=12, base=100), "count": 3},
+        {
+            "rotary": Rotary(8, head_dim=12, base=1e6),
+            "start": Rotary(8, head_dim=12, base=10),
+            "count": 2,
+        },
     ),
     "temperature": Case(
         QueryTemperature,

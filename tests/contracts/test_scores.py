@@ -11,6 +11,7 @@ from posenc import (
     DeBERTa,
     DecomposedRelative,
     Forgetting,
+    KERPLEWeight,
     RemappedRotary,
     ReRoPE,
     Rotary,
@@ -32,6 +33,11 @@ def in_window(positions):
     return points + (positions >> 20 << 20).unsqueeze(-1)
 
 
+def at_even_points(positions):
+    """Points that are two rows and two columns apart, as coarser keys are."""
+    return 2 * in_window(positions)
+
+
 def some_heads(heads, part):
     return ALiBi(heads, slopes="geometric")[part]
 
@@ -46,36 +52,65 @@ def absolute_sum(heads):
 
 CASES = {
     # With a power of two both kinds of slopes are the same; the argument shows with 6 heads.
-    "alibi": Case(ALiBi, {"heads": 4, "slopes": "authors"}, {"is_causal": True}),
-    "alibi-6": Case(ALiBi, {"heads": 6}, {"is_causal": True, "slopes": "geometric"}, heads=6),
+    "alibi": Case(
+        ALiBi, {"heads": 4, "slopes": "authors"}, {"is_causal": True, "alibi_bias_max": 4}
+    ),
+    "alibi-6": Case(
+        ALiBi,
+        {"heads": 6, "alibi_bias_max": 8.0},
+        {"is_causal": True, "slopes": "geometric"},
+        heads=6,
+    ),
+    "alibi-slopes": Case(
+        ALiBi,
+        {"heads": 2, "slopes": (0.5, 0.25), "alibi_bias_max": 8.0, "is_causal": True},
+        {"slopes": (0.5, -1.0)},
+        heads=2,
+    ),
     "alibi-of-some-heads": Case(some_heads, {"heads": 6, "part": slice(1, 5)}),
     "sum": Case(relative_sum, {"heads": 4}),
     "sum-with-fire": Case(absolute_sum, {"heads": 4}, bitwise=False),
     "cope": Case(
         CoPE,
         {"heads": 4, "head_dim": 8, "max_positions": 3, "std": 1.0},
-        {"scaled": True},
+        {"scaled": True, "separate_keys": True},
+        bitwise=False,
+    ),
+    "cope-separate-keys": Case(
+        CoPE,
+        {"heads": 4, "head_dim": 8, "max_positions": 3, "std": 1.0, "separate_keys": True}
+        | {"scaled": True},
         bitwise=False,
     ),
     "deberta": Case(
         DeBERTa,
-        {"heads": 4, "head_dim": 8, "buckets": 4, "max_distance": 5, "std": 1.0},
-        {"buckets": 6, "max_distance": 4, "terms": ("c2p",)},
+        {"heads": 4, "head_dim": 8, "buckets": 6, "max_distance": 6, "std": 1.0},
+        {"buckets": 4, "max_distance": 12, "terms": ("c2p",), "far": "transformers"}
+        | {"trained_length": 2},
         bitwise=False,
     ),
     "decomposed": Case(
         DecomposedRelative,
-        {"heads": 4, "head_dim": 8, "size": (4, 8)},
+        {"heads": 4, "head_dim": 8, "size": (4, 8), "key_stride": 1},
         {"std": 0.5},
         bitwise=False,
         lift=in_window,
+    ),
+    "decomposed-coarse": Case(
+        DecomposedRelative,
+        {"heads": 4, "head_dim": 8, "size": (8, 16), "key_stride": 2},
+        {"std": 0.5, "key_stride": 1},
+        bitwise=False,
+        lift=at_even_points,
     ),
     "fire": Case(FIRE, {"heads": 4, "threshold": 4.0}, {"hidden": 5, "c": 3.0}, bitwise=False),
     "forgetting": Case(
         Forgetting, {"heads": 4, "head_dim": 8}, {"std": 1.0, "bias": 1.0}, bitwise=False
     ),
-    "kerple": Case(KERPLE, {"heads": 4}, {"kernel": "power"}),
-    "kerple-power": Case(KERPLE, {"heads": 4, "kernel": "power"}),
+    "kerple": Case(KERPLE, {"heads": 4}, {"kernel": "power", "exponent": True}),
+    "kerple-power": Case(KERPLE, {"heads": 4, "kernel": "power", "exponent": False}),
+    "kerple-exponent": Case(KERPLE, {"heads": 4, "exponent": True, "kernel": "log"}),
+    "kerple-weight": Case(KERPLEWeight, {"heads": 4}),
     "remapped-rotary": Case(
         RemappedRotary,
         {"heads": 4, "rotary": Rotary(8), "remapping": SelfExtend(group=4, window=1)},
@@ -86,11 +121,11 @@ CASES = {
         {"heads": 4, "rotary": Rotary(8), "remapping": ReRoPE(window=1)},
         bitwise=False,
     ),
-    "sandwich": Case(Sandwich, {"heads": 4, "dim": 8}, {"base": 100.0}, bitwise=False),
+    "sandwich": Case(Sandwich, {"heads": 4, "dim": 8}, {"base": 100.0, "first": 1}, bitwise=False),
     "shaw": Case(
         Shaw,
-        {"heads": 4, "head_dim": 8, "reach": 2, "values": False},
-        {"reach": 3, "std": 1.0},
+        {"heads": 4, "head_dim": 8, "reach": 2},
+        {"reach": 3, "std": 1.0, "values": True},
         bitwise=False,
     ),
     "swin": Case(SwinBias, {"heads": 4, "window": (4, 8)}, {"std": 0.5}, lift=in_window),
@@ -102,8 +137,8 @@ CASES = {
     ),
     "t5": Case(
         T5Bias,
-        {"heads": 4, "buckets": 8, "max_distance": 5, "trained_length": None},
-        {"bidirectional": False, "buckets": 6, "max_distance": 9, "std": 1.0},
+        {"heads": 4, "buckets": 8, "max_distance": 5},
+        {"bidirectional": False, "buckets": 6, "max_distance": 9, "std": 1.0, "trained_length": 2},
     ),
     "t5-causal": Case(
         T5Bias,
@@ -114,7 +149,7 @@ CASES = {
     "transformer-xl": Case(
         TransformerXL,
         {"heads": 4, "head_dim": 8, "std": 1.0},
-        {"dim": 6, "base": 100.0},
+        {"dim": 6, "base": 100.0, "clamp_len": 2},
         bitwise=False,
     ),
 }

@@ -10,7 +10,7 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc.frequencies import FromCheckpoint, Geometric, Powers
+from posenc.frequencies import FromCheckpoint, Geometric, Llama3, Powers, YaRN
 from posenc.frequencies.schedule import TURN_BITS, TWO_PI
 
 
@@ -141,3 +141,23 @@ def test_the_two_float32_forms():
 def test_what_is_no_schedule_is_refused(make, text):
     with pytest.raises(ValueError, match=re.escape(text)):
         make()
+
+
+@pytest.mark.parametrize(
+    ("dim", "base", "factor", "trained"), [(128, 1e4, 16.0, 4096), (64, 1.5e5, 32.0, 4096)]
+)
+def test_the_paper_of_yarn_has_a_ramp_of_its_own(dim, base, factor, trained):
+    """Equations 17 to 20: γ(r) rises linearly in the turns r = L/λ, from α = 1 to β = 32."""
+    papers = Llama3(Geometric(dim, base), factor, low=1.0, high=32.0, trained_length=trained)
+    codes = YaRN(Geometric(dim, base), factor, trained, truncate=False)
+    for i, length in enumerate(papers.wavelengths()):
+        theta = base ** (-2 * i / dim)
+        ratio = trained * theta / (2 * math.pi)
+        gamma = min(max((ratio - 1) / (32 - 1), 0.0), 1.0)
+        meant = (1 - gamma) * theta / factor + gamma * theta
+        assert 2 * math.pi / length == pytest.approx(meant, rel=1e-12)
+    lower = [
+        of / other for of, other in zip(codes.wavelengths(), papers.wavelengths(), strict=True)
+    ]
+    assert max(lower) <= 1 + 1e-12
+    assert min(lower) < 0.35

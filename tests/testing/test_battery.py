@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from posenc import Learned, Rotary, Sinusoidal, TokenEncoding
+from posenc import ALiBi, CoPE, Learned, Rotary, Shaw, Sinusoidal, TokenEncoding
 from posenc.positions import consecutive
 from posenc.testing import Case, battery
 
@@ -116,6 +116,120 @@ class ForgetsRows(Rotary):
         return super().encode_both(q, k, table[: q.shape[-2]], **out)
 
 
+class RefusesItsBase(Sinusoidal):
+    """Takes any base and works with none but the usual."""
+
+    def __init__(self, dim, base=10_000.0):
+        super().__init__(dim, base)
+
+    def encode(self, x, table):
+        if self.base != 10_000.0:
+            raise ValueError("no such base")
+        return super().encode(x, table)
+
+
+class SaysNothingOfItsBase(Sinusoidal):
+    """Takes a base, and refuses it with the same words as all else that is wrong."""
+
+    def __init__(self, dim, base=10_000.0):
+        super().__init__(dim)
+        if base != 10_000.0:
+            raise ValueError("wrong")
+
+
+class CutsAPart(Learned):
+    """One of its two parameters never gets a gradient."""
+
+    def __init__(self, dim, max_len):
+        super().__init__(dim, max_len)
+        self.shift = torch.nn.Parameter(torch.ones(dim))
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions, dtype=dtype) + self.shift.detach()
+
+
+class CutsTheContent(ALiBi):
+    """Scores lose their history on the way."""
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        return super().encode(scores.detach(), table) + 0 * q.sum()
+
+
+class CutsKeys(Shaw):
+    """Adds a product with keys through which no gradient flows."""
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        seen = super().encode(scores, table, q=q, k=k, scale=scale)
+        return seen + k.detach().sum(-1).mean(-2, keepdim=True).unsqueeze(-2)
+
+
+class LearnsInAutocast(Learned):
+    """A learned table that autocast rounds."""
+
+    def table(self, positions, *, dtype=None):
+        rows = super().table(positions, dtype=dtype)
+        return torch.nn.functional.linear(rows, torch.eye(self.dim))
+
+
+class CastWithItsModule(Learned):
+    """Gives the dtype of its parameters, whatever is asked for."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions)
+
+
+class RoundsInside(Learned):
+    """Computes in 8 bits where its parameters have 16."""
+
+    def table(self, positions, *, dtype=None):
+        rows = super().table(positions, dtype=dtype)
+        if self.weight.dtype in (torch.float16, torch.bfloat16):
+            rows = rows.to(torch.float8_e4m3fn).to(rows.dtype)
+        return rows
+
+
+class MadeOnTheCpu(Learned):
+    """Takes a device and a dtype, and makes its parameters as it likes."""
+
+    def __init__(self, dim, max_len, *, device=None, dtype=None):
+        super().__init__(dim, max_len)
+
+
+class HasNoFactory(TokenEncoding):
+    """Learns one number, which has no axis."""
+
+    batch_first, keeps_norm, keeps_shift = True, True, True
+
+    def __init__(self, dim):
+        super().__init__()
+        self.dim, self.height = dim, torch.nn.Parameter(torch.tensor(1.0))
+
+    def table(self, positions, *, dtype=None):
+        return self.height * positions.unsqueeze(-1).expand(*positions.shape, self.dim)
+
+    def encode(self, x, table):
+        return x + table
+
+
+class ClaimsPairs(CoPE):
+    """It counts the tokens between, and denies it."""
+
+    is_pairwise = True
+
+
+class DeniesPairs(ALiBi):
+    """A bias of each pair by itself, which claims more."""
+
+    is_pairwise = False
+
+
+class LooksAtTheLength(ALiBi):
+    """A bias of each pair that changes with the number of keys."""
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        return super().encode(scores, table) / scores.shape[-1]
+
+
 class BreaksTheGraph(Sinusoidal):
     """Looks at a value, which a graph cannot."""
 
@@ -137,7 +251,20 @@ BROKEN = [
     (DividedByLength, {"dim": 8}, {}, "packed"),
     (DividedByLength, {"dim": 8}, {}, "sharded"),
     (IgnoresBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
+    (RefusesItsBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
+    (SaysNothingOfItsBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
     (TakesFloats, {"dim": 8}, {}, "integers_only"),
+    (MadeOnTheCpu, {"dim": 8, "max_len": 9}, {}, "parameters_are_made_as_asked"),
+    (HasNoFactory, {"dim": 8}, {}, "parameters_are_made_as_asked"),
+    (LearnsInAutocast, {"dim": 8, "max_len": 9}, {}, "autocast"),
+    (CastWithItsModule, {"dim": 8, "max_len": 9}, {}, "casts"),
+    (RoundsInside, {"dim": 8, "max_len": 9}, {}, "casts"),
+    (CutsAPart, {"dim": 8, "max_len": 9}, {}, "gradients_stay_finite"),
+    (CutsTheContent, {"heads": 4}, {}, "gradients_stay_finite"),
+    (CutsKeys, {"heads": 4, "head_dim": 8, "reach": 2}, {}, "gradients_stay_finite"),
+    (ClaimsPairs, {"heads": 4, "head_dim": 8, "max_positions": 3, "std": 1.0}, {}, "claims"),
+    (DeniesPairs, {"heads": 4}, {}, "claims"),
+    (LooksAtTheLength, {"heads": 4}, {}, "claims"),
     (Widens, {"dim": 8}, {}, "shape_and_dtype"),
     (WritesInPlace, {"dim": 8}, {}, "content_is_left_alone"),
     (ClaimsTooMuch, {"dim": 8, "max_len": 99}, {}, "claims"),
@@ -159,6 +286,23 @@ def test_a_broken_encoding_is_caught(broken, arguments, changes, name):
     with pytest.raises(Exception) as caught:  # noqa: PT011 (a graph break is torch's own error)
         check()
     assert isinstance(caught.value, AssertionError) or broken in (BreaksTheGraph, Detached)
+
+
+def test_each_planted_fault_is_the_only_one():
+    """What the faults above derive from passes the check that caught them."""
+    sound = {Sinusoidal: {"dim": 8}, Learned: {"dim": 8, "max_len": 64}, ALiBi: {"heads": 4}}
+    for build, arguments in sound.items():
+        case = Case(build, arguments, limit=arguments.get("max_len"))
+        for check in battery(case, compiling=False):
+            if check.name != "arguments_matter":
+                check()
+
+
+def test_a_refusal_is_told_apart_from_no_effect():
+    case = Case(RefusesItsBase, {"dim": 8}, {"base": 100.0})
+    (check,) = [c for c in battery(case) if c.name == "arguments_matter"]
+    with pytest.raises(AssertionError, match=r"base=100.0 is refused, which shows no effect: no"):
+        check()
 
 
 def test_a_forgotten_argument_is_named():

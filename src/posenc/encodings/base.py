@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.positions import checked_distances, consecutive
+from posenc.positions import Integers, checked, checked_distances, consecutive
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -74,7 +74,7 @@ class TokenEncoding(nn.Module, ABC):
 
     @abstractmethod
     def table(
-        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "..."]:
         """What ``positions`` alone say, one row a position."""
 
@@ -87,7 +87,7 @@ class TokenEncoding(nn.Module, ABC):
     def forward(
         self,
         x: Float[Tensor, "*batch seq dim"],
-        positions: Int64[Tensor, "*rows seq"] | None = None,
+        positions: Int64[Tensor, "*rows seq"] | Integers | None = None,
     ) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
         if x.ndim < 2:
@@ -96,6 +96,7 @@ class TokenEncoding(nn.Module, ABC):
             )
         if positions is None:
             positions = consecutive(x.shape[-2 if self.batch_first else 0], device=x.device)
+        positions = checked(positions, device=x.device)
         return self.encode(x, self.table(positions, dtype=working_dtype(x.dtype)))
 
 
@@ -123,7 +124,7 @@ class QueryKeyEncoding(nn.Module, ABC):
 
     @abstractmethod
     def table(
-        self, positions: Int64[Tensor, "..."], *, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "..."] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "..."]:
         """What ``positions`` alone say; the sequence stays the axis after the batch axes."""
 
@@ -161,11 +162,12 @@ class QueryKeyEncoding(nn.Module, ABC):
         self,
         q: Float[Tensor, "*batch _ _ head_dim"],
         k: Float[Tensor, "*batch _ _ head_dim"],
-        positions: Int64[Tensor, "..."] | None = None,
+        positions: Int64[Tensor, "..."] | Integers | None = None,
     ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)
+        positions = checked(positions, device=q.device)
         return self.encode_both(q, k, self.table(positions, dtype=working_dtype(q.dtype)))
 
 
@@ -188,8 +190,8 @@ class ScoreEncoding(nn.Module, ABC):
     @abstractmethod
     def table(
         self,
-        q_positions: Int64[Tensor, "..."],
-        k_positions: Int64[Tensor, "..."],
+        q_positions: Int64[Tensor, "..."] | Integers,
+        k_positions: Int64[Tensor, "..."] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Tensor:
@@ -227,8 +229,8 @@ class ScoreEncoding(nn.Module, ABC):
     def forward(
         self,
         scores: Float[Tensor, "*batch heads q_len k_len"],
-        q_positions: Int64[Tensor, "..."] | None = None,
-        k_positions: Int64[Tensor, "..."] | None = None,
+        q_positions: Int64[Tensor, "..."] | Integers | None = None,
+        k_positions: Int64[Tensor, "..."] | Integers | None = None,
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
@@ -239,6 +241,8 @@ class ScoreEncoding(nn.Module, ABC):
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:
             k_positions = consecutive(scores.shape[-1], device=scores.device)
+        q_positions = checked(q_positions, "q_positions", device=scores.device)
+        k_positions = checked(k_positions, "k_positions", device=scores.device)
         table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))
         return self.encode(scores, table, q=q, k=k, scale=scale)
 
@@ -302,14 +306,14 @@ class RelativeBias(ScoreBias):
 
     @abstractmethod
     def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The bias of every head at each distance."""
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:

@@ -37,8 +37,9 @@ class YaRN(Schedule):
 
     This is the ramp of the authors' code and of all public code, linear in the index of the pair.
     The paper states another (equations 17 to 20): linear in the turns L0 · ω_i / 2π themselves,
-    from 1 to 32 of them. Between the borders its frequencies are lower, by up to 77 % with the
-    numbers of gpt-oss. It is ``Llama3(of, s, low=1, high=32, trained_length=L0)``, but for m(1).
+    from 1 to 32 of them. Between the borders its frequencies are lower, by more than two thirds
+    with the numbers of gpt-oss. It is ``Llama3(of, s, low=1, high=32, trained_length=L0)``, but for
+    the factor m(1).
 
     Args:
         of: The schedule to rescale, of width d and base b.

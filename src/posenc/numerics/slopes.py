@@ -3,21 +3,22 @@
 from math import log2
 
 
-def geometric(heads: int) -> tuple[float, ...]:
-    """m_h = 2^(−8h / heads) for h = 1 … heads.
+def geometric(heads: int, most: float = 8.0) -> tuple[float, ...]:
+    """m_h = 2^(−most · h / heads) for h = 1 … heads.
 
     Example:
         >>> geometric(4)
         (0.25, 0.0625, 0.015625, 0.00390625)
     """
-    return tuple(2.0 ** (-8 * head / heads) for head in range(1, heads + 1))
+    return tuple(2.0 ** (-most * head / heads) for head in range(1, heads + 1))
 
 
-def alibi(heads: int) -> tuple[float, ...]:
+def alibi(heads: int, most: float = 8.0) -> tuple[float, ...]:
     """The slopes of ALiBi's authors: geometric for a power of two, interleaved for other numbers.
 
     The paper states the powers of two only. For others the authors' code takes the slopes of the
-    next lower power and fills up with every second slope of the power above it.
+    next lower power and fills up with every second slope of the power above it. ``most`` is 8 in
+    the paper, and ``alibi_bias_max`` in the configurations of MPT.
 
     Raises:
         ValueError: ``heads`` is not positive.
@@ -33,4 +34,4 @@ def alibi(heads: int) -> tuple[float, ...]:
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
         raise ValueError(f"heads is {heads!r}; it must be a positive whole number.")
     lower = 2 ** int(log2(heads))
-    return geometric(lower) + geometric(2 * lower)[0::2][: heads - lower]
+    return geometric(lower, most) + geometric(2 * lower, most)[0::2][: heads - lower]

@@ -106,6 +106,23 @@ them fits into int64 from -2305843009213693952 to 2305843009213693952. Count fro
     return positions
 
 
+def shifted(positions: Tensor | Integers, by: int) -> Int64[Tensor, "*shape"]:
+    """``positions + by``, refused where a sum would leave int64 and can be looked at.
+
+    Raises:
+        TypeError: ``positions`` are not integers.
+        ValueError: A sum leaves int64.
+
+    Example:
+        >>> shifted([0, 1], 2)
+        tensor([2, 3])
+    """
+    if not by:
+        return checked(positions)
+    least, most = -(2**63) - min(by, 0), 2**63 - 1 - max(by, 0)
+    return checked_within(positions, least, most) + by
+
+
 def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor:
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
     if kind in ("i", "u"):

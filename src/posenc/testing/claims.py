@@ -33,7 +33,7 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool]]:
         return {"keeps_norm": _keeps_norm, "keeps_shift": _keeps_shift}
     if isinstance(subject, QueriesKeys):
         return {"is_relative": _products_are_relative}
-    return {"is_relative": _scores_are_relative}
+    return {"is_relative": _scores_are_relative, "is_pairwise": _scores_are_pairwise}
 
 
 def _scattered(case: Case, count: int) -> Tensor:
@@ -80,6 +80,21 @@ def _scores_are_relative(case: Case, subject: Subject) -> bool:
     return _unmoved(
         lambda shift: subject.run(module, content, consecutive(6, start=shift))[0], case
     )
+
+
+def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
+    """Leave tokens out, put the rest in another order, and change what is in the others."""
+    module = case.module().double()
+    content, positions = subject.content(9, (1,), torch.float64), consecutive(9)
+    whole = subject.run(module, content, positions)[0]
+    for some_q, some_k in (([8, 3], [0, 3, 8]), ([5], [5, 2]), ([4, 7, 1], [6, 8, 7, 1, 0])):
+        (scores, q), k = subject.rows(content[:2], torch.tensor(some_q)), content[2]
+        scores, k = scores[..., some_k], k[..., some_k, :]
+        places = [subject.lifted(positions[chosen]) for chosen in (some_q, some_k)]
+        alone = module(scores, *places, q=q, k=k)
+        if (alone - whole[..., some_q, :][..., some_k]).abs().max() >= TOLERANCE:
+            return False
+    return True
 
 
 def _unmoved(result: Callable[[int], Tensor], case: Case) -> bool:

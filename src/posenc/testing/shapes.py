@@ -1,6 +1,8 @@
 """The one law of shapes: what comes out has the shape and the dtype of what went in."""
 
 import inspect
+import warnings
+from dataclasses import replace
 
 import torch
 
@@ -39,19 +41,46 @@ def content_is_left_alone(case: Case) -> None:
 
 
 def arguments_matter(case: Case) -> None:
-    """Every constructor argument changes something that can be seen."""
+    """Every constructor argument changes something that can be seen; a refusal is no change."""
     names = [
         name
         for name, parameter in inspect.signature(case.build).parameters.items()
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
-    forgotten = [name for name in names if name not in {*case.arguments, *case.changes}]
+    told = {*case.arguments, *case.changes, *FACTORY}
+    forgotten = [name for name in names if name not in told]
     assert not forgotten, (
         f"The case says nothing of {', '.join(forgotten)}: name a value in changes."
     )
+    usual = _observed(case)
     for name, value in case.changes.items():
-        seen, usual = _observed(case, {name: value}), _observed(case, {})
+        try:
+            seen = _observed(replace(case, arguments={**case.arguments, name: value}))
+        except (ValueError, TypeError, IndexError) as refusal:
+            raise AssertionError(
+                f"{name}={value!r} is refused, which shows no effect: {refusal}"
+            ) from refusal
         assert_differs(seen, usual, f"{name}={value!r} changes nothing that can be seen")
+
+
+FACTORY = ("device", "dtype")
+"""Arguments that have a check of their own."""
+
+
+def parameters_are_made_as_asked(case: Case) -> None:
+    """What learns takes ``device=`` and ``dtype=``; each parameter has an axis to be cut along."""
+    for name, parameter in case.module().named_parameters():
+        assert parameter.ndim, f"{name} has no axis; FSDP cuts parameters along their first"
+    if not inspect.isclass(case.build) or not list(case.module().parameters()):
+        return
+    missing = [name for name in FACTORY if name not in inspect.signature(case.build).parameters]
+    assert not missing, f"parameters are learned, and {' and '.join(missing)} cannot be given"
+    for name, parameter in case.module(device="meta", dtype=torch.float64).named_parameters():
+        asked = parameter.is_meta and parameter.dtype == torch.float64
+        assert asked, f"{name} is {parameter.dtype} on {parameter.device}, not float64 on meta"
+    for name, parameter in case.module(dtype=torch.bfloat16).named_parameters():
+        assert parameter.dtype == torch.bfloat16, f"{name} is {parameter.dtype}, not bfloat16"
+        assert torch.isfinite(parameter).all(), f"{name} was not initialized"
 
 
 def integers_only(case: Case) -> None:
@@ -67,21 +96,28 @@ def integers_only(case: Case) -> None:
         assert "int64" in refusal, f"the error does not say what is expected: {refusal}"
 
 
-def _observed(case: Case, changes: dict) -> Tensors:
-    """Parameters, tables near and far, and results in training, of equal content."""
-    module, subject = case.module(**changes).train(), case.subject()
-    seq = 2  # as long as the batch, so that content fits with its axes exchanged
+def _observed(case: Case) -> Tensors:
+    """Parameters, tables near and far, results in training of equal content, and warnings.
+
+    All axes of the content are as long as it has heads, so that it fits with axes exchanged.
+    """
+    module = case.module().train()
+    size = case.heads
+    widths = {
+        "heads": getattr(module, "heads", size),
+        "kv_heads": getattr(module, "heads", size),
+        "head_dim": getattr(module, "head_dim", case.head_dim),
+    }
+    subject = type(case.subject())(replace(case, **widths))
     seen = [value.detach() for value in module.state_dict().values()]
-    for start in case.far(0, 200, 10**7):
-        positions = consecutive(seq, start=start)
-        seen.append(subject.tables(module, positions).detach())
-        seen.append(
-            subject.tables(module, positions + 3 * consecutive(seq)).detach()
-        )  # farther apart
-        content = type(subject)(case).content(seq)
-        torch.manual_seed(0)
-        try:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for start in case.far(0, 200, 10**7):
+            positions = consecutive(size, start=start)
+            torch.manual_seed(0)
+            seen.append(subject.tables(module, positions).detach())
+            apart = positions + 3 * consecutive(size)
+            seen.append(subject.tables(module, apart).detach())
+            content = subject.content(size, (size,))
             seen.extend(part.detach() for part in subject.run(module, content, positions))
-        except (ValueError, TypeError) as refusal:  # another width: the content no longer fits
-            seen.append(torch.tensor([ord(letter) for letter in str(refusal)]))
-    return tuple(seen)
+    return (*seen, torch.tensor(len(warned)))

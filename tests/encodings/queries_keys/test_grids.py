@@ -27,14 +27,23 @@ def random(*shape: int) -> torch.Tensor:
 
 
 QWENS = {
-    "contiguous": (Qwen2VLTextConfig, Qwen2VLRotaryEmbedding, (16, 24, 24)),
-    "interleaved": (Qwen3VLTextConfig, Qwen3VLTextRotaryEmbedding, (24, 20, 20)),
+    "contiguous": (Qwen2VLTextConfig, Qwen2VLRotaryEmbedding),
+    "interleaved": (Qwen3VLTextConfig, Qwen3VLTextRotaryEmbedding),
 }
 
 
-@pytest.mark.parametrize("arrangement", QWENS)
-def test_multimodal_is_qwens_with_three_different_coordinates(arrangement):
-    config, module, sections = QWENS[arrangement]
+# With (16, 24, 24) interleaved, pairs of height and width would fall beyond the last.
+@pytest.mark.parametrize(
+    ("arrangement", "sections"),
+    [
+        ("contiguous", (16, 24, 24)),
+        ("interleaved", (24, 20, 20)),
+        ("interleaved", (16, 24, 24)),
+        ("interleaved", (20, 20, 24)),
+    ],
+)
+def test_multimodal_is_qwens_with_three_different_coordinates(arrangement, sections):
+    config, module = QWENS[arrangement]
     config = config(
         hidden_size=256,
         num_attention_heads=2,
@@ -126,6 +135,55 @@ def test_dinov3_is_transformers():
             torch.testing.assert_close(got, want, atol=1e-5, rtol=0)
 
 
+def centers_of_dinov3(height: int, width: int, normalize: str) -> torch.Tensor:
+    """The authors' coordinates, patch by patch, in [−1, 1] where both axes are divided alike."""
+    sizes = {"separate": (height, width), "min": (min(height, width),) * 2,
+             "max": (max(height, width),) * 2}[normalize]  # fmt: skip
+    along = [torch.arange(0.5, count, dtype=torch.float64) / size
+             for count, size in zip((height, width), sizes, strict=True)]  # fmt: skip
+    return 2 * torch.stack(torch.meshgrid(*along, indexing="ij"), dim=-1).flatten(0, 1) - 1
+
+
+def angles_of_dinov3(centers: torch.Tensor, periods: torch.Tensor) -> torch.Tensor:
+    return (2 * math.pi * centers[:, :, None] / periods.double()).flatten(1, 2)
+
+
+@pytest.mark.parametrize("normalize", ["separate", "min", "max"])
+@pytest.mark.parametrize("published", [True, False])
+def test_dinov3_of_other_periods_and_coordinates(normalize, published):
+    """Periods as a checkpoint has them: rounded to bfloat16, or between a least and a largest."""
+    if published:
+        periods = (100.0 ** (torch.arange(4).double() / 4)).to(torch.bfloat16)
+    else:
+        periods = 0.5 * (30.0 / 0.5) ** torch.linspace(0, 1, 4).double()
+    encoding = DINOv3Rotary(16, (3, 5), periods=periods, normalize=normalize)
+    angles = angles_of_dinov3(centers_of_dinov3(3, 5, normalize), periods)
+    table = encoding.table(grid(3, 5), dtype=torch.float64)
+    torch.testing.assert_close(table[:, 0], angles.cos(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
+
+
+def test_dinov3_changes_its_centers_in_training_alone():
+    """The authors' code, with the same draws: a shift and a stretch an axis, one for both."""
+    height, width, periods = 3, 5, 100.0 ** (torch.arange(2) / 2)
+    encoding = DINOv3Rotary(8, (height, width), shift=0.3, jitter=1.2, rescale=2.0)
+    torch.manual_seed(7)
+    table = encoding.table(grid(height, width), dtype=torch.float64)
+    torch.manual_seed(7)
+    made = {"dtype": torch.float64}
+    centers = centers_of_dinov3(height, width, "separate")
+    centers = centers + torch.empty(2, **made).uniform_(-0.3, 0.3)
+    for stretch, axes in ((1.2, 2), (2.0, 1)):
+        reach = math.log(stretch)
+        centers = centers * torch.empty(axes, **made).uniform_(-reach, reach).exp()
+    angles = angles_of_dinov3(centers, periods)
+    torch.testing.assert_close(table[:, 0], angles.cos(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
+    assert not torch.equal(encoding.table(grid(height, width), dtype=torch.float64), table)
+    plain = DINOv3Rotary(8, (height, width)).table(grid(height, width))
+    assert torch.equal(encoding.eval().table(grid(height, width)), plain)
+
+
 def test_dinov3_by_hand():
     """The last of two rows has its center at 1/2: half of a turn for the fastest pair."""
     table = DINOv3Rotary(8, (2, 2)).table(torch.tensor([[1, 1]]))[0]
@@ -140,7 +198,7 @@ def test_mixed_is_the_papers_complex_product():
     encoding = RoPEMixed(dim, heads)
     token = torch.arange(height * width).double()
     x, y = token % width, torch.floor(token / width)
-    along_y, along_x = encoding.frequencies.detach().double()
+    along_x, along_y = encoding.frequencies.detach().double()
     turns = x[None, :, None] * along_x[:, None] + y[None, :, None] * along_y[:, None]
     q = random(1, heads, height * width, dim).double()
     as_complex = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
@@ -149,9 +207,31 @@ def test_mixed_is_the_papers_complex_product():
     torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
 
 
+def test_mixed_takes_over_a_checkpoint_of_rope_vit():
+    """Theirs are [2, depth, heads · pairs] with x first; here by their formula, layer by layer."""
+    height, width, dim, heads, depth = 4, 6, 16, 3, 2
+    freqs = random(2, depth, heads * dim // 2).double()
+    token = torch.arange(height * width).double()
+    x, y = token % width, torch.floor(token / width)
+    q = random(1, heads, height * width, dim).double()
+    for layer in range(depth):
+        along_x = (x[:, None] @ freqs[0, layer][None]).view(-1, heads, dim // 2).transpose(0, 1)
+        along_y = (y[:, None] @ freqs[1, layer][None]).view(-1, heads, dim // 2).transpose(0, 1)
+        turns = torch.polar(torch.ones_like(along_x), along_x + along_y)
+        pairs = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
+        want = torch.view_as_real(pairs * turns).flatten(-2)
+        encoding = RoPEMixed(dim, heads, dtype=torch.float64)
+        encoding.load(freqs[:, layer])
+        table = encoding.table(grid(height, width), dtype=torch.float64)
+        torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
+        encoding.load(freqs[:, layer].view(2, heads, dim // 2))
+    with pytest.raises(ValueError, match=r"For one layer of rope-vit pass freqs\[:, layer\]"):
+        encoding.load(freqs)
+
+
 def test_mixed_begins_with_two_directions_across_each_other():
     encoding = RoPEMixed(32, heads=5)
-    along_y, along_x = encoding.frequencies.detach().double()
+    along_x, along_y = encoding.frequencies.detach().double()
     speed = (along_y.square() + along_x.square()).sqrt()
     want = 10.0 ** (-torch.arange(0, 32, 4).double() / 32)
     torch.testing.assert_close(speed, want.repeat(5, 2), atol=1e-6, rtol=0)
@@ -164,7 +244,7 @@ def test_mixed_begins_with_two_directions_across_each_other():
     [
         (lambda: MultimodalRotary(Rotary(128), (16, 24)), r"40 pairs; .* has 64"),
         (lambda: MultimodalRotary(Rotary(128), (24, 20, 20), "dealt"), "'interleaved'"),
-        (lambda: MultimodalRotary(Rotary(128), (16, 24, 24), "interleaved"), "than the first"),
+        (lambda: MultimodalRotary(Rotary(128), (40, 24, 0), "interleaved"), "1 pair or more"),
         (
             lambda: MultimodalRotary(Rotary(128)).table(consecutive(4)),
             r"must be \[\*batch, seq, 3\]",
@@ -173,6 +253,10 @@ def test_mixed_begins_with_two_directions_across_each_other():
         (lambda: AxialRotary(8, form="vit"), "rope_vit, pixtral"),
         (lambda: AxialRotary(8).table(consecutive(4)), "one coordinate an axis"),
         (lambda: DINOv3Rotary(8, (0, 4)), r"\(height, width\) in patches"),
+        (lambda: DINOv3Rotary(8, (4, 4), periods=[1.0]), "give 2 positive and finite numbers"),
+        (lambda: DINOv3Rotary(8, (4, 4), normalize="mean"), "one of separate, min, max"),
+        (lambda: DINOv3Rotary(8, (4, 4), jitter=0.5), "it is the largest stretch"),
+        (lambda: DINOv3Rotary(8, (4, 4), shift=-1.0), "shift is -1.0; it must be 0 or more"),
         (lambda: RoPEMixed(8, heads=0), "there must be a head"),
         (
             lambda: RoPEMixed(8, 4)(random(1, 4, 6, 8), random(1, 2, 6, 8), grid(2, 3)),

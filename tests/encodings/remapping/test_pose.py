@@ -50,6 +50,36 @@ def test_skips_are_uniform_up_to_the_room_left():
     torch.testing.assert_close(counts / 20_000.0, torch.full((5,), 0.2), atol=0.02, rtol=0)
 
 
+@given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 1000), st.integers(0, 2**31))
+def test_more_chunks_are_more_runs_in_range(chunks, seq, room, seed):
+    """PoSE(c_i) = u_i + st_i … with u_0 = 0 and u_i from u_{i−1} to the room left."""
+    drawn = PoSE(seq + room, chunks=chunks)(consecutive(seq), generator=seeded(seed))
+    assert drawn[0] == 0
+    assert drawn[-1] < seq + room
+    steps = drawn.diff()
+    assert (steps >= 1).all()
+    assert (steps > 1).sum() <= chunks - 1
+
+
+def test_divisions_into_three_are_equally_likely_and_skips_follow_one_another():
+    rows = PoSE(10**9, chunks=3)(consecutive(5).expand(30_000, 5), generator=seeded())
+    jumps = rows.diff() > 1
+    assert (jumps.sum(-1) == 2).float().mean() > 0.999  # of so many places none twice
+    divisions, counts = jumps[jumps.sum(-1) == 2].unique(dim=0, return_counts=True)
+    assert len(divisions) == 6  # 2 of 4 cuts
+    torch.testing.assert_close(
+        counts.double() / counts.sum(), torch.full((6,), 1 / 6).double(), atol=0.01, rtol=0
+    )
+    # u_1 is uniform over the room and u_2 over what it leaves: means of 1/2 and 3/4.
+    last = (rows[:, -1] - 4).double().mean() / 10**9
+    assert last.item() == pytest.approx(0.75, abs=0.01)
+
+
+def test_as_many_chunks_as_tokens_is_every_cut():
+    rows = PoSE(10**9, chunks=99)(consecutive(4).expand(100, 4), generator=seeded())
+    assert (rows.diff() > 1).sum(-1).min() >= 2
+
+
 def test_every_distance_of_the_long_context_is_met():
     rows = PoSE(64)(consecutive(8).expand(20_000, 8), generator=seeded())
     met = (rows.unsqueeze(-1) - rows.unsqueeze(-2)).unique()
@@ -69,5 +99,7 @@ def test_one_draw_for_each_row():
 def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match=r"A row has 5 tokens; PoSE\(longest=4\)"):
         PoSE(4)(consecutive(5), generator=seeded())
+    with pytest.raises(ValueError, match="chunks is 1; it must be a whole number from 2 on"):
+        PoSE(9, chunks=1)
     with pytest.raises(ValueError, match="longest is True"):
         PoSE(True)

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import Randomized
-from posenc.positions import consecutive, left_padded, packed
+from posenc import ALiBi, Randomized
+from posenc.positions import consecutive, decoding, left_padded, packed, pair_distances
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -70,11 +70,56 @@ def test_padding_and_documents_keep_their_order():
     assert torch.equal(documents[:2], documents[3:])
 
 
+def test_distances_are_one_sorted_sample_on_both_sides():
+    """The authors' form for ALiBi: Toeplitz, 0 on the diagonal, ±s_1, ±s_2, … beside it."""
+    distance = pair_distances(range(6), range(6))
+    drawn = Randomized(100).distances(distance, generator=seeded())
+    assert torch.equal(drawn, -drawn.mT)
+    assert torch.equal(drawn[1:, 1:], drawn[:-1, :-1])
+    sample = drawn[:, 0]
+    assert sample[0] == 0
+    assert (sample.diff() > 0).all()
+    assert sample[-1] < 100
+    assert torch.equal(Randomized(6).distances(distance), distance)  # without room
+
+
+def test_randomized_alibi_is_the_authors_formula():
+    """slopes · (−s): their ``compute_noisy_alibi_encodings_biases``, less the 0.5 that it adds to
+    keys before their query to tell the two sides apart.
+    """
+    drawn = Randomized(50).distances(pair_distances(range(5), range(5)), generator=seeded())
+    sample = [0, *drawn[:, 0].tolist()[1:]]
+    bias = ALiBi(2).profile(drawn)
+    for h, slope in enumerate((1 / 16, 1 / 256)):
+        for i in range(5):
+            for j in range(5):
+                assert bias[h, i, j].item() == pytest.approx(-slope * sample[abs(i - j)])
+
+
+def test_every_set_of_distances_is_equally_likely():
+    counts = {}
+    for seed in range(3_000):
+        drawn = Randomized(5).distances([1, 2], generator=seeded(seed))
+        counts[tuple(drawn.tolist())] = counts.get(tuple(drawn.tolist()), 0) + 1
+    assert set(counts) == set(combinations(range(1, 5), 2))
+    chi_squared = sum((count - 500) ** 2 / 500 for count in counts.values())
+    assert chi_squared < 20.5  # one in a thousand, with 5 degrees of freedom
+
+
+def test_it_acts_in_evaluation_too():
+    """The authors sample at both times; a decoded token has no place in a sample of its own."""
+    assert not Randomized.training_only
+    with pytest.raises(ValueError, match="Positions run from 7 to 7; Randomized remaps those of a"):
+        Randomized(99)(decoding(7))
+
+
 def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match=r"A row has 5 tokens.*room for 4. Make longest"):
         Randomized(4)(consecutive(5), generator=seeded())
     with pytest.raises(ValueError, match="Positions run from 1 to 5"):
         Randomized(9)(consecutive(5, start=1), generator=seeded())
+    with pytest.raises(ValueError, match=r"A distance is 9; Randomized\(longest=9\) has room"):
+        Randomized(9).distances([-9])
     with pytest.raises(ValueError, match="longest is 0"):
         Randomized(0)
     with pytest.raises(TypeError, match="must be integers"):

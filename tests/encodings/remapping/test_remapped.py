@@ -1,5 +1,8 @@
 """Distances of Self-Extend, ReRoPE and dual chunk attention, against their definitions in loops."""
 
+from fractions import Fraction
+from math import floor
+
 import pytest
 import torch
 from hypothesis import given
@@ -44,6 +47,28 @@ def test_rerope_cuts_distances_off(window, length):
     assert torch.equal(distance, by_loop(lambda p, n: min(p - n, window), length))
 
 
+@given(st.integers(1, 20), st.integers(1, 9), st.integers(1, 60))
+def test_leaky_rerope_goes_on_slowly(window, leak, length):
+    """The author's code rotates by (p + w(k − 1) − n) / k, with k the scaling factor."""
+    distance = ReRoPE(window, leak).distance(range(length), range(length))
+    rule = by_loop(
+        lambda p, n: p - n if p - n < window else (p + window * (leak - 1) - n) // leak, length
+    )
+    assert torch.equal(distance, rule)
+
+
+@given(st.integers(1, 9), st.integers(1, 20), st.integers(1, 60))
+def test_self_extend_may_keep_the_fraction(group, window, length):
+    """p // g + w − w / g − n // g, as the authors' files for Llama and Gemma have it."""
+    distance = SelfExtend(group, window, floored=False).distance(range(length), range(length))
+    exact = lambda p, n: Fraction(p // group + window - n // group) - Fraction(window, group)  # noqa: E731
+    rule = by_loop(lambda p, n: p - n if p - n < window else floor(exact(p, n)), length)
+    assert torch.equal(distance, rule)
+    if window % group == 0:
+        same = SelfExtend(group, window).distance(range(length), range(length))
+        assert torch.equal(distance, same)
+
+
 @given(st.integers(2, 20), st.data(), st.integers(1, 90))
 def test_dual_chunk_is_the_authors_code(chunk, data, length):
     local = data.draw(st.integers(1, chunk - 1))
@@ -73,13 +98,13 @@ def test_self_extend_reaches_what_it_says():
 
 def test_a_group_of_one_and_a_wide_window_change_nothing():
     true = consecutive(50).unsqueeze(-1) - consecutive(50)
-    for same in (SelfExtend(1, 7), SelfExtend(8, 50), ReRoPE(50), DualChunk(60, 10)):
+    for same in (SelfExtend(1, 7), SelfExtend(8, 50), ReRoPE(50), ReRoPE(5, 1), DualChunk(60, 10)):
         assert torch.equal(same.distance(consecutive(50), consecutive(50)), true)
 
 
 def test_only_rerope_is_relative():
     here, there = consecutive(40), consecutive(40) + 3
-    for remapping in (SelfExtend(4, 6), ReRoPE(6), DualChunk(8, 3)):
+    for remapping in (SelfExtend(4, 6), ReRoPE(6), ReRoPE(6, 4), DualChunk(8, 3)):
         same = torch.equal(remapping.distance(here, here), remapping.distance(there, there))
         assert same == remapping.is_relative
 
@@ -89,5 +114,7 @@ def test_bad_arguments_are_told():
         SelfExtend(group=0)
     with pytest.raises(ValueError, match="window is 0"):
         ReRoPE(0)
+    with pytest.raises(ValueError, match="leak is 0"):
+        ReRoPE(4, 0)
     with pytest.raises(ValueError, match="chunk is 4; it must be a whole number from 5 on"):
         DualChunk(chunk=4, local=4)

@@ -19,6 +19,19 @@ def test_shifts_are_uniform_both_ends_included():
     torch.testing.assert_close(counts / 20_000.0, torch.full((5,), 0.2), atol=0.02, rtol=0)
 
 
+def test_the_repository_draws_one_value_less():
+    """The paper's shift reaches K; ``torch.randint(0, K)`` of the code does not."""
+    paper, code = SHAPE(4), SHAPE(4 - 1)
+    for kind, last in ((paper, 4), (code, 3)):
+        rows = kind(consecutive(1).expand(2_000, 1), generator=seeded())
+        assert rows.unique().tolist() == list(range(last + 1))
+
+
+def test_a_shift_that_leaves_int64_is_refused():
+    with pytest.raises(ValueError, match="positions run from 0 to 9223372036854775807"):
+        SHAPE(1)([0, 2**63 - 1])
+
+
 def test_a_relative_encoding_does_not_see_it():
     shifted = SHAPE(10**6)(consecutive(9), generator=seeded())
     assert shifted[0] > 0
@@ -45,3 +58,5 @@ def test_the_largest_shift_stays_within_int64():
 def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match="most is -1; it must be a whole number from 0 on"):
         SHAPE(-1)
+    with pytest.raises(ValueError, match=r"most is 4611686018427387905; positions are int64"):
+        SHAPE(2**62 + 1)

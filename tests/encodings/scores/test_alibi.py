@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 
 from posenc import ALiBi
 from posenc.positions import consecutive
@@ -27,6 +28,21 @@ def test_geometric_slopes_differ_where_heads_are_no_power_of_two(heads):
     geometric = ALiBi(heads, slopes="geometric").slopes
     assert geometric == tuple(2 ** (-8 * h / heads) for h in range(1, heads + 1))
     assert geometric != ALiBi(heads).slopes
+
+
+@pytest.mark.parametrize("most", [8, 4, 16.0])
+@pytest.mark.parametrize("heads", [1, 2, 3, 12, 14, 32, 40])
+def test_the_largest_exponent_is_that_of_mpt(heads, most):
+    theirs = build_mpt_alibi_tensor(heads, 2, alibi_bias_max=most)[:, 0, :]
+    ours = ALiBi(heads, alibi_bias_max=most).profile([1, 0])
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0)
+
+
+def test_slopes_of_ones_own():
+    alibi = ALiBi(3, slopes=(0.5, 0.0, -1.0))
+    assert torch.equal(alibi.profile([2, -4]), torch.tensor([[-1.0, -2.0], [0.0, 0.0], [2.0, 4.0]]))
+    assert "slopes=(0.5, 0.0, -1.0)" in repr(alibi)
+    assert ALiBi(3, slopes=torch.tensor([0.5, 0.25, 0.125])).slopes == (0.5, 0.25, 0.125)
 
 
 def test_the_bias_is_toeplitz_and_falls_with_distance():
@@ -64,4 +80,12 @@ def test_bad_arguments_are_told():
         ALiBi(0)
     with pytest.raises(ValueError, match="slopes is 'steep'"):
         ALiBi(4, slopes="steep")
+    with pytest.raises(ValueError, match="give 4 finite numbers, one a head"):
+        ALiBi(4, slopes=(0.5, 0.25))
+    with pytest.raises(ValueError, match="give 1 finite numbers"):
+        ALiBi(1, slopes=(math.nan,))
+    with pytest.raises(ValueError, match="alibi_bias_max is 0; it must be positive and finite"):
+        ALiBi(4, alibi_bias_max=0)
+    with pytest.raises(ValueError, match=r"alibi_bias_max is 4 beside slopes of your own"):
+        ALiBi(1, slopes=(0.5,), alibi_bias_max=4)
     assert math.isclose(ALiBi(1).slopes[0], 2**-8)

@@ -1,5 +1,8 @@
 """DeBERTa against the attention of transformers, with its own relative embeddings."""
 
+import warnings
+from math import ceil, copysign, log
+
 import pytest
 import torch
 from transformers import DebertaV2Config
@@ -24,7 +27,7 @@ def both(share: bool, buckets: int, terms: str):
         torch.nn.init.normal_(parameter, std=0.3)
     span = buckets if buckets > 0 else MOST
     embeddings = torch.randn(2 * span, HEADS * WIDTH)
-    ours = DeBERTa(HEADS, WIDTH, max(buckets, 0), MOST, terms=terms.split("|"))
+    ours = DeBERTa(HEADS, WIDTH, max(buckets, 0), MOST, terms=terms.split("|"), far="transformers")
     ours.load(
         embeddings,
         keys=theirs.key_proj if share else getattr(theirs, "pos_key_proj", None),
@@ -48,6 +51,61 @@ def test_attention_is_that_of_transformers(share, buckets, terms, seq):
     )
     heads = attention(q, k, v, positional=Positional(scores=ours))
     torch.testing.assert_close(heads.transpose(1, 2).flatten(-2), wanted, rtol=0, atol=2e-5)
+
+
+def row_of_the_authors(distance: int, buckets: int, most: int) -> int:
+    """Their table, in plain numbers: distances cut off at ±(most − 1), then logarithms."""
+    distance = max(1 - most, min(most - 1, distance))
+    mid = buckets // 2
+    if abs(distance) > mid:
+        steps = ceil(log(abs(distance) / mid) / log((most - 1) / mid) * (mid - 1) - 1e-9)
+        distance = copysign(steps + mid, distance)
+    return int(max(0, min(2 * buckets - 1, distance + buckets)))
+
+
+def test_rows_are_the_authors_on_both_sides_of_the_maximum():
+    buckets, most = 256, 512
+    ours, theirs = DeBERTa(1, 1, buckets, most), DeBERTa(1, 1, buckets, most, far="transformers")
+    distances = [*range(-1500, 1501, 7), -513, -512, -511, 511, 512, 513]
+    wanted = [[row_of_the_authors(d, buckets, most)] for d in distances]
+    assert ours.table(distances, [0]).tolist() == wanted
+    # transformers goes on to row 0 for keys after their query, which 512 tokens never reach.
+    beyond = [d for d in distances if theirs.table([d], [0]) != ours.table([d], [0])]
+    assert set(beyond) == {d for d in distances if d <= -512}
+    assert theirs.table([-512, -(10**6)], [0]).unique().tolist() == [0]
+    assert ours.table(range(512), range(512)).aminmax() == (1, 511)
+
+
+def test_the_two_rules_are_another_attention_beyond_the_maximum():
+    torch.manual_seed(0)
+    ours = DeBERTa(HEADS, WIDTH, 8, MOST, std=1.0)
+    theirs = DeBERTa(HEADS, WIDTH, 8, MOST, far="transformers")
+    theirs.load_state_dict(ours.state_dict())
+    q = k = torch.randn(1, HEADS, 2 * MOST, WIDTH)
+    near = slice(0, MOST)
+    made = [each(q @ k.mT / WIDTH**0.5, q=q, k=k).softmax(-1) for each in (ours, theirs)]
+    assert (made[0] - made[1]).abs().max() > 1e-3
+    within = [
+        each((q @ k.mT / WIDTH**0.5)[..., near, near], q=q[..., near, :], k=k[..., near, :])
+        for each in (ours, theirs)
+    ]
+    assert torch.equal(*within)
+
+
+@pytest.mark.parametrize("far", ["authors", "transformers"])
+def test_an_untrained_row_is_warned_of(far):
+    deberta = DeBERTa(1, 1, 256, 512, far=far, trained_length=512)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        deberta.table(range(512), range(512))
+        if far == "authors":  # whose last rows are trained
+            deberta.table(range(600), range(600))
+    if far == "transformers":
+        with pytest.warns(UserWarning, match=r"in trained_length 512 tokens rows 1 … 511 are"):
+            deberta.table(range(600), range(600))
+    short = DeBERTa(1, 1, 256, 512, far=far, trained_length=100)
+    with pytest.warns(UserWarning, match="rows 157 … 355 are reached, the others hold random"):
+        short.table([100], [0])
 
 
 def test_scale_by_hand():
@@ -75,6 +133,10 @@ def test_numbers_that_do_not_fit():
         DeBERTa(2, 4, 4, 8).load(torch.zeros(8, 8), keys=torch.nn.Linear(8, 8))
     with pytest.raises(ValueError, match="There are 5 embeddings; DeBERTa with span 4 needs 8"):
         DeBERTa(2, 4, 4, 8).load(torch.zeros(5, 8))
+    with pytest.raises(ValueError, match="far is 'theirs'; it must be one of"):
+        DeBERTa(2, 4, far="theirs")
+    with pytest.raises(ValueError, match="trained_length is 0; it must be 1 or more"):
+        DeBERTa(2, 4, trained_length=0)
     with pytest.raises(ValueError, match="terms is"):
         DeBERTa(2, 4, terms=("p2p",))
     with pytest.raises(ValueError, match="give 4 buckets or more, and a max_distance of at least"):

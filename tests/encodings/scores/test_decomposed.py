@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn import functional as F
 from transformers import SamVisionConfig
 from transformers.models.sam.modeling_sam import SamVisionAttention
 
@@ -48,6 +49,75 @@ def test_it_is_one_product_a_pair_and_axis():
             for j, (v, u) in enumerate(points.tolist()):
                 row = encoding.vertical[y - v + 1] + encoding.horizontal[x - u + 2]
                 torch.testing.assert_close(got[0, head, i, j], q[0, head, i] @ row)
+
+
+def by_mvit(q, q_shape, k_shape, rows_y, rows_x):
+    """``cal_rel_pos_spatial`` of the authors, for one head: what is added to the scores."""
+    rows = []
+    for q_size, k_size, table in zip(q_shape, k_shape, (rows_y, rows_x), strict=True):
+        q_ratio, k_ratio = max(k_size / q_size, 1.0), max(q_size / k_size, 1.0)
+        distance = torch.arange(q_size)[:, None] * q_ratio - torch.arange(k_size) * k_ratio
+        rows.append(table[(distance + (k_size - 1) * k_ratio).long()])
+    q = q.unflatten(-2, q_shape)
+    along_y = torch.einsum("yxc,ykc->yxk", q, rows[0])
+    along_x = torch.einsum("yxc,xkc->yxk", q, rows[1])
+    return (along_y[..., None] + along_x[..., None, :]).flatten(2).flatten(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("q_shape", "k_shape"),
+    [((4, 4), (2, 2)), ((8, 6), (2, 3)), ((6, 4), (6, 4)), ((2, 2), (4, 4)), ((3, 4), (6, 4))],
+)
+def test_coarser_keys_and_queries_are_mvits(q_shape, k_shape):
+    size = [max(pair) for pair in zip(q_shape, k_shape, strict=True)]
+    q_step, k_step = (
+        torch.tensor([whole // part for whole, part in zip(size, shape, strict=True)])
+        for shape in (q_shape, k_shape)
+    )
+    encoding = DecomposedRelative(
+        1, WIDTH, tuple(size), key_stride=tuple(k_step.tolist()), std=1.0, dtype=torch.float64
+    )
+    queries, keys = grid(*q_shape) * q_step, grid(*k_shape) * k_step
+    q = torch.randn(1, 1, len(queries), WIDTH, dtype=torch.float64)
+    got = encoding(torch.zeros(1, 1, len(queries), len(keys), dtype=torch.float64), queries, keys,
+                   q=q)  # fmt: skip
+    want = by_mvit(q[0, 0], q_shape, k_shape, encoding.vertical, encoding.horizontal)
+    torch.testing.assert_close(got[0, 0], want)
+
+
+def test_rows_of_coarser_keys_by_hand():
+    """Four queries and two keys along an axis: rows 2 0, 3 1, 4 2 and 5 3, not one further on."""
+    encoding = DecomposedRelative(1, 1, (4, 4), key_stride=2)
+    with torch.no_grad():
+        encoding.vertical.copy_(torch.arange(7.0)[:, None])
+        encoding.horizontal.zero_()
+    queries, keys = torch.tensor([[y, 0] for y in range(4)]), torch.tensor([[0, 0], [2, 0]])
+    rows = encoding(torch.zeros(1, 4, 2), queries, keys, q=torch.ones(1, 4, 1))[0]
+    assert rows.tolist() == [[2, 0], [3, 1], [4, 2], [5, 3]]
+    with pytest.raises(ValueError, match="A key stands beyond the last of its grid"):
+        encoding.table(queries, torch.tensor([[3, 0]]))
+    with pytest.raises(ValueError, match=r"key_stride is \(5, 5\) and size \(4, 4\)"):
+        DecomposedRelative(1, 1, 4, key_stride=5)
+
+
+def test_first_values_are_a_normal_distribution_or_zeros():
+    """MViTv2 begins with a (truncated) normal distribution of 0.02, SAM with zeros."""
+    drawn = DecomposedRelative(1, 64, 128).vertical
+    assert drawn.std().item() == pytest.approx(0.02, rel=0.05)
+    assert DecomposedRelative(1, 64, 128, std=0.0).vertical.count_nonzero() == 0
+
+
+def test_resizing_keeps_float64():
+    """A line stays a line; in float32 its rows would be rounded."""
+    encoding = DecomposedRelative(1, 1, (2, 3), dtype=torch.float64)
+    with torch.no_grad():
+        encoding.vertical.copy_(torch.tensor([[0.0], [1 / 3], [2 / 3]]).double())
+    resized = encoding.resized((3, 3)).vertical[:, 0].tolist()
+    expected = F.interpolate(
+        encoding.vertical.detach().T[None], size=5, mode="linear"
+    )[0, 0].tolist()  # fmt: skip
+    assert resized == expected
+    assert encoding.resized((3, 3)).vertical.dtype == torch.float64
 
 
 def test_a_decoded_row_is_the_last_row():

@@ -1,11 +1,11 @@
 """KERPLE against plain loops written from its paper, and what its bounds do to learning."""
 
-from math import log
+from math import exp, log
 
 import pytest
 import torch
 
-from posenc import KERPLE
+from posenc import KERPLE, KERPLEWeight
 
 Q, K = torch.tensor([700, 3, 512, 40]), torch.tensor([0, 5, 700, 511, 2])
 
@@ -71,7 +71,122 @@ def test_gradients_are_right_and_finite_at_distance_0(kernel):
     assert torch.autograd.gradcheck(profile, (kerple.p, kerple.a))
 
 
+def in_the_authors_code(kernel, p, a, steps, rate=0.1, distance=3.0):
+    """Their forward, by assignment to the parameters, and plain gradient descent between."""
+    numbers = {"p": p, "a": a}
+    trajectory = []
+    for direction in steps:
+        bounds = {"p": MOST if kernel == "power" else None, "a": None}
+        for name, most in bounds.items():
+            numbers[name] = max(LEAST, numbers[name])
+            numbers[name] = numbers[name] if most is None else min(most, numbers[name])
+        p, a = numbers["p"], numbers["a"]
+        if kernel == "log":
+            slopes = {"p": -log(1 + a * distance), "a": -p * distance / (1 + a * distance)}
+        else:
+            slopes = {"p": -a * distance**p * log(distance), "a": -(distance**p)}
+        for name, slope in slopes.items():
+            numbers[name] -= rate * direction * slope
+        trajectory.append(dict(numbers))
+    return trajectory
+
+
+LEAST, MOST = 0.01, 2.0
+
+
+@pytest.mark.parametrize("kernel", ["log", "power"])
+def test_forty_steps_out_and_twenty_back_are_the_authors(kernel):
+    """Clamped in value alone, a number drifts away beyond its bound and is long in coming back."""
+    steps = [-1.0] * 40 + [1.0] * 20
+    kerple = KERPLE(1, kernel).double()
+    with torch.no_grad():
+        kerple.p.fill_(0.7)
+        kerple.a.fill_(0.3)
+    wanted = in_the_authors_code(kernel, 0.7, 0.3, steps)
+    for direction, want in zip(steps, wanted, strict=True):
+        kerple.zero_grad()
+        (direction * kerple.profile([3], dtype=torch.float64)).sum().backward()
+        with torch.no_grad():
+            for parameter in (kerple.p, kerple.a):
+                parameter -= 0.1 * parameter.grad
+        assert kerple.p.item() == pytest.approx(want["p"], rel=1e-12)
+        assert kerple.a.item() == pytest.approx(want["a"], rel=1e-12)
+
+
+def test_two_layers_that_share_one_learn_together():
+    """The bound is written before either uses it, so neither changes what the other keeps."""
+    kerple = KERPLE(2)
+    with torch.no_grad():
+        kerple.p.fill_(-1.0)
+    both = kerple.profile([1, 2]).sum() + kerple.profile([3]).sum()
+    both.backward()
+    assert torch.equal(kerple.p.data, torch.full((2,), 0.01))
+
+
+def test_evaluation_and_inference_write_nothing():
+    kerple = KERPLE(2)
+    with torch.no_grad():
+        kerple.p.fill_(-1.0)
+        kerple.profile([3])
+    kerple.eval().profile([3])
+    assert torch.equal(kerple.p.data, torch.full((2,), -1.0))
+
+
+@pytest.mark.compiles
+def test_a_compiled_step_writes_the_bounds_too():
+    torch.compiler.reset()
+    kerple, compiled = KERPLE(2), KERPLE(2)
+    compiled.load_state_dict(kerple.state_dict())
+    for each in (kerple, compiled):
+        with torch.no_grad():
+            each.p.copy_(torch.tensor([-1.0, 0.5]))
+    run = torch.compile(lambda: compiled.profile(torch.arange(4)), fullgraph=True)
+    for each, made in ((kerple, kerple.profile(torch.arange(4))), (compiled, run())):
+        made.sum().backward()
+        assert each.p.data[0] == torch.tensor(0.01)
+    torch.testing.assert_close(kerple.p.grad, compiled.p.grad)
+
+
+def test_the_three_parameter_form_pair_by_pair():
+    torch.manual_seed(0)
+    kerple = KERPLE(3, exponent=True).double()
+    table = kerple.table(Q, K, dtype=torch.float64)
+    for h in range(3):
+        p, a = (max(t[h].item(), 0.01) for t in (kerple.p, kerple.a))
+        r = min(max(kerple.r[h].item(), 0.01), 2.0)
+        for i, q in enumerate(Q.tolist()):
+            for j, k in enumerate(K.tolist()):
+                meant = -p * log(1 + a * max(q - k, 0) ** r) if q > k else 0.0
+                assert table[h, i, j].item() == pytest.approx(meant, rel=1e-12, abs=1e-15)
+    assert torch.autograd.gradcheck(
+        lambda *_: kerple.profile([0, 1, 7], dtype=torch.float64), (kerple.p, kerple.a, kerple.r)
+    )
+
+
+def test_weights_and_biases_are_the_authors():
+    """x · wei + bias, with wei = exp(−a d^p), of scores that arrive scaled."""
+    torch.manual_seed(0)
+    weight, bias = KERPLEWeight(3).double(), KERPLE(3, "power").double()
+    scores = torch.randn(1, 3, 4, 5, dtype=torch.float64)
+    got = bias(weight(scores, Q, K), Q, K)
+    for h in range(3):
+        wei_p, bias_p = (min(max(t[h].item(), 0.01), 2.0) for t in (weight.p, bias.p))
+        wei_a, bias_a = (max(t[h].item(), 0.01) for t in (weight.a, bias.a))
+        for i, q in enumerate(Q.tolist()):
+            for j, k in enumerate(K.tolist()):
+                d = max(q - k, 0)
+                wei = exp(-wei_a * d**wei_p) if d else 1.0
+                meant = scores[0, h, i, j].item() * wei - (bias_a * d**bias_p if d else 0.0)
+                assert got[0, h, i, j].item() == pytest.approx(meant, rel=1e-12, abs=1e-13)
+
+
 def test_arguments():
+    with pytest.raises(ValueError, match="The power kernel has its exponent, p"):
+        KERPLE(2, "power", exponent=True)
+    with pytest.raises(ValueError, match="heads is 0"):
+        KERPLEWeight(0)
+    with pytest.raises(ValueError, match="KERPLEWeight was built for 2 heads; scores have 3"):
+        KERPLEWeight(2)(torch.zeros(1, 3, 2, 2))
     with pytest.raises(ValueError, match="kernel is 'linear'; it must be 'log' or 'power'"):
         KERPLE(2, "linear")
     with pytest.raises(ValueError, match="heads is 0"):

@@ -1,6 +1,6 @@
 """Merged scores against a loop over pairs, the authors' two attentions, and plain rotary."""
 
-from math import pi
+from math import log, pi
 
 import pytest
 import torch
@@ -14,6 +14,7 @@ from posenc import (
     ReRoPE,
     Rotary,
     SelfExtend,
+    Temperature,
     attention,
 )
 from posenc.frequencies import Geometric, YaRN
@@ -25,6 +26,14 @@ REMAPPINGS = {
     "self-extend": SelfExtend(group=3, window=5),
     "rerope": ReRoPE(window=6),
     "dual-chunk": DualChunk(chunk=12, local=4),
+}
+# With distances between whole positions, by their definitions.
+FRACTIONS = {
+    "leaky-rerope": (ReRoPE(window=6, leak=4), lambda p, n: 6 + (p - n - 6) / 4),
+    "self-extend": (
+        SelfExtend(group=3, window=5, floored=False),
+        lambda p, n: p // 3 + 5 - 5 / 3 - n // 3,
+    ),
 }
 
 
@@ -68,6 +77,45 @@ def test_it_is_rotation_pair_by_pair(remapping, pairing):
     got = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
     want = pair_by_pair(q, k, remapping.distance(positions, positions), rotary)
     torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize(("remapping", "rule"), FRACTIONS.values(), ids=FRACTIONS)
+def test_pairs_may_meet_at_a_fraction_of_a_position(remapping, rule):
+    rotary = Rotary(WIDTH)
+    q, k = content(20)
+    rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, consecutive(20))
+    got = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
+    distance = torch.tensor([
+        [p - n if p - n < remapping.window else rule(p, n) for n in range(20)] for p in range(20)
+    ], dtype=torch.float64)  # fmt: skip
+    torch.testing.assert_close(got, pair_by_pair(q, k, distance, rotary))
+
+
+def test_dual_chunk_beyond_the_context_is_the_authors_with_their_factor():
+    """Theirs multiply cosines and sines of queries and keys with 0.05 · ln(L′ / L) + 1."""
+    rotary, trained = Rotary(WIDTH), 16
+    remapping = DualChunk(chunk=12, local=4)
+    q, k = content()
+    factor = 0.05 * log(LENGTH / trained) + 1
+    rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, consecutive(LENGTH))
+    encoded = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
+    got = Temperature(HEADS, scale=factor**2)(encoded)
+    distance = remapping.distance(range(LENGTH), range(LENGTH))
+    torch.testing.assert_close(got, factor**2 * pair_by_pair(q, k, distance, rotary))
+
+
+def test_it_goes_by_the_scale_that_it_is_told():
+    rotary, remapping = Rotary(WIDTH), REMAPPINGS["rerope"]
+    q, k, scores = encoded_scores(rotary, *content(), consecutive(LENGTH))
+    encoding = RemappedRotary(HEADS, rotary, remapping)
+    scaled = encoding(scores * 3, q=q, k=k, scale=3 / WIDTH**0.5)
+    torch.testing.assert_close(scaled, 3 * encoding(scores, q=q, k=k))
+
+
+def test_positions_that_leave_int64_are_refused():
+    far = torch.tensor([2**57])
+    with pytest.raises(ValueError, match="q_positions run from 144115188075855872 to"):
+        RemappedRotary(HEADS, Rotary(WIDTH), REMAPPINGS["self-extend"]).table(far, far)
 
 
 def test_it_is_the_two_attentions_of_the_authors():

@@ -20,6 +20,20 @@ def test_sums_of_cosines(heads, dim):
             assert got[h, index].item() == pytest.approx(meant, abs=1e-11)
 
 
+def test_the_sum_may_begin_at_1():
+    """As in NeMo, which subtracts dim/2 besides: a constant, of which no softmax takes notice."""
+    distances = [0, 1, 17, -5]
+    got = Sandwich(4, 128, first=1).profile(distances, dtype=torch.float64)
+    for h in range(4):
+        for index, d in enumerate(distances):
+            similarity = sum(cos(d / 10_000 ** (2 * i / 128)) for i in range(1, 65))
+            meant = (similarity - 64) / ((h + 1) * 8 / 4)
+            assert got[h, index].item() - 64 / ((h + 1) * 2) == pytest.approx(meant, abs=1e-11)
+    assert not torch.equal(got, Sandwich(4, 128).profile(distances, dtype=torch.float64))
+    with pytest.raises(ValueError, match="first is 2; the sum begins at 0 or at 1"):
+        Sandwich(4, first=2)
+
+
 def test_it_is_the_product_of_two_sinusoidal_encodings():
     """PE(m) · PE(n) of the paper's convention, over the ratio; also far out."""
     sinusoidal = Sinusoidal(128)

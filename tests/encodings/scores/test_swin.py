@@ -84,3 +84,12 @@ def test_what_does_not_fit_is_told():
     scores = torch.zeros(1, 4, 9, 9)
     with pytest.raises(ValueError, match="built for 3 heads; scores have 4"):
         SwinBias(3, 3)(scores, grid(3, 3), grid(3, 3))
+
+
+def test_resizing_keeps_float64():
+    """Thirds are no float32 numbers; interpolated there, a constant would not stay what it was."""
+    swin = SwinBias(1, 3, dtype=torch.float64)
+    torch.nn.init.constant_(swin.weight, 1 / 3)
+    resized = swin.resized(5).weight
+    assert resized.dtype == torch.float64
+    torch.testing.assert_close(resized, torch.full_like(resized, 1 / 3), rtol=0, atol=1e-15)

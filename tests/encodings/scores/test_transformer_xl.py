@@ -41,6 +41,24 @@ def test_positions_with_gaps_mean_the_same(content, drawn):
             torch.testing.assert_close(got[:, :, i, j], wanted, rtol=0, atol=1e-9)
 
 
+def test_clamped_distances_are_the_authors(content, drawn):
+    """``pos_seq.clamp_(max=clamp_len)``: beyond it all distances are one, through attention too."""
+    q, k, v = content()
+    xl = drawn(TransformerXL(4, 8, dim=6, clamp_len=3))
+    scores = xl(q @ k.mT / sqrt(8), q=q, k=k)
+    for i in range(12):
+        for j in range(i + 1):
+            wanted = meant(xl, q, k, i, j, min(i - j, 3))
+            torch.testing.assert_close(scores[:, :, i, j], wanted, rtol=0, atol=1e-12)
+    hidden = torch.ones(12, 12, dtype=torch.bool).triu(1)
+    weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+    got = attention(q, k, v, positional=Positional(scores=xl), is_causal=True)
+    torch.testing.assert_close(got, weights @ v, rtol=0, atol=1e-12)
+    assert xl.table([0], [9]).item() == -3
+    with pytest.raises(ValueError, match="clamp_len is 0; it must be 1 or more, or None"):
+        TransformerXL(4, 8, clamp_len=0)
+
+
 def test_no_keys_at_all(content, drawn):
     q, k, _ = content()
     none = k[:, :, :0]

@@ -242,7 +242,10 @@ def test_its_print_shows_what_is_not_default():
             "convention is 'fairseq'; it must be one of paper, concatenated, tensor2tensor, "
             "timestep, per_dimension_one_based, per_dimension, double_exponent, or a Convention.",
         ),
-        (lambda: Sinusoidal(4, base=0.0), "base is 0.0; it must be positive and finite, as 10000."),
+        (
+            lambda: Sinusoidal(4, base=0.0),
+            "base is 0.0; it must be a positive and finite number, as",
+        ),
         (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
         (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a number,"),
         (

@@ -6,6 +6,7 @@ from posenc.encodings.queries_keys.mixed import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rerotation import rerotate
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.start_tokens import StartTokenRotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.queries_keys.xpos import XPos
 
@@ -16,6 +17,7 @@ __all__ = [
     "QueryTemperature",
     "RoPEMixed",
     "Rotary",
+    "StartTokenRotary",
     "XPos",
     "rerotate",
 ]

@@ -8,7 +8,7 @@ from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class AxisSinCos:
@@ -37,7 +37,7 @@ class AxisSinCos:
         self.order = [grouped.index(i) for i in range(len(axes))]
 
     def table(
-        self, positions: Int64[Tensor, "*shape axes"], dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "*shape axes"] | Integers, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*shape 2 pairs"]:
         """cos and sin, times the attention factor of the schedule.
 

@@ -12,6 +12,7 @@ from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Divided, Powers
 from posenc.numerics.pairing import Pairing
 from posenc.numerics.sincos import Arithmetic
+from posenc.positions import Integers
 
 Y, X = 0, 1
 
@@ -112,7 +113,10 @@ class AxialRotary(QueryKeyEncoding):
         self.sincos = AxisSinCos(schedule, axes, arithmetic)
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq 2"], *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq 2"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions`` (y, x), float32 unless another dtype is asked for.
 

@@ -1,7 +1,11 @@
 """DINOv3's rotary encoding: patch centers between −1 and 1, whatever the resolution."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from math import isfinite, log, pi
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Float32, Int64
@@ -11,13 +15,22 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
-from posenc.frequencies.schedule import TWO_PI, Schedule
-from posenc.positions import checked
+from posenc.frequencies.schedule import TWO_PI, Schedule, exact
+from posenc.numerics.rounding import rounded
+from posenc.positions import Integers
+from posenc.positions.checks import checked_within
+
+Normalization = Literal["separate", "min", "max"]
+
+REACH = 2**61
+"""A bound of coordinates: twice as many, and one, are int64."""
 
 
 @dataclass(frozen=True)
 class Centered(Schedule):
-    """2π · base^(−4i/dim) / size: radians for one step of 2y + 1 − size, twice the way to a center.
+    """2π / (period_i · size): radians for one step of 2y + 1 − size, twice the way to a center.
+
+    Periods are base^(4i/dim) unless given.
 
     Example:
         >>> Centered(8, 100.0, (14, 14)).wavelengths()
@@ -27,35 +40,54 @@ class Centered(Schedule):
     dim: int
     base: float
     sizes: tuple[int, int]
+    periods: tuple[Fraction, ...] | None = None
 
     def radians(self) -> tuple[Decimal, ...]:
-        powers = Powers(self.base, tuple(range(0, self.dim, 4)), self.dim).radians()
-        return tuple(TWO_PI * w / size for size in self.sizes for w in powers)
+        if self.periods is None:
+            turns = Powers(self.base, tuple(range(0, self.dim, 4)), self.dim).radians()
+        else:
+            turns = tuple(1 / exact(period) for period in self.periods)
+        return tuple(TWO_PI * each / size for size in self.sizes for each in turns)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         return torch.tensor([float(w) for w in self.radians()], dtype=torch.float32)
 
 
 class DINOv3Rotary(QueryKeyEncoding):
-    """Pair i turns by 2π · c · base^(−4i/d), c the center of a patch along y, then along x.
+    """Pair i turns by 2π · c / period_i, c the center of a patch along y, then along x.
 
     c = (2y + 1) / H − 1 in a grid of H × W patches lies between −1 and 1, so an image keeps its
     angles when its resolution changes. In integers, c is (2y + 1 − H) / H, and the table is exact.
+    The periods are base^(4i/d), or given.
 
     Positions are ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
     Class and register tokens are not rotated: encode the patches alone.
+
+    In training the centers may be changed at random, all of one call alike:
+    c → (c + shift_axis) · jitter_axis · rescale. Then angles are float64, and each call of
+    ``table`` draws anew from torch's generator.
 
     Args:
         head_dim: d, a multiple of 4.
         grid: H and W, in patches.
         base: 100 in DINOv3.
+        periods: The periods themselves, d/4 numbers, as a checkpoint's ``rope_embed.periods``; a
+            tensor of any float dtype is taken as the exact numbers that it holds. ``base`` does not
+            count then.
+        normalize: What c is divided by: H along y and W along x (``"separate"``, as published), or
+            the smaller (``"min"``) or the larger of the two (``"max"``) along both.
+        shift: Largest shift of the centers along each axis, uniform.
+        jitter: Largest stretch of each axis, j: log-uniform between 1/j and j.
+        rescale: Largest stretch of both axes together, likewise.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Raises:
-        ValueError: A width that is no multiple of 4, or an empty grid.
+        ValueError: A width that is no multiple of 4, an empty grid, periods of another number, an
+            unknown normalization, or a stretch below 1.
 
     Reference:
-        Siméoni et al. 2025, "DINOv3", section 3.2 (arXiv:2508.10104).
+        Siméoni et al. 2025, "DINOv3", section 3.2 (arXiv:2508.10104);
+        ``dinov3/layers/rope_position_encoding.py`` of facebookresearch/dinov3.
 
     Example:
         >>> from posenc.positions import grid
@@ -73,6 +105,11 @@ class DINOv3Rotary(QueryKeyEncoding):
         grid: tuple[int, int],
         base: float = 100.0,
         *,
+        periods: Tensor | Sequence[float] | None = None,
+        normalize: Normalization = "separate",
+        shift: float | None = None,
+        jitter: float | None = None,
+        rescale: float | None = None,
         heads_first: bool = True,
     ):
         super().__init__()
@@ -82,15 +119,25 @@ class DINOv3Rotary(QueryKeyEncoding):
             )
         if len(grid) != 2 or min(grid) < 1:
             raise ValueError(f"grid is {grid}; it must be (height, width) in patches, from 1 on.")
+        if normalize not in get_args(Normalization):
+            raise ValueError(f"normalize is {normalize!r}; it must be one of separate, min, max.")
+        _check_stretches(shift, jitter, rescale)
         self.head_dim, self.grid, self.base = head_dim, (grid[0], grid[1]), base
         self.heads_first = heads_first
+        self.normalize: Normalization = normalize
+        self.shift, self.jitter, self.rescale = shift, jitter, rescale
+        self.sizes = _sizes(self.grid, normalize)
         quarter = head_dim // 4
+        self.periods = None if periods is None else _exact_periods(periods, quarter)
         self.sincos = AxisSinCos(
-            Centered(head_dim, base, self.grid), (0,) * quarter + (1,) * quarter
+            Centered(head_dim, base, self.sizes, self.periods), (0,) * quarter + (1,) * quarter
         )
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq 2"], *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq 2"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions`` (y, x), float32 unless another dtype is asked for.
 
@@ -98,11 +145,33 @@ class DINOv3Rotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates.
         """
-        doubled = 2 * checked(positions) + 1
-        if doubled.shape[-1] == 2:
-            height, width = self.grid
-            doubled = torch.stack((doubled[..., 0] - height, doubled[..., 1] - width), dim=-1)
-        return self.sincos.table(doubled, dtype)
+        steps = 2 * checked_within(positions, -REACH, REACH) + 1
+        if steps.shape[-1] == 2:
+            height, width = self.sizes
+            steps = torch.stack((steps[..., 0] - height, steps[..., 1] - width), dim=-1)
+        if self.training and any((self.shift, self.jitter, self.rescale)):
+            return self._augmented(steps, dtype or torch.float32)
+        return self.sincos.table(steps, dtype)
+
+    def _augmented(self, steps: Tensor, dtype: torch.dtype) -> Tensor:
+        """The table at centers that are shifted and stretched at random."""
+        wide = torch.float32 if steps.device.type == "mps" else torch.float64
+        made = {"dtype": wide, "device": steps.device}
+        centers = steps.to(wide) / torch.tensor(self.sizes, **made)
+        if self.shift:
+            centers = centers + torch.empty(2, **made).uniform_(-self.shift, self.shift)
+        for stretch, axes in ((self.jitter, 2), (self.rescale, 1)):
+            if stretch:
+                reach = log(stretch)
+                centers = centers * torch.empty(axes, **made).uniform_(-reach, reach).exp()
+        periods = torch.tensor([float(period) for period in self._periods()], **made)
+        angles = (2 * pi * centers.unsqueeze(-1) / periods).flatten(-2)
+        return rounded(torch.stack((angles.cos(), angles.sin()), dim=-2), dtype)
+
+    def _periods(self) -> tuple[Fraction, ...] | tuple[float, ...]:
+        if self.periods is not None:
+            return self.periods
+        return tuple(self.base ** (4 * i / self.head_dim) for i in range(self.head_dim // 4))
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
@@ -122,5 +191,44 @@ class DINOv3Rotary(QueryKeyEncoding):
         )
 
     def extra_repr(self) -> str:
-        """Width, grid and base."""
-        return f"{self.head_dim}, grid={self.grid}, base={self.base}"
+        """Width, grid, base, and what is not as published."""
+        told = [str(self.head_dim), f"grid={self.grid}"]
+        if self.periods is None:
+            told.append(f"base={self.base}")
+        else:
+            told.append(f"periods={tuple(float(period) for period in self.periods)}")
+        if self.normalize != "separate":
+            told.append(f"normalize={self.normalize!r}")
+        for name in ("shift", "jitter", "rescale"):
+            if getattr(self, name) is not None:
+                told.append(f"{name}={getattr(self, name)}")
+        return ", ".join(told)
+
+
+def _sizes(grid: tuple[int, int], normalize: Normalization) -> tuple[int, int]:
+    """What the centers along y and along x are divided by."""
+    if normalize == "separate":
+        return grid
+    size = min(grid) if normalize == "min" else max(grid)
+    return size, size
+
+
+def _exact_periods(given: Tensor | Sequence[float], count: int) -> tuple[Fraction, ...]:
+    values = given.detach().double().flatten().tolist() if isinstance(given, Tensor) else given
+    values = [float(value) for value in values]
+    if len(values) != count or not all(value > 0 and isfinite(value) for value in values):
+        raise ValueError(
+            f"periods are {values}; give {count} positive and finite numbers, a quarter of "
+            f"head_dim, as a checkpoint's rope_embed.periods."
+        )
+    return tuple(Fraction(value) for value in values)
+
+
+def _check_stretches(shift: float | None, jitter: float | None, rescale: float | None) -> None:
+    if shift is not None and not (shift >= 0 and isfinite(shift)):
+        raise ValueError(f"shift is {shift}; it must be 0 or more, or None.")
+    for name, value in (("jitter", jitter), ("rescale", rescale)):
+        if value is not None and not (value >= 1 and isfinite(value)):
+            raise ValueError(
+                f"{name} is {value}; it is the largest stretch, so it must be 1 or more, or None."
+            )

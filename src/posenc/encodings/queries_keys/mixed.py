@@ -10,7 +10,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.frequencies import Powers
 from posenc.kernels.rotary.operator import rotate
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class RoPEMixed(QueryKeyEncoding):
@@ -21,18 +21,24 @@ class RoPEMixed(QueryKeyEncoding):
     ``posenc.positions.grid(height, width)`` makes them. A learned frequency has no exact value to
     keep: angles are float64, which errs by less than 2^-52 of the angle.
 
+    ``frequencies`` are ``[2, heads, pairs]``, those of x first, as the authors' checkpoints and
+    those of timm have them; ``load`` takes them over.
+
     Args:
         head_dim: d, a multiple of 4.
         heads: Number of heads; keys need as many, since each head has its own frequencies.
         base: 10 in the paper.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: A width that is no multiple of 4, or no head.
 
     Reference:
         Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 9
-        (arXiv:2403.13298); pairs are interleaved as in the authors' code.
+        (arXiv:2403.13298); pairs are interleaved as in the authors' code, ``models/vit_rope.py`` of
+        naver-ai/rope-vit.
 
     Example:
         >>> from posenc.positions import grid
@@ -43,7 +49,16 @@ class RoPEMixed(QueryKeyEncoding):
 
     is_relative = True
 
-    def __init__(self, head_dim: int, heads: int, base: float = 10.0, *, heads_first: bool = True):
+    def __init__(
+        self,
+        head_dim: int,
+        heads: int,
+        base: float = 10.0,
+        *,
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
         super().__init__()
         if head_dim < 4 or head_dim % 4 or heads < 1:
             raise ValueError(
@@ -52,21 +67,46 @@ class RoPEMixed(QueryKeyEncoding):
             )
         self.head_dim, self.heads, self.base = head_dim, heads, base
         self.heads_first = heads_first
-        self.frequencies = nn.Parameter(torch.empty(2, heads, head_dim // 2))
+        shape = (2, heads, head_dim // 2)
+        self.frequencies = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draw a direction for each head anew."""
-        angles = torch.rand(self.heads, 1) * 2 * pi
+        angles = torch.rand(self.heads, 1, device=self.frequencies.device) * 2 * pi
         directions = torch.cat((angles, angles + pi / 2), dim=-1)
         powers = Powers(self.base, tuple(range(0, self.head_dim, 4)), self.head_dim)
         magnitudes = powers.float32("float32").to(angles.device)
-        for axis, along in enumerate((torch.sin, torch.cos)):  # y, x
+        for axis, along in enumerate((torch.cos, torch.sin)):  # x, y
             self.frequencies[axis] = (along(directions)[..., None] * magnitudes).flatten(1)
 
+    @torch.no_grad()
+    def load(self, frequencies: Float[Tensor, "2 *rest"]) -> None:
+        """Take over the frequencies of one layer of a checkpoint.
+
+        Args:
+            frequencies: ``[2, heads · pairs]`` or ``[2, heads, pairs]``, those of x first: of the
+                ``freqs`` of rope-vit, ``[2, depth, heads · pairs]``, those at ``[:, layer]``; the
+                same of ``rope.freqs`` of timm.
+
+        Raises:
+            ValueError: They are of another number of heads or pairs.
+        """
+        wanted = self.frequencies.shape
+        if frequencies.shape not in (wanted, (2, wanted[1] * wanted[2])):
+            raise ValueError(
+                f"frequencies have shape {tuple(frequencies.shape)}; {self!r} takes "
+                f"{tuple(wanted)}, or the last two axes as one. For one layer of rope-vit pass "
+                f"freqs[:, layer]."
+            )
+        self.frequencies.copy_(frequencies.view(wanted))
+
     def table(
-        self, positions: Int64[Tensor, "*batch seq 2"], *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq 2"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
         """cos and sin for every head, float32 unless another dtype is asked for.
 
@@ -82,7 +122,7 @@ class RoPEMixed(QueryKeyEncoding):
             )
         wide = torch.float32 if positions.device.type == "mps" else torch.float64
         y, x = positions.to(wide)[..., None, None, :].unbind(-1)
-        along_y, along_x = self.frequencies.to(wide)
+        along_x, along_y = self.frequencies.to(wide)
         angles = y * along_y + x * along_x
         return torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.positions import Integers
 
 Arrangement = Literal["contiguous", "interleaved"]
 
@@ -25,10 +26,11 @@ class MultimodalRotary(QueryKeyEncoding):
         sections: Number of pairs of each axis; together all pairs.
         arrangement: ``"contiguous"`` gives each axis one run of pairs (Qwen2-VL);
             ``"interleaved"`` deals them out t, h, w, t, h, w, … while there are any of h and w, and
-            leaves the rest to t (Qwen3-VL).
+            leaves the rest to t (Qwen3-VL). Where h or w has more pairs than t, those that would
+            fall beyond the last are left to t too, as in transformers.
 
     Raises:
-        ValueError: The sections are not all pairs, or do not fit the arrangement.
+        ValueError: The sections are not all pairs.
 
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191); Bai et al. 2025, "Qwen3-VL"
@@ -62,7 +64,10 @@ class MultimodalRotary(QueryKeyEncoding):
         self.sincos = AxisSinCos(rotary.frequencies, axes, rotary.arithmetic)
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq 3"], *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq 3"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for.
 
@@ -101,7 +106,7 @@ def axes_of(sections: tuple[int, ...], arrangement: Arrangement) -> tuple[int, .
     """The axis of each pair.
 
     Raises:
-        ValueError: No such arrangement, or an interleaved axis has more pairs than the first.
+        ValueError: No such arrangement, or an axis without a pair.
 
     Example:
         >>> axes_of((2, 1, 1), "contiguous"), axes_of((2, 1, 1), "interleaved")
@@ -115,13 +120,8 @@ def axes_of(sections: tuple[int, ...], arrangement: Arrangement) -> tuple[int, .
         raise ValueError(f"sections are {sections}; each axis needs 1 pair or more.")
     if arrangement == "contiguous":
         return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
-    if max(sections) != sections[0]:
-        raise ValueError(
-            f"sections are {sections}; interleaved, no axis may have more pairs than the first. "
-            f"Qwen3-VL has (24, 20, 20)."
-        )
     axes = [0] * sum(sections)
     for axis, count in enumerate(sections[1:], start=1):
-        for turn in range(count):
-            axes[axis + turn * len(sections)] = axis
+        for pair in range(axis, min(count * len(sections), len(axes)), len(sections)):
+            axes[pair] = axis
     return tuple(axes)

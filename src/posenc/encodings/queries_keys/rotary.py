@@ -11,6 +11,7 @@ from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
 from posenc.numerics.sincos import Arithmetic, SinCos
+from posenc.positions import Integers
 
 
 class Rotary(QueryKeyEncoding):
@@ -84,7 +85,7 @@ class Rotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq"],
+        positions: Int64[Tensor, "*batch seq"] | Integers,
         *,
         dtype: torch.dtype | None = None,
         out: Tensor | None = None,

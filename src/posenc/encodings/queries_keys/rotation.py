@@ -9,12 +9,12 @@ from posenc.kernels.rotary.operator import rotate_heads as native_or_none
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import SinCos
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 def rotation_table(
     sincos: SinCos,
-    positions: Int64[Tensor, "*shape"],
+    positions: Int64[Tensor, "*shape"] | Integers,
     dtype: torch.dtype | None = None,
     factor: float = 1.0,
     out: Tensor | None = None,

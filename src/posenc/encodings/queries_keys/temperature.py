@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.numerics.rounding import rounded
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class QueryTemperature(QueryKeyEncoding):
@@ -53,14 +53,16 @@ class QueryTemperature(QueryKeyEncoding):
         self.heads_first = heads_first
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*batch seq 1"]:
         """The factor of each position, float32 unless another dtype is asked for.
 
         Raises:
             TypeError: ``positions`` are not integers.
         """
-        steps = (checked(positions).clamp(min=0) + 1) // self.period
+        positions = checked(positions).clamp(min=0)
+        # ⌊(p + 1) / period⌋, without a sum that may leave int64.
+        steps = positions // self.period + (positions % self.period == self.period - 1)
         if steps.device.type == "mps":  # has no float64
             return (1 + self.scale * steps.float().log1p()).unsqueeze(-1).to(dtype or torch.float32)
         factor = 1 + self.scale * steps.double().log1p()

@@ -11,7 +11,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 LARGEST_LOG = 80.0
 """exp(80) and its inverse are float32 numbers with room for content."""
@@ -67,7 +67,7 @@ class XPos(QueryKeyEncoding):
         self.reach = int(LARGEST_LOG / max(abs(rate) for rate in self.rates))
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*batch seq 4 pairs"]:
         """cos and sin for queries, then cos and sin for keys, each rounded once.
 

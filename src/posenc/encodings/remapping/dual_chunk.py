@@ -51,6 +51,11 @@ class DualChunk:
         checked_most(self.local, "local", 1)
         checked_most(self.chunk, "chunk", self.local + 1)
 
+    @property
+    def parts(self) -> int:
+        """All distances are whole."""
+        return 1
+
     def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
     ) -> tuple[RemappedPairs, ...]:

@@ -49,6 +49,11 @@ class ReRoPE:
         if self.leak is not None:
             checked_most(self.leak, "leak", 1)
 
+    @property
+    def parts(self) -> int:
+        """Distances beyond the window are multiples of 1/leak."""
+        return self.leak or 1
+
     def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
     ) -> tuple[RemappedPairs, ...]:
@@ -57,7 +62,7 @@ class ReRoPE:
         if self.leak is None:
             return (RemappedPairs(q_positions * 0 + self.window, k_positions * 0, far),)
         ahead = self.window * (self.leak - 1)
-        return (RemappedPairs(q_positions + ahead, k_positions, far, parts=self.leak),)
+        return (RemappedPairs(q_positions + ahead, k_positions, far),)
 
     def distance(
         self,

@@ -15,16 +15,14 @@ class RemappedPairs:
     """Some pairs of a query and a key, and where the tokens of these are taken to stand.
 
     Attributes:
-        queries: ``[*batch, q_len]``, in steps of 1/``parts``.
+        queries: ``[*batch, q_len]``, in the steps of the remapping.
         keys: ``[*batch, k_len]``, likewise.
         where: ``[*batch, q_len, k_len]``, true for these pairs.
-        parts: How many steps make one position; more than 1 where tokens stand between positions.
     """
 
     queries: Int64[Tensor, "..."]
     keys: Int64[Tensor, "..."]
     where: Bool[Tensor, "..."]
-    parts: int = 1
 
 
 @runtime_checkable
@@ -33,9 +31,16 @@ class PairRemapping(Protocol):
 
     Attributes:
         is_relative: Claim: a shift of all positions changes no distance.
+        parts: How many steps make one position: more than 1 where tokens are taken to stand
+            between whole positions.
     """
 
     is_relative: ClassVar[bool]
+
+    @property
+    def parts(self) -> int:
+        """Steps to a position."""
+        ...
 
     def remapped_pairs(self, q_positions: Tensor, k_positions: Tensor) -> tuple[RemappedPairs, ...]:
         """The pairs that stand elsewhere, in groups that do not overlap."""
@@ -60,6 +65,6 @@ def remapped_distance(
     queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
     distance = pair_distances(queries, keys)
     for pairs in remapping.remapped_pairs(queries, keys):
-        there = pair_distances(pairs.queries, pairs.keys) // pairs.parts
+        there = pair_distances(pairs.queries, pairs.keys) // remapping.parts
         distance = torch.where(pairs.where, there, distance)
     return distance

@@ -51,6 +51,11 @@ class SelfExtend:
         checked_most(self.group, "group", 1)
         checked_most(self.window, "window", 1)
 
+    @property
+    def parts(self) -> int:
+        """Distances beyond the window are whole, or multiples of 1/group."""
+        return 1 if self.floored else self.group
+
     def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
     ) -> tuple[RemappedPairs, ...]:
@@ -60,7 +65,7 @@ class SelfExtend:
         if self.floored:
             return (RemappedPairs(queries + self.window - self.window // self.group, keys, far),)
         ahead = self.window * self.group - self.window
-        return (RemappedPairs(queries * self.group + ahead, keys * self.group, far, self.group),)
+        return (RemappedPairs(queries * self.group + ahead, keys * self.group, far),)
 
     def distance(
         self,

@@ -6,7 +6,7 @@ from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.decomposed import DecomposedRelative
 from posenc.encodings.scores.fire import FIRE
 from posenc.encodings.scores.forgetting import Forgetting, forgetting_bias
-from posenc.encodings.scores.kerple import KERPLE
+from posenc.encodings.scores.kerple import KERPLE, KERPLEWeight
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
 from posenc.encodings.scores.sandwich import Sandwich
 from posenc.encodings.scores.shaw import Shaw
@@ -24,6 +24,7 @@ __all__ = [
     "DeBERTa",
     "DecomposedRelative",
     "Forgetting",
+    "KERPLEWeight",
     "RemappedRotary",
     "Sandwich",
     "Shaw",

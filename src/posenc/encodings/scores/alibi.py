@@ -1,5 +1,7 @@
 """Attention with linear biases."""
 
+from collections.abc import Sequence
+from math import isfinite
 from typing import Literal, get_args
 
 import torch
@@ -8,9 +10,9 @@ from torch import Tensor
 
 from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
-Slopes = Literal["authors", "geometric"]
+SlopeRule = Literal["authors", "geometric"]
 
 
 class ALiBi(RelativeBias):
@@ -24,45 +26,87 @@ class ALiBi(RelativeBias):
     Args:
         heads: Number of query heads.
         slopes: ``"authors"``: the recipe of the authors' code for heads that are no power of two.
-            ``"geometric"``: the formula above for any number.
+            ``"geometric"``: the formula above for any number. Or the m_h themselves, one a head.
         is_causal: A key after its query (which a causal mask hides) is not penalized. The bias of
             the keys before it is the same either way.
+        alibi_bias_max: What stands in place of 8 in the exponent, as MPT names it.
 
     Raises:
-        ValueError: ``heads`` is not positive, or ``slopes`` has no such name.
+        ValueError: ``heads`` is not positive, ``slopes`` has no such name or not one number a head,
+            or ``alibi_bias_max`` is not positive, or stands beside slopes of your own.
 
     Reference:
-        Press, Smith & Lewis 2022, "Train Short, Test Long", section 3 (arXiv:2108.12409).
+        Press, Smith & Lewis 2022, "Train Short, Test Long", section 3 (arXiv:2108.12409);
+        ``alibi_bias_max`` as in the code of MPT (``build_mpt_alibi_tensor`` in transformers).
 
     Example:
         >>> ALiBi(heads=2).profile(torch.tensor([0, 1, 2]))
         tensor([[ 0.0000, -0.0625, -0.1250],
                 [ 0.0000, -0.0039, -0.0078]])
+        >>> ALiBi(heads=2, slopes=(0.5, 0.25)).profile([0, 1, 2])
+        tensor([[ 0.0000, -0.5000, -1.0000],
+                [ 0.0000, -0.2500, -0.5000]])
     """
 
-    def __init__(self, heads: int, *, slopes: Slopes = "authors", is_causal: bool = False):
+    def __init__(
+        self,
+        heads: int,
+        *,
+        slopes: SlopeRule | Sequence[float] = "authors",
+        is_causal: bool = False,
+        alibi_bias_max: float = 8.0,
+    ):
         super().__init__()
-        if slopes not in get_args(Slopes):
-            raise ValueError(f"slopes is {slopes!r}; it must be one of {get_args(Slopes)}.")
-        authors = slope_rules.alibi(heads)
-        self.heads, self.is_causal = heads, is_causal
-        self.rule: Slopes = slopes
-        self.slopes = authors if slopes == "authors" else slope_rules.geometric(heads)
+        self.heads, self.is_causal, self.alibi_bias_max = heads, is_causal, alibi_bias_max
+        self.rule, self.slopes = _slopes(heads, slopes, alibi_bias_max)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """−m_h · |distance|, float32 unless another dtype is asked for."""
         distance = checked(distance, "distance")
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
-        away = distance.clamp(min=0) if self.is_causal else distance.abs()
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
+        away = distance.clamp(min=0).to(wide) if self.is_causal else distance.to(wide).abs()
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
         slopes = slopes.view(-1, *[1] * distance.ndim)
-        return (slopes * (-away).to(wide)).to(dtype or torch.float32)
+        return (slopes * (0.0 - away)).to(dtype or torch.float32)
 
     def extra_repr(self) -> str:
         """The arguments."""
-        rule = "" if self.rule == "authors" else f", slopes={self.rule!r}"
-        return f"heads={self.heads}{rule}{', is_causal=True' if self.is_causal else ''}"
+        told = [f"heads={self.heads}"]
+        if self.rule != "authors":
+            told.append(f"slopes={self.slopes if self.rule is None else repr(self.rule)}")
+        if self.is_causal:
+            told.append("is_causal=True")
+        if self.alibi_bias_max != 8.0:
+            told.append(f"alibi_bias_max={self.alibi_bias_max}")
+        return ", ".join(told)
+
+
+def _slopes(
+    heads: int, given: SlopeRule | Sequence[float], most: float
+) -> tuple[SlopeRule | None, tuple[float, ...]]:
+    """The rule by its name, or None for slopes of the caller's own, and the slopes."""
+    if not 0 < most < float("inf"):
+        raise ValueError(f"alibi_bias_max is {most}; it must be positive and finite, as 8.")
+    authors = slope_rules.alibi(heads, most)
+    if isinstance(given, str):
+        if given not in get_args(SlopeRule):
+            raise ValueError(
+                f"slopes is {given!r}; it must be one of {get_args(SlopeRule)}, or one number a "
+                f"head."
+            )
+        return given, authors if given == "authors" else slope_rules.geometric(heads, most)
+    own = tuple(float(slope) for slope in given)
+    if len(own) != heads or not all(isfinite(slope) for slope in own):
+        raise ValueError(
+            f"slopes are {own}; give {heads} finite numbers, one a head, or the name of a rule."
+        )
+    if most != 8.0:
+        raise ValueError(
+            f"alibi_bias_max is {most} beside slopes of your own, which it would not change. Give "
+            f"one of the two."
+        )
+    return None, own

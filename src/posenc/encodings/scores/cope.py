@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import checked_content, products, scale_of
-from posenc.positions import checked_distances
+from posenc.encodings.scores.picked import grouped_keys
+from posenc.positions import Integers, checked_distances
 
 
 class CoPE(ScoreEncoding):
@@ -24,19 +25,29 @@ class CoPE(ScoreEncoding):
     Paper and authors' code differ: the paper's listing adds q·e to scaled scores, which is the
     default here; the code by default scales q·e like the scores as well, which ``scaled`` does.
 
+    The code can gate by other products too. Keys of their own for the gates are a linear map of the
+    keys here (``separate_keys``), where the code maps the hidden state, which scores do not see.
+    For gates by values, or by any other product, call ``encode(..., gates=)`` with their logits.
+
     Args:
         heads: Number of query heads.
         head_dim: Width of a head.
         max_positions: Number of vectors; counts past the last stay there.
         scaled: Whether q·e is multiplied with the scale of the scores, as 1/√head_dim.
+        separate_keys: Whether the gates have keys of their own, a learned map of the keys of each
+            head. It begins as the identity.
         std: Standard deviation of the normal initialization; the authors begin with zeros.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
-        ValueError: A number is not positive, or no queries were given.
+        ValueError: A number is not positive, or queries were not given, or keys where the gates
+            need them.
 
     Reference:
         Golovneva et al. 2024, "Contextual Position Encoding" (arXiv:2405.18719), with the listing
-        in its appendix; the authors' code is ``projects/cope`` of facebookresearch/RAM.
+        in its appendix; the authors' code is ``projects/cope`` of facebookresearch/RAM, where
+        the options are ``--cope-sep-key``, ``--cope-val-gates`` and ``--cope-nodiv``.
 
     Example:
         >>> cope, q = CoPE(heads=2, head_dim=8, max_positions=16), torch.randn(1, 2, 5, 8)
@@ -54,7 +65,10 @@ class CoPE(ScoreEncoding):
         max_positions: int,
         *,
         scaled: bool = False,
+        separate_keys: bool = False,
         std: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         if min(heads, head_dim, max_positions) < 1:
@@ -64,17 +78,24 @@ class CoPE(ScoreEncoding):
             )
         self.heads, self.head_dim, self.max_positions = heads, head_dim, max_positions
         self.scaled, self.std = scaled, std
-        self.weight = nn.Parameter(torch.empty(max_positions, head_dim))
+        factory = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(max_positions, head_dim, **factory))
+        self.key_maps = None
+        if separate_keys:
+            self.key_maps = nn.Parameter(torch.empty(heads, head_dim, head_dim, **factory))
         self.reset_parameters()
 
+    @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw every vector anew from N(0, std²)."""
+        """Draw every vector anew from N(0, std²), and make the maps of keys the identity."""
         nn.init.normal_(self.weight, std=self.std)
+        if self.key_maps is not None:
+            self.key_maps.copy_(torch.eye(self.head_dim, device=self.key_maps.device))
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
@@ -89,12 +110,20 @@ class CoPE(ScoreEncoding):
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
         scale: float | None = None,
+        gates: Float[Tensor, "*batch heads q_len k_len"] | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` with q · e[p], added in float32 at least and rounded once."""
+        """``scores`` with q · e[p], added in float32 at least and rounded once.
+
+        ``gates`` are logits of the gates, scaled, in place of the scores: as
+        ``query @ value.mT * scale`` for gates by values.
+        """
         checked_content("CoPE", self.heads, scores, q=(q, self.head_dim))
         assert q is not None
         wide = working_dtype(scores.dtype)
-        positions = self.positions(scores.to(wide), table)
+        if gates is None and self.key_maps is not None:
+            checked_content("CoPE", self.heads, scores, k=(k, self.head_dim))
+            gates = self._by_own_keys(q.to(wide), k, scale)  # type: ignore[arg-type]
+        positions = self.positions((scores if gates is None else gates).to(wide), table)
         # Padding may hold NaN, which is no index; what it gives is masked.
         low = positions.floor().long().clamp(0, self.max_positions - 1)
         high = (low + 1).clamp(max=self.max_positions - 1)
@@ -102,6 +131,11 @@ class CoPE(ScoreEncoding):
         between = torch.lerp(at.gather(-1, low), at.gather(-1, high), positions - low)
         factor = scale_of(scale, self.head_dim) if self.scaled else 1.0
         return (scores + factor * between).to(scores.dtype)
+
+    def _by_own_keys(self, q: Tensor, k: Tensor, scale: float | None) -> Tensor:
+        assert self.key_maps is not None
+        keys = grouped_keys(k.to(q.dtype), self.heads)
+        return products(q, products(keys, self.key_maps)) * scale_of(scale, self.head_dim)
 
     def positions(
         self,
@@ -123,4 +157,5 @@ class CoPE(ScoreEncoding):
     def extra_repr(self) -> str:
         """The arguments."""
         told = f"heads={self.heads}, head_dim={self.head_dim}, max_positions={self.max_positions}"
-        return f"{told}{', scaled=True' if self.scaled else ''}"
+        own_keys = "" if self.key_maps is None else ", separate_keys=True"
+        return f"{told}{', scaled=True' if self.scaled else ''}{own_keys}"

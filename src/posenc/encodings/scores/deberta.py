@@ -1,5 +1,6 @@
 """DeBERTa: content meets position, and position content, each by products of their own."""
 
+import warnings
 from collections.abc import Sequence
 from math import sqrt
 from typing import Literal, get_args
@@ -8,13 +9,15 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import may_look
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
-from posenc.positions import checked_distances
+from posenc.positions import Integers, checked_distances
 
 Term = Literal["c2p", "p2c"]
+Far = Literal["authors", "transformers"]
 
 
 class DeBERTa(ScoreEncoding):
@@ -24,6 +27,11 @@ class DeBERTa(ScoreEncoding):
     the relative positions' keys and queries of each head, already projected; ``load`` makes them
     from a checkpoint's relative embeddings and projections.
 
+    With buckets, authors and transformers differ from ``max_distance`` on: the authors cut
+    distances off at ±(max_distance − 1), so that every bucket is one that was trained; transformers
+    goes one bucket further for keys after their query, to a row that no text of that length ever
+    reached.
+
     Args:
         heads: Number of query heads.
         head_dim: Width of a head.
@@ -31,14 +39,23 @@ class DeBERTa(ScoreEncoding):
             every distance up to ``max_distance`` exact (DeBERTa 1).
         max_distance: Distance of the last bucket.
         terms: ``"c2p"`` (content to position), ``"p2c"`` (position to content), or both.
+        far: Whose rule holds from ``max_distance`` on, ``"authors"`` or ``"transformers"``.
+        trained_length: If given, a warning says when a distance falls into a bucket that no
+            sequence of this length ever reached.
         std: Standard deviation of the normal initialization.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
-        ValueError: A number does not fit, a term has no such name, or content was not given.
+        ValueError: A number does not fit, a term or rule has no such name, or content was not
+            given.
+
+    Warns:
+        UserWarning: A distance meets a bucket that was never trained (not inside a graph).
 
     Reference:
         He et al. 2021, "DeBERTa", equations 2 to 4 (arXiv:2006.03654); logarithmic buckets as in
-        the authors' code of version 2 and 3.
+        the authors' code of version 2 and 3, ``DeBERTa/deberta/da_utils.py``.
 
     Example:
         >>> deberta, x = DeBERTa(heads=2, head_dim=8), torch.randn(1, 2, 5, 8)
@@ -57,7 +74,11 @@ class DeBERTa(ScoreEncoding):
         max_distance: int = 512,
         *,
         terms: Sequence[Term] = ("c2p", "p2c"),
+        far: Far = "authors",
+        trained_length: int | None = None,
         std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         if min(heads, head_dim, max_distance) < 1 or buckets < 0:
@@ -67,14 +88,24 @@ class DeBERTa(ScoreEncoding):
             )
         if not terms or not set(terms) <= set(get_args(Term)):
             raise ValueError(f"terms is {tuple(terms)}; give 'c2p', 'p2c', or both.")
+        if far not in get_args(Far):
+            raise ValueError(f"far is {far!r}; it must be one of {get_args(Far)}.")
+        if trained_length is not None and trained_length < 1:
+            raise ValueError(f"trained_length is {trained_length}; it must be 1 or more.")
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.buckets, self.max_distance = buckets, max_distance
         self.span = buckets or max_distance
         self.ends = deberta_ends(buckets, max_distance) if buckets else ()
         self.terms = tuple(dict.fromkeys(terms))
-        shape = (heads, 2 * self.span, head_dim)
-        self.position_keys = nn.Parameter(torch.empty(shape)) if "c2p" in terms else None
-        self.position_queries = nn.Parameter(torch.empty(shape)) if "p2c" in terms else None
+        self.far: Far = far
+        self.trained_length = trained_length
+        self.trained = self._trained()
+        shape, factory = (heads, 2 * self.span, head_dim), {"device": device, "dtype": dtype}
+        self.position_keys = self.position_queries = None
+        if "c2p" in terms:
+            self.position_keys = nn.Parameter(torch.empty(shape, **factory))
+        if "p2c" in terms:
+            self.position_queries = nn.Parameter(torch.empty(shape, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -116,16 +147,44 @@ class DeBERTa(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """Which vector each pair meets, whole numbers whatever ``dtype``."""
-        distance = checked_distances(q_positions, k_positions)
+        rows = self._rows(checked_distances(q_positions, k_positions))
+        self._warn(rows)
+        return rows
+
+    def _rows(self, distance: Tensor) -> Tensor:
         if self.buckets:
+            if self.far == "authors":
+                distance = distance.clamp(1 - self.max_distance, self.max_distance - 1)
             distance = between_deberta_ends(distance, self.ends)
         return (distance.clamp(-self.span, self.span) + self.span).clamp(max=2 * self.span - 1)
+
+    def _trained(self) -> tuple[int, int]:
+        """The first and the last row that a pair of tokens reaches in ``trained_length`` tokens."""
+        if self.trained_length is None:
+            return 0, 2 * self.span - 1
+        reach = self.trained_length - 1
+        first, last = self._rows(torch.tensor([-reach, reach], device="cpu")).tolist()
+        return first, last
+
+    def _warn(self, rows: Tensor) -> None:
+        first, last = self.trained
+        whole = self.trained == (0, 2 * self.span - 1)
+        if whole or not may_look(rows) or not rows.numel():
+            return
+        if rows.amin() < first or rows.amax() > last:
+            # The same words each time, so that the interpreter shows them once.
+            warnings.warn(
+                f"A distance meets a bucket that was never trained: in trained_length "
+                f"{self.trained_length} tokens rows {first} … {last} are reached, the others hold "
+                f"random numbers. Fine-tune on longer sequences, or cut the distance.",
+                stacklevel=3,
+            )
 
     def encode(
         self,
@@ -156,4 +215,5 @@ class DeBERTa(ScoreEncoding):
         return (
             f"heads={self.heads}, head_dim={self.head_dim}, buckets={self.buckets}, "
             f"max_distance={self.max_distance}, terms={self.terms}"
+            f"{'' if self.far == 'authors' else f', far={self.far!r}'}"
         )

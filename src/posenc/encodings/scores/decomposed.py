@@ -5,9 +5,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc._guards import may_look
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.windows import checked_window, displacements
+from posenc.positions import Integers
 
 
 class DecomposedRelative(ScoreEncoding):
@@ -15,25 +17,32 @@ class DecomposedRelative(ScoreEncoding):
 
     score(q, k) += q · R_y[Δy + H − 1] + q · R_x[Δx + W − 1],  (Δy, Δx) = q − k
 
-    The segment-anything model (SAM) and ViTDet have it: the query here carries no 1/√head_dim,
-    though the scores do, and all heads share both tables. Positions are ``[*batch, seq, 2]`` with
-    (y, x), as ``posenc.positions.grid(H, W)`` makes them. For queries on a coarser grid than the
-    keys (MViTv2) give both in the units of the finer one.
+    MViTv2, ViTDet and the segment-anything model (SAM) have it: the query here carries no
+    1/√head_dim, though the scores do, and all heads share both tables. Positions are
+    ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
+
+    In MViTv2 queries and keys are pooled, and one of the two may lie on a coarser grid: give both
+    in the units of the finer one, as ``grid(2, 2) * 2`` beside ``grid(4, 4)``. Where the keys are
+    the coarser ones, they stand ``key_stride`` apart, and its rows are counted from the last key:
+    Δy + H − key_stride, which begins at 0 all the same.
 
     Args:
         heads: Number of query heads.
         head_dim: Width of a head.
         size: Height and width H, W of the image or window in tokens, or one number for both.
-        std: Standard deviation of the (truncated) normal initialization. SAM and the paper begin
-            with zeros, 0.
+        key_stride: How many rows and columns of queries there are to one of keys.
+        std: Standard deviation of the (truncated) normal initialization: 0.02 in MViTv2, 0 (zeros)
+            in SAM.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
-        ValueError: A number is not positive, tokens lie further apart than ``size``, or no queries
-            were given.
+        ValueError: A number is not positive, tokens lie further apart than ``size``, a key stands
+            where ``key_stride`` has none, or no queries were given.
 
     Reference:
-        Li et al. 2022, "MViTv2" (arXiv:2112.01526); Kirillov et al. 2023, "Segment
-        Anything" (arXiv:2304.02643), whose code adds the product of the unscaled query.
+        Li et al. 2022, "MViTv2", equation 3 (arXiv:2112.01526), and ``cal_rel_pos_spatial`` of
+        facebookresearch/mvit; Kirillov et al. 2023, "Segment Anything" (arXiv:2304.02643).
 
     Example:
         >>> from posenc import positions
@@ -47,16 +56,31 @@ class DecomposedRelative(ScoreEncoding):
     is_pairwise = True
 
     def __init__(
-        self, heads: int, head_dim: int, size: int | tuple[int, int], *, std: float = 0.02
+        self,
+        heads: int,
+        head_dim: int,
+        size: int | tuple[int, int],
+        *,
+        key_stride: int | tuple[int, int] = 1,
+        std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         if heads < 1 or head_dim < 1:
             raise ValueError(f"heads is {heads} and head_dim {head_dim}; each must be 1 or more.")
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.size = checked_window(size, "size")
+        self.key_stride = checked_window(key_stride, "key_stride")
+        if any(step > most for step, most in zip(self.key_stride, self.size, strict=True)):
+            raise ValueError(
+                f"key_stride is {self.key_stride} and size {self.size}; keys cannot lie further "
+                f"apart than the image is large."
+            )
         height, width = self.size
-        self.vertical = nn.Parameter(torch.empty(2 * height - 1, head_dim))
-        self.horizontal = nn.Parameter(torch.empty(2 * width - 1, head_dim))
+        factory = {"device": device, "dtype": dtype}
+        self.vertical = nn.Parameter(torch.empty(2 * height - 1, head_dim, **factory))
+        self.horizontal = nn.Parameter(torch.empty(2 * width - 1, head_dim, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -66,8 +90,8 @@ class DecomposedRelative(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len 2"],
-        k_positions: Int64[Tensor, "*batch k_len 2"],
+        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
@@ -77,7 +101,16 @@ class DecomposedRelative(ScoreEncoding):
             TypeError: Positions are not integers.
             ValueError: They are no points of a grid, or lie further apart than the size allows.
         """
-        return displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
+        apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
+        if self.key_stride != (1, 1) and may_look(apart) and apart.numel():
+            ends = zip(apart.unbind(-3), self.size, self.key_stride, strict=True)
+            if any(int(along.amin()) < step - size for along, size, step in ends):
+                raise ValueError(
+                    f"A key stands beyond the last of its grid: with size {self.size} and "
+                    f"key_stride {self.key_stride} keys stand at multiples of the stride, in the "
+                    f"units of the queries."
+                )
+        return apart
 
     def encode(
         self,
@@ -96,7 +129,8 @@ class DecomposedRelative(ScoreEncoding):
         for axis, rows in enumerate((self.vertical, self.horizontal)):
             # One product a displacement, not a pair: there are far fewer of them.
             at = products(q.to(wide), rows)
-            index = table.select(-3, axis).unsqueeze(-3) + self.size[axis] - 1
+            first = self.size[axis] - self.key_stride[axis]
+            index = table.select(-3, axis).unsqueeze(-3) + first
             total = total + at.gather(-1, index.expand(scores.shape))
         return total.to(scores.dtype)
 
@@ -104,19 +138,25 @@ class DecomposedRelative(ScoreEncoding):
     def resized(self, size: int | tuple[int, int]) -> "DecomposedRelative":
         """A new encoding of another size, both tables interpolated linearly as SAM's code does.
 
+        Interpolation runs in float32 at least, and in float64 for tables in float64.
+
         Example:
             >>> DecomposedRelative(2, 8, size=14).resized((14, 21)).horizontal.shape
             torch.Size([41, 8])
         """
-        other = DecomposedRelative(self.heads, self.head_dim, size, std=self.std)
+        other = DecomposedRelative(
+            self.heads, self.head_dim, size, key_stride=self.key_stride, std=self.std
+        )
         other = other.to(self.vertical)
         tables = ((self.vertical, other.vertical), (self.horizontal, other.horizontal))
         for rows, resized in tables:
-            curves = F.interpolate(rows.float().T.unsqueeze(0), size=len(resized), mode="linear")
+            curves = rows.to(working_dtype(rows.dtype)).T.unsqueeze(0)
+            curves = F.interpolate(curves, size=len(resized), mode="linear")
             resized.copy_(curves[0].T)
             resized.requires_grad_(rows.requires_grad)
         return other.train(self.training)
 
     def extra_repr(self) -> str:
-        """Heads, width and size."""
-        return f"heads={self.heads}, head_dim={self.head_dim}, size={self.size}"
+        """Heads, width, size and stride."""
+        stride = "" if self.key_stride == (1, 1) else f", key_stride={self.key_stride}"
+        return f"heads={self.heads}, head_dim={self.head_dim}, size={self.size}{stride}"

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.encodings.base import ScoreBias
-from posenc.positions import checked
+from posenc.positions import Integers, checked, checked_distances
 
 EPSILON = 1e-6
 
@@ -25,6 +25,8 @@ class FIRE(ScoreBias):
         hidden: Width of the hidden layer.
         threshold: L at the start; a learned factor (of size 1 at the start) scales it.
         c: c at the start; it is learned.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: A number is not positive.
@@ -40,7 +42,16 @@ class FIRE(ScoreBias):
 
     is_relative = False
 
-    def __init__(self, heads: int, hidden: int = 32, *, threshold: float = 512.0, c: float = 0.1):
+    def __init__(
+        self,
+        heads: int,
+        hidden: int = 32,
+        *,
+        threshold: float = 512.0,
+        c: float = 0.1,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
         super().__init__()
         if min(heads, hidden) < 1 or min(threshold, c) <= 0:
             raise ValueError(
@@ -49,8 +60,12 @@ class FIRE(ScoreBias):
             )
         self.heads, self.hidden = heads, hidden
         self.threshold, self.first_c = threshold, c
-        self.expand, self.contract = nn.Linear(1, hidden), nn.Linear(hidden, heads)
-        self.c, self.factor = nn.Parameter(torch.empty(())), nn.Parameter(torch.empty(()))
+        factory = {"device": device, "dtype": dtype}
+        self.expand = nn.Linear(1, hidden, **factory)
+        self.contract = nn.Linear(hidden, heads, **factory)
+        # One number each, with an axis: FSDP cuts parameters along their first.
+        self.c = nn.Parameter(torch.empty(1, **factory))
+        self.factor = nn.Parameter(torch.empty(1, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -62,15 +77,15 @@ class FIRE(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair."""
         dtype = dtype or torch.float32
+        distance = checked_distances(q_positions, k_positions)
         q = checked(q_positions, "q_positions").unsqueeze(-1)
-        distance = q - checked(k_positions, "k_positions").unsqueeze(-2)
         c, limit = self.c.to(dtype), (self.factor.to(dtype) * self.threshold).abs()
         near = (c * distance.to(dtype)).abs().log1p()
         most = (c * torch.maximum(q.to(dtype), limit)).abs().log1p() + EPSILON

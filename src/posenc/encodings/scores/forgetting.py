@@ -8,13 +8,13 @@ from torch.nn import functional as F
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import checked_content, products
-from posenc.positions import checked_distances, consecutive
+from posenc.positions import Integers, checked_distances, consecutive
 
 
 def forgetting_bias(
     log_forget: Float[Tensor, "*batch heads k_len"],
-    q_positions: Int64[Tensor, "*rows q_len"] | None = None,
-    k_positions: Int64[Tensor, "*rows k_len"] | None = None,
+    q_positions: Int64[Tensor, "*rows q_len"] | Integers | None = None,
+    k_positions: Int64[Tensor, "*rows k_len"] | Integers | None = None,
 ) -> Float[Tensor, "*batch heads q_len k_len"]:
     """Σ log f_l over the tokens l after key j and not after query i.
 
@@ -68,6 +68,8 @@ class Forgetting(ScoreEncoding):
         head_dim: Width of a head.
         std: Standard deviation of the normal initialization of w.
         bias: First value of b; gates begin around σ(bias), 1/2 in the authors' code.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: A number is not positive, or no keys were given.
@@ -84,13 +86,23 @@ class Forgetting(ScoreEncoding):
     is_relative = True
     is_pairwise = False  # it sums over the tokens between
 
-    def __init__(self, heads: int, head_dim: int, *, std: float = 0.02, bias: float = 0.0):
+    def __init__(
+        self,
+        heads: int,
+        head_dim: int,
+        *,
+        std: float = 0.02,
+        bias: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
         super().__init__()
         if heads < 1 or head_dim < 1:
             raise ValueError(f"heads is {heads} and head_dim {head_dim}; each must be 1 or more.")
         self.heads, self.head_dim, self.std, self.first_bias = heads, head_dim, std, bias
-        self.weight = nn.Parameter(torch.empty(heads, head_dim))
-        self.bias = nn.Parameter(torch.empty(heads))
+        factory = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(heads, head_dim, **factory))
+        self.bias = nn.Parameter(torch.empty(heads, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -100,8 +112,8 @@ class Forgetting(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import RelativeBias, ScoreBias
+from posenc.positions import Integers
 
 
 def bias_of_heads(bias: ScoreBias, heads: int | slice) -> ScoreBias:
@@ -68,8 +69,8 @@ class BiasHeads(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "..."],
-        k_positions: Int64[Tensor, "..."],
+        q_positions: Int64[Tensor, "..."] | Integers,
+        k_positions: Int64[Tensor, "..."] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
@@ -90,7 +91,7 @@ class RelativeBiasHeads(RelativeBias):
         self.heads = len(chosen)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The profile of these heads."""
         return self.of.profile(distance, dtype=dtype)[_slice(self.chosen)]

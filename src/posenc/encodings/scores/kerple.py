@@ -1,4 +1,4 @@
-"""KERPLE: biases from conditionally positive definite kernels, with two learned numbers a head."""
+"""KERPLE: biases and weights from conditionally positive definite kernels, learned by each head."""
 
 from typing import Literal, get_args
 
@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.base import RelativeBias
-from posenc.positions import checked
+from posenc._guards import eager
+from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
+from posenc.positions import Integers, checked, checked_distances
 
 Kernel = Literal["log", "power"]
 
@@ -17,23 +18,28 @@ LEAST, MOST = 0.01, 2.0  # of the parameters, as the authors clamp them
 class KERPLE(RelativeBias):
     """A penalty that grows with the logarithm, or with a power, of the distance.
 
-    log: −p_h · ln(1 + a_h · d),   power: −a_h · d^(p_h)
+    log: −p_h · ln(1 + a_h · d),   power: −a_h · d^(p_h),
+    log with an exponent: −p_h · ln(1 + a_h · d^(r_h))
 
-    with d = max(q − k, 0): keys after their query are for the causal mask to hide. Both numbers
-    are held at 0.01 or more, and the power at 2 or less, where the kernel stays conditionally
-    positive definite. A number beyond a bound counts as the bound and still gets the gradient
-    there, as in the authors' code, so that it can come back.
+    with d = max(q − k, 0): keys after their query are for the causal mask to hide. All numbers are
+    held at 0.01 or more, and exponents at 2 or less, where the kernel stays conditionally positive
+    definite. In training the bounds are written into the parameters at each call, as the authors'
+    code does: a number that stepped over its bound begins its way back at the bound.
 
     Args:
         heads: Number of query heads.
         kernel: ``"log"``, which extrapolates better, or ``"power"``.
+        exponent: Whether the logarithmic kernel has an exponent r too, the three-parameter form.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
-        ValueError: ``heads`` is not positive, or ``kernel`` has no such name.
+        ValueError: ``heads`` is not positive, ``kernel`` has no such name, or the power kernel is
+            to have a second exponent.
 
     Reference:
         Chi et al. 2022, "KERPLE", logarithmic and power kernels (arXiv:2205.09921); the bounds are
-        those of the authors' code.
+        those of the authors' code, ``megatron/mpu/layers.py`` of chijames/KERPLE.
 
     Example:
         >>> kerple = KERPLE(heads=1)
@@ -42,15 +48,99 @@ class KERPLE(RelativeBias):
         tensor([[-0.0000, -0.6931, -1.3863]])
     """
 
-    def __init__(self, heads: int, kernel: Kernel = "log"):
+    def __init__(
+        self,
+        heads: int,
+        kernel: Kernel = "log",
+        *,
+        exponent: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
         super().__init__()
         if heads < 1:
             raise ValueError(f"heads is {heads}; it must be 1 or more.")
         if kernel not in get_args(Kernel):
             raise ValueError(f"kernel is {kernel!r}; it must be 'log' or 'power'.")
+        if exponent and kernel == "power":
+            raise ValueError("The power kernel has its exponent, p. Leave exponent out.")
         self.heads = heads
         self.kernel: Kernel = kernel
-        self.p, self.a = nn.Parameter(torch.empty(heads)), nn.Parameter(torch.empty(heads))
+        factory = {"device": device, "dtype": dtype}
+        self.p = nn.Parameter(torch.empty(heads, **factory))
+        self.a = nn.Parameter(torch.empty(heads, **factory))
+        self.r = nn.Parameter(torch.empty(heads, **factory)) if exponent else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw p anew from U(0, 2), a from U(0, 1) and r from U(0, 2)."""
+        nn.init.uniform_(self.p, 0.0, 2.0)
+        nn.init.uniform_(self.a, 0.0, 1.0)
+        if self.r is not None:
+            nn.init.uniform_(self.r, 0.0, 2.0)
+
+    def profile(
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The kernel of each head at each distance."""
+        dtype = dtype or torch.float32
+        away = checked(distance, "distance").clamp(min=0).to(dtype)
+        each = (-1, *[1] * away.ndim)
+        a = held(self, self.a, None).to(dtype).view(each)
+        p = held(self, self.p, MOST if self.kernel == "power" else None).to(dtype).view(each)
+        if self.kernel == "power":
+            return -a * power(away, p)
+        if self.r is not None:
+            away = power(away, held(self, self.r, MOST).to(dtype).view(each))
+        return -p * torch.log1p(a * away)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        exponent = "" if self.r is None else ", exponent=True"
+        return f"heads={self.heads}, kernel={self.kernel!r}{exponent}"
+
+
+class KERPLEWeight(ScoreEncoding):
+    """Scores multiplied with a kernel that falls with distance: score · exp(−a_h · d^(p_h)).
+
+    with d = max(q − k, 0), and the bounds of ``KERPLE``. Beside a bias it makes the forms of the
+    authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``.
+
+    Args:
+        heads: Number of query heads.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        ValueError: ``heads`` is not positive.
+
+    Reference:
+        Chi et al. 2022, "KERPLE" (arXiv:2205.09921); ``ParallelKerplePower`` in the authors' code.
+
+    Example:
+        >>> weight = KERPLEWeight(heads=1)
+        >>> _ = nn.init.ones_(weight.p), nn.init.ones_(weight.a)
+        >>> weight(torch.ones(1, 3, 3)).detach()[0, 2]
+        tensor([0.1353, 0.3679, 1.0000])
+    """
+
+    is_relative = True
+    is_pairwise = True
+
+    def __init__(
+        self,
+        heads: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        if heads < 1:
+            raise ValueError(f"heads is {heads}; it must be 1 or more.")
+        self.heads = heads
+        factory = {"device": device, "dtype": dtype}
+        self.p = nn.Parameter(torch.empty(heads, **factory))
+        self.a = nn.Parameter(torch.empty(heads, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -58,26 +148,64 @@ class KERPLE(RelativeBias):
         nn.init.uniform_(self.p, 0.0, 2.0)
         nn.init.uniform_(self.a, 0.0, 1.0)
 
-    def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
-        """The kernel of each head at each distance."""
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The weight of every pair, at most 1."""
         dtype = dtype or torch.float32
-        away = checked(distance, "distance").clamp(min=0).to(dtype)
-        each = (-1, *[1] * away.ndim)
-        a = _held(self.a.to(dtype), None).view(each)
-        p = _held(self.p.to(dtype), MOST if self.kernel == "power" else None).view(each)
-        if self.kernel == "log":
-            return -p * torch.log1p(a * away)
-        # d^p has no slope in p at 0; log(1) there gives the same 0 and a finite gradient.
-        power = torch.exp(p * away.clamp(min=1).log())
-        return -a * torch.where(away > 0, power, 0.0)
+        away = checked_distances(q_positions, k_positions).clamp(min=0).to(dtype).unsqueeze(-3)
+        a, p = (
+            held(self, number, most).to(dtype).view(-1, 1, 1)
+            for number, most in ((self.a, None), (self.p, MOST))
+        )
+        return (-a * power(away, p)).exp()
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Float[Tensor, "*rows heads q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` times their weight, in float32 at least and rounded once."""
+        if table.shape[-3] != scores.shape[-3]:
+            raise ValueError(
+                f"KERPLEWeight was built for {table.shape[-3]} heads; scores have "
+                f"{scores.shape[-3]}. Build it with heads={scores.shape[-3]}."
+            )
+        return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"heads={self.heads}, kernel={self.kernel!r}"
+        return f"heads={self.heads}"
 
 
-def _held(number: Tensor, most: float | None) -> Tensor:
-    """``number`` within its bounds, with the gradient of a bound for what lies beyond it."""
+def power(away: Tensor, exponent: Tensor) -> Tensor:
+    """away^exponent for distances from 0 on, with finite slopes at 0.
+
+    Example:
+        >>> power(torch.tensor([0.0, 3.0]), torch.tensor(2.0))
+        tensor([0., 9.])
+    """
+    # d^p has no slope in p at 0; log(1) there gives the same 0 and a finite gradient.
+    return torch.where(away > 0, torch.exp(exponent * away.clamp(min=1).log()), 0.0)
+
+
+def held(module: nn.Module, number: nn.Parameter, most: float | None) -> Tensor:
+    """``number`` within its bounds, which training writes into the parameter.
+
+    Beyond a bound it has the gradient of the bound, so that it can come back.
+    """
+    if module.training and torch.is_grad_enabled():
+        if eager():
+            number.data.clamp_(LEAST, most)  # unseen by autograd, like the authors' assignment
+        elif torch.compiler.is_compiling():
+            with torch.no_grad():
+                number.clamp_(LEAST, most)
     return number.clamp(LEAST, most).detach() + (number - number.detach())

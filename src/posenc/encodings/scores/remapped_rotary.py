@@ -71,6 +71,8 @@ class RemappedRotary(ScoreEncoding):
             )
         self.heads, self.rotary, self.remapping = heads, rotary, remapping
         self.is_relative = remapping.is_relative
+        parts = remapping.parts
+        self.sincos = rotary.sincos if parts == 1 else SinCos(Linear(rotary.frequencies, parts))
 
     def table(
         self,
@@ -106,25 +108,21 @@ class RemappedRotary(ScoreEncoding):
         wide, group = working_dtype(scores.dtype), self.heads // k.shape[-3]
         # A sum over one entry, or over none where there are no keys or no queries.
         queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
-        merged = scores.to(wide)
+        merged, parts = scores.to(wide), self.remapping.parts
         for pairs in self.remapping.remapped_pairs(queries, keys):
-            parts = pairs.parts
-            there_q = self._rotated(q.to(wide), pairs.queries - parts * queries, parts)
-            there_k = self._rotated(k.to(wide), pairs.keys - parts * keys, parts)
+            there_q = self._rotated(q.to(wide), pairs.queries - parts * queries)
+            there_k = self._rotated(k.to(wide), pairs.keys - parts * keys)
             there = products(there_q, there_k.repeat_interleave(group, dim=-3))
             there = there * scale_of(scale, width)
             merged = torch.where(pairs.where.unsqueeze(-3), there, merged)
         return merged.to(scores.dtype)
 
-    def _rotated(self, x: Tensor, steps: Tensor, parts: int) -> Tensor:
-        """``x`` rotated by so many steps of 1/parts."""
-        sincos = self.rotary.sincos
-        if parts > 1:
-            sincos = SinCos(Linear(self.rotary.frequencies, parts))
+    def _rotated(self, x: Tensor, steps: Tensor) -> Tensor:
+        """``x`` rotated by so many steps of the remapping."""
         # Without the attention factor of the schedule: the first rotation had it.
         return rotate_heads(
             x,
-            rotation_table(sincos, steps, x.dtype),
+            rotation_table(self.sincos, steps, x.dtype),
             name="RemappedRotary",
             head_dim=self.rotary.head_dim,
             pairing=self.rotary.pairing,

@@ -5,9 +5,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import RelativeBias
-from posenc.frequencies import Geometric
+from posenc.frequencies import Powers
 from posenc.numerics.sincos import SinCos
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class Sandwich(RelativeBias):
@@ -16,44 +16,47 @@ class Sandwich(RelativeBias):
     with the frequencies ω_i = base^(−2i/dim) of a sinusoidal encoding of width ``dim``. It decays
     like a logarithm of the distance, more slowly the larger the ratio r_h of a head.
 
-    Public forms differ: NeMo's takes the frequencies from i = 1 on, which is another bias, and
-    subtracts dim / 2, which changes no softmax; one more leaves out the cosine.
+    Public code differs in where i begins: at 0, as in the encoding behind it and in attention-gym,
+    or at 1 (to dim/2), as in NeMo, which subtracts dim/2 besides; that changes no softmax.
 
     Args:
         heads: Number of query heads.
         dim: Width of the sinusoidal encoding behind it.
         base: Its base.
+        first: The first i, 0 or 1.
 
     Raises:
-        ValueError: A number is not positive, or ``dim`` is odd.
+        ValueError: A number is not positive, ``dim`` is odd, or ``first`` is another number.
 
     Reference:
         Chi et al. 2023, "Dissecting Transformer Length Extrapolation via the Lens of Receptive
         Field Analysis" (arXiv:2212.10356), which presents Sandwich.
 
     Example:
-        >>> Sandwich(heads=8, dim=4).profile(torch.tensor([0, 1]))[:2]
+        >>> Sandwich(heads=8, dim=4).profile([0, 1])[:2]
         tensor([[2.0000, 1.5403],
                 [1.0000, 0.7701]])
     """
 
-    def __init__(self, heads: int, dim: int = 128, base: float = 10_000.0):
+    def __init__(self, heads: int, dim: int = 128, base: float = 10_000.0, *, first: int = 0):
         super().__init__()
         if heads < 1 or dim < 2 or dim % 2:
             raise ValueError(
                 f"heads is {heads} and dim {dim}; give 1 head or more and an even width."
             )
-        self.heads, self.dim, self.base = heads, dim, base
-        self.sincos = SinCos(Geometric(dim, base))
+        if first not in (0, 1):
+            raise ValueError(f"first is {first}; the sum begins at 0 or at 1.")
+        self.heads, self.dim, self.base, self.first = heads, dim, base, first
+        self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """Sums of exact cosines, over the ratio of each head."""
-        dtype = dtype or torch.float32
+        distance, dtype = checked(distance, "distance"), dtype or torch.float32
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
-        cos, _ = self.sincos.cos_sin(checked(distance, "distance"), fine)
+        cos, _ = self.sincos.cos_sin(distance, fine)
         similarity = cos.to(wide).sum(-1)
         ratios = [8 * h / self.heads for h in range(1, self.heads + 1)]
         each = torch.tensor(ratios, dtype=wide, device=distance.device)
@@ -62,4 +65,5 @@ class Sandwich(RelativeBias):
     def extra_repr(self) -> str:
         """The arguments."""
         base = "" if self.base == 10_000.0 else f", base={self.base}"
-        return f"heads={self.heads}, dim={self.dim}{base}"
+        first = f", first={self.first}" if self.first else ""
+        return f"heads={self.heads}, dim={self.dim}{base}{first}"

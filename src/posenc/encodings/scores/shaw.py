@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import picked
-from posenc.positions import checked_distances
+from posenc.positions import Integers, checked_distances
 
 
 class Shaw(ScoreEncoding):
@@ -23,6 +23,8 @@ class Shaw(ScoreEncoding):
         reach: r: the distance from which on all are one.
         values: Whether there are vectors for values.
         std: Standard deviation of the normal initialization.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: A number is not positive, or no queries were given.
@@ -41,7 +43,15 @@ class Shaw(ScoreEncoding):
     is_pairwise = True
 
     def __init__(
-        self, heads: int, head_dim: int, reach: int, *, values: bool = False, std: float = 0.02
+        self,
+        heads: int,
+        head_dim: int,
+        reach: int,
+        *,
+        values: bool = False,
+        std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         if min(heads, head_dim, reach) < 1:
@@ -49,7 +59,7 @@ class Shaw(ScoreEncoding):
                 f"heads is {heads}, head_dim {head_dim} and reach {reach}; each must be 1 or more."
             )
         self.heads, self.head_dim, self.reach, self.std = heads, head_dim, reach, std
-        self.keys = nn.Parameter(torch.empty(2 * reach + 1, head_dim))
+        self.keys = nn.Parameter(torch.empty(2 * reach + 1, head_dim, device=device, dtype=dtype))
         self.values = nn.Parameter(torch.empty_like(self.keys)) if values else None
         self.changes_output = values
         self.reset_parameters()
@@ -61,8 +71,8 @@ class Shaw(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import RelativeBias, ScoreBias
+from posenc.positions import Integers
 
 
 def bias_sum(*biases: ScoreBias) -> ScoreBias:
@@ -47,8 +48,8 @@ class BiasSum(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "..."],
-        k_positions: Int64[Tensor, "..."],
+        q_positions: Int64[Tensor, "..."] | Integers,
+        k_positions: Int64[Tensor, "..."] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
@@ -69,7 +70,7 @@ class RelativeBiasSum(RelativeBias):
         self.heads = self.parts[0].heads  # type: ignore[assignment]
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The sum of the profiles."""
         first, *others = (part.profile(distance, dtype=dtype) for part in self.parts)  # type: ignore[operator]

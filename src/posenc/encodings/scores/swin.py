@@ -5,8 +5,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.base import ScoreBias
+from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
+from posenc.positions import Integers
 
 
 class SwinBias(ScoreBias):
@@ -22,6 +23,8 @@ class SwinBias(ScoreBias):
         heads: Number of query heads.
         window: Height and width H, W, or one number for both; 7 in the paper.
         std: Standard deviation of the (truncated) normal initialization.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: ``heads`` or ``window`` is not positive, or tokens lie further apart than it.
@@ -39,13 +42,22 @@ class SwinBias(ScoreBias):
 
     is_relative = True
 
-    def __init__(self, heads: int, window: int | tuple[int, int] = 7, *, std: float = 0.02):
+    def __init__(
+        self,
+        heads: int,
+        window: int | tuple[int, int] = 7,
+        *,
+        std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
         super().__init__()
         if heads < 1:
             raise ValueError(f"heads is {heads}; it must be 1 or more.")
         self.heads, self.window, self.std = heads, checked_window(window), std
         height, width = self.window
-        self.weight = nn.Parameter(torch.empty((2 * height - 1) * (2 * width - 1), heads))
+        rows = (2 * height - 1) * (2 * width - 1)
+        self.weight = nn.Parameter(torch.empty(rows, heads, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -54,8 +66,8 @@ class SwinBias(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len 2"],
-        k_positions: Int64[Tensor, "*batch k_len 2"],
+        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
@@ -73,13 +85,16 @@ class SwinBias(ScoreBias):
     def resized(self, window: int | tuple[int, int]) -> "SwinBias":
         """A new encoding for another window, interpolated bicubically as the authors' code does.
 
+        Interpolation runs in float32 at least, and in float64 for weights in float64.
+
         Example:
             >>> SwinBias(3, window=7).resized(12).window
             (12, 12)
         """
         other = SwinBias(self.heads, window, std=self.std).to(self.weight)
         sizes = [[2 * size - 1 for size in each] for each in (self.window, other.window)]
-        images = self.weight.float().T.unflatten(-1, sizes[0]).unsqueeze(0)
+        wide = self.weight.to(working_dtype(self.weight.dtype))
+        images = wide.T.unflatten(-1, sizes[0]).unsqueeze(0)
         images = F.interpolate(images, size=sizes[1], mode="bicubic", align_corners=False)
         other.weight.copy_(images[0].flatten(1).T)
         other.weight.requires_grad_(self.weight.requires_grad)

@@ -1,5 +1,6 @@
 """Swin V2's continuous bias: a small network of the displacement on a logarithmic scale."""
 
+from contextlib import nullcontext
 from math import log2
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreBias
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
+from posenc.positions import Integers
 
 EDGE = 8.0  # the coordinate of the edge of the window, before the logarithm
 LARGEST = 16.0  # no bias reaches it
@@ -30,6 +32,8 @@ class SwinV2Bias(ScoreBias):
         pretrained_window: The window that the network was trained on, where it is another one: it
             takes the place of H, W in u.
         hidden: Width of the hidden layer.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: A number is not positive, or tokens lie further apart than the window.
@@ -54,6 +58,8 @@ class SwinV2Bias(ScoreBias):
         *,
         pretrained_window: int | tuple[int, int] | None = None,
         hidden: int = 512,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         if heads < 1 or hidden < 1:
@@ -65,8 +71,11 @@ class SwinV2Bias(ScoreBias):
             if pretrained_window is None
             else checked_window(pretrained_window, "pretrained_window")
         )
+        factory = {"device": device, "dtype": dtype}
         self.mlp = nn.Sequential(
-            nn.Linear(2, hidden), nn.ReLU(), nn.Linear(hidden, heads, bias=False)
+            nn.Linear(2, hidden, **factory),
+            nn.ReLU(),
+            nn.Linear(hidden, heads, bias=False, **factory),
         )
 
     def coordinates(
@@ -90,8 +99,8 @@ class SwinV2Bias(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len 2"],
-        k_positions: Int64[Tensor, "*batch k_len 2"],
+        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
@@ -103,7 +112,9 @@ class SwinV2Bias(ScoreBias):
         """
         apart = displacements(q_positions, k_positions, self.window, name="SwinV2Bias")
         coordinates = self.coordinates(device=apart.device).to(next(self.parameters()))
-        biases = LARGEST * self.mlp(coordinates).sigmoid()
+        # Meta tensors know no autocast.
+        with nullcontext() if apart.is_meta else torch.autocast(apart.device.type, enabled=False):
+            biases = LARGEST * self.mlp(coordinates).sigmoid()
         biases = rows_by_displacement(biases, apart, self.window)
         return biases if dtype is None else biases.to(dtype)
 

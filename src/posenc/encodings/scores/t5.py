@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from posenc._guards import may_look
 from posenc.encodings.base import RelativeBias
 from posenc.numerics.buckets import between_t5_borders, t5_borders
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class T5Bias(RelativeBias):
@@ -28,6 +28,8 @@ class T5Bias(RelativeBias):
         trained_length: If given, a warning says when a distance falls into a bucket that no
             sequence of this length ever reached.
         std: Standard deviation of the normal initialization.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: The numbers do not fit each other.
@@ -56,6 +58,8 @@ class T5Bias(RelativeBias):
         *,
         trained_length: int | None = None,
         std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         if heads < 1:
@@ -66,7 +70,7 @@ class T5Bias(RelativeBias):
         self.heads, self.buckets, self.max_distance = heads, buckets, max_distance
         self.bidirectional, self.trained_length, self.std = bidirectional, trained_length, std
         self.untrained = self._untrained()
-        self.weight = nn.Parameter(torch.empty(buckets, heads))
+        self.weight = nn.Parameter(torch.empty(buckets, heads, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -83,7 +87,7 @@ class T5Bias(RelativeBias):
         return tuple(far + [side + b for b in far if self.bidirectional])
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"], *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The number of each head for the bucket of each distance."""
         distance = checked(distance, "distance")

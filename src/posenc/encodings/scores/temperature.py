@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.numerics.rounding import rounded
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class Temperature(ScoreEncoding):
@@ -54,8 +54,8 @@ class Temperature(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch q_len k_len"]:
@@ -66,11 +66,12 @@ class Temperature(ScoreEncoding):
         """
         q_positions = checked(q_positions, "q_positions")
         k_positions = checked(k_positions, "k_positions")
-        count = (q_positions.clamp(min=0) + 1).unsqueeze(-1)
-        wide = torch.float32 if count.device.type == "mps" else torch.float64
-        factor = torch.full_like(count, self.scale, dtype=wide)
+        last = q_positions.clamp(min=0).unsqueeze(-1)
+        wide = torch.float32 if last.device.type == "mps" else torch.float64
+        factor = torch.full_like(last, self.scale, dtype=wide)
         if self.trained_length is not None:
-            factor = self.scale * (count.to(wide).log() / log(self.trained_length)).clamp(min=1)
+            seen = last.to(wide) + 1
+            factor = self.scale * (seen.log() / log(self.trained_length)).clamp(min=1)
         factor = rounded(factor, dtype or torch.float32)
         return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
 

@@ -2,12 +2,13 @@
 
 import operator
 
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
 from posenc._guards import may_look
-from posenc.positions import checked
+from posenc.positions import Integers, checked, checked_distances
 
 
 def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple[int, int]:
@@ -34,8 +35,8 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
 
 
 def displacements(
-    q_positions: Int64[Tensor, "*batch q_len 2"],
-    k_positions: Int64[Tensor, "*batch k_len 2"],
+    q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
+    k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
     window: tuple[int, int],
     *,
     name: str,
@@ -53,14 +54,14 @@ def displacements(
         ValueError: They do not have two coordinates, or lie further apart than the window allows.
 
     Example:
-        >>> import torch
         >>> points = torch.tensor([[0, 0], [1, 2]])
         >>> displacements(points, points, (2, 3), name="SwinBias")[:, 1, 0]
         tensor([1, 2])
     """
-    q_positions = _points(checked(q_positions, "q_positions"), "q_positions")
-    k_positions = _points(checked(k_positions, "k_positions"), "k_positions")
-    apart = (q_positions.unsqueeze(-2) - k_positions.unsqueeze(-3)).movedim(-1, -3)
+    queries = _points(checked(q_positions, "q_positions"), "q_positions")
+    keys = _points(checked(k_positions, "k_positions"), "k_positions")
+    along = [checked_distances(queries[..., axis], keys[..., axis]) for axis in range(2)]
+    apart = torch.stack(along, dim=-3)
     if may_look(apart) and apart.numel():
         far = tuple(int(apart.select(-3, axis).abs().amax()) for axis in range(2))
         if far[0] >= window[0] or far[1] >= window[1]:
@@ -88,7 +89,6 @@ def rows_by_displacement(
     """For each pair the row of its displacement, ``(dy + h − 1)(2w − 1) + dx + w − 1``.
 
     Example:
-        >>> import torch
         >>> apart = torch.tensor([[[-1]], [[1]]])
         >>> rows_by_displacement(torch.arange(9.0).view(9, 1), apart, (2, 2))
         tensor([[[2.]]])

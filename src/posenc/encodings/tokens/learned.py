@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from posenc._guards import may_look
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
-from posenc.positions import checked
+from posenc.positions import Integers, checked
 
 
 class Learned(TokenEncoding):
@@ -26,6 +26,8 @@ class Learned(TokenEncoding):
         std: Standard deviation of the normal initialization; 0.02 in BERT.
         dropout: Probability of dropping an element of the sum while training.
         batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
 
     Raises:
         ValueError: ``dim`` or ``max_len`` is not positive, or ``offset`` or ``std`` is negative.
@@ -57,6 +59,8 @@ class Learned(TokenEncoding):
         std: float = 0.02,
         dropout: float = 0.0,
         batch_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ):
         super().__init__()
         for name, value, least in (("dim", dim, 1), ("max_len", max_len, 1), ("offset", offset, 0)):
@@ -66,7 +70,7 @@ class Learned(TokenEncoding):
             raise ValueError(f"std is {std}; it must be 0 or more.")
         self.dim, self.max_len, self.offset, self.std = dim, max_len, offset, std
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
-        self.weight = nn.Parameter(torch.empty(max_len + offset, dim))
+        self.weight = nn.Parameter(torch.empty(max_len + offset, dim, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -74,7 +78,7 @@ class Learned(TokenEncoding):
         nn.init.normal_(self.weight, std=self.std)
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"], *, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """The rows of ``positions``, in the dtype of the weights unless another is asked for.
 
@@ -82,7 +86,7 @@ class Learned(TokenEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: A position is negative or past the last one.
         """
-        positions = checked(positions)
+        positions = checked(positions, device=self.weight.device)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a table of vectors needs a floating dtype.")
         self._check_range(positions)

@@ -9,7 +9,8 @@ from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import checked
+from posenc.positions import Integers
+from posenc.positions.checks import shifted
 
 
 class Sinusoidal(TokenEncoding):
@@ -80,7 +81,7 @@ class Sinusoidal(TokenEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq"],
+        positions: Int64[Tensor, "*batch seq"] | Integers,
         *,
         dtype: torch.dtype | None = None,
         out: Tensor | None = None,
@@ -93,7 +94,7 @@ class Sinusoidal(TokenEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: ``out`` has another shape or dtype.
         """
-        positions = checked(positions) + (self.offset + self.convention.first)
+        positions = shifted(positions, self.offset + self.convention.first)
         table = table_to_fill(positions, self.dim, dtype=dtype, out=out)
         if self.dim % 2:
             table.zero_()

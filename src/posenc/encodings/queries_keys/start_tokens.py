@@ -1,0 +1,108 @@
+"""The first tokens of a text turn by frequencies of their own."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.positions import Integers, checked
+
+ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
+
+
+class StartTokenRotary(QueryKeyEncoding):
+    """Rows of ``start`` for positions below ``count``, and of ``rotary`` from there on.
+
+    LongRoPE leaves the first n̂ tokens unscaled, since attention rests on them: their cosines and
+    sines are those of the model before its extension, without the attention factor. Products of
+    such a token with a later one do not depend on their distance alone.
+
+    Args:
+        rotary: The encoding of all later tokens, extended.
+        start: That of the first tokens, with other frequencies and nothing else.
+        count: n̂, the number of first tokens.
+
+    Raises:
+        ValueError: The two differ in more than their frequencies, or ``count`` is negative.
+
+    Reference:
+        Ding et al. 2024, "LongRoPE", equation 2 with n̂ (arXiv:2402.13753);
+        ``MixedLongRoPEScaledRotaryEmbedding`` of microsoft/LongRoPE.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, LongRoPE
+        >>> plain = Geometric(4)
+        >>> longrope = LongRoPE(plain, (1.0, 1.0), (1.0, 32.0), 4096, factor=32.0)
+        >>> extended = StartTokenRotary(Rotary(longrope.at(9000)), Rotary(plain), count=4)
+        >>> torch.equal(extended.table([3]), Rotary(plain).table([3]))
+        True
+    """
+
+    is_relative = False
+    reads_rows = True
+
+    def __init__(self, rotary: Rotary, start: Rotary, count: int):
+        super().__init__()
+        differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
+        if differ:
+            raise ValueError(
+                f"{rotary} and {start} differ in {', '.join(differ)}; only their frequencies may. "
+                f"Build one from the other, as rotary.with_frequencies(schedule)."
+            )
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ValueError(f"count is {count!r}; it must be a whole number from 0 on.")
+        self.rotary, self.start, self.count = rotary, start, count
+        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+        """cos and sin at ``positions``, each of its own encoding.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+        """
+        positions = checked(positions)
+        first = (positions < self.count)[..., None, None]
+        near = self.start.table(positions, dtype=dtype)
+        return torch.where(first, near, self.rotary.table(positions, dtype=dtype))
+
+    def encode_queries(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated; ``out=q`` rotates it in place."""
+        return self.rotary.encode_queries(q, table, out=out)
+
+    def encode_keys(
+        self,
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.rotary.encode_keys(k, table, out=out)
+
+    def encode_both(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        positions: Int64[Tensor, "..."] | None = None,
+        *,
+        out: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Both in one call, by rows of a kept table; see ``Rotary.encode_both``."""
+        return self.rotary.encode_both(q, k, table, positions, out=out)
+
+    def extra_repr(self) -> str:
+        """The number of first tokens."""
+        return f"count={self.count}"
