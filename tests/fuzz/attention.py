@@ -328,31 +328,53 @@ def _expected(case: AttentionCase, content, given):
     if mask is not None:
         added = torch.where(mask, 0.0, -torch.inf) if mask.dtype == torch.bool else mask
         added = added.double().expand(case.batch, case.heads, len(case.chosen), case.k_len)
-    hidden = None if added is None else added == -torch.inf
-    query, key, value = wide
-    want = reference_attention(
-        query, key, value,
-        positional=positional.double(),
-        q_positions=queries,
-        k_positions=keys,
-        visible=visible,
-        added=None if added is None else added.masked_fill(hidden, -1e300),
-        scale=case.scale,
-        sinks=None if "sinks" not in given else given["sinks"].double(),
-        softcap=case.softcap,
-    )  # fmt: skip
-    if hidden is not None:  # a row that may see nothing is zero
-        seen = torch.zeros(case.batch, 1, len(case.chosen), case.k_len, dtype=torch.bool)
-        for row in range(case.batch):
-            for q in range(len(case.chosen)):
-                for k in range(case.k_len):
-                    seen[row, 0, q, k] = visible(row, q, k)
-        dead = ~(seen & ~hidden).any(-1, keepdim=True)
-        want = want.masked_fill(dead, 0.0)
+    rows = []
+    for row in range(case.batch):  # whoever sees no padding is one for whom there is none
+        real = range(case.k_len) if case.padding is None else _true(case.padding[row])
+        part = slice(row, row + 1)
+        rows.append(
+            _row_by_definition(
+                case, wide, positional, given, part, list(real), (queries, keys),
+                lambda _, q, k, row=row, real=list(real): visible(row, q, real[k]),
+                None if added is None else added[part],
+            )
+        )  # fmt: skip
+    want = torch.cat(rows)
     grads = None
     if case.dtype == torch.float64:
         grads = _gradients(case, want, _leaves(wide, positional, given))
     return want.detach(), grads
+
+
+def _true(flags: list[bool]) -> list[int]:
+    return [index for index, flag in enumerate(flags) if flag]
+
+
+def _row_by_definition(case, content, positional, given, part, real, places, visible, added):
+    """One row of the batch, its padding taken out of it."""
+    query, key, value = (x[part] for x in content)
+    if not real:
+        return query.new_zeros(*query.shape[:-1], value.shape[-1]) + 0 * (query.sum() + key.sum())
+    queries, keys = (p if p.ndim == 1 else p[part.start] for p in places)
+    hidden = None if added is None else (added == -torch.inf)[..., real]
+    out = reference_attention(
+        query, key[:, :, real], value[:, :, real],
+        positional=positional.double(),
+        q_positions=queries,
+        k_positions=keys[real],
+        visible=visible,
+        added=None if added is None else added[..., real].masked_fill(hidden, -1e300),
+        scale=case.scale,
+        sinks=None if "sinks" not in given else given["sinks"].double(),
+        softcap=case.softcap,
+    )  # fmt: skip
+    if hidden is None:
+        return out
+    seen = torch.tensor(
+        [[visible(0, q, k) for k in range(len(real))] for q in range(len(case.chosen))]
+    )
+    # A row that may see nothing is zero.
+    return out.masked_fill(~(seen & ~hidden).any(-1, keepdim=True), 0.0)
 
 
 def _at(positions: Tensor, row: int, index: int) -> int:

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.backends.specification import AttentionSpecification
-from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
-from posenc.positions import checked, consecutive, runs
+from posenc.positions import checked, consecutive, over_padding, runs
 
 LAYOUT = "[batch, heads, seq, head_dim]"
 
@@ -91,6 +91,7 @@ def prepared(
     masks = _Masks(asked, padding_mask, q_padding_mask, document_ids, q_document_ids, cu_seqlens)
     _check_places(asked, positional, is_causal, window)
     remapped = _remapped(positional, asked, query.device)
+    counted = _counted(positional, asked, masks.padding, remapped)
     specification = AttentionSpecification(
         batch=len(query),
         q_len=query.shape[-2],
@@ -98,7 +99,7 @@ def prepared(
         q_positions=asked.q_positions,
         k_positions=asked.k_positions,
         q_remapped=remapped,
-        k_remapped=remapped,
+        k_remapped=counted,
         is_causal=is_causal,
         window=window,
         padding_mask=masks.padding,
@@ -374,6 +375,19 @@ def _remapped(positional: Positional, asked: _Asked, device: torch.device) -> Te
     if places is None:
         places = consecutive(asked.k_len, device=device)
     return positional.remapped(places)
+
+
+def _counted(
+    positional: Positional, asked: _Asked, padding: Tensor | None, remapped: Tensor | None
+) -> Tensor | None:
+    """Where encodings take the keys to stand, so that those that count tokens leave padding out."""
+    scores = cast(Sequence[ScoreEncoding], positional.scores)
+    if padding is None or all(encoding.is_pairwise for encoding in scores):
+        return remapped
+    places = asked.k_positions if remapped is None else remapped
+    if places is None:
+        places = consecutive(asked.k_len, device=padding.device)
+    return places if places.ndim > 2 else over_padding(places, padding)
 
 
 # Padding and documents ----------------------------------------------------------------------------

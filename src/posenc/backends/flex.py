@@ -87,8 +87,8 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
     hidden_by: list[MaskMod] = []
     queries, keys = _with_batch(spec.query_places), _with_batch(spec.key_places)
     if spec.is_causal and spec.order_is_that_of_rows:
-        first = spec.k_len - spec.q_len if spec.first_row is None else spec.first_row
-        hidden_by.append(lambda b, h, q, k: q + first >= k)
+        shift = spec.k_len - spec.q_len if spec.first_row is None else spec.first_row
+        hidden_by.append(lambda b, h, q, k: q + shift >= k)
     elif spec.is_causal:
         hidden_by.append(lambda b, h, q, k: queries[b % len(queries), q] >= keys[b % len(keys), k])
     if spec.window is not None:

@@ -59,7 +59,7 @@ class AttentionSpecification:
         k_positions: Likewise; ``None``: 0, 1, 2, ….
         q_remapped: Where encodings take the queries to stand, if elsewhere; order and windows stay
             with ``q_positions``.
-        k_remapped: Likewise for keys.
+        k_remapped: Likewise for keys, or those where padding counts for nothing.
         is_causal: Whether a later key is hidden.
         by_row: Whether "later" means further along the row, and not a larger position.
         first_row: The place in the row of keys that the first query has; if not given, the queries
