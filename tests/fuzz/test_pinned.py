@@ -1,0 +1,54 @@
+"""What hunts have found, kept: each was wrong once."""
+
+import pytest
+import torch
+
+from posenc import ALiBi, CoPE, Forgetting, Positional, attention
+from posenc.backends.choice import BACKENDS
+from posenc.testing.reference import reference_attention
+
+HERE = torch.arange(5)
+
+
+@pytest.mark.parametrize("backend", ["flex", "dense", "explicit"])
+def test_a_window_at_the_ends_of_int64_is_a_window(backend):
+    x = torch.randn(1, 1, 3, 8, dtype=torch.float64)
+    ends = torch.tensor([-(2**63), 0, 2**63 - 1])
+    got = attention(x, x, x, window=2, q_positions=ends, k_positions=ends, backend=backend)
+    torch.testing.assert_close(got, x, rtol=0, atol=1e-12)  # each sees itself alone
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "sdpa"])
+def test_order_and_a_window_hide_together_without_positions(backend):
+    x = torch.randn(1, 1, 5, 8, dtype=torch.float64)
+    want = reference_attention(
+        x, x, x, q_positions=HERE, k_positions=HERE, visible=lambda _, q, k: 0 <= q - k < 2
+    )
+    got = attention(x, x, x, is_causal=True, window=2, backend=backend)
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("encoding", [CoPE(2, 8, 4, std=1.0), Forgetting(2, 8, std=1.0)], ids=str)
+@pytest.mark.parametrize("placed", [False, True])
+def test_padding_between_tokens_counts_for_nothing(encoding, placed):
+    """Whatever position padding is given, encodings that count tokens leave it out."""
+    positional = Positional(scores=encoding.double())
+    x = torch.randn(1, 2, 5, 8, dtype=torch.float64)
+    real = torch.tensor([[True, True, False, False, True]])
+    kept = real[0].nonzero().flatten()
+    given = {"q_positions": HERE, "k_positions": HERE} if placed else {}
+    got = attention(x, x, x, positional=positional, padding_mask=real, **given)[:, :, kept]
+    alone = x[:, :, kept]
+    want = attention(alone, alone, alone, positional=positional,
+                     q_positions=HERE[kept], k_positions=HERE[kept])  # fmt: skip
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+def test_nothing_but_padding_learns_nothing_on_every_backend():
+    parts = [torch.randn(1, 1, 5, 8, requires_grad=True) for _ in range(3)]
+    nothing = torch.zeros(1, 5, dtype=torch.bool)
+    for backend in ("strided", "dense", "explicit"):
+        out = attention(
+            *parts, positional=Positional(scores=ALiBi(1)), padding_mask=nothing, backend=backend
+        )
+        assert not torch.autograd.grad(out.sum(), parts)[0].any()
