@@ -1,10 +1,13 @@
 """The examples in docstrings, README and docs run as tests."""
 
 import sys
+from contextlib import suppress
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
 from types import ModuleType
 
+import pytest
 from sybil import Sybil
+from sybil.integration.pytest import SybilItem
 from sybil.parsers.doctest import DocTestParser
 from sybil.parsers.markdown import PythonCodeBlockParser
 
@@ -41,3 +44,26 @@ pytest_collect_file = (
         setup=as_module,
     )
 ).pytest()
+
+BEGUN = pytest.StashKey[set[int]]()
+"""Where the examples begin that this process has run, by document."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Run first what stands before an example: it builds on that, and may be asked for alone.
+
+    Processes that share the suite take examples of one document from each other.
+    """
+    if not isinstance(item, SybilItem):
+        return
+    begun = item.parent.stash.setdefault(BEGUN, set())
+    for example in item.example.document.examples():
+        start = example.region.start
+        if start >= item.example.region.start:
+            break
+        if start not in begun:
+            begun.add(start)
+            with suppress(Exception):  # told where it is the item itself
+                example.evaluate()
+    begun.add(item.example.region.start)

@@ -91,6 +91,13 @@ def test_ctrl_c_is_heard_where_a_shell_ignores_it(tmp_path, workers):
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
 
+def test_an_example_runs_alone_with_what_stands_before_it():
+    page = "docs/exactness.md"
+    lines = enumerate((ROOT / page).read_text().splitlines(), 1)
+    last = [number for number, line in lines if line.startswith(">>> ")][-1]
+    assert "1 passed" in run("-n", "0", f"{page}::line:{last},column:1")
+
+
 @pytest.mark.slow("the suite collected again and again")
 def test_collecting_does_not_depend_on_hashes():
     """Sets have another order in every process, and processes must agree on what they share."""
