@@ -1,9 +1,14 @@
 """What all tests share."""
 
 import pytest
+from hypothesis import settings
 from tests.oracle import oracle as oracle
 
 from posenc.testing import Check
+
+# A slow machine is no wrong answer.
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 # One encoding of each place is compiled whenever tests run.
 REPRESENTATIVES = {"sinusoidal", "rotary", "alibi"}

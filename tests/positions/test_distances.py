@@ -1,13 +1,27 @@
 """Distances: Python's integers, as far as an int64 goes, and never of the other sign."""
 
 import re
+from math import log
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import ALiBi, CoPE, DeBERTa, Sandwich, Shaw, T5Bias, TransformerXL
+from posenc import (
+    ALiBi,
+    CoPE,
+    DeBERTa,
+    DINOv3Rotary,
+    QueryTemperature,
+    Sandwich,
+    Shaw,
+    Sinusoidal,
+    SwinBias,
+    T5Bias,
+    Temperature,
+    TransformerXL,
+)
 from posenc.positions.distances import FARTHEST, checked_distances, pair_distances
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -62,3 +76,26 @@ def test_no_encoding_takes_a_wrapped_distance(encoding):
 def test_the_farthest_distance_has_a_size():
     assert int(pair_distances([-(2**63)], [0]).abs()) == FARTHEST
     assert ALiBi(1).table([-(2**63) + 1], [0]).item() == ALiBi(1).table([0], [2**63 - 1]).item()
+
+
+def test_no_encoding_counts_past_the_last_position():
+    """p + 1, p + offset and 2p + 1 would be negative beyond 2^63 − 1."""
+    last = [2**63 - 1]
+    grown = 1 + 0.1 * log(1 + 2**63 // 8192)
+    assert QueryTemperature(4).table(last).item() == pytest.approx(grown, rel=1e-6)
+    assert Temperature(1, 4).table(last, [0]).item() == pytest.approx(63 * log(2) / log(4))
+    for refusing in (
+        lambda: Sinusoidal(8, offset=1).table(last),
+        lambda: Sinusoidal(8, convention="per_dimension_one_based").table(last),
+        lambda: DINOv3Rotary(4, (2, 2)).table([[0, 2**63 - 1]]),
+        lambda: Sinusoidal(8, offset=-2).table([-(2**63) + 1]),
+    ):
+        with pytest.raises(ValueError, match="what is made of them fits into int64 from"):
+            refusing()
+    assert Sinusoidal(8, offset=1).table([2**63 - 2]).shape == (1, 8)
+
+
+def test_points_of_a_grid_are_not_near_for_being_far():
+    """A wrapped difference may be a small one."""
+    with pytest.raises(ValueError, match=r"a distance of 2\^63 or more is no int64"):
+        SwinBias(1, 4).table([[2**63 - 1, 0]], [[-(2**63), 0]])

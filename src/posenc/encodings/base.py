@@ -263,6 +263,10 @@ class ScoreBias(ScoreEncoding):
 
         return bias_sum(self, other) if isinstance(other, ScoreBias) else NotImplemented
 
+    def __radd__(self, other: int) -> "ScoreBias":
+        """``sum(biases)``, which begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def __getitem__(self, heads: int | slice) -> "ScoreBias":
         """The bias of some heads, bit for bit, as for a rank that computes no others.
 

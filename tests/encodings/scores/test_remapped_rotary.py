@@ -213,11 +213,11 @@ def test_attention_and_encoder_take_it(remapping):
 
 def test_what_does_not_fit_is_told():
     rotary = Rotary(WIDTH)
-    with pytest.raises(TypeError, match="rotary is a ALiBi; RemappedRotary turns on what a Rotary"):
+    with pytest.raises(TypeError, match="rotary is a ALiBi; RemappedRotary rotates further"):
         RemappedRotary(4, ALiBi(4), ReRoPE(6))
     with pytest.raises(TypeError, match=r"remapping is a int; pass SelfExtend\(...\)"):
         RemappedRotary(4, rotary, 6)
-    with pytest.raises(ValueError, match="rounded angles cannot be turned on exactly"):
+    with pytest.raises(ValueError, match="rounded angles cannot be rotated further"):
         RemappedRotary(4, Rotary(WIDTH, arithmetic="float32"), ReRoPE(6))
     with pytest.raises(ValueError, match="RemappedRotary was given no q"):
         RemappedRotary(4, rotary, ReRoPE(6))(torch.zeros(1, 4, 3, 3))

@@ -54,6 +54,7 @@ def test_sums_are_flat_and_hold_their_parameters():
 def test_a_sum_of_one_kind_counts_it_twice():
     alibi = ALiBi(4)
     assert torch.equal((alibi + alibi).table(Q, K), 2 * alibi.table(Q, K))
+    assert torch.equal(sum([alibi] * 3).table(Q, K), 3 * alibi.table(Q, K))
 
 
 def test_what_does_not_add_is_refused():

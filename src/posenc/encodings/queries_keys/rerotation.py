@@ -1,4 +1,4 @@
-"""Keys that are cached under one schedule, turned on to another."""
+"""Keys that are cached under one schedule, rotated further to another."""
 
 import torch
 from jaxtyping import Float, Int64
@@ -32,7 +32,7 @@ def rerotate(
         positions: Where they stand.
         old: The encoding that made them.
         new: The encoding that they shall have, with other frequencies.
-        out: Where to write the result; ``out=keys`` turns them in place.
+        out: Where to write the result; ``out=keys`` rotates them in place.
 
     Raises:
         ValueError: The two encodings differ in more than their frequencies, or do not compute

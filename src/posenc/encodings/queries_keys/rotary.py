@@ -15,7 +15,7 @@ from posenc.positions import Integers
 
 
 class Rotary(QueryKeyEncoding):
-    """Each pair of channels of queries and keys, turned by position × frequency.
+    """Each pair of channels of queries and keys, rotated by position × frequency.
 
     (a_i, b_i) → (a_i cos pω_i − b_i sin pω_i,  b_i cos pω_i + a_i sin pω_i)
 

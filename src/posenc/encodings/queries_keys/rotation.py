@@ -93,7 +93,7 @@ def rotate_together(
         contents: One or two tensors of heads.
         table: One row a token; with ``positions``, ``[rows, 2, pairs]``.
         positions: Which row each token takes.
-        layout: How heads are turned, and in which layout they are.
+        layout: How heads are rotated, and in which layout they are.
         name: Who rotates, for the words of an error.
         head_dim: Width that heads must have.
         outs: Where to write; ``contents`` itself rotates in place.

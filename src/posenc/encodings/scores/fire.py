@@ -18,7 +18,7 @@ class FIRE(ScoreBias):
 
     with f a network of one hidden layer (ReLU). The argument lies in [0, 1] for every length, so
     that far queries stay within what was trained. Since the query's own position enters, it is
-    not relative: moving a text changes the bias beyond the threshold L.
+    not relative: another start of a text changes the bias beyond the threshold L.
 
     Args:
         heads: Number of query heads.

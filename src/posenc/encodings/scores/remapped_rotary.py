@@ -56,13 +56,13 @@ class RemappedRotary(ScoreEncoding):
             raise ValueError(f"heads is {heads}; it must be 1 or more.")
         if not isinstance(rotary, Rotary):
             raise TypeError(
-                f"rotary is a {type(rotary).__name__}; RemappedRotary turns on what a Rotary "
-                f"encoded. Pass the one of Positional(queries_keys=...)."
+                f"rotary is a {type(rotary).__name__}; RemappedRotary rotates further what a "
+                f"Rotary encoded. Pass the one of Positional(queries_keys=...)."
             )
         if rotary.arithmetic != "exact":
             raise ValueError(
-                f"arithmetic is {rotary.arithmetic!r}; rounded angles cannot be turned on exactly. "
-                f"Build the Rotary with arithmetic='exact'."
+                f"arithmetic is {rotary.arithmetic!r}; rounded angles cannot be rotated further "
+                f"exactly. Build the Rotary with arithmetic='exact'."
             )
         if not isinstance(remapping, PairRemapping):
             raise TypeError(

@@ -203,13 +203,13 @@ PAPER = Convention(
 CONCATENATED = Convention(
     name="concatenated",
     formula="[sin | cos] of p / n^(2i/d)",
-    used_by="Marian, Pegasus, RoFormer, CTRL, XLNet, the TensorFlow tutorial",
+    used_by="MarianMT and Pegasus in transformers, RoFormer, CTRL, XLNet, the TensorFlow tutorial",
     waveform=Halves(),
 )
 TENSOR2TENSOR = Convention(
     name="tensor2tensor",
     formula="[sin | cos] of p / n^(i / (h − 1))",
-    used_by="tensor2tensor, fairseq, M2M100, Whisper, SpeechT5, XGLM",
+    used_by="tensor2tensor, the Marian toolkit, fairseq, M2M100, Whisper, SpeechT5, XGLM",
     waveform=Halves(shift=1),
     odd="zero",
 )

@@ -33,7 +33,7 @@ export const CONVENTIONS = {
   concatenated: {
     title: "concatenated: [sin | cos]",
     formula: "[sin | cos] of p / n^(2i/d)",
-    users: "Marian, Pegasus, RoFormer, XLNet, the TensorFlow tutorial",
+    users: "MarianMT and Pegasus in transformers, RoFormer, XLNet, the TensorFlow tutorial",
     channel: halves(0, false),
     first: 0,
     odd: null,
