@@ -1,6 +1,9 @@
 """The oracle of these tests: mpmath for every value, Fractions for every rounding."""
 
+import random
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 
 import pytest
 import torch
@@ -54,16 +57,7 @@ class Oracle:
 
         They are the denominators of the convergents of ω / (π/2).
         """
-        with mp.workdps(DIGITS):
-            rest = frequency * 2 / mp.pi
-            before, now, found = 1, 0, []
-            while True:
-                whole = int(mp.floor(rest))
-                before, now = now, whole * now + before
-                if now > limit:
-                    return found
-                found.append(now)
-                rest = 1 / (rest - whole)
+        return _denominators(frequency, limit)
 
     def near_angle(self, frequency: mpf, angle: mpf, limit: int) -> int:
         """A position p, |p| within ``limit``, at which p·ω ≡ angle modulo 2π but for about 1/limit.
@@ -83,6 +77,44 @@ class Oracle:
                 position += count * denominator
                 rest -= count * step
             return position
+
+    def next_to_midpoints(
+        self, dtype: torch.dtype, function: str, count: int, *, seed: int, limit: int = 2**62
+    ) -> Iterator[tuple[int, int, mpf]]:
+        """Positions, columns of ``Geometric(64)``, and cos or sin there: next to where rounding
+        turns.
+
+        The values are no random ones: they are nearer to the middle between two neighbors of
+        ``dtype`` than a float64 can tell, on either side of it.
+        """
+        draw, frequencies = random.Random(seed), self.frequencies(1e4, 64)
+        while count:
+            column = draw.randrange(32)
+            unit = self.unit(mpf(2) ** -draw.randint(1, 3), dtype)
+            steps = draw.randrange(2 ** (FORMATS[dtype][0] - 1), 2 ** FORMATS[dtype][0])
+            with mp.workdps(DIGITS):
+                middle = draw.choice([-1, 1]) * (mpf(steps) + 0.5) * mpf(unit.numerator)
+                middle /= unit.denominator
+                angle = mp.acos(middle) if function == "cos" else mp.asin(middle)
+                position = self.near_angle(frequencies[column], angle, limit)
+                truth = self.cos_sin(position, frequencies[column])[function == "sin"]
+            if abs(truth - middle) < mpf(2) ** -55:
+                yield position, column, truth
+                count -= 1
+
+
+@cache
+def _denominators(frequency: mpf, limit: int) -> list[int]:
+    with mp.workdps(DIGITS):
+        rest = frequency * 2 / mp.pi
+        before, now, found = 1, 0, []
+        while True:
+            whole = int(mp.floor(rest))
+            before, now = now, whole * now + before
+            if now > limit:
+                return found
+            found.append(now)
+            rest = 1 / (rest - whole)
 
 
 def fraction(value: mpf) -> Fraction:

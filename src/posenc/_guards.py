@@ -1,35 +1,74 @@
-"""Which tensors may be handed to C: those that are nothing but numbers in memory, right now.
+"""What may be done with a tensor right now: the questions that are asked before a kernel runs.
 
-Everything else (compiling, exporting, tracing, functorch's transforms, fake tensors, subclasses,
-other devices) takes the reference, which is made of torch's own operations.
+Torch runs the same code in many ways: eagerly, compiling, exporting, tracing, inside functorch's
+transforms, on tensors that are fake or have no memory. Kernels want nothing but numbers in memory,
+right now; everything else takes the reference, which is made of torch's own operations and so can
+be recorded, transformed and differentiated. Who decides asks here, and nowhere else:
+
+======================  =====================================================================
+``may_look(x)``         before values decide what happens next (is a position in range?)
+``eager()``             before any kernel: do operations run as they are called?
+``numbers(x, …)``       before an address is handed over: is there memory with numbers in it?
+``on_cpu(x, …)``        before C: is all of that memory this process's own?
+``on_accelerator(…)``   before Triton: is all of it on one device that Triton compiles for?
+``kernels_reach(…)``    ``eager()``, and one of these two
+``recorded(x, …)``      before a result is handed back: will autograd want its gradient?
+``captured(x)``         before a random number is drawn: will what runs now run again?
+======================  =====================================================================
+
+Torch has no public names for some of this. Where one of its private names is gone, the answer is
+the careful one: nothing is handed to a kernel, and no value is looked at.
 """
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
-# Private names, for want of public ones; where a torch lacks one, nothing is handed to C.
-_functorch = torch._C._functorch  # pyright: ignore
-_transforming = getattr(_functorch, "peek_interpreter_stack", lambda: True)
-_traced = getattr(torch._C, "_get_tracing_state", lambda: True)
-_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+def _private(module: Any, name: str, careful: Any) -> Any:
+    """A function of torch that has no public name, or one that gives the careful answer."""
+    return getattr(module, name, lambda *_: careful)
+
+
+_functorch = getattr(torch._C, "_functorch", None)
+_transform = _private(_functorch, "peek_interpreter_stack", careful=True)
+_in_vmap = _private(_functorch, "is_batchedtensor", careful=True)
+_in_older_vmap = _private(_functorch, "is_legacy_batchedtensor", careful=True)
+_trace = _private(torch._C, "_get_tracing_state", careful=True)
+_modes = _private(torch._C, "_len_torch_dispatch_stack", careful=1)
 
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
+"""Types whose objects are nothing but tensors; a subclass may mean anything."""
+
+ACCELERATORS = {"cuda"}
+"""What torch calls the devices that Triton compiles for; ROCm's too."""
 
 
 def may_look(x: Tensor) -> bool:
-    """Whether values may be looked at: not while compiling, on meta, in a subclass, in vmap.
+    """Whether the values of ``x`` are known and may decide what happens next.
+
+    They are not while compiling, exporting or tracing, under a mode that sees every operation
+    (fake tensors, make_fx), on the meta device, in a subclass, or for what ``vmap`` maps over.
 
     Example:
         >>> may_look(torch.ones(2)), may_look(torch.ones(2, device="meta"))
         (True, False)
+        >>> torch.func.vmap(lambda x: x * may_look(x))(torch.ones(1))
+        tensor([0.])
     """
     return not (
-        torch.compiler.is_compiling()
+        is_dynamo_compiling()
+        or _modes()
+        or _trace() is not None
+        or type(x) not in PLAIN
         or x.is_meta
-        or type(x) is not Tensor
-        or torch._C._functorch.is_batchedtensor(x)  # pyright: ignore
+        or _in_vmap(x)
+        or _in_older_vmap(x)
     )
 
 
@@ -42,19 +81,21 @@ def eager() -> bool:
     """
     return not (
         is_dynamo_compiling()
-        or _modes()  # fake tensors, make_fx, functionalization
-        or _transforming() is not None
-        or _traced() is not None
-        or forward_ad._current_level >= 0
+        or _modes()
+        or _trace() is not None
+        or _transform() is not None  # vmap, grad, jvp, functionalize of torch.func
+        or getattr(forward_ad, "_current_level", 0) >= 0
     )
 
 
-def readable(*tensors: Tensor) -> bool:
-    """Whether C may read these by itself: where they are, and whether they have memory, it sees.
+def numbers(*tensors: Tensor) -> bool:
+    """Whether these are nothing but numbers in memory: no subclass, and nothing lazy.
+
+    Where that memory is, and whether it is there, is another question.
 
     Example:
         >>> x = torch.ones(2)
-        >>> readable(x), readable(torch.complex(x, x).conj().imag)
+        >>> numbers(x), numbers(torch.complex(x, x).conj().imag)  # negated when it is read
         (True, False)
     """
     for x in tensors:  # noqa: SIM110 (a generator would take twice as long)
@@ -63,17 +104,72 @@ def readable(*tensors: Tensor) -> bool:
     return True
 
 
-def dense(*tensors: Tensor) -> bool:
-    """Whether all are tensors of this process's memory, and not lazily negated.
+def on_cpu(*tensors: Tensor) -> bool:
+    """Whether these are numbers in this process's memory.
 
-    Tensors that are sparse, or of torch's older vmap, have no strides or no address; asking for
-    these raises a RuntimeError.
+    A sparse tensor, or one of torch's older vmap, is on the CPU and has no address: asking it for
+    one raises a RuntimeError.
 
     Example:
-        >>> dense(torch.ones(2)), dense(torch.ones(2), torch.ones(2, device="meta"))
+        >>> on_cpu(torch.ones(2)), on_cpu(torch.ones(2), torch.ones(2, device="meta"))
         (True, False)
     """
-    for x in tensors:  # noqa: SIM110 (a generator would take twice as long)
+    for x in tensors:  # noqa: SIM110
         if type(x) not in PLAIN or not x.is_cpu or x.is_neg():
             return False
     return True
+
+
+def on_accelerator(first: Tensor, *others: Tensor | None) -> bool:
+    """Whether these are numbers on one device that Triton compiles for; ``None`` is left out.
+
+    Example:
+        >>> on_accelerator(torch.ones(2))
+        False
+    """
+    device = first.device
+    if device.type not in ACCELERATORS or not has_triton():
+        return False
+    present = [x for x in others if x is not None]
+    return numbers(first, *present) and all(x.device == device for x in present)
+
+
+@cache
+def has_triton() -> bool:
+    """Whether there is a Triton; torch for accelerators brings its own."""
+    return find_spec("triton") is not None
+
+
+def kernels_reach(first: Tensor, *others: Tensor | None) -> bool:
+    """Whether these are numbers where some kernel reaches them, and nobody watches but autograd.
+
+    Example:
+        >>> kernels_reach(torch.ones(2), None), kernels_reach(torch.ones(2, device="meta"))
+        (True, False)
+    """
+    if not eager():
+        return False
+    return on_cpu(first, *[x for x in others if x is not None]) or on_accelerator(first, *others)
+
+
+def recorded(*tensors: Tensor | None) -> bool:
+    """Whether autograd records what is done with these.
+
+    Example:
+        >>> weight = torch.ones(2, requires_grad=True)
+        >>> recorded(torch.ones(2), weight), torch.no_grad()(recorded)(weight)
+        (True, False)
+    """
+    if not torch.is_grad_enabled():
+        return False
+    return any(x is not None and x.requires_grad for x in tensors)
+
+
+def captured(x: Tensor) -> bool:
+    """Whether what runs is recorded to run again, when a random key would be the same each time.
+
+    Example:
+        >>> captured(torch.ones(2))
+        False
+    """
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()

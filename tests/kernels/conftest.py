@@ -1,12 +1,27 @@
-"""What the tests of kernels share: contents in every kind of memory."""
+"""What the tests of kernels share: contents in every kind of memory, and every library."""
+
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from posenc.kernels import library as of
+from posenc.kernels.addition import cpu as addition
 from posenc.kernels.library import library
+from posenc.kernels.rotary import cpu as rotary
+from posenc.kernels.sincos import cpu as sincos
 
 LAYOUTS = ("contiguous", "transposed", "sliced", "unaligned", "expanded", "strided channels")
+
+AVX2 = {"avx2", "fma", "f16c", "bmi2"}
+NEEDS = {
+    "default": set(),
+    "avx2": AVX2,
+    "avx512": AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"},
+}
+"""What a processor must have, as CMakeLists.txt compiles; the names are those of Linux."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -15,6 +30,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.path.name.startswith("test_native"):
                 item.add_marker(pytest.mark.skip(reason="no native library was built"))
+
+
+def variants() -> list[str]:
+    """The libraries that were built and that this processor runs, whichever torch would choose."""
+    if sys.platform != "linux":
+        return ["default"]
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    return [name for name in of.built() if NEEDS[name] <= set(flags)]
+
+
+@pytest.fixture(scope="module", params=variants() or ["none"])
+def variant(request):
+    """Kernels in C of one library after the other; ``usefixtures`` it where they are compared."""
+    chosen = of.built_for(request.param)
+    modules = addition, rotary, sincos
+    for module in modules:
+        module.library = lambda: chosen
+    _forget(modules)
+    yield request.param
+    for module in modules:
+        module.library = library
+    _forget(modules)
+
+
+def _forget(modules) -> None:
+    for module in modules:
+        module._native.cache_clear()
+    rotary._native_with_tensors.cache_clear()
 
 
 class Memory:

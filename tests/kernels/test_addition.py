@@ -9,7 +9,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import Learned, Sinusoidal
 from posenc.kernels.addition import cpu as native
-from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition import reference
 from posenc.kernels.addition.operator import gradient_of_x, scaled_sum
 from posenc.kernels.library import library
 from posenc.kernels.philox import Dropping, drawn

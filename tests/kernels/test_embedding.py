@@ -8,7 +8,8 @@ from torch.nn import functional as F
 
 from posenc import Sinusoidal
 from posenc.kernels.addition import cpu as native
-from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition import reference as of_sums
+from posenc.kernels.embedding import reference
 from posenc.kernels.embedding.operator import embedded
 from posenc.kernels.library import library
 from posenc.kernels.philox import drawn
@@ -25,10 +26,10 @@ def seeded(function, *arguments, **named):
     dtype=st.sampled_from([torch.float32, torch.bfloat16, torch.float16, torch.float64]),
     scale=st.sampled_from([None, 22.627416997969522]), dropout=st.sampled_from([0.0, 0.3]),
     rows=st.sampled_from(["none", "shared", "each", "looked up"]),
-    padding_index=st.sampled_from([None, 3]),
+    padding_idx=st.sampled_from([None, 3]),
 )  # fmt: skip
 def test_values_and_gradients_are_the_bits_of_the_reference(
-    dtype, scale, dropout, rows, padding_index
+    dtype, scale, dropout, rows, padding_idx
 ):
     weight = torch.randn(7, 70).to(dtype).requires_grad_()
     ids = torch.randint(7, (3, 5))
@@ -36,7 +37,7 @@ def test_values_and_gradients_are_the_bits_of_the_reference(
     shape = {"none": None, "shared": (5, 70), "each": (3, 5, 70), "looked up": (9, 70)}[rows]
     table = None if shape is None else torch.randn(shape, dtype=wide)
     positions = torch.randint(9, (3, 5)) if rows == "looked up" else None
-    given = {"scale": scale, "padding_index": padding_index}
+    given = {"scale": scale, "padding_idx": padding_idx}
     made = seeded(embedded, ids, weight, table, positions, dropout=dropout, **given)
     dropping = seeded(drawn, dropout)
     want = reference.embedded(ids, weight, table, positions, dropping=dropping, **given)
@@ -70,7 +71,7 @@ def test_a_table_that_learns_gets_its_gradient():
 
 
 def test_a_token_embedding_adds_what_the_encoding_adds():
-    embedding = TokenEmbedding(50, 16, scale="sqrt_dim", padding_index=0)
+    embedding = TokenEmbedding(50, 16, scale="sqrt_dim", padding_idx=0)
     encoding, ids = Sinusoidal(16), torch.randint(50, (2, 5))
     with torch.no_grad():
         want = encoding(embedding(ids))
@@ -88,8 +89,8 @@ def test_a_token_embedding_adds_what_the_encoding_adds():
 @pytest.mark.skipif(library() is None, reason="no native library was built")
 def test_it_runs_in_c_forward_and_backward(monkeypatch):
     monkeypatch.setattr(reference, "embedded", None)
-    monkeypatch.setattr(reference, "gradient_of_x", None)
-    embedding = TokenEmbedding(50, 16, scale="sqrt_dim", padding_index=0)
+    monkeypatch.setattr(of_sums, "gradient_of_x", None)
+    embedding = TokenEmbedding(50, 16, scale="sqrt_dim", padding_idx=0)
     made = embedding(torch.randint(50, (2, 5)), torch.randn(5, 16), dropout=0.5)
     made.square().sum().backward()
     assert embedding.weight.grad is not None

@@ -84,7 +84,7 @@ def test_the_library_that_fits_is_chosen(monkeypatch):
 
 @pytest.fixture
 def nothing_built(monkeypatch, tmp_path):
-    monkeypatch.setattr(of, "BUILT", tmp_path / "sources" / "built")
+    monkeypatch.setattr(of, "BUILT", tmp_path / "csrc" / "built")
     monkeypatch.delenv("POSENC_REQUIRE_NATIVE", raising=False)
     monkeypatch.delenv("POSENC_NO_NATIVE", raising=False)
     of.library.cache_clear()
@@ -108,7 +108,7 @@ def test_a_library_that_is_required_and_missing_is_an_error(nothing_built, monke
 @native
 def test_a_library_of_other_sources_is_not_used(nothing_built, tmp_path):
     """As after a pull without a new build: its idea of memory may not be ours."""
-    made = Path(of.__file__).parent / "sources" / "built" / "kernels_default.so"
+    made = Path(of.__file__).parent / "csrc" / "built" / "kernels_default.so"
     of.BUILT.mkdir(parents=True)
     (of.BUILT / made.name).write_bytes(made.read_bytes())
     (of.BUILT.parent / "other.c").write_text("int other;\n")

@@ -5,9 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition import reference
 from posenc.kernels.addition.cpu import gradient_of_x, scaled_sum
+from posenc.kernels.embedding.reference import embedded
 from posenc.kernels.philox import Dropping
+
+pytestmark = pytest.mark.usefixtures("variant")
 
 DTYPES = {
     torch.float32: torch.float32,
@@ -69,7 +72,7 @@ def test_rows_are_looked_up_where_they_are_used(
     if looked_up:
         ids = torch.randint(30, shape[::-1]).T
         made = scaled_sum(weight, table, ids=ids, positions=positions, **given)
-        want = reference.embedded(ids, weight, table, positions, **given)
+        want = embedded(ids, weight, table, positions, **given)
     else:
         x = torch.randn(*shape, dim).to(dtype)
         made = scaled_sum(x, table, positions=positions, **given)

@@ -7,7 +7,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import RoPEMixed, Rotary, Sinusoidal, positions
 from posenc.kernels.rotary import cpu as native
-from posenc.kernels.sincos import cpu as native_waves
+from posenc.kernels.sincos import cpu as native_sincos
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def calls(monkeypatch):
 
         return recorded
 
-    monkeypatch.setattr(native, "turn_heads", recording(native.turn_heads))
-    monkeypatch.setattr(native, "turn", recording(native.turn))
-    monkeypatch.setattr(native_waves, "fill", recording(native_waves.fill))
+    monkeypatch.setattr(native, "rotate_heads", recording(native.rotate_heads))
+    monkeypatch.setattr(native, "rotate", recording(native.rotate))
+    monkeypatch.setattr(native_sincos, "fill", recording(native_sincos.fill))
     return taken
 
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from posenc import Rotary
 from posenc.kernels.rotary import reference
+from posenc.kernels.rotary.layout import RotaryLayout
 from posenc.kernels.rotary.operator import rotate_heads
-from posenc.kernels.rotary.strides import RotaryLayout
 
 
-def turned(x, table, positions=None, layout=None):
+def rotated(x, table, positions=None, layout=None):
     made = rotate_heads((x,), table, positions, layout=layout or RotaryLayout())
     assert made is not None
     return made[0]
@@ -23,8 +23,8 @@ def test_first_and_second_derivatives_are_right(memory, layout, looked_up):
     x = torch.randn(2, 3, 3, 6, dtype=torch.float64, requires_grad=True)
     table = memory.table(3, pairs=2, dtype=torch.float64)
     positions = torch.tensor([2, 0, 0]) if looked_up else None
-    assert torch.autograd.gradcheck(lambda x: turned(x, table, positions, layout), x)
-    assert torch.autograd.gradgradcheck(lambda x: turned(x, table, positions, layout).sin(), x)
+    assert torch.autograd.gradcheck(lambda x: rotated(x, table, positions, layout), x)
+    assert torch.autograd.gradgradcheck(lambda x: rotated(x, table, positions, layout).sin(), x)
 
 
 @settings(max_examples=60, deadline=None)
@@ -38,13 +38,13 @@ def test_first_and_second_derivatives_are_right(memory, layout, looked_up):
 def test_gradients_are_the_bits_of_the_reference(memory, layout, dtype, laid):
     x = torch.randn(2, 4, 4, 20).to(dtype).requires_grad_()
     table, gradient = memory.table(4, pairs=8), memory(torch.randn(2, 4, 4, 20).to(dtype), laid)
-    (got,) = torch.autograd.grad(turned(x, table, None, layout), x, gradient)
-    back = layout._replace(conjugate=not layout.conjugate)
+    (got,) = torch.autograd.grad(rotated(x, table, None, layout), x, gradient)
+    back = layout.backwards()
     want = reference.rotate_heads(
         gradient,
         table,
-        pairing="interleaved" if back.interleaved else "half",
-        rotated="suffix" if back.suffix else "prefix",
+        pairing=back.pairing,
+        rotated=back.rotated,
         heads_first=back.heads_first,
         conjugate=back.conjugate,
     )
@@ -54,9 +54,9 @@ def test_gradients_are_the_bits_of_the_reference(memory, layout, dtype, laid):
 def test_a_gradient_of_a_sum_has_no_memory_of_its_own(memory):
     """``sum`` hands an expanded tensor back, with stride 0 everywhere."""
     x, table = torch.randn(1, 2, 5, 8, requires_grad=True), memory.table(5, pairs=4)
-    turned(x, table).sum().backward()
+    rotated(x, table).sum().backward()
     ones = torch.ones(1, 2, 5, 8)
-    assert torch.equal(x.grad, turned(ones, table, None, RotaryLayout(conjugate=True)))
+    assert torch.equal(x.grad, rotated(ones, table, None, RotaryLayout(conjugate=True)))
 
 
 def test_a_table_that_learns_gets_its_gradient_from_the_reference():

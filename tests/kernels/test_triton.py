@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 triton = pytest.importorskip("triton")
 
 NVIDIA, AMD = ("cuda", 90, 32), ("hip", "gfx942", 64)
-WAVES = {"FREQUENCIES": 64, "ROWS": 8, "BLOCK": 64}
+SINCOS = {"FREQUENCIES": 64, "ROWS": 8, "BLOCK": 64}
 ADDITION = {
     "WITH_TABLE": True,
     "WITH_IDS": False,
@@ -99,12 +99,12 @@ def check(kernel, constants, pointers):
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("stored", ["bf16", "fp16", "fp32"])
 def test_the_rotation_compiles_to_wide_loads(interleaved, in_place, stored):
-    from posenc.kernels.rotary.triton import turn_kernel
+    from posenc.kernels.rotary.triton import rotary_kernel
 
     pointers = dict.fromkeys(("q", "q_out", "k", "k_out"), f"*{stored}")
     pointers |= {"cos": "*fp32", "sin": "*fp32", "positions": "*i64"}
     constants = ROTARY | {"INTERLEAVED": interleaved, "IN_PLACE": in_place, "SIGN": -1}
-    code = check(turn_kernel, constants, pointers)
+    code = check(rotary_kernel, constants, pointers)
     assert "ld.global.v4.b32" in code
     if not interleaved:
         assert "bar.sync" not in code  # pairs meet in registers
@@ -125,6 +125,8 @@ def test_the_sum_compiles(drops, stored):
     constants = ADDITION | {"DROPS": drops, "WIDE": getattr(tl, f"float{wide[2:]}")}
     code = check(add_kernel, constants, pointers)
     assert ("mul.hi.u32" in code) == drops
+    if stored == "bf16":
+        assert "cvt.rn.bf16" in code
 
 
 @pytest.mark.parametrize("stored", ["bf16", "fp16", "fp32"])
@@ -135,7 +137,7 @@ def test_the_table_compiles_with_its_constants_whole(stored):
 
     formats = {"bf16": tl.bfloat16, "fp16": tl.float16, "fp32": tl.float32}
     pointers = {"cos": f"*{stored}", "sin": f"*{stored}", "positions": "*i64", "words": "*i64"}
-    code = check(sincos_kernel, WAVES | {"STORED": formats[stored]}, pointers)
+    code = check(sincos_kernel, SINCOS | {"STORED": formats[stored]}, pointers)
     written = {bytes.fromhex(number) for number in re.findall(r"0[dD](\w{16})", code)}
     numbers = {abs(struct.unpack(">d", number)[0]) for number in written}
     assert {1 / 6, 1 / 5040, 2.4492935982947064e-16, 6.283185307179586 * 2.0**-64} <= numbers

@@ -33,7 +33,7 @@ def described() -> str:
     if not built():
         return "pure torch: no compiled library; reinstall where there is a C compiler"
     try:
-        _opened(BUILT / f"kernels_{built()[0]}.so")
+        built_for(built()[0])
     except OSError as error:
         return f"pure torch: {error}"
     return f"native C: built for {', '.join(built())}"
@@ -61,9 +61,16 @@ def library() -> ctypes.CDLL | None:
                 f"where there is a C compiler, or unset {REQUIRED}."
             ) from error
         return None
-    loaded.posenc_set_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    loaded.posenc_set_parallel(*_parallel_of_torch())
     return loaded
+
+
+def built_for(capability: str) -> ctypes.CDLL:
+    """The library that was built for one capability, which this processor must have.
+
+    Raises:
+        OSError: There is none, or it was built from other sources.
+    """
+    return _opened(BUILT / f"kernels_{capability}.so")
 
 
 def _opened(path: Path) -> ctypes.CDLL:
@@ -72,6 +79,8 @@ def _opened(path: Path) -> ctypes.CDLL:
     opened.posenc_sources.restype = ctypes.c_char_p
     if opened.posenc_sources().decode() != _digest_of_sources():
         raise OSError(f"{path.name} was built from other sources; install posenc again")
+    opened.posenc_set_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    opened.posenc_set_parallel(*_parallel_of_torch())
     return opened
 
 

@@ -7,6 +7,7 @@ joined by the addition theorem in float64,
 
 and v − e and v + e are rounded, where e bounds the error of v. Where both give one number, that
 number is correctly rounded (Ziv 1991). The few that differ are computed again from their phase.
+A table is written as a whole, cosines and sines by one operation.
 """
 
 from math import isqrt
@@ -15,8 +16,9 @@ import torch
 from torch import Tensor
 
 from posenc.frequencies.schedule import TURN_BITS
+from posenc.numerics.columns import Columns
 from posenc.numerics.phases import TURNS_TO_RADIANS, cos_sin_of, phases, turn_limbs
-from posenc.numerics.rounding import rounded
+from posenc.numerics.settling import round_for_certain
 from posenc.positions import consecutive
 
 BLOCK_PHASES = 1 << 16
@@ -30,18 +32,16 @@ HALF_STEP = 2.0**-24
 """Half a float32 step at 1, and then some: torch reaches 16-bit dtypes by way of float32."""
 
 
-def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...], factor: float = 1.0) -> None:
+def fill(columns: Columns, first: int, turns: tuple[int, ...], factor: float = 1.0) -> None:
     """Write the rows ``first, first + 1, …`` of a table, correctly rounded to its dtype.
 
     Args:
-        cos: ``[length, frequencies]``, written in place; any dtype below float64.
-        sin: The same; both must be strided views of one tensor, as a table's columns are.
+        columns: Where; one axis of rows, any dtype below float64.
         first: Position of the first row.
         turns: Frequencies as fixed-point turns a position.
         factor: What cos and sin are multiplied with before the one rounding.
     """
-    table, axis = _together(cos, sin)
-    length, device = len(cos), cos.device
+    table, length, device = columns.table, len(columns.table), columns.table.device
     limbs = turn_limbs(turns, device)
     rows = min(length, max(1, BLOCK_PHASES // len(turns)))
     begins = range(0, length, rows)
@@ -50,14 +50,14 @@ def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...], factor: f
 
     def pair(for_cos: Tensor, for_sin: Tensor) -> Tensor:
         # As cos and sin stand in the table, so that one operation serves both.
-        here = (for_cos, for_sin) if _before(cos, sin) else (for_sin, for_cos)
-        return torch.stack(here, dim=axis)
+        here = (for_cos, for_sin) if columns.cos_first else (for_sin, for_cos)
+        return torch.stack(here, dim=columns.axis)
 
     fine_cos, fine_sin = pair(fine_cos, fine_cos), pair(fine_sin, fine_sin)
     left, right = pair(start_cos, start_sin) * factor, pair(-start_sin, start_cos) * factor
-    error = _error(starts, rows, turns, cos.dtype, pair) * abs(factor)
+    error = _error(starts, rows, turns, table.dtype, pair) * abs(factor)
     value = torch.empty_like(fine_cos)
-    above = torch.empty(fine_cos.shape, dtype=cos.dtype, device=device)
+    above = torch.empty(fine_cos.shape, dtype=table.dtype, device=device)
     doubtful = []
     for index, begin in enumerate(begins):
         here = slice(0, min(rows, length - begin))
@@ -72,23 +72,10 @@ def fill(cos: Tensor, sin: Tensor, first: int, turns: tuple[int, ...], factor: f
             places[:, 0] += begin
             doubtful.append(places)
     if doubtful:
-        _settle(table, axis, torch.cat(doubtful), first, limbs, _before(cos, sin), factor)
+        _settle(columns, torch.cat(doubtful), first, limbs, factor)
     if first <= 0 < first + length:
-        sin[-first] = 0.0  # which −e, rounded to a dtype that has no such small number, made −0
-
-
-def _before(cos: Tensor, sin: Tensor) -> bool:
-    return cos.data_ptr() < sin.data_ptr()
-
-
-def _together(cos: Tensor, sin: Tensor) -> tuple[Tensor, int]:
-    """Both as one view, and the axis that tells them apart: the last where they interleave."""
-    front = cos if _before(cos, sin) else sin
-    apart = abs(sin.data_ptr() - cos.data_ptr()) // cos.element_size()
-    (length, frequencies), (row, column) = cos.shape, cos.stride()
-    if apart < column:
-        return front.as_strided((length, frequencies, 2), (row, column, apart)), -1
-    return front.as_strided((length, 2, frequencies), (row, apart, column)), -2
+        # What −e, rounded to a dtype that has no such small number, made −0.
+        columns.sin[-first] = 0.0
 
 
 def _fine_and_starts(rows: int, starts: Tensor, limbs: Tensor):
@@ -115,17 +102,9 @@ def _error(starts: Tensor, rows: int, turns: tuple[int, ...], dtype: torch.dtype
     return pair(torch.ones_like(reach), reach) * error
 
 
-def _settle(
-    table: Tensor,
-    axis: int,
-    places: Tensor,
-    first: int,
-    limbs: Tensor,
-    cos_before: bool,
-    factor: float,
-) -> None:
+def _settle(columns: Columns, places: Tensor, first: int, limbs: Tensor, factor: float) -> None:
     """Compute the values at ``places`` again, each from its own phase."""
-    row, plane, column = places[:, 0], places[:, axis], places[:, -3 - axis]
-    cos, sin = cos_sin_of(phases(row + first, limbs[:, column]))
-    exact = torch.where((plane == 0) == cos_before, cos, sin)
-    table[places.unbind(1)] = rounded(exact * factor, table.dtype)
+    row, plane, column = places[:, 0], places[:, columns.axis], places[:, -3 - columns.axis]
+    phase = phases(row + first, limbs[:, column])
+    cos, sin = round_for_certain(phase, columns.table.dtype, factor)
+    columns.table[places.unbind(1)] = torch.where((plane == 0) == columns.cos_first, cos, sin)

@@ -71,15 +71,15 @@ def cos_sin_of(
     """cos and sin of a phase in float64, at most 3 units in the last place from the truth.
 
     The phase is reduced to its nearest quarter turn, and the absolute remainder is taken, while
-    both are still integers: a value near 0 keeps all of its digits. The upper 128 bits are read,
-    which is enough at any int64 position for frequencies of 1e-20 radians and more, and for 0.
+    both are still integers: a value near 0 keeps all of its digits.
     """
     quadrant = (((phase.high >> 61) + 1) >> 1) & 3
-    high, middle = phase.high - (quadrant << 62), phase.middle
+    high = phase.high - (quadrant << 62)
     negative = high < 0
-    middle = torch.where(negative, -middle, middle)
-    high = torch.where(negative, -high - (middle != 0).long(), high)
-    fraction = high.double() + ((middle >> 1) & (2**63 - 1)).double() * 2.0**-63
+    # The complement is the negative less one unit of 2^-192.
+    flip = high >> 63
+    high, middle, low = high ^ flip, phase.middle ^ flip, phase.low ^ flip
+    fraction = high.double() + (_unsigned(middle) + _unsigned(low) * 2.0**-64) * 2.0**-64
     angle = fraction * TURNS_TO_RADIANS
 
     cos, sin = angle.cos(), angle.sin()
@@ -89,3 +89,8 @@ def cos_sin_of(
     cos = torch.where((quadrant == 1) | (quadrant == 2), -cos, cos)
     sin = torch.where(quadrant >= 2, -sin, sin)
     return cos, sin
+
+
+def _unsigned(word: Tensor) -> Tensor:
+    """A word of 64 bits in float64, but for its last bit."""
+    return ((word >> 1) & (2**63 - 1)).double() * 2.0

@@ -1,5 +1,7 @@
 """cos and sin of position × frequency: the one source of every sinusoid in the package."""
 
+from array import array
+from functools import cached_property
 from typing import Literal, get_args
 
 import torch
@@ -7,10 +9,12 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.schedule import TURN_BITS, Schedule
 from posenc.numerics.blocks import fill
+from posenc.numerics.columns import Columns
 from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
 from posenc.numerics.rounding import rounded
+from posenc.numerics.settling import round_for_certain
 from posenc.positions import checked, consecutive
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
@@ -22,6 +26,9 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 CHUNK_PHASES = 1 << 16
 """So many phases at a time stay in cache."""
+
+WORD = 64
+RADIANS = 6.283185307179586
 
 
 class SinCos:
@@ -55,19 +62,33 @@ class SinCos:
     def __len__(self) -> int:
         return len(self.turns)
 
+    @cached_property
+    def words(self) -> array:
+        """Frequencies as kernels read them: turns a position in three words, the lowest first."""
+        shifts = range(0, TURN_BITS, WORD)
+        return array("Q", [turn >> shift & 2**WORD - 1 for turn in self.turns for shift in shifts])
+
+    @cached_property
+    def radians(self) -> array:
+        """The sizes of frequencies in radians a position, within rounding."""
+        return array("d", [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns])
+
     def cos_sin(
         self,
         positions: Int64[Tensor, "*shape"],
         dtype: torch.dtype = torch.float32,
-        out: tuple[Tensor, Tensor] | None = None,
+        out: Columns | None = None,
         factor: float = 1.0,
     ) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
-        """Both tables at ``positions``, times ``factor``, rounded once.
+        """cos and sin at ``positions``, times ``factor``, rounded once.
+
+        Compiled graphs, exports and transforms cannot ask whether a value is in doubt: there it
+        is within 0.5000001 units in the last place.
 
         Args:
             positions: int64, of any shape.
-            dtype: The dtype of the tables.
-            out: Two tables that exist already, strided or not.
+            dtype: The dtype of the values.
+            out: The columns of a table that exists already, to be written.
             factor: The attention factor of a schedule. The common formulas round before it.
 
         Raises:
@@ -88,7 +109,7 @@ class SinCos:
             made = self._each(positions, dtype, factor)
         else:
             return self._blocks(positions, dtype, out, factor)
-        return made if out is None else (out[0].copy_(made[0]), out[1].copy_(made[1]))
+        return made if out is None else _written(made, out)
 
     def _common_formula(
         self, positions: Tensor, dtype: torch.dtype, factor: float
@@ -104,22 +125,23 @@ class SinCos:
         self, positions: Tensor, dtype: torch.dtype, factor: float = 1.0
     ) -> tuple[Tensor, Tensor]:
         """Every phase by its own multiplication."""
-        limbs = turn_limbs(self.turns, positions.device)
-        if not may_look(positions) or positions.numel() * len(self) <= CHUNK_PHASES:
-            cos, sin = cos_sin_of(phases(positions.unsqueeze(-1), limbs))
+        limbs, settles = turn_limbs(self.turns, positions.device), may_look(positions)
+
+        def at(some: Tensor) -> tuple[Tensor, Tensor]:
+            phase = phases(some.unsqueeze(-1), limbs)
+            if settles and dtype != torch.float64:
+                return round_for_certain(phase, dtype, factor)
+            cos, sin = cos_sin_of(phase)
             return rounded(cos * factor, dtype), rounded(sin * factor, dtype)
-        shape = (*positions.shape, len(self))
-        cos, sin = (torch.empty(shape, dtype=dtype, device=positions.device) for _ in range(2))
+
+        if not settles or positions.numel() * len(self) <= CHUNK_PHASES:
+            return at(positions)
+        whole = torch.empty(2, positions.numel(), len(self), dtype=dtype, device=positions.device)
         rows = max(1, CHUNK_PHASES // len(self))
-        for chunk, cos_rows, sin_rows in zip(
-            positions.flatten().split(rows),
-            cos.flatten(0, -2).split(rows),
-            sin.flatten(0, -2).split(rows),
-            strict=True,
-        ):
-            cos64, sin64 = cos_sin_of(phases(chunk.unsqueeze(-1), limbs))
-            cos_rows.copy_(rounded(cos64 * factor, dtype))
-            sin_rows.copy_(rounded(sin64 * factor, dtype))
+        for some, to in zip(positions.flatten().split(rows), whole.split(rows, dim=1), strict=True):
+            for made, place in zip(at(some), to, strict=True):
+                place.copy_(made)
+        cos, sin = whole.view(2, *positions.shape, len(self))
         return cos, sin
 
     def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
@@ -132,35 +154,27 @@ class SinCos:
         return last - first < 2 * positions.numel()
 
     def _blocks(
-        self,
-        positions: Tensor,
-        dtype: torch.dtype,
-        out: tuple[Tensor, Tensor] | None,
-        factor: float,
+        self, positions: Tensor, dtype: torch.dtype, out: Columns | None, factor: float
     ) -> tuple[Tensor, Tensor]:
         """The whole range in blocks, then the rows that are asked for, if they are not all."""
         first, last = (int(end) for end in positions.aminmax())
         # Counted from 0: the end of a range that begins at first may be past the last int64.
         run = consecutive(last - first + 1, device=positions.device) + first
         in_order = positions.shape == run.shape and torch.equal(positions, run)
-        if in_order and out is not None and _side_by_side(*out, dtype):
-            fill(*out, first, self.turns, factor)
-            return out
+        if in_order and out is not None and out.table.dtype == dtype:
+            fill(out, first, self.turns, factor)
+            return out.cos, out.sin
         whole = torch.empty(2, len(run), len(self), dtype=dtype, device=run.device)
+        fill(Columns(whole.movedim(0, -2)), first, self.turns, factor)
         cos, sin = whole.unbind()
-        fill(cos, sin, first, self.turns, factor)
         if not in_order:
             cos, sin = cos[positions - first], sin[positions - first]
-        return (cos, sin) if out is None else (out[0].copy_(cos), out[1].copy_(sin))
+        return (cos, sin) if out is None else _written((cos, sin), out)
 
 
-def _side_by_side(cos: Tensor, sin: Tensor, dtype: torch.dtype) -> bool:
-    """Whether two tables are columns of one tensor, so that they can be written together."""
-    return (
-        cos.dtype == sin.dtype == dtype
-        and cos.stride() == sin.stride()
-        and cos.untyped_storage().data_ptr() == sin.untyped_storage().data_ptr()
-    )
+def _written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:
+    cos, sin = made
+    return out.cos.copy_(cos), out.sin.copy_(sin)
 
 
 def empty_table(

@@ -4,8 +4,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.tokens import Learned
-from posenc.kernels.embedding_norm.operator import embedding_norm
-from posenc.positions import checked, consecutive
+from posenc.positions import consecutive
 from posenc.transformer.embedding import TokenEmbedding
 from posenc.transformer.normalization import LayerNorm
 
@@ -15,8 +14,7 @@ class BertEmbeddings(nn.Module):
 
     y = LayerNorm(words[id] + token_types[type] + positions[p])
 
-    Without gradients that is one pass over memory on the CPU. Scales, offsets and dropout of the
-    parts are those of BERT: none.
+    Scales, offsets and dropout of the parts are those of BERT: none.
 
     Args:
         dim: Width of a vector.
@@ -69,16 +67,10 @@ class BertEmbeddings(nn.Module):
             positions: Where the tokens stand; at 0, 1, 2, … if not given.
 
         Raises:
-            IndexError: An id, a type or a position is outside of its embedding.
+            ValueError: An id, a type or a position is outside of its embedding.
         """
         length = ids.shape[-1]
         types = ids.new_zeros(length) if token_types is None else token_types
-        places = consecutive(length, device=ids.device) if positions is None else checked(positions)
-        return embedding_norm(
-            (ids, types, places),
-            (self.words.weight, self.token_types.weight, self.positions.weight),
-            self.norm.weight,
-            self.norm.bias,
-            self.norm.eps,
-            self.words.padding_idx,
-        )
+        places = consecutive(length, device=ids.device) if positions is None else positions
+        x = self.words(ids) + self.token_types(types)
+        return self.norm(self.positions(x, places))

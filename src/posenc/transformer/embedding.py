@@ -100,7 +100,7 @@ exists.
             positions,
             scale=self.factor,
             dropout=dropout,
-            padding_index=self.padding_idx,
+            padding_idx=self.padding_idx,
             out=out,
         )
 

@@ -1,12 +1,16 @@
 """Triton kernels run here by its interpreter, on the CPU; ``test_triton.py`` sets that up.
 
 How a kernel is run is decided once in a process, so these tests have one of their own.
+
+One thing of the interpreter is replaced: it cuts float32 off to bfloat16, where a compiled kernel
+rounds to nearest, ties to even (``cvt.rn.bf16.f32`` of the PTX manual; ``test_triton.py`` reads
+that in their code). ``test_interpreter.py`` holds the replacement against that definition, shows
+what the interpreter does without it, and that it would be noticed.
 """
 
 import os
 
 import pytest
-import torch
 
 if os.environ.get("TRITON_INTERPRET") != "1":
     collect_ignore_glob = ["*.py"]
@@ -17,25 +21,32 @@ else:
 
     cut_off = interpreter._convert_float
 
-    def converted(values, source, target, rounding):
-        """The interpreter cuts bfloat16 off where processors round it."""
-        if source == tl.float32 and target == tl.bfloat16:
-            narrow = torch.from_numpy(np.array(values)).to(torch.bfloat16)
-            return narrow.view(torch.int16).numpy().view(np.uint16)
-        return cut_off(values, source, target, rounding)
+    def to_nearest(values, source, target, rounding):
+        """To bfloat16 by adding half a unit to the bits, and the bit that makes a tie even."""
+        if (source, target) != (tl.float32, tl.bfloat16):
+            return cut_off(values, source, target, rounding)
+        bits = np.ascontiguousarray(values).view(np.uint32)
+        rounded = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) >> 16
+        return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
 
-    interpreter._convert_float = converted
+    interpreter._convert_float = to_nearest
+
+
+@pytest.fixture
+def interpreters_own(monkeypatch):
+    """The conversion that Triton ships."""
+    monkeypatch.setattr(interpreter, "_convert_float", cut_off)
 
 
 @pytest.fixture
 def accelerated(monkeypatch):
     """The CPU passes for an accelerator, and the kernels in C are not there."""
-    from posenc.kernels import accelerator
+    from posenc import _guards
     from posenc.kernels.addition import cpu as addition
     from posenc.kernels.rotary import cpu as rotary
     from posenc.kernels.sincos import cpu as sincos
 
-    monkeypatch.setattr(accelerator, "DEVICES", {"cpu"})
+    monkeypatch.setattr(_guards, "ACCELERATORS", {"cpu"})
     for module in (addition, rotary, sincos):
         monkeypatch.setattr(module, "_native", lambda: None)
     monkeypatch.setattr(rotary, "_native_with_tensors", lambda: None)

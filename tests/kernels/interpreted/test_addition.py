@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from posenc.kernels.addition import reference as reference
+from posenc.kernels.addition import reference
 from posenc.kernels.addition.triton import gradient_of_x, scaled_sum
+from posenc.kernels.embedding.reference import embedded
 from posenc.kernels.philox import Dropping
 
 DTYPES = {
@@ -39,7 +40,7 @@ def test_rows_are_looked_up_where_they_are_used(width):
     ids, positions = torch.randint(13, (2, 3)), torch.randint(11, (3,))
     given = {"scale": 0.3, "dropping": KEYS[1]}
     made = scaled_sum(weight, table, ids=ids, positions=positions, **given)
-    assert torch.equal(made, reference.embedded(ids, weight, table, positions, **given))
+    assert torch.equal(made, embedded(ids, weight, table, positions, **given))
 
 
 def test_an_id_or_a_position_that_is_no_row_makes_its_token_nan():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import Rotary, Sinusoidal
+from posenc import Rotary, Sinusoidal, _guards
 from posenc.kernels.addition import triton as addition
 from posenc.kernels.rotary import triton as rotary
 from posenc.kernels.sincos import triton as sincos
@@ -25,8 +25,8 @@ def calls(accelerated, monkeypatch):
         monkeypatch.setattr(module, name, watched)
 
     for module, name in (
-        (rotary, "turn_heads"),
-        (rotary, "turn"),
+        (rotary, "rotate_heads"),
+        (rotary, "rotate"),
         (addition, "scaled_sum"),
         (addition, "gradient_of_x"),
         (sincos, "fill"),
@@ -37,13 +37,11 @@ def calls(accelerated, monkeypatch):
 
 def reference_of(run):
     """What pure torch makes of the same, with the same random numbers."""
-    from posenc.kernels import accelerator
-
-    before = accelerator.DEVICES
-    accelerator.DEVICES = set()
+    before = _guards.ACCELERATORS
+    _guards.ACCELERATORS = set()
     torch.manual_seed(1)
     made = run()
-    accelerator.DEVICES = before
+    _guards.ACCELERATORS = before
     torch.manual_seed(1)
     return made
 
@@ -64,17 +62,17 @@ def test_tables_and_rotations(calls):
     want = reference_of(run)
     assert not calls
     assert all(map(torch.equal, run(), want))
-    assert calls == ["fill", "fill", "turn_heads", "turn_heads"]
+    assert calls == ["fill", "fill", "rotate_heads", "rotate_heads"]
 
 
-def test_a_rotation_turns_gradients_back(calls):
+def test_gradients_are_rotated_back(calls):
     encoding = Rotary(4)
     table = encoding.table(torch.arange(3), dtype=torch.float64)
     q = torch.randn(1, 2, 3, 4, dtype=torch.float64, requires_grad=True)
     calls.clear()
     assert torch.autograd.gradcheck(lambda q: encoding.encode_queries(q, table), (q,))
     assert torch.autograd.gradgradcheck(lambda q: encoding.encode_queries(q, table), (q,))
-    assert set(calls) == {"turn_heads"}
+    assert set(calls) == {"rotate_heads"}
     gradient = torch.ones((), dtype=torch.float64).expand(1, 2, 3, 4)
     (back,) = torch.autograd.grad(encoding.encode_queries(q, table), q, gradient)
     want = encoding.table(-torch.arange(3), dtype=torch.float64)

@@ -7,8 +7,8 @@ import torch
 
 from posenc.kernels.rotary import reference
 from posenc.kernels.rotary import triton as rotary
-from posenc.kernels.rotary.strides import RotaryLayout
-from posenc.kernels.rotary.triton import turn, turn_heads
+from posenc.kernels.rotary.layout import RotaryLayout
+from posenc.kernels.rotary.triton import rotate, rotate_heads
 
 DTYPES = {
     torch.float32: torch.float32,
@@ -16,7 +16,7 @@ DTYPES = {
     torch.float16: torch.float32,
     torch.float64: torch.float64,
 }
-LAYOUTS_OF_HEADS = [RotaryLayout(*flags) for flags in product([False, True], repeat=4)]
+ROTARY_LAYOUTS = [RotaryLayout(*flags) for flags in product([False, True], repeat=4)]
 
 
 def expected(x, table, layout, positions=None):
@@ -24,8 +24,8 @@ def expected(x, table, layout, positions=None):
         x,
         table,
         positions,
-        pairing="interleaved" if layout.interleaved else "half",
-        rotated="suffix" if layout.suffix else "prefix",
+        pairing=layout.pairing,
+        rotated=layout.rotated,
         heads_first=layout.heads_first,
         conjugate=layout.conjugate,
     )
@@ -37,16 +37,16 @@ def heads(layout, count, width, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS_OF_HEADS, ids=str)
+@pytest.mark.parametrize("layout", ROTARY_LAYOUTS, ids=str)
 @pytest.mark.parametrize("rest", [0, 5])
 def test_the_bits_are_those_of_the_reference(memory, layout, dtype, rest):
     q, k = (heads(layout, count, 10 + rest, dtype) for count in (5, 2))
     table, positions = memory.table(9, pairs=5, dtype=DTYPES[dtype]), torch.randint(9, (2, 3))
     want = [expected(x, table, layout, positions) for x in (q, k)]
     for made in (
-        turn_heads((q, k), table, positions, layout),
-        turn_heads((q, k), table, positions, layout, (torch.zeros_like(q), torch.zeros_like(k))),
-        turn_heads((q, k), table, positions, layout, (q, k)),
+        rotate_heads((q, k), table, positions, layout),
+        rotate_heads((q, k), table, positions, layout, (torch.zeros_like(q), torch.zeros_like(k))),
+        rotate_heads((q, k), table, positions, layout, (q, k)),
     ):
         assert all(map(torch.equal, made, want))
     assert torch.equal(q, want[0])
@@ -59,19 +59,19 @@ def test_memory_may_lie_in_any_order(memory, laid, interleaved):
     x = memory(torch.randn(2, 3, 4, 12), laid)
     table = memory.table(2, 4, pairs=5)
     want = expected(x, table, layout)
-    (made,) = turn_heads((x,), table, None, layout)
+    (made,) = rotate_heads((x,), table, None, layout)
     assert made.is_contiguous()
     assert torch.equal(made, want)
     room = memory(torch.zeros_like(want), "sliced")
-    turn_heads((x,), table, None, layout, (room,))
+    rotate_heads((x,), table, None, layout, (room,))
     assert torch.equal(room, want)
 
 
-def test_many_heads_are_turned_in_groups(memory, monkeypatch):
+def test_many_heads_are_rotated_in_groups(memory, monkeypatch):
     monkeypatch.setattr(rotary, "PAIRS_AT_ONCE", 16)
     x, table = torch.randn(1, 7, 2, 10), memory.table(2, pairs=4)
     assert torch.equal(
-        turn_heads((x,), table, None, RotaryLayout())[0], expected(x, table, RotaryLayout())
+        rotate_heads((x,), table, None, RotaryLayout())[0], expected(x, table, RotaryLayout())
     )
 
 
@@ -80,7 +80,7 @@ def test_queries_and_keys_may_share_a_buffer(memory):
     q, k = joined[:, :, :4], joined[:, :, 4:]
     layout = RotaryLayout(heads_first=False)
     want = [expected(x, table, layout) for x in (q, k)]
-    turn_heads((q, k), table, None, layout, (q, k))
+    rotate_heads((q, k), table, None, layout, (q, k))
     assert torch.equal(torch.cat(want, dim=2), joined)
 
 
@@ -88,13 +88,13 @@ def test_cosines_of_every_head(memory):
     x, table = torch.randn(2, 3, 4, 10), memory.table(3, 4, pairs=5)
     cos, sin = table.unbind(-2)
     for interleaved, name in ((False, "half"), (True, "interleaved")):
-        made = turn(x, cos, sin, RotaryLayout(interleaved))
+        made = rotate(x, cos, sin, RotaryLayout(interleaved))
         assert torch.equal(made, reference.rotate(x, cos, sin, pairing=name))
 
 
 def test_a_position_outside_of_the_table_makes_its_token_nan(memory):
     x, table = torch.ones(1, 2, 4, 6), memory.table(5, pairs=2)
-    (made,) = turn_heads((x,), table, torch.tensor([0, -1, 5, 2**62]), RotaryLayout())
+    (made,) = rotate_heads((x,), table, torch.tensor([0, -1, 5, 2**62]), RotaryLayout())
     assert made[..., 0, :].isfinite().all()
     assert made[..., 1:, :4].isnan().all()
     assert (made[..., 4:] == 1).all()
@@ -102,13 +102,15 @@ def test_a_position_outside_of_the_table_makes_its_token_nan(memory):
 
 def test_memory_that_is_shared_is_not_taken(memory):
     room, table = torch.zeros(1, 1, 9, 4), memory.table(8, pairs=2)
-    assert turn_heads((room[:, :, 1:],), table, None, RotaryLayout(), (room[:, :, :8],)) is None
+    assert rotate_heads((room[:, :, 1:],), table, None, RotaryLayout(), (room[:, :, :8],)) is None
     thin = torch.zeros(1, 1, 1, 4).expand(1, 1, 8, 4)
-    assert turn_heads((torch.ones(1, 1, 8, 4),), table, None, RotaryLayout(), (thin,)) is None
+    assert rotate_heads((torch.ones(1, 1, 8, 4),), table, None, RotaryLayout(), (thin,)) is None
     assert (room == 0).all()
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4), (1, 0, 3, 4), (1, 2, 0, 4)], ids=str)
-def test_nothing_is_turned_into_nothing(memory, shape):
-    made = turn_heads((torch.empty(shape),), memory.table(shape[2], pairs=2), None, RotaryLayout())
+def test_nothing_is_rotated_into_nothing(memory, shape):
+    made = rotate_heads(
+        (torch.empty(shape),), memory.table(shape[2], pairs=2), None, RotaryLayout()
+    )
     assert made[0].shape == shape

@@ -21,7 +21,7 @@ static int64_t *rows_to_look_up(int64_t count, int64_t rows) {
 
 static void add_something(void) {
   int64_t large = draw(0, 150) == 0;
-  struct addition plan = {.format = draw(0, 3), .width = large ? 70001 : draw(1, 200)};
+  struct addition_plan plan = {.format = draw(0, 3), .width = large ? 70001 : draw(1, 200)};
   for (int axis = 0; axis < AXES; axis++) plan.sizes[axis] = draw(1, 5);
   if (large) plan.sizes[0] = 40, plan.sizes[1] = plan.sizes[2] = draw(1, 2);
   int64_t bytes = FORMATS[plan.format].bytes, table_bytes = FORMATS[plan.format].table_bytes;
@@ -32,14 +32,14 @@ static void add_something(void) {
   int64_t x_size, table_size, out_size;
 
   if (looks_up) {
-    plan.x_rows = rows, plan.x_row = plan.width + draw(0, 3);
+    plan.with_ids = 1, plan.x_rows = rows, plan.x_row = plan.width + draw(0, 3);
     memcpy(plan.ids_steps, each, sizeof each);
     x_size = (rows - 1) * plan.x_row + plan.width;
   } else {
     x_size = lay_out(plan.sizes, plan.width, plan.x_steps);
   }
   if (gathers) {
-    plan.table_rows = rows, plan.table_row = plan.width + draw(0, 3);
+    plan.with_positions = 1, plan.table_rows = rows, plan.table_row = plan.width + draw(0, 3);
     memcpy(plan.positions_steps, each, sizeof each);
     table_size = (rows - 1) * plan.table_row + plan.width;
   } else {
@@ -53,16 +53,29 @@ static void add_something(void) {
     out_size = lay_out(plan.sizes, plan.width, plan.out_steps);
     out = calloc((size_t)out_size, (size_t)bytes);
   }
-  struct places at = {x, table, out, looks_up ? ids : NULL, gathers ? positions : NULL, 1.5, 1.25,
-                      (uint64_t)draw(0, 1) * (1u << 30), (uint64_t)draw(0, INT64_MAX - 1)};
-  if (!gathers && draw(0, 3) == 0) at.table = NULL;
+  struct addition_operands at = {x, table, out, looks_up ? ids : NULL, gathers ? positions : NULL,
+                                 1.5, 1.25, (uint64_t)draw(0, 1) * (1u << 30),
+                                 (uint64_t)draw(0, INT64_MAX - 1), 0};
+  plan.with_table = gathers || draw(0, 3) > 0;
   check(posenc_add(&plan, &at, 2) == DONE, "not added");
+  if (looks_up || gathers) {
+    struct scribble scribble;
+    pthread_t other = begin_scribbling(&scribble, looks_up ? ids : positions, tokens);
+    for (int i = 0; i < 3; i++) posenc_add(&plan, &at, 2);
+    end_scribbling(&scribble, other);
+  }
   if (looks_up) {
     ids[draw(0, tokens - 1)] = draw(0, 1) ? rows : -1;
     check(posenc_add(&plan, &at, 2) == NO_SUCH_ID, "no id refused");
   } else if (gathers) {
     positions[draw(0, tokens - 1)] = draw(0, 1) ? rows : INT64_MIN;
     check(posenc_add(&plan, &at, 2) == NO_SUCH_ROW, "no row refused");
+  }
+  if (plan.with_table) {
+    at.out = table;
+    check(posenc_add(&plan, &at, 2) == UNFIT, "the table is overwritten");
+    at.out = out, at.table = NULL;
+    check(posenc_add(&plan, &at, 2) == UNFIT, "a table without memory is added");
   }
   if (!in_place) free(out);
   free(x), free(table), free(ids), free(positions);

@@ -44,6 +44,35 @@ static void check(int fine, const char *what) {
   exit(1);
 }
 
+/* Another thread that writes numbers while they are in use: those of no row, and row 0 again. */
+struct scribble {
+  int64_t *numbers, count;
+  int stop;
+};
+
+static void *scribbled(void *data) {
+  struct scribble *scribble = data;
+  static const int64_t wrong[] = {INT64_MIN, -1, 0, INT64_MAX};
+  for (int64_t i = 0; !__atomic_load_n(&scribble->stop, __ATOMIC_RELAXED); i++)
+    __atomic_store_n(&scribble->numbers[i % scribble->count], wrong[i / scribble->count % 4],
+                     __ATOMIC_RELAXED);
+  for (int64_t i = 0; i < scribble->count; i++)
+    __atomic_store_n(&scribble->numbers[i], 0, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+static pthread_t begin_scribbling(struct scribble *scribble, int64_t *numbers, int64_t count) {
+  pthread_t other;
+  *scribble = (struct scribble){numbers, count, 0};
+  pthread_create(&other, NULL, scribbled, scribble);
+  return other;
+}
+
+static void end_scribbling(struct scribble *scribble, pthread_t other) {
+  __atomic_store_n(&scribble->stop, 1, __ATOMIC_RELAXED);
+  pthread_join(other, NULL);
+}
+
 static int run(void (*one)(void), int cases) {
   posenc_set_parallel((void *)on_two_threads, (void *)thread_num);
   for (int i = 0; i < cases; i++) one();

@@ -16,16 +16,16 @@ static int64_t lay_out(const int64_t sizes[3], int64_t width, int64_t strides[3]
   return reach;
 }
 
-static void turn_something(void) {
+static void rotate_something(void) {
   int64_t large = draw(0, 40) == 0;
   int64_t batch = draw(1, 3), tokens = large ? 3000 : draw(1, 20), pairs = draw(1, 40);
   int64_t width = 2 * pairs + draw(0, 5), format = draw(0, 3), looked = draw(0, 1);
   int64_t rows = looked ? draw(1, 30) : tokens;
-  struct plan plan = {.format = format, .interleaved = draw(0, 1), .pairs = pairs, .width = width};
+  struct rotary_plan plan = {.format = format, .interleaved = draw(0, 1), .pairs = pairs, .width = width};
   plan.begin = draw(0, 1) ? width - 2 * pairs : 0;
   plan.sign = draw(0, 1) ? 1 : -1;
   plan.batch = batch, plan.tokens = tokens, plan.table_row = 2 * pairs;
-  plan.positions_token = 1, plan.rows = rows, plan.parts = draw(1, 2);
+  plan.looked_up = looked, plan.positions_token = 1, plan.rows = rows, plan.parts = draw(1, 2);
   int64_t bytes = FORMATS[format].bytes, table_bytes = FORMATS[format].table_bytes;
   char *table = calloc((size_t)(rows * 2 * pairs), (size_t)table_bytes);
   int64_t *positions = malloc(sizeof(int64_t) * (size_t)tokens);
@@ -44,13 +44,24 @@ static void turn_something(void) {
       out[p] = calloc((size_t)lay_out(sizes, width, strides), (size_t)bytes);
     part->out_batch = strides[0], part->out_head = strides[1], part->out_token = strides[2];
   }
-  struct places at = {x[0], out[0], x[1], out[1], table, table + pairs * table_bytes, NULL};
-  if (looked) at.positions = positions;
-  check(posenc_turn(&plan, &at, 2) == DONE, "not turned");
+  struct rotary_operands at = {x[0], out[0], x[1], out[1], table, table + pairs * table_bytes, NULL};
   if (looked) {
-    positions[draw(0, tokens - 1)] = draw(0, 1) ? rows : -1;
-    check(posenc_turn(&plan, &at, 2) == NO_SUCH_ROW, "not refused");
+    check(posenc_rotate(&plan, &at, 2) == UNFIT, "positions without memory are taken");
+    at.positions = positions;
   }
+  check(posenc_rotate(&plan, &at, 2) == DONE, "not rotated");
+  if (looked) {
+    struct scribble scribble;
+    pthread_t other = begin_scribbling(&scribble, positions, tokens);
+    for (int i = 0; i < 3; i++) posenc_rotate(&plan, &at, 2);
+    end_scribbling(&scribble, other);
+    positions[draw(0, tokens - 1)] = draw(0, 1) ? rows : -1;
+    check(posenc_rotate(&plan, &at, 2) == NO_SUCH_ROW, "not refused");
+  }
+  at.q_out = table;
+  check(posenc_rotate(&plan, &at, 2) == UNFIT, "the table is overwritten");
+  at.q_out = out[0], at.cos = NULL;
+  check(posenc_rotate(&plan, &at, 2) == UNFIT, "a table without memory is taken");
   for (int p = 0; p < 2; p++) {
     if (!in_place) free(out[p]);
     free(x[p]);
@@ -58,4 +69,4 @@ static void turn_something(void) {
   free(positions), free(table);
 }
 
-int main(void) { return run(turn_something, 600); }
+int main(void) { return run(rotate_something, 600); }

@@ -32,7 +32,7 @@ static void build(struct owned *made, int axes, const int64_t *sizes, int code, 
   made->tensor.data = calloc((size_t)step + 1, (size_t)bits / 8);
 }
 
-static void turn_something(void) {
+static void rotate_something(void) {
   static const int codes[] = {FLOAT, BFLOAT, FLOAT, FLOAT}, bits[] = {32, 16, 16, 64};
   int axes = (int)draw(3, 4), format = (int)draw(0, 3), in_place = (int)draw(0, 1);
   int64_t pairs = draw(1, 20), width = 2 * pairs + draw(0, 3), batch = axes == 4 ? draw(1, 3) : 1;
@@ -55,17 +55,17 @@ static void turn_something(void) {
   for (int64_t b = 0; b < (own ? batch : 1); b++)
     for (int64_t t = 0; t < tokens; t++)
       first[own ? b * positions.steps[0] + t : t] = draw(0, rows - 1);
-  struct turned turned = {.table = &table, .positions = &positions, .width = width, .flags = flags,
-                          .threads = 2};
-  for (int p = 0; p < 2; p++)
-    turned.x[p] = &x[p], turned.out[p] = in_place ? (void *)&x[p] : (void *)&out[p];
-  check(posenc_turn_tensors(&turned) == DONE, "not turned");
-  turned.width++;
-  check(posenc_turn_tensors(&turned) == UNFIT, "another width");
-  turned.width--, table.tensor.device = 2;
-  check(posenc_turn_tensors(&turned) == UNFIT, "another device");
-  turned.table = NULL;
-  check(posenc_turn_tensors(&turned) == UNREADABLE, "no table");
+  struct rotary_tensors heads = {.q = &x[0], .k = &x[1], .q_out = &out[0], .k_out = &out[1],
+                                 .table = &table, .positions = &positions, .width = width,
+                                 .flags = flags, .threads = 2};
+  if (in_place) heads.q_out = heads.q, heads.k_out = heads.k;
+  check(posenc_rotate_tensors(&heads) == DONE, "not rotated");
+  heads.width++;
+  check(posenc_rotate_tensors(&heads) == UNFIT, "another width");
+  heads.width--, table.tensor.device = 2;
+  check(posenc_rotate_tensors(&heads) == UNFIT, "another device");
+  heads.table = NULL;
+  check(posenc_rotate_tensors(&heads) == UNREADABLE, "no table");
   check(locks == 0, "the lock is not held");
   for (int p = 0; p < 2; p++) free(x[p].tensor.data), free(out[p].tensor.data);
   free(table.tensor.data), free(positions.tensor.data);
@@ -74,5 +74,5 @@ static void turn_something(void) {
 int main(void) {
   struct exchange found = {read_owned, release, take};
   posenc_set_exchange(&found);
-  return run(turn_something, 600);
+  return run(rotate_something, 600);
 }

@@ -11,7 +11,7 @@ static void fill_something(void) {
     if (draw(0, 50) == 0) first = draw(INT64_MIN / 4, INT64_MAX / 4) * draw(0, 1);
     positions[r] = first++;
   }
-  struct turn *turns = malloc(sizeof(struct turn) * (size_t)frequencies);
+  struct turns *turns = malloc(sizeof(struct turns) * (size_t)frequencies);
   double *radians = malloc(sizeof(double) * (size_t)frequencies);
   for (int64_t j = 0; j < frequencies; j++) {
     turns[j].high = (uint64_t)draw(0, INT64_MAX - 1) >> draw(0, 63);
@@ -21,10 +21,19 @@ static void fill_something(void) {
   }
   int64_t columns = 2 * frequencies * step, sine = step == 2 ? 1 : frequencies * step;
   int64_t reach = (rows - 1) * columns + sine + (frequencies - 1) * step + 1;
+  int64_t sine_first = draw(0, 1);
   char *table = malloc((size_t)(reach * bytes));
-  struct waves waves = {format, rows, frequencies, positions, 1, turns, radians, table,
-                        table + sine * bytes, columns, step, 1.25};
-  check(posenc_waves(&waves, 2) == 0, "not filled");
+  struct sincos_plan plan = {format, rows, frequencies, 1, columns, step, sine_first ? -sine : sine};
+  struct sincos_operands at = {positions, turns, radians, table + sine_first * sine * bytes, 1.25, 0};
+  check(posenc_sincos(&plan, &at, 2) == DONE, "not filled");
+  if (rows <= 200) {
+    struct scribble scribble;
+    pthread_t other = begin_scribbling(&scribble, positions, rows);
+    check(posenc_sincos(&plan, &at, 2) == DONE, "not filled from positions that change");
+    end_scribbling(&scribble, other);
+  }
+  at.cos = NULL;
+  check(posenc_sincos(&plan, &at, 2) == UNFIT, "a table without memory is filled");
   free(table), free(radians), free(turns), free(positions);
 }
 

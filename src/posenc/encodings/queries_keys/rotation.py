@@ -7,6 +7,7 @@ from torch import Tensor
 from posenc.kernels.rotary.operator import RotaryLayout, by_reference
 from posenc.kernels.rotary.operator import rotate_heads as native_or_none
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
+from posenc.numerics.columns import Columns
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Integers, checked
@@ -40,8 +41,7 @@ def rotation_table(
     """
     positions = checked(positions)
     table = table_to_fill(positions, 2, len(sincos), dtype=dtype, out=out)
-    planes = table[..., 0, :], table[..., 1, :]
-    cos_sin(sincos, positions, table.dtype, out=planes, factor=factor, fresh=out is None)
+    cos_sin(sincos, positions, table.dtype, out=Columns(table), factor=factor, fresh=out is None)
     return table
 
 

@@ -8,6 +8,7 @@ from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
+from posenc.numerics.columns import columns_of
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Integers
 from posenc.positions.checks import shifted
@@ -101,7 +102,9 @@ class Sinusoidal(TokenEncoding):
         cosine_columns = table[..., _columns(self.waveform.cosine_channels)]
         sine_columns = table[..., _columns(self.waveform.sine_channels)]
         if self.waveform.paired:
-            columns = cosine_columns, sine_columns
+            columns = columns_of(
+                table, self.waveform.cosine_channels, self.waveform.sine_channels
+            )
             cos_sin(self.cosines, positions, table.dtype, out=columns, fresh=out is None)
         else:
             cosine_columns.copy_(cos_sin(self.cosines, positions, table.dtype)[0])

@@ -1,31 +1,40 @@
-"""Addition of a table to content in C: ``sources/addition.c``."""
+"""Addition of a table to content in C: ``csrc/addition.c``."""
 
-import ctypes
 from collections.abc import Callable
+from ctypes import POINTER, Structure, c_double, c_int64, c_uint64, c_void_p
 from functools import cache
-from struct import Struct
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import increment_version
 
-from posenc._guards import dense, eager
-from posenc.kernels.addition.strides import Layout, addition_plan
+from posenc._guards import on_cpu
+from posenc.kernels.addition.strides import AdditionPlan, addition_plan
+from posenc.kernels.autograd import note_writes
 from posenc.kernels.library import library
 from posenc.kernels.philox import Dropping
-
-PLACES = Struct("=5q2d2Qq")
-"""``struct places`` of addition.c."""
+from posenc.kernels.strides import strided, strided_or_none
 
 NO_SUCH_ROW, UNFIT, NO_SUCH_ID = 1, 2, 3
+"""Outcomes of addition.c."""
+
+
+class AdditionOperands(Structure):
+    """``struct addition_operands`` of addition.c: addresses and numbers."""
+
+    _fields_ = [
+        *[(name, c_void_p) for name in ("x", "table", "out", "ids", "positions")],
+        *[(name, c_double) for name in ("scale", "rescale")],
+        *[(name, c_uint64) for name in ("threshold", "key")],
+        ("fresh", c_int64),
+    ]
 
 
 @cache
-def _native() -> Callable[[bytes, bytes, int], int] | None:
+def _native() -> Callable[[AdditionPlan, AdditionOperands, int], int] | None:
     native = library()
     if native is None:
         return None
-    native.posenc_add.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64]
+    native.posenc_add.argtypes = [POINTER(AdditionPlan), POINTER(AdditionOperands), c_int64]
     return native.posenc_add
 
 
@@ -39,9 +48,10 @@ def scaled_sum(
     dropping: Dropping | None = None,
     out: Tensor | None = None,
 ) -> Tensor | None:
-    """``addition_reference.scaled_sum`` bit for bit, or ``None`` where C does not take it.
+    """``reference.scaled_sum`` bit for bit, or ``None`` where C does not take it.
 
-    Nothing is written where it does not. Gradients are the caller's business.
+    Nothing is written where it does not. That operations run as they are called, and gradients, are
+    the caller's business.
 
     Args:
         x: Content, or with ``ids`` the vectors ``[rows, dim]`` to look up.
@@ -62,7 +72,7 @@ def scaled_sum(
 def gradient_of_x(
     gradient: Tensor, scale: float | None, dropping: Dropping | None
 ) -> Tensor | None:
-    """``addition_reference.gradient_of_x`` bit for bit, or ``None``."""
+    """``reference.gradient_of_x`` bit for bit, or ``None``."""
     scale = 1.0 if scale is None else scale
     if dropping is None:
         return _run(gradient, None, None, None, scale, 1.0, None, None)
@@ -79,31 +89,30 @@ def _run(
     dropping: Dropping | None,
     out: Tensor | None,
 ) -> Tensor | None:
-    others = [other for other in (table, ids, positions, out) if other is not None]
-    if not eager() or not dense(x, *others) or _batched(x):
-        return None
     native = _native()
-    if native is None:
+    others = [other for other in (table, ids, positions, out) if other is not None]
+    if native is None or not on_cpu(x, *others):
         return None
     planned = addition_plan(
-        (x.shape, x.stride(), x.dtype),
-        _layout(table),
-        _layout(out),
-        _layout(ids),
-        _layout(positions),
+        strided(x),
+        strided_or_none(table),
+        strided_or_none(out),
+        strided_or_none(ids),
+        strided_or_none(positions),
     )
     if planned is None:
         return None
     plan, shape = planned
-    made = torch.empty(shape, dtype=x.dtype, device="cpu") if out is None else out
     threshold, key = (0, 0) if dropping is None else (dropping.threshold, dropping.key)
-    # fmt: off
-    places = PLACES.pack(
-        x.data_ptr(), _address(table), made.data_ptr(), _address(ids), _address(positions),
-        scale, rescale, threshold, key, out is None,
-    )
-    # fmt: on
-    outcome = native(plan, places, torch.get_num_threads())
+    try:
+        made = torch.empty(shape, dtype=x.dtype, device="cpu") if out is None else out
+        operands = AdditionOperands(
+            x.data_ptr(), _address(table), made.data_ptr(), _address(ids), _address(positions),
+            scale, rescale, threshold, key, out is None,
+        )  # fmt: skip
+    except RuntimeError:
+        return None  # no memory, as of sparse tensors and in torch's older vmap
+    outcome = native(plan, operands, torch.get_num_threads())
     if outcome == UNFIT:
         return None
     if outcome == NO_SUCH_ROW:
@@ -117,17 +126,9 @@ def _run(
             f"padding to an id that exists."
         )
     if out is not None:
-        increment_version((out,))  # autograd notices what is written behind its back
+        note_writes((out,))
     return made
 
 
-# Gradients under ``is_grads_batched`` look like any other tensor, and have no memory.
-_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: True)  # pyright: ignore
-
-
-def _layout(x: Tensor | None) -> Layout | None:
-    return None if x is None else (x.shape, x.stride(), x.dtype)
-
-
-def _address(x: Tensor | None) -> int:
-    return 0 if x is None else x.data_ptr()
+def _address(x: Tensor | None) -> int | None:
+    return None if x is None else x.data_ptr()

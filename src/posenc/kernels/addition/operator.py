@@ -1,14 +1,13 @@
-"""Addition of a table to content: C, Triton, or else ``addition_reference.py``."""
+"""Addition of a table to content: C, Triton, or else ``reference.py``."""
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._guards import dense, eager
-from posenc.kernels.accelerator import served
-from posenc.kernels.addition import cpu as native
-from posenc.kernels.addition import reference as reference
+from posenc._guards import captured, eager, kernels_reach, on_accelerator, recorded
+from posenc.kernels.addition import cpu, reference
+from posenc.kernels.out import check_memory, written
 from posenc.kernels.philox import Dropping, drawn
 
 
@@ -21,7 +20,7 @@ def scaled_sum(
     dropout: float = 0.0,
     out: Tensor | None = None,
 ) -> Float[Tensor, "*shape dim"]:
-    """``dropout(x · scale + table)`` by the fastest way, rounded once to the dtype of ``x``.
+    """``dropout(x · scale + table)`` by the fastest kernel there is, rounded once.
 
     In eager mode the dropout is that of ``posenc.kernels.philox``, with a key drawn from torch's
     generator of the CPU; nothing is kept of it for the gradient but the key, and every device
@@ -39,32 +38,37 @@ def scaled_sum(
 
     Raises:
         IndexError: A position is not a row of the table.
-        ValueError: ``out`` has another shape or dtype than ``x``.
+        ValueError: ``out`` has another shape or dtype than ``x``, or elements that share a place,
+            or shares memory with the table or positions; or an operand has no memory.
 
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         tensor([3.5000, 3.2500])
     """
-    if not dropout and not recorded(x, table, out):  # the shortest way, for a step of decoding
-        made = native.scaled_sum(x, table, positions=positions, scale=scale, out=out)
+    records = recorded(x, table, out)
+    if not dropout and not records and eager():  # the shortest path, for a step of decoding
+        made = by_kernel(x, table, positions=positions, scale=scale, out=out)
         if made is not None:
             return made
-    if not ours(x, table, positions, out) or dropout == 1.0 or (dropout and captured(x)):
+    theirs = dropout == 1.0 or (dropout and captured(x))
+    if theirs or not kernels_reach(x, table, positions, out):
+        check_memory(x=x, table=table, positions=positions)
         wide = reference.working_dtype(x, table)
         summed = reference.scaled_sum(x.to(wide), table, positions, scale=scale)
-        return reference.written(F.dropout(summed, dropout, dropout > 0).to(x.dtype), out)
+        made = F.dropout(summed, dropout, dropout > 0).to(x.dtype)
+        return written(made, out, table=table, positions=positions)
     dropping = drawn(dropout)
-    if recorded(x, table, out):
+    if records:
         if out is None and not (table is not None and table.requires_grad):
             return _Sum.apply(x, table, positions, scale, dropping)
-    else:
-        made = fused(x, table, positions=positions, scale=scale, dropping=dropping, out=out)
+    elif dropping is not None:
+        made = by_kernel(x, table, positions=positions, scale=scale, dropping=dropping, out=out)
         if made is not None:
             return made
-    return reference.scaled_sum(x, table, positions, scale=scale, dropping=dropping, out=out)
+    return _by_reference(x, table, positions, scale, dropping, out)
 
 
-def fused(
+def by_kernel(
     x: Tensor,
     table: Tensor | None,
     *,
@@ -74,20 +78,21 @@ def fused(
     dropping: Dropping | None = None,
     out: Tensor | None = None,
 ) -> Tensor | None:
-    """The sum by C or Triton, or ``None`` where neither takes it; see ``native.scaled_sum``.
+    """The sum by C or Triton, or ``None`` where neither takes it; see ``cpu.scaled_sum``.
 
     Example:
-        >>> made = fused(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
+        >>> made = by_kernel(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         >>> made is None or made.tolist() == [3.5, 3.25]
         True
     """
-    run = native.scaled_sum
-    if served(x, table, ids, positions, out):
-        from posenc.kernels.addition import triton as accelerated
+    run = cpu.scaled_sum
+    if on_accelerator(x, table, ids, positions, out):
+        from posenc.kernels.addition import triton
 
-        run = accelerated.scaled_sum
-    given = {"ids": ids, "positions": positions, "scale": scale, "dropping": dropping, "out": out}
-    return run(x, table, **given)
+        run = triton.scaled_sum
+    return run(
+        x, table, ids=ids, positions=positions, scale=scale, dropping=dropping, out=out
+    )  # fmt: skip
 
 
 def gradient_of_x(
@@ -101,24 +106,23 @@ def gradient_of_x(
     """
     if scale is None and dropping is None:
         return gradient
-    if eager():
-        if not recorded(gradient):
-            made = _fused_gradient(gradient, scale, dropping)
-            if made is not None:
-                return made
-        elif dense(gradient) or served(gradient):
+    if kernels_reach(gradient):
+        if recorded(gradient):
             return _Gradient.apply(gradient, scale, dropping)
+        made = _gradient_by_kernel(gradient, scale, dropping)
+        if made is not None:
+            return made
     return reference.gradient_of_x(gradient, scale, dropping)
 
 
-def _fused_gradient(
+def _gradient_by_kernel(
     gradient: Tensor, scale: float | None, dropping: Dropping | None
 ) -> Tensor | None:
-    if not served(gradient):
-        return native.gradient_of_x(gradient, scale, dropping)
-    from posenc.kernels.addition import triton as accelerated
+    if not on_accelerator(gradient):
+        return cpu.gradient_of_x(gradient, scale, dropping)
+    from posenc.kernels.addition import triton
 
-    return accelerated.gradient_of_x(gradient, scale, dropping)
+    return triton.gradient_of_x(gradient, scale, dropping)
 
 
 class _Sum(torch.autograd.Function):
@@ -127,14 +131,26 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, table, positions, scale, dropping):
         ctx.scale, ctx.dropping = scale, dropping
-        made = fused(x, table, positions=positions, scale=scale, dropping=dropping)
+        made = by_kernel(x, table, positions=positions, scale=scale, dropping=dropping)
         if made is not None:
             return made
-        return reference.scaled_sum(x, table, positions, scale=scale, dropping=dropping)
+        return _by_reference(x, table, positions, scale, dropping, None)
 
     @staticmethod
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         return gradient_of_x(gradient, ctx.scale, ctx.dropping), None, None, None, None
+
+
+def _by_reference(
+    x: Tensor,
+    table: Tensor | None,
+    positions: Tensor | None,
+    scale: float | None,
+    dropping: Dropping | None,
+    out: Tensor | None,
+) -> Tensor:
+    check_memory(x=x, table=table, positions=positions)
+    return reference.scaled_sum(x, table, positions, scale=scale, dropping=dropping, out=out)
 
 
 class _Gradient(torch.autograd.Function):
@@ -146,27 +162,3 @@ class _Gradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         return gradient_of_x(gradient, ctx.scale, ctx.dropping), None, None
-
-
-def ours(first: Tensor, *others: Tensor | None) -> bool:
-    """Whether all are numbers where kernels reach them, and nobody watches but autograd."""
-    if not eager():
-        return False
-    return dense(first, *[x for x in others if x is not None]) or served(first, *others)
-
-
-def captured(x: Tensor) -> bool:
-    """Whether what runs is recorded to run again, when a key would be the same each time.
-
-    Example:
-        >>> captured(torch.ones(2))
-        False
-    """
-    return x.is_cuda and torch.cuda.is_current_stream_capturing()
-
-
-def recorded(*tensors: Tensor | None) -> bool:
-    """Whether autograd records what is done with these."""
-    if not torch.is_grad_enabled():
-        return False
-    return any(x is not None and x.requires_grad for x in tensors)

@@ -1,10 +1,10 @@
-"""The meaning of the additive kernels, in plain tensor operations."""
+"""The meaning of a sum, in plain tensor operations; kernels are proven equal to it."""
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
-from torch.nn import functional as F
 
+from posenc.kernels.out import written
 from posenc.kernels.philox import Dropping, kept
 
 
@@ -33,7 +33,8 @@ def scaled_sum(
 
     Raises:
         IndexError: A position is not a row of the table.
-        ValueError: ``out`` has another shape or dtype than ``x``.
+        ValueError: ``out`` has another shape or dtype than ``x``, or elements that share a place,
+            or shares memory with the table or positions.
 
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
@@ -43,32 +44,8 @@ def scaled_sum(
     summed = x.to(wide) if scale is None else x.to(wide) * scale
     if table is not None:
         summed = summed + (table if positions is None else rows_at(table, positions))
-    return written(dropped(summed, dropping).to(x.dtype), out)
-
-
-def embedded(
-    ids: Int64[Tensor, "*batch seq"],
-    weight: Float[Tensor, "vocabulary dim"],
-    table: Float[Tensor, "*rows dim"] | None,
-    positions: Int64[Tensor, "*tokens"] | None = None,
-    *,
-    scale: float | None = None,
-    dropping: Dropping | None = None,
-    padding_index: int | None = None,
-    out: Tensor | None = None,
-) -> Float[Tensor, "*batch seq dim"]:
-    """``scaled_sum`` of the rows of ``weight`` that ``ids`` name.
-
-    Raises:
-        IndexError: An id is not a row of ``weight``, or a position not one of the table.
-
-    Example:
-        >>> embedded(torch.tensor([1, 0]), torch.tensor([[1.0], [2.0]]), torch.zeros(1), scale=10.0)
-        tensor([[20.],
-                [10.]])
-    """
-    vectors = F.embedding(ids, weight, padding_idx=padding_index)
-    return scaled_sum(vectors, table, positions, scale=scale, dropping=dropping, out=out)
+    made = dropped(summed, dropping).to(x.dtype)
+    return written(made, out, table=table, positions=positions)
 
 
 def gradient_of_x(
@@ -106,19 +83,3 @@ def working_dtype(x: Tensor, table: Tensor | None) -> torch.dtype:
 def rows_at(table: Float[Tensor, "rows dim"], positions: Int64[Tensor, "*tokens"]) -> Tensor:
     """Rows of a table; negative positions do not count from its end."""
     return table.index_select(0, positions.flatten()).view(*positions.shape, *table.shape[1:])
-
-
-def written(made: Tensor, out: Tensor | None) -> Tensor:
-    """``made``, in ``out`` if that is given.
-
-    Raises:
-        ValueError: ``out`` has another shape or dtype.
-    """
-    if out is None:
-        return made
-    if out.shape != made.shape or out.dtype != made.dtype:
-        raise ValueError(
-            f"out is {out.dtype} {tuple(out.shape)}; it must be {made.dtype} {tuple(made.shape)}, "
-            f"as x. Build it with torch.empty_like(x), or pass out=x."
-        )
-    return out.copy_(made)

@@ -1,39 +1,48 @@
-"""Plans for the additive kernel: layouts checked, simplified and packed, once for each of them."""
+"""How a sum walks through memory: strides checked, simplified and planned once for each."""
 
+from ctypes import Structure, c_int64
 from functools import lru_cache
-from itertools import pairwise
-from struct import Struct
 
 import torch
 
-# Places in FORMATS of addition.c, and the dtype of the table that each is added to.
-FORMATS = {
-    torch.float32: (0, torch.float32),
-    torch.bfloat16: (1, torch.float32),
-    torch.float16: (2, torch.float32),
-    torch.float64: (3, torch.float64),
-}
-PLAN = Struct("=24q")
-"""``struct addition`` of addition.c: everything but addresses."""
+from posenc.kernels.strides import FORMATS, Strided, contiguous, may_meet_itself
 
 AXES = 3
-
-Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
-"""Shape, strides and dtype."""
 
 Axis = tuple[int, ...]
 """Size; strides of x, the table, the output, ids and positions."""
 
 
+class AdditionPlan(Structure):
+    """``struct addition_plan`` of addition.c: sizes and strides, in elements, and no addresses."""
+
+    _fields_ = [
+        ("format", c_int64),
+        ("sizes", c_int64 * AXES),
+        ("width", c_int64),
+        *[
+            (name, c_int64 * AXES)
+            for name in ("x_steps", "table_steps", "out_steps", "ids_steps", "positions_steps")
+        ],
+        *[
+            (name, c_int64)
+            for name in (
+                *("with_table", "with_ids", "with_positions"),
+                *("x_rows", "x_row", "table_rows", "table_row"),
+            )
+        ],
+    ]
+
+
 @lru_cache(maxsize=1024)
 def addition_plan(
-    x: Layout,
-    table: Layout | None,
-    out: Layout | None,
-    ids: Layout | None = None,
-    positions: Layout | None = None,
-) -> tuple[bytes, tuple[int, ...]] | None:
-    """The plan, and the shape of the result; ``None`` for what C does not take.
+    x: Strided,
+    table: Strided | None,
+    out: Strided | None,
+    ids: Strided | None = None,
+    positions: Strided | None = None,
+) -> tuple[AdditionPlan, tuple[int, ...]] | None:
+    """The plan, and the shape of the result; ``None`` for what no kernel takes.
 
     Args:
         x: Content, or with ``ids`` the vectors ``[rows, dim]``.
@@ -49,7 +58,7 @@ def addition_plan(
     if not shape or (out is not None and (out[0] != shape or out[2] is not x[2])):
         return None
     contents = [_over(x, shape, ids), _over(table, shape, positions)]
-    contents.append(_over(out, shape) if out is not None else _contiguous(shape))
+    contents.append(_over(out, shape) if out is not None else contiguous(shape))
     rows = [_over(where, shape[:-1]) for where in (ids, positions)]
     if None in contents or None in rows or not all(_int64(where) for where in (ids, positions)):
         return None
@@ -59,25 +68,26 @@ def addition_plan(
         return None
     looked_up = ids is not None or positions is not None
     outer, width = _simplified(axes, looked_up)
-    if len(outer) > AXES or _meets_itself([*outer, (width, 1, 1, 1)]):
+    sizes, out_steps = zip(*[(axis[0], axis[3]) for axis in outer], (width, 1), strict=True)
+    if len(outer) > AXES or may_meet_itself(sizes, out_steps):
         return None
     outer = [(1, *[0] * 5)] * (AXES - len(outer)) + outer
-    columns = [value for column in zip(*outer, strict=True) for value in column]
-    ends = [0, 0, 0, 0]
+    sizes, *steps = (tuple(column) for column in zip(*outer, strict=True))
+    plan = AdditionPlan(index, sizes, width, *steps, table is not None)
     if ids is not None:
-        ends[:2] = x[0][0], x[1][0]
+        plan.with_ids, plan.x_rows, plan.x_row = True, x[0][0], x[1][0]
     if positions is not None and table is not None:
-        ends[2:] = table[0][0], table[1][0]
-    return PLAN.pack(index, *columns[:AXES], width, *columns[AXES:], *ends), shape
+        plan.with_positions, plan.table_rows, plan.table_row = True, table[0][0], table[1][0]
+    return plan, shape
 
 
 def _over(
-    layout: Layout | None, shape: tuple[int, ...], looked_up: Layout | None = None
+    x: Strided | None, shape: tuple[int, ...], looked_up: Strided | None = None
 ) -> tuple[int, ...] | None:
     """Strides over all axes of ``shape``, 0 along those that are broadcast."""
-    if layout is None:
+    if x is None:
         return (0,) * len(shape)
-    sizes, steps, _ = layout
+    sizes, steps, _ = x
     if looked_up is not None:
         if len(sizes) != 2:
             return None
@@ -94,18 +104,11 @@ def _over(
     return (0,) * missing + tuple(over)
 
 
-def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    steps = [1]
-    for size in reversed(shape[1:]):
-        steps.insert(0, steps[0] * max(size, 1))
-    return tuple(steps)
-
-
-def _int64(where: Layout | None) -> bool:
+def _int64(where: Strided | None) -> bool:
     return where is None or where[2] is torch.int64
 
 
-def _unread(table: Layout | None, channels: Axis) -> bool:
+def _unread(table: Strided | None, channels: Axis) -> bool:
     """Whether the only stride that is not 1 is that of a table which is not there."""
     return table is None and channels[1] == channels[3] == 1
 
@@ -128,9 +131,3 @@ def _simplified(axes: list[Axis], looked_up: bool) -> tuple[list[Axis], int]:
 
 def _runs_through(axis: Axis, inner: Axis) -> bool:
     return all(step == inner[0] * small for step, small in zip(axis[1:], inner[1:], strict=True))
-
-
-def _meets_itself(axes: list[Axis]) -> bool:
-    """Whether an output of these axes may have two elements in one place."""
-    steps = sorted((axis[3], axis[0]) for axis in axes if axis[0] > 1)
-    return any(step < size * smaller for (smaller, size), (step, _) in pairwise(steps))

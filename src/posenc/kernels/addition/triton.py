@@ -7,11 +7,11 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.graph import increment_version
 
-from posenc.kernels.accelerator import fits
-from posenc.kernels.addition.strides import PLAN, Layout, addition_plan
+from posenc.kernels.addition.strides import addition_plan
+from posenc.kernels.autograd import note_writes
 from posenc.kernels.philox import COUNTERS, ROUNDS, WORDS, Dropping
+from posenc.kernels.strides import apart, fits, have_memory, strided, strided_or_none
 
 ELEMENTS = 2048
 """Of one program; a whole number of blocks of random words."""
@@ -106,7 +106,7 @@ def scaled_sum(
     dropping: Dropping | None = None,
     out: Tensor | None = None,
 ) -> Tensor | None:
-    """``kernels.native.addition.scaled_sum`` in Triton, or ``None`` where it does not take it.
+    """``cpu.scaled_sum`` in Triton, or ``None`` where it does not take it.
 
     Where an id or a position is not a row, the token becomes NaN. The mask of a key is that of the
     CPU.
@@ -118,7 +118,7 @@ def scaled_sum(
 def gradient_of_x(
     gradient: Tensor, scale: float | None, dropping: Dropping | None
 ) -> Tensor | None:
-    """``addition_reference.gradient_of_x`` in Triton, or ``None``."""
+    """``reference.gradient_of_x`` in Triton, or ``None``."""
     scale = 1.0 if scale is None else scale
     if dropping is None:
         return _run(gradient, None, None, None, scale, 1.0, None, None)
@@ -135,50 +135,46 @@ def _run(
     dropping: Dropping | None,
     out: Tensor | None,
 ) -> Tensor | None:
-    planned = addition_plan(_layout(x), *map(_maybe_layout, (table, out, ids, positions)))
-    if planned is None or (out is not None and not _apart(out, x, table, ids)):
+    if not have_memory(x, table, ids, positions, out):
+        return None
+    plans = map(strided_or_none, (table, out, ids, positions))
+    planned = addition_plan(strided(x), *plans)
+    if planned is None or (out is not None and not _fit(out, x, table, ids, positions)):
         return None
     plan, shape = planned
-    _, *sizes = PLAN.unpack(plan)
     made = torch.empty(shape, dtype=x.dtype, device=x.device) if out is None else out
     if not made.numel():
         return made
-    first, middle, last, width = sizes[:4]
+    first, middle, last = plan.sizes
     block = COUNTERS * WORDS
-    windows = triton.cdiv(width + (block - 1 if width % block else 0), ELEMENTS)
+    windows = triton.cdiv(plan.width + (block - 1 if plan.width % block else 0), ELEMENTS)
     threshold, key = (0, 0) if dropping is None else (dropping.threshold, dropping.key)
     with torch.cuda.device_of(x):
         add_kernel[(first * middle * last * windows,)](
             x, x if table is None else table, made, x if ids is None else ids,
             x if positions is None else positions, _bits(scale), _bits(rescale), threshold, key,
-            *sizes, windows,
+            first, middle, last, plan.width,
+            *plan.x_steps, *plan.table_steps, *plan.out_steps, *plan.ids_steps,
+            *plan.positions_steps, plan.x_rows, plan.x_row, plan.table_rows, plan.table_row,
+            windows,
             WIDE=tl.float64 if x.dtype is torch.float64 else tl.float32,
-            WITH_TABLE=table is not None, WITH_IDS=ids is not None,
-            WITH_POSITIONS=positions is not None and table is not None,
+            WITH_TABLE=bool(plan.with_table), WITH_IDS=bool(plan.with_ids),
+            WITH_POSITIONS=bool(plan.with_positions),
             DROPS=dropping is not None, ELEMENTS=ELEMENTS, COUNTERS=COUNTERS, WORDS=WORDS,
             ROUNDS=ROUNDS,
             enable_fp_fusion=False,  # products are rounded before they are added, as torch's are
         )  # fmt: skip
     if out is not None:
-        increment_version((out,))  # autograd notices what is written behind its back
+        note_writes((out,))
     return made
 
 
-def _apart(out: Tensor, x: Tensor, table: Tensor | None, ids: Tensor | None) -> bool:
+def _fit(out: Tensor, x: Tensor, *others: Tensor | None) -> bool:
     """Whether nothing that is still to be read is written; ``out`` may be ``x`` in order."""
-    if ids is not None and out.data_ptr() == x.data_ptr():
-        return False
-    return fits(out, x) and (table is None or (fits(out, table) and out is not table))
+    _, ids, _ = others
+    return fits(out, x, *others) and (ids is None or apart(out, x))
 
 
 def _bits(value: float) -> int:
     """A double, as the integer that it is handed over as; Triton would make a float32 of it."""
     return BITS.unpack(DOUBLE.pack(value))[0]
-
-
-def _layout(x: Tensor) -> Layout:
-    return x.shape, x.stride(), x.dtype
-
-
-def _maybe_layout(x: Tensor | None) -> Layout | None:
-    return None if x is None else _layout(x)

@@ -4,6 +4,7 @@
  * row of the batch may share. The same function without a table is the gradient: the mask comes
  * from the counter again. Products and sums are rounded one by one, as torch's are. */
 #include "floats.h"
+#include "memory.h"
 #include "parallel.h"
 #include "philox.h"
 #include "stream.h"
@@ -16,19 +17,22 @@ enum {
   STREAMED_BYTES = 16 << 20  /* results larger than this would not stay in cache anyway */
 };
 
-/* As addition/cpu.py packs it. Strides count elements; a row is `width` elements side by side. */
-struct addition {
+/* Sizes and strides, which count elements: AdditionPlan of addition/strides.py. A row is `width`
+ * elements side by side. */
+struct addition_plan {
   int64_t format; /* a place in FORMATS */
   int64_t sizes[AXES], width;
   int64_t x_steps[AXES], table_steps[AXES], out_steps[AXES];
   int64_t ids_steps[AXES], positions_steps[AXES];
-  int64_t x_rows, x_row, table_rows, table_row; /* of what is looked up, else 0 */
+  int64_t with_table, with_ids, with_positions;  /* which operands there are beside x and out */
+  int64_t x_rows, x_row, table_rows, table_row;  /* of what is looked up */
 };
 
-struct places {
-  const char *x, *table; /* table may be NULL */
+/* What changes from call to call: AdditionOperands of addition/cpu.py. */
+struct addition_operands {
+  const char *x, *table;
   char *out;
-  const int64_t *ids, *positions; /* which row of x, and of the table; may be NULL */
+  const int64_t *ids, *positions; /* which row of x, and of the table */
   double scale, rescale;
   uint64_t threshold; /* words from here on keep their element; 0 keeps all */
   uint64_t key;
@@ -48,8 +52,8 @@ struct format {
 };
 
 struct work {
-  const struct addition *plan;
-  const struct places *at;
+  const struct addition_plan *plan;
+  const struct addition_operands *at;
   const struct format *format;
   int64_t rows, chunk, chunks, together; /* a piece: a chunk of each of so many rows */
   int streamed;
@@ -111,7 +115,7 @@ static const uint32_t *words_of(uint32_t words[TILE + PHILOX_BLOCK], uint64_t in
 static void add_run(const struct work *work, const char *x, const char *table, char *out,
                     uint64_t index, int64_t count) {
   const struct format *format = work->format;
-  const struct places *at = work->at;
+  const struct addition_operands *at = work->at;
   _Alignas(64) char room[TILE * sizeof(double)];
   _Alignas(64) uint32_t words[TILE + PHILOX_BLOCK];
   for (int64_t done = 0; done < count; done += TILE) {
@@ -136,8 +140,8 @@ static int64_t along(const int64_t steps[AXES], const int64_t where[AXES]) {
 
 static void add_piece(const void *data, int64_t piece) {
   const struct work *work = data;
-  const struct addition *plan = work->plan;
-  const struct places *at = work->at;
+  const struct addition_plan *plan = work->plan;
+  const struct addition_operands *at = work->at;
   int64_t groups = (work->rows + work->together - 1) / work->together;
   /* Rows of the batch follow each other, so the chunk of the table they share stays in cache. */
   int64_t first = piece % groups * work->together, begin = piece / groups * work->chunk;
@@ -147,71 +151,79 @@ static void add_piece(const void *data, int64_t piece) {
     int64_t where[AXES] = {row / plan->sizes[2] / plan->sizes[1], row / plan->sizes[2] % plan->sizes[1],
                            row % plan->sizes[2]};
     int64_t x = along(plan->x_steps, where), table = along(plan->table_steps, where);
-    if (at->ids) x += at->ids[along(plan->ids_steps, where)] * plan->x_row;
-    if (at->positions)
-      table += at->positions[along(plan->positions_steps, where)] * plan->table_row;
+    if (plan->with_ids)
+      x += row_at(at->ids + along(plan->ids_steps, where), plan->x_rows) * plan->x_row;
+    if (plan->with_positions)
+      table += row_at(at->positions + along(plan->positions_steps, where), plan->table_rows) *
+               plan->table_row;
     add_run(work, at->x + (x + begin) * work->format->bytes,
-            at->table ? at->table + (table + begin) * work->format->table_bytes : NULL,
+            plan->with_table ? at->table + (table + begin) * work->format->table_bytes : NULL,
             at->out + (along(plan->out_steps, where) + begin) * work->format->bytes,
             (uint64_t)(row * plan->width + begin), count);
   }
   if (work->streamed) stream_fence();
 }
 
-static int rows_exist(const struct addition *plan, const int64_t *wanted, const int64_t steps[AXES],
-                      int64_t rows) {
-  if (wanted == NULL) return 1;
+static int rows_exist(const struct addition_plan *plan, const int64_t *wanted,
+                      const int64_t steps[AXES], int64_t rows) {
   int64_t where[AXES];
   for (where[0] = 0; where[0] < (steps[0] ? plan->sizes[0] : 1); where[0]++)
     for (where[1] = 0; where[1] < (steps[1] ? plan->sizes[1] : 1); where[1]++)
-      for (where[2] = 0; where[2] < (steps[2] ? plan->sizes[2] : 1); where[2]++) {
-        int64_t row = wanted[along(steps, where)];
-        if (row < 0 || row >= rows) return 0;
-      }
+      for (where[2] = 0; where[2] < (steps[2] ? plan->sizes[2] : 1); where[2]++)
+        if (!is_row(wanted + along(steps, where), rows)) return 0;
   return 1;
 }
 
-/* How many elements after the first one the last one of a tensor stands. */
-static int64_t reach(const struct addition *plan, const int64_t steps[AXES], int64_t rows,
-                     int64_t row) {
-  int64_t last = plan->width;
-  for (int axis = 0; axis < AXES; axis++) last += (plan->sizes[axis] - 1) * steps[axis];
-  return last + (rows ? (rows - 1) * row : 0);
+/* What is read or written: rows that stand where they do, or all that may be looked up. */
+static struct region region_of(const struct addition_plan *plan, const void *from, int64_t bytes,
+                               const int64_t steps[AXES], int64_t looked_up, int64_t rows,
+                               int64_t row) {
+  if (looked_up) return (struct region){from, {rows, 1, 1}, {row * bytes, 0, 0}, plan->width * bytes};
+  struct region made = {.from = from, .run = plan->width * bytes};
+  for (int axis = 0; axis < AXES; axis++)
+    made.sizes[axis] = plan->sizes[axis], made.steps[axis] = steps[axis] * bytes;
+  return made;
 }
 
-static int apart(const char *out, int64_t out_bytes, const void *other, int64_t bytes) {
-  const char *begin = other;
-  return begin == NULL || begin >= out + out_bytes || out >= begin + bytes;
+static struct region numbers_of(const struct addition_plan *plan, const int64_t *from,
+                                const int64_t steps[AXES]) {
+  struct region made = region_of(plan, from, 8, steps, 0, 0, 0);
+  made.run = 8;
+  return made;
 }
 
-/* Whether writing `out` neither changes what is still to be read nor meets one place twice. */
+/* Whether all memory is there, and writing neither changes what is still to be read nor meets one
+ * place twice. */
 static int fits(const struct work *work) {
-  const struct addition *plan = work->plan;
-  const struct places *at = work->at;
-  int64_t bytes = work->format->bytes, out = reach(plan, plan->out_steps, 0, 0) * bytes;
-  int alike = at->x == at->out && at->ids == NULL;
-  for (int axis = 0; axis < AXES; axis++) {
-    if (plan->sizes[axis] == 1) continue;
-    if (plan->out_steps[axis] == 0) return 0;
-    if (plan->x_steps[axis] != plan->out_steps[axis]) alike = 0;
-  }
-  int64_t x = reach(plan, plan->x_steps, plan->x_rows, plan->x_row) * bytes;
-  int64_t table = reach(plan, plan->table_steps, plan->table_rows, plan->table_row);
-  int64_t ids = (reach(plan, plan->ids_steps, 0, 0) - plan->width + 1) * 8;
-  int64_t positions = (reach(plan, plan->positions_steps, 0, 0) - plan->width + 1) * 8;
-  return (alike || apart(at->out, out, at->x, x)) &&
-         apart(at->out, out, at->table, table * work->format->table_bytes) &&
-         apart(at->out, out, at->ids, ids) && apart(at->out, out, at->positions, positions);
+  const struct addition_plan *plan = work->plan;
+  const struct addition_operands *at = work->at;
+  int64_t bytes = work->format->bytes, table_bytes = work->format->table_bytes;
+  int64_t looks = plan->with_ids, gathers = plan->with_positions;
+  if (at->x == NULL || at->out == NULL || (plan->with_table && at->table == NULL)) return 0;
+  if ((looks && at->ids == NULL) || (gathers && at->positions == NULL)) return 0;
+  if (at->fresh) return 1;
+  struct region out = region_of(plan, at->out, bytes, plan->out_steps, 0, 0, 0);
+  struct region x = region_of(plan, at->x, bytes, plan->x_steps, looks, plan->x_rows, plan->x_row);
+  struct region table = region_of(plan, at->table, table_bytes, plan->table_steps, gathers,
+                                  plan->table_rows, plan->table_row);
+  struct region ids = numbers_of(plan, at->ids, plan->ids_steps);
+  struct region positions = numbers_of(plan, at->positions, plan->positions_steps);
+  return keeps_apart(&out) && ((!looks && are_alike(&out, &x)) || are_apart(&out, &x)) &&
+         (!plan->with_table || are_apart(&out, &table)) && (!looks || are_apart(&out, &ids)) &&
+         (!gathers || are_apart(&out, &positions));
 }
 
-POSENC_EXPORT int posenc_add(const struct addition *plan, const struct places *at, int64_t threads) {
+POSENC_EXPORT int posenc_add(const struct addition_plan *plan, const struct addition_operands *at,
+                             int64_t threads) {
   struct work work = {.plan = plan, .at = at, .format = &FORMATS[plan->format]};
   work.rows = plan->sizes[0] * plan->sizes[1] * plan->sizes[2];
   int64_t elements = work.rows * plan->width;
   if (elements == 0) return DONE;
-  if (at->x == NULL || at->out == NULL || !fits(&work)) return UNFIT;
-  if (!rows_exist(plan, at->ids, plan->ids_steps, plan->x_rows)) return NO_SUCH_ID;
-  if (!rows_exist(plan, at->positions, plan->positions_steps, plan->table_rows)) return NO_SUCH_ROW;
+  if (!fits(&work)) return UNFIT;
+  if (plan->with_ids && !rows_exist(plan, at->ids, plan->ids_steps, plan->x_rows))
+    return NO_SUCH_ID;
+  if (plan->with_positions && !rows_exist(plan, at->positions, plan->positions_steps, plan->table_rows))
+    return NO_SUCH_ROW;
   work.chunk = plan->width < PIECE_ELEMENTS ? plan->width : PIECE_ELEMENTS;
   work.chunks = (plan->width + work.chunk - 1) / work.chunk;
   work.together = PIECE_ELEMENTS / work.chunk;

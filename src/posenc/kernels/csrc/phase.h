@@ -6,24 +6,24 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A fraction of a turn, the highest word first; also a frequency, in turns a position. */
-struct turn {
-  uint64_t high, middle, low;
+/* A fraction of a turn; also a frequency, in turns a position. */
+struct turns {
+  uint64_t low, middle, high;
 };
 
 /* A phase less its nearest quarter turns, made positive. */
 struct reduced {
-  struct turn rest; /* at most an eighth of a turn */
+  struct turns rest; /* at most an eighth of a turn */
   int quadrant, negative;
 };
 
 /* position * frequency modulo one turn, exact. */
-static inline struct turn phase_of(int64_t position, struct turn frequency) {
+static inline struct turns phase_of(int64_t position, struct turns frequency) {
   uint64_t times = (uint64_t)position;
   unsigned __int128 low = (unsigned __int128)times * frequency.low;
   unsigned __int128 middle = (unsigned __int128)times * frequency.middle + (uint64_t)(low >> 64);
-  struct turn phase = {times * frequency.high + (uint64_t)(middle >> 64), (uint64_t)middle,
-                       (uint64_t)low};
+  struct turns phase = {(uint64_t)low, (uint64_t)middle,
+                        times * frequency.high + (uint64_t)(middle >> 64)};
   if (position < 0) { /* times is 2^64 more than the position */
     uint64_t borrow = phase.middle < frequency.low;
     phase.middle -= frequency.low;
@@ -32,9 +32,9 @@ static inline struct turn phase_of(int64_t position, struct turn frequency) {
   return phase;
 }
 
-static inline struct reduced reduced_from(struct turn phase) {
+static inline struct reduced reduced_from(struct turns phase) {
   struct reduced reduced = {phase, (int)((((phase.high >> 61) + 1) >> 1) & 3), 0};
-  struct turn *rest = &reduced.rest;
+  struct turns *rest = &reduced.rest;
   rest->high -= (uint64_t)reduced.quadrant << 62;
   reduced.negative = (int)(rest->high >> 63);
   if (reduced.negative) {
@@ -48,7 +48,7 @@ static inline struct reduced reduced_from(struct turn phase) {
 #define TURNS_TO_RADIANS 6.283185307179586476925286766559
 
 /* In radians, 3 roundings from the truth; digits are kept where the rest is small. */
-static inline double radians_of(struct turn rest) {
+static inline double radians_of(struct turns rest) {
   double fraction = (double)(int64_t)rest.high + (double)rest.middle * 0x1p-64;
   return (fraction + (double)rest.low * 0x1p-128) * (TURNS_TO_RADIANS * 0x1p-64);
 }
@@ -104,7 +104,7 @@ static inline struct two two_over(struct two a, double divisor) {
   return two_sum(quotient, (fma(-quotient, divisor, a.high) + a.low) / divisor);
 }
 
-static inline struct two two_radians(struct turn rest) {
+static inline struct two two_radians(struct turns rest) {
   int shift = 0;
   if (!rest.high && !rest.middle && !rest.low) return (struct two){0.0, 0.0};
   while (!(rest.high >> 63)) {
@@ -132,7 +132,7 @@ static inline struct two two_series(struct two x, int odd) {
 
 /* factor * cos or factor * sin of a phase, as a double rounded to odd: what is rounded from it to
  * a narrower format is as if it had been rounded from the whole number, once. */
-static inline double settled(struct turn phase, int sine, double factor) {
+static inline double settled(struct turns phase, int sine, double factor) {
   struct reduced reduced = reduced_from(phase);
   int odd = sine ^ (reduced.quadrant & 1);
   int minus = sine ? reduced.quadrant >= 2 : reduced.quadrant == 1 || reduced.quadrant == 2;

@@ -2,10 +2,11 @@
  *
  * A token's row of cosines and sines serves all of its heads, of queries and keys alike, while it is
  * in cache. Products and sums are rounded one by one, as torch's are, so results are the same bits. */
+#include "memory.h"
 #include "parallel.h"
 #include "rotary.h"
+#include "rotations.h"
 #include "stream.h"
-#include "turns.h"
 
 enum {
   ROW_BYTES = 4096,
@@ -14,16 +15,16 @@ enum {
   BFLOAT16 = 1, /* its place in FORMATS */
   PIECE_ELEMENTS = 1 << 18,
   FAR_BYTES = 4 << 20,       /* more than this neither is in cache nor would stay there */
-  ROWS_AHEAD = 16            /* what is far is fetched so many rows before it is turned */
+  ROWS_AHEAD = 16            /* what is far is fetched so many rows before it is rotated */
 };
 
 struct work {
-  const struct plan *plan;
+  const struct rotary_plan *plan;
   const struct format *format;
   const char *x[QUERIES_AND_KEYS];
   char *out[QUERIES_AND_KEYS];
-  const struct places *at;
-  turn_row turn;
+  const struct rotary_operands *at;
+  rotate_row rotate;
   int64_t step;   /* tokens a piece */
   int64_t pieces; /* a row of the batch */
   int far, streamed, prepared;
@@ -37,14 +38,15 @@ struct rows {
 };
 
 static int64_t row_of(const struct work *work, int64_t batch, int64_t token) {
-  const struct plan *plan = work->plan;
-  if (work->at->positions == NULL) return token;
-  return work->at->positions[batch * plan->positions_batch + token * plan->positions_token];
+  const struct rotary_plan *plan = work->plan;
+  if (!plan->looked_up) return token;
+  return row_at(work->at->positions + batch * plan->positions_batch + token * plan->positions_token,
+                plan->rows);
 }
 
 static void find_rows(const struct work *work, int64_t batch, int64_t first, int64_t tokens,
                       struct rows *rows) {
-  const struct plan *plan = work->plan;
+  const struct rotary_plan *plan = work->plan;
   int64_t bytes = work->format->table_bytes;
   rows->sine = (int64_t)((uintptr_t)work->at->sin - (uintptr_t)work->at->cos);
   rows->head = plan->table_head * bytes;
@@ -63,9 +65,9 @@ static void find_rows(const struct work *work, int64_t batch, int64_t first, int
   rows->sine = plan->pairs * (int64_t)sizeof(float);
 }
 
-static void turn_heads(const struct work *work, int64_t p, const char *x, char *out, int64_t tokens,
-                       const struct rows *rows) {
-  const struct plan *plan = work->plan;
+static void rotate_heads(const struct work *work, int64_t p, const char *x, char *out,
+                         int64_t tokens, const struct rows *rows) {
+  const struct rotary_plan *plan = work->plan;
   const struct heads *part = &plan->part[p];
   int64_t bytes = work->format->bytes, width = plan->width * bytes;
   int64_t begin = plan->begin * bytes, end = begin + 2 * plan->pairs * bytes;
@@ -95,14 +97,14 @@ static void turn_heads(const struct work *work, int64_t p, const char *x, char *
         memcpy(made, from, (size_t)begin);
         memcpy(made + end, from + end, (size_t)(width - end));
       }
-      work->turn(from + begin, made + begin, cos, cos + rows->sine, (int)plan->sign, plan->pairs);
+      work->rotate(from + begin, made + begin, cos, cos + rows->sine, (int)plan->sign, plan->pairs);
       if (streamed) stream(to, buffer, (size_t)width);
     }
 }
 
-static void turn_piece(const void *data, int64_t piece) {
+static void rotate_piece(const void *data, int64_t piece) {
   const struct work *work = data;
-  const struct plan *plan = work->plan;
+  const struct rotary_plan *plan = work->plan;
   int64_t batch = piece / work->pieces, first = piece % work->pieces * work->step;
   int64_t rest = plan->tokens - first, tokens = work->step < rest ? work->step : rest;
   int64_t bytes = work->format->bytes;
@@ -113,62 +115,98 @@ static void turn_piece(const void *data, int64_t piece) {
     if (!part->count) continue;
     const char *x = work->x[p] + (batch * part->x_batch + first * part->x_token) * bytes;
     char *out = work->out[p] + (batch * part->out_batch + first * part->out_token) * bytes;
-    turn_heads(work, p, x, out, tokens, &rows);
+    rotate_heads(work, p, x, out, tokens, &rows);
   }
   if (work->streamed) stream_fence();
 }
 
 static int rows_exist(const struct work *work) {
-  const struct plan *plan = work->plan;
-  if (work->at->positions == NULL) return 1;
+  const struct rotary_plan *plan = work->plan;
+  const int64_t *positions = work->at->positions;
+  if (!plan->looked_up) return 1;
   for (int64_t b = 0; b < plan->batch; b++)
-    for (int64_t t = 0; t < plan->tokens; t++) {
-      int64_t row = work->at->positions[b * plan->positions_batch + t * plan->positions_token];
-      if (row < 0 || row >= plan->rows) return 0;
-    }
+    for (int64_t t = 0; t < plan->tokens; t++)
+      if (!is_row(positions + b * plan->positions_batch + t * plan->positions_token, plan->rows))
+        return 0;
   return 1;
 }
 
-/* Whether writing `out` neither changes what is still to be read nor meets one place twice. */
-static int fits(const struct work *work, int64_t p) {
-  const struct plan *plan = work->plan;
-  const struct heads *part = &plan->part[p];
-  const char *x = work->x[p], *out = work->out[p];
-  int64_t sizes[] = {plan->batch, part->count, plan->tokens};
-  int64_t from[] = {part->x_batch, part->x_head, part->x_token};
-  int64_t to[] = {part->out_batch, part->out_head, part->out_token};
-  int64_t x_reach = plan->width, out_reach = plan->width, bytes = work->format->bytes;
-  int alike = x == out;
-  if (x == NULL || out == NULL) return 0;
-  for (int axis = 0; axis < 3; axis++) {
-    if (sizes[axis] == 1) continue;
-    if (to[axis] == 0) return 0;
-    if (from[axis] != to[axis]) alike = 0;
-    x_reach += (sizes[axis] - 1) * from[axis];
-    out_reach += (sizes[axis] - 1) * to[axis];
-  }
-  return alike || x >= out + out_reach * bytes || out >= x + x_reach * bytes;
+static struct region heads_at(const struct work *work, const char *from, int64_t count,
+                              int64_t batch, int64_t head, int64_t token) {
+  const struct rotary_plan *plan = work->plan;
+  int64_t bytes = work->format->bytes;
+  return (struct region){from, {plan->batch, count, plan->tokens},
+                         {batch * bytes, head * bytes, token * bytes}, plan->width * bytes};
 }
 
-int posenc_turn(const struct plan *plan, const struct places *at, int64_t threads) {
+static struct region table_at(const struct work *work, const char *from) {
+  const struct rotary_plan *plan = work->plan;
+  int64_t bytes = work->format->table_bytes;
+  int64_t rows = plan->looked_up ? plan->rows : plan->tokens;
+  int64_t heads = 1;
+  for (int64_t p = 0; p < plan->parts; p++)
+    if (plan->part[p].count > heads) heads = plan->part[p].count;
+  return (struct region){from, {plan->batch, heads, rows},
+                         {plan->table_batch * bytes, plan->table_head * bytes, plan->table_row * bytes},
+                         plan->pairs * bytes};
+}
+
+static struct region positions_at(const struct work *work) {
+  const struct rotary_plan *plan = work->plan;
+  return (struct region){(const char *)work->at->positions, {plan->batch, 1, plan->tokens},
+                         {plan->positions_batch * 8, 0, plan->positions_token * 8}, 8};
+}
+
+/* Whether all memory is there, and writing neither changes what is still to be read nor meets one
+ * place twice. */
+static int fits(const struct work *work) {
+  const struct rotary_plan *plan = work->plan;
+  struct region cos = table_at(work, work->at->cos), sin = table_at(work, work->at->sin);
+  struct region positions = positions_at(work), x[QUERIES_AND_KEYS], out[QUERIES_AND_KEYS];
+  if (work->at->cos == NULL || work->at->sin == NULL) return 0;
+  if (plan->looked_up && positions.from == NULL) return 0;
+  for (int64_t p = 0; p < plan->parts; p++) {
+    const struct heads *part = &plan->part[p];
+    if (!part->count) continue;
+    if (work->x[p] == NULL || work->out[p] == NULL) return 0;
+    x[p] = heads_at(work, work->x[p], part->count, part->x_batch, part->x_head, part->x_token);
+    out[p] = heads_at(work, work->out[p], part->count, part->out_batch, part->out_head,
+                      part->out_token);
+  }
+  if (work->at->fresh) return 1;
+  for (int64_t p = 0; p < plan->parts; p++) {
+    if (!plan->part[p].count) continue;
+    if (!keeps_apart(&out[p]) || !are_apart(&out[p], &cos) || !are_apart(&out[p], &sin)) return 0;
+    if (plan->looked_up && !are_apart(&out[p], &positions)) return 0;
+    for (int64_t other = 0; other < plan->parts; other++) {
+      if (!plan->part[other].count) continue;
+      int in_place = p == other && are_alike(&out[p], &x[p]);
+      if (!in_place && !are_apart(&out[p], &x[other])) return 0;
+      if (p != other && !are_apart(&out[p], &out[other])) return 0;
+    }
+  }
+  return 1;
+}
+
+int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *at,
+                  int64_t threads) {
   const struct format *format = &FORMATS[plan->format];
   struct work work = {.plan = plan, .format = format, .at = at};
   work.x[0] = at->q, work.x[1] = at->k;
   work.out[0] = at->q_out, work.out[1] = at->k_out;
-  work.turn = plan->interleaved ? format->interleaved : format->half;
+  work.rotate = plan->interleaved ? format->interleaved : format->half;
 
   int64_t a_token = 0;
   for (int64_t p = 0; p < plan->parts; p++) a_token += plan->part[p].count * plan->width;
   int64_t elements = plan->batch * plan->tokens * a_token;
   if (elements == 0) return DONE;
+  if (!fits(&work)) return UNFIT;
   if (!rows_exist(&work)) return NO_SUCH_ROW;
-  for (int64_t p = 0; p < plan->parts; p++)
-    if (plan->part[p].count && !fits(&work, p)) return UNFIT;
 
   /* Heads that share a row of the table make it worth preparing. */
   work.prepared = WORDS_FIT && format == &FORMATS[BFLOAT16] && plan->table_head == 0 &&
                   (plan->interleaved || plan->pairs % 2 == 0) && 2 * plan->pairs <= PREPARED_FLOATS;
-  if (work.prepared) work.turn = plan->interleaved ? interleaved_words : half_words;
+  if (work.prepared) work.rotate = plan->interleaved ? interleaved_words : half_words;
 
   int64_t step = PIECE_ELEMENTS / a_token;
   work.step = step < 1 ? 1 : step > MOST_TOKENS ? MOST_TOKENS : step;
@@ -184,6 +222,7 @@ int posenc_turn(const struct plan *plan, const struct places *at, int64_t thread
   for (int64_t p = 0; at->fresh && p < plan->parts; p++)
     ask_for_large_pages(work.out[p], plan->batch * plan->tokens * plan->part[p].count * plan->width *
                                          format->bytes);
-  posenc_share(turn_piece, &work, plan->batch * work.pieces, elements < POSENC_SERIAL_ELEMENTS ? 1 : threads);
+  posenc_share(rotate_piece, &work, plan->batch * work.pieces,
+               elements < POSENC_SERIAL_ELEMENTS ? 1 : threads);
   return DONE;
 }

@@ -6,41 +6,45 @@
 
 enum {
   QUERIES_AND_KEYS = 2,
-  POSENC_SERIAL_ELEMENTS = 1 << 17 /* fewer are turned sooner than a second thread wakes */
+  POSENC_SERIAL_ELEMENTS = 1 << 17 /* fewer are rotated sooner than a second thread wakes */
 };
 
-/* Strides count elements. */
+/* One tensor of heads. */
 struct heads {
   int64_t count;
   int64_t x_batch, x_head, x_token;
   int64_t out_batch, out_head, out_token;
 };
 
-/* As rotary_plan.py packs it: nothing but 64-bit integers, and no addresses. */
-struct plan {
+/* Sizes and strides, which count elements: RotaryPlan of rotary/strides.py. */
+struct rotary_plan {
   int64_t format;      /* a place in FORMATS */
   int64_t interleaved; /* channels (2i, 2i + 1), or (i, i + pairs) */
-  int64_t begin;       /* the first channel that turns */
-  int64_t pairs, width, sign;
+  int64_t begin;       /* the first channel that is rotated */
+  int64_t pairs, width;
+  int64_t sign; /* -1 rotates backwards */
   int64_t batch, tokens;
   int64_t table_batch, table_head, table_row;
+  int64_t looked_up; /* whether positions say which of so many rows of the table; else the token */
   int64_t positions_batch, positions_token, rows;
   int64_t parts;
   struct heads part[QUERIES_AND_KEYS];
 };
 
-struct places {
+/* What changes from call to call: RotaryOperands of rotary/cpu.py. */
+struct rotary_operands {
   const char *q;
-  char *q_out; /* q itself where heads turn in place */
+  char *q_out; /* q itself where heads are rotated in place */
   const char *k;
   char *k_out;
   const char *cos, *sin;
-  const int64_t *positions; /* which row of the table, or NULL: that of the token */
-  int64_t fresh;            /* whether q_out and k_out are new memory */
+  const int64_t *positions;
+  int64_t fresh; /* whether q_out and k_out are new memory */
 };
 
 enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2 };
 
-POSENC_EXPORT int posenc_turn(const struct plan *plan, const struct places *at, int64_t threads);
+POSENC_EXPORT int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *at,
+                                int64_t threads);
 
 #endif

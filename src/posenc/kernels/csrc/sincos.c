@@ -7,6 +7,7 @@
  *
  * in float64. Where v - e and v + e round to one number, with e a bound on the error of v, that
  * number is right (Ziv 1991). The few others are computed again to 100 bits. */
+#include "memory.h"
 #include "parallel.h"
 #include "phase.h"
 #include "rounding.h"
@@ -31,35 +32,45 @@ static const double SUM_ERROR = 0x1p-47;
 #define FUSED(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* As waves.py packs it. Strides count elements. */
-struct waves {
+/* Sizes and strides, which count elements: SinCosPlan of sincos/strides.py. */
+struct sincos_plan {
   int64_t format; /* 0: float32, 1: bfloat16, 2: float16 */
   int64_t rows, frequencies;
-  const int64_t *positions;
   int64_t positions_step;
-  const struct turn *turns;
-  const double *radians; /* |frequency|, an upper bound within rounding */
-  char *cos, *sin;
   int64_t row_step, column_step;
+  int64_t sine; /* how far after a cosine its sine is; negative where it is before */
+};
+
+/* What changes from call to call: SinCosOperands of sincos/cpu.py. */
+struct sincos_operands {
+  const int64_t *positions;
+  const struct turns *turns;
+  const double *radians; /* |frequency|, an upper bound within rounding */
+  char *cos;
   double factor;
   int64_t fresh; /* whether the table is new memory */
 };
 
+enum outcome { DONE = 0, UNFIT = 2 };
+
 struct work {
-  const struct waves *waves;
+  const struct sincos_plan *plan;
+  const struct sincos_operands *at;
+  char *sin;
+  int64_t bytes; /* of a value */
   int64_t fine_rows, block_rows, piece_rows; /* a piece has blocks, a block has fine rows */
   const double *fine, *starts;               /* rows of cosines, then sines */
   int streamed;
 };
 
 /* cos and sin of one position at all frequencies, at most 3 units in the last place from truth. */
-static void exact_row(const struct waves *waves, int64_t position, double *cos, double *sin) {
+static void exact_row(const struct work *work, int64_t position, double *cos, double *sin) {
   double angle[TILE], flip[TILE];
   int32_t quadrant[TILE];
-  for (int64_t begin = 0; begin < waves->frequencies; begin += TILE) {
-    int64_t count = waves->frequencies - begin < TILE ? waves->frequencies - begin : TILE;
+  for (int64_t begin = 0; begin < work->plan->frequencies; begin += TILE) {
+    int64_t rest = work->plan->frequencies - begin, count = rest < TILE ? rest : TILE;
     for (int64_t j = 0; j < count; j++) {
-      struct reduced reduced = reduced_from(phase_of(position, waves->turns[begin + j]));
+      struct reduced reduced = reduced_from(phase_of(position, work->at->turns[begin + j]));
       angle[j] = radians_of(reduced.rest);
       flip[j] = reduced.negative ? -1.0 : 1.0;
       quadrant[j] = reduced.quadrant;
@@ -104,20 +115,20 @@ static void join(const double *a, const double *b, int64_t count, double *out) {
     }                                                                                            \
     return doubt;                                                                                \
   }                                                                                              \
-  static STORED sure_##STORED(double v, double e, struct turn phase, int sine, double factor) {  \
+  static STORED sure_##STORED(double v, double e, struct turns phase, int sine, double factor) {  \
     STORED low = once_##STORED(v - e), high = once_##STORED(v + e);                              \
     return apart_##STORED(low, high) ? once_##STORED(settled(phase, sine, factor)) : low;        \
   }                                                                                              \
-  static void settle_##STORED(const struct waves *waves, int64_t position, int64_t begin,        \
+  static void settle_##STORED(const struct work *work, int64_t position, int64_t begin,          \
                               const double *a_cos, const double *a_sin, const double *b_cos,     \
                               const double *b_sin, double cos_error, const double *sin_error,    \
                               int64_t count, STORED *cos, STORED *sin) {                         \
     for (int64_t j = 0; j < count; j++) {                                                        \
-      struct turn phase = phase_of(position, waves->turns[begin + j]);                           \
+      struct turns phase = phase_of(position, work->at->turns[begin + j]);                       \
       double c = a_cos[j] * b_cos[j] - a_sin[j] * b_sin[j];                                      \
       double s = a_sin[j] * b_cos[j] + a_cos[j] * b_sin[j];                                      \
-      cos[j] = sure_##STORED(c, cos_error, phase, 0, waves->factor);                             \
-      sin[j] = sure_##STORED(s, sin_error[j], phase, 1, waves->factor);                          \
+      cos[j] = sure_##STORED(c, cos_error, phase, 0, work->at->factor);                          \
+      sin[j] = sure_##STORED(s, sin_error[j], phase, 1, work->at->factor);                       \
     }                                                                                            \
   }
 
@@ -127,8 +138,8 @@ DEFINE_ROUND(float16)
 
 /* Two finished rows to where the table has them. */
 static void put(const struct work *work, char *cos, char *sin, const void *from_cos,
-                const void *from_sin, int64_t count, int64_t bytes) {
-  int64_t step = work->waves->column_step;
+                const void *from_sin, int64_t count) {
+  int64_t step = work->plan->column_step, sine = work->plan->sine, bytes = work->bytes;
   if (step == 1) {
     void *targets[] = {cos, sin};
     const void *sources[] = {from_cos, from_sin};
@@ -139,10 +150,10 @@ static void put(const struct work *work, char *cos, char *sin, const void *from_
         memcpy(targets[plane], sources[plane], (size_t)(count * bytes));
     return;
   }
-  if (step == 2 && (cos == sin + bytes || sin == cos + bytes)) {
+  if (step == 2 && (sine == 1 || sine == -1)) { /* each cosine has its sine beside it */
     _Alignas(64) char row[2 * TILE * sizeof(float)];
-    char *front = cos < sin ? cos : sin, *into = work->streamed ? row : front;
-    const void *first = cos < sin ? from_cos : from_sin, *second = cos < sin ? from_sin : from_cos;
+    char *front = sine > 0 ? cos : sin, *into = work->streamed ? row : front;
+    const void *first = sine > 0 ? from_cos : from_sin, *second = sine > 0 ? from_sin : from_cos;
     if (bytes == 4) {
       const uint32_t *a = first, *b = second;
       uint32_t *to = (uint32_t *)into;
@@ -164,9 +175,8 @@ static void put(const struct work *work, char *cos, char *sin, const void *from_
 /* Rows `first` and on, whose positions follow each other from `position`. */
 static void rows_of_block(const struct work *work, int64_t first, int64_t position, int64_t rows,
                           const double *start, const double *sin_error) {
-  const struct waves *waves = work->waves;
-  int64_t all = waves->frequencies, bytes = waves->format == 0 ? 4 : 2;
-  double cos_error = SUM_ERROR * fabs(waves->factor);
+  int64_t all = work->plan->frequencies, format = work->plan->format;
+  double cos_error = SUM_ERROR * fabs(work->at->factor);
   _Alignas(64) float cos[TILE], sin[TILE];
   for (int64_t r = 0; r < rows; r++) {
     const double *fine = work->fine + 2 * r * all;
@@ -175,54 +185,54 @@ static void rows_of_block(const struct work *work, int64_t first, int64_t positi
       const double *a = start + begin, *b = fine + begin, *e = sin_error + begin;
 #define ROUND(STORED)                                                                              \
   if (round_##STORED(a, a + all, b, b + all, cos_error, e, count, (STORED *)cos, (STORED *)sin))   \
-    settle_##STORED(waves, (int64_t)((uint64_t)position + (uint64_t)r), begin, a, a + all, b,      \
+    settle_##STORED(work, (int64_t)((uint64_t)position + (uint64_t)r), begin, a, a + all, b,      \
                     b + all, cos_error, e, count, (STORED *)cos, (STORED *)sin);
-      if (waves->format == 0) {
+      if (format == 0) {
         ROUND(float32)
-      } else if (waves->format == 1) {
+      } else if (format == 1) {
         ROUND(bfloat16)
       } else {
         ROUND(float16)
       }
-      int64_t at = ((first + r) * waves->row_step + begin * waves->column_step) * bytes;
-      put(work, waves->cos + at, waves->sin + at, cos, sin, count, bytes);
+      int64_t at = (first + r) * work->plan->row_step + begin * work->plan->column_step;
+      put(work, work->at->cos + at * work->bytes, work->sin + at * work->bytes, cos, sin, count);
     }
   }
 }
 
-static int64_t position_of(const struct waves *waves, int64_t row) {
-  return waves->positions[row * waves->positions_step];
+static int64_t position_of(const struct work *work, int64_t row) {
+  return read_once(work->at->positions + row * work->plan->positions_step);
 }
 
 /* How many rows from `row` on, at most up to `past`, stand at positions that follow each other. */
-static int64_t run_length(const struct waves *waves, int64_t row, int64_t past) {
+static int64_t run_length(const struct work *work, int64_t row, int64_t past, int64_t position) {
   int64_t length = 1;
-  uint64_t first = (uint64_t)position_of(waves, row);
-  while (row + length < past &&
-         (uint64_t)position_of(waves, row + length) == first + (uint64_t)length &&
-         position_of(waves, row + length) > position_of(waves, row))
-    length++;
+  for (; row + length < past; length++) {
+    int64_t next = position_of(work, row + length);
+    if ((uint64_t)next != (uint64_t)position + (uint64_t)length || next < position) break;
+  }
   return length;
 }
 
 static void fill_piece(const void *data, int64_t piece) {
   const struct work *work = data;
-  const struct waves *waves = work->waves;
-  int64_t all = waves->frequencies, first = piece * work->piece_rows;
-  int64_t past = first + work->piece_rows < waves->rows ? first + work->piece_rows : waves->rows;
+  const struct sincos_plan *plan = work->plan;
+  double factor = work->at->factor;
+  int64_t all = plan->frequencies, first = piece * work->piece_rows;
+  int64_t past = first + work->piece_rows < plan->rows ? first + work->piece_rows : plan->rows;
   double *anchor = malloc(sizeof(double) * (size_t)(5 * all));
   if (anchor == NULL) abort();
   double *start = anchor + 2 * all, *sin_error = start + 2 * all;
   for (int64_t row = first; row < past;) {
-    int64_t position = position_of(waves, row), run = run_length(waves, row, past);
+    int64_t position = position_of(work, row), run = run_length(work, row, past, position);
     double reach = fabs((double)position) + (double)run;
-    exact_row(waves, position, anchor, anchor + all);
+    exact_row(work, position, anchor, anchor + all);
     for (int64_t j = 0; j < all; j++) {
       /* |sin x| <= |x|: slow sines are small, and known as much better. */
-      double sine = reach * waves->radians[j];
-      sin_error[j] = SUM_ERROR * fabs(waves->factor) * (sine < 1.0 ? sine : 1.0);
-      anchor[j] *= waves->factor;
-      anchor[all + j] *= waves->factor;
+      double sine = reach * work->at->radians[j];
+      sin_error[j] = SUM_ERROR * fabs(factor) * (sine < 1.0 ? sine : 1.0);
+      anchor[j] *= factor;
+      anchor[all + j] *= factor;
     }
     for (int64_t begin = 0; begin < run; begin += work->fine_rows) {
       int64_t rows = run - begin < work->fine_rows ? run - begin : work->fine_rows;
@@ -245,31 +255,34 @@ static int64_t root(int64_t n) {
   return r < 1 ? 1 : r;
 }
 
-/* 0 where the table is filled, 1 where there is no memory to work in. */
-POSENC_EXPORT int posenc_waves(const struct waves *waves, int64_t threads) {
-  int64_t all = waves->frequencies, rows = waves->rows;
-  if (rows == 0 || all == 0) return 0;
-  struct work work = {.waves = waves};
+/* UNFIT where there is no table, or no memory to work in. */
+POSENC_EXPORT int posenc_sincos(const struct sincos_plan *plan, const struct sincos_operands *at,
+                                int64_t threads) {
+  int64_t all = plan->frequencies, rows = plan->rows;
+  if (rows == 0 || all == 0) return DONE;
+  if (at->cos == NULL || at->positions == NULL) return UNFIT;
+  struct work work = {.plan = plan, .at = at, .bytes = plan->format == 0 ? 4 : 2};
+  work.sin = at->cos + plan->sine * work.bytes;
   int64_t most = FINE_PHASES / all;
   work.fine_rows = root(rows) < most ? root(rows) : most < 8 ? 8 : most;
   if (work.fine_rows > rows) work.fine_rows = rows;
   work.block_rows = root(rows / work.fine_rows);
   if (work.block_rows > MOST_BLOCKS) work.block_rows = MOST_BLOCKS;
   work.piece_rows = work.fine_rows * work.block_rows;
-  work.streamed = worth_streaming(2 * rows * all * (waves->format == 0 ? 4 : 2), (int)waves->fresh);
+  work.streamed = worth_streaming(2 * rows * all * work.bytes, (int)at->fresh);
 
-  char *front = waves->cos < waves->sin ? waves->cos : waves->sin;
-  if (waves->fresh) ask_for_large_pages(front, waves->row_step * rows * (waves->format == 0 ? 4 : 2));
+  char *front = plan->sine > 0 ? at->cos : work.sin;
+  if (at->fresh) ask_for_large_pages(front, plan->row_step * rows * work.bytes);
   double *memory = malloc(sizeof(double) * (size_t)(2 * all * (work.fine_rows + work.block_rows)));
-  if (memory == NULL) return 1;
+  if (memory == NULL) return UNFIT;
   double *fine = memory, *starts = memory + 2 * all * work.fine_rows;
   for (int64_t r = 0; r < work.fine_rows; r++)
-    exact_row(waves, r, fine + 2 * all * r, fine + 2 * all * r + all);
+    exact_row(&work, r, fine + 2 * all * r, fine + 2 * all * r + all);
   for (int64_t b = 0; b < work.block_rows; b++)
-    exact_row(waves, b * work.fine_rows, starts + 2 * all * b, starts + 2 * all * b + all);
+    exact_row(&work, b * work.fine_rows, starts + 2 * all * b, starts + 2 * all * b + all);
   work.fine = fine, work.starts = starts;
   int64_t pieces = (rows + work.piece_rows - 1) / work.piece_rows;
   posenc_share(fill_piece, &work, pieces, rows * all < SERIAL_PHASES ? 1 : threads);
   free(memory);
-  return 0;
+  return DONE;
 }

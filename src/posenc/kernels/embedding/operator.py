@@ -5,15 +5,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc.kernels.addition import reference as reference
-from posenc.kernels.addition.operator import (
-    captured,
-    fused,
-    gradient_of_x,
-    ours,
-    recorded,
-    scaled_sum,
-)
+from posenc._guards import captured, kernels_reach, recorded
+from posenc.kernels.addition.operator import by_kernel, gradient_of_x, scaled_sum
+from posenc.kernels.embedding import reference
+from posenc.kernels.out import check_memory, written
 from posenc.kernels.philox import Dropping, drawn
 
 
@@ -25,7 +20,7 @@ def embedded(
     *,
     scale: float | None = None,
     dropout: float = 0.0,
-    padding_index: int | None = None,
+    padding_idx: int | None = None,
     out: Tensor | None = None,
 ) -> Float[Tensor, "*batch seq dim"]:
     """``dropout(weight[ids] · scale + table)``, rounded once to the dtype of ``weight``.
@@ -37,12 +32,13 @@ def embedded(
         positions: Which row of the table each token takes.
         scale: What vectors are multiplied with first.
         dropout: Probability of dropping an element of the sum; see ``kernels.addition``.
-        padding_index: The id whose vector gets no gradient.
+        padding_idx: The id whose vector gets no gradient.
         out: Where to write the result.
 
     Raises:
         IndexError: An id is not a row of ``weight``, or a position not one of the table.
-        ValueError: ``out`` has another shape or dtype than the result.
+        ValueError: ``out`` has another shape or dtype than the result, or elements that share a
+            place, or shares memory with an operand; or an operand has no memory.
 
     Example:
         >>> weight = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -50,12 +46,14 @@ def embedded(
         tensor([[3.5000, 4.5000],
                 [1.0000, 2.0000]])
     """
-    theirs = dropout == 1.0 or not ours(ids, weight, table, positions, out)
-    if theirs or (dropout and captured(weight)):
-        vectors = F.embedding(ids, weight, padding_idx=padding_index)
-        return scaled_sum(vectors, table, positions, scale=scale, dropout=dropout, out=out)
+    theirs = dropout == 1.0 or (dropout and captured(weight))
+    if theirs or not kernels_reach(ids, weight, table, positions, out):
+        check_memory(ids=ids, weight=weight, table=table, positions=positions)
+        vectors = F.embedding(ids, weight, padding_idx=padding_idx)
+        made = scaled_sum(vectors, table, positions, scale=scale, dropout=dropout)
+        return written(made, out, ids=ids, weight=weight, table=table, positions=positions)
     dropping = drawn(dropout)
-    given = (ids, weight, table, positions, scale, dropping, padding_index)
+    given = (ids, weight, table, positions, scale, dropping, padding_idx)
     if not recorded(weight, table, out):
         return _embedded(*given, out)
     if out is None and not (table is not None and table.requires_grad):
@@ -67,18 +65,18 @@ class _Embedded(torch.autograd.Function):
     """``embedded`` for vectors that learn; nothing is kept but ids."""
 
     @staticmethod
-    def forward(ctx, ids, weight, table, positions, scale, dropping, padding_index):
+    def forward(ctx, ids, weight, table, positions, scale, dropping, padding_idx):
         ctx.save_for_backward(ids)
-        ctx.given = scale, dropping, weight.shape[0], padding_index
-        return _embedded(ids, weight, table, positions, scale, dropping, padding_index)
+        ctx.given = scale, dropping, weight.shape[0], padding_idx
+        return _embedded(ids, weight, table, positions, scale, dropping, padding_idx)
 
     @staticmethod
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         (ids,) = ctx.saved_tensors
-        scale, dropping, vocabulary, padding_index = ctx.given
+        scale, dropping, vocabulary, padding_idx = ctx.given
         # The gradient of a lookup is torch's own: sums of rows, in torch's order.
         rows = gradient_of_x(gradient, scale, dropping)
-        padding = -1 if padding_index is None else padding_index
+        padding = -1 if padding_idx is None else padding_idx
         summed = torch.ops.aten.embedding_dense_backward
         of_weight = summed(rows, ids, vocabulary, padding, False)
         return None, of_weight, None, None, None, None, None
@@ -91,15 +89,15 @@ def _embedded(
     positions: Tensor | None,
     scale: float | None,
     dropping: Dropping | None,
-    padding_index: int | None,
+    padding_idx: int | None,
     out: Tensor | None = None,
 ) -> Tensor:
-    made = fused(
+    made = by_kernel(
         weight, table, ids=ids, positions=positions, scale=scale, dropping=dropping, out=out
     )
     if made is not None:
         return made
-    return _by_reference(ids, weight, table, positions, scale, dropping, padding_index, out)
+    return _by_reference(ids, weight, table, positions, scale, dropping, padding_idx, out)
 
 
 def _by_reference(
@@ -109,10 +107,11 @@ def _by_reference(
     positions: Tensor | None,
     scale: float | None,
     dropping: Dropping | None,
-    padding_index: int | None,
+    padding_idx: int | None,
     out: Tensor | None,
 ) -> Tensor:
+    check_memory(ids=ids, weight=weight, table=table, positions=positions)
     return reference.embedded(
         ids, weight, table, positions, scale=scale, dropping=dropping,
-        padding_index=padding_index, out=out,
+        padding_idx=padding_idx, out=out,
     )  # fmt: skip

@@ -1,27 +1,24 @@
-"""Rotation of queries and keys in C: ``sources/rotary.c`` and ``rotary_tensors.c``."""
+"""Rotation of queries and keys in C: ``csrc/rotary.c``, and ``rotary_tensors.c`` in front of it."""
 
-import ctypes
 from collections.abc import Callable
+from ctypes import POINTER, PyDLL, Structure, byref, c_char_p, c_int64, c_void_p
 from functools import cache
 from itertools import product
 from struct import Struct
 
 import torch
 from torch import Tensor, empty_like
-from torch.autograd.graph import increment_version
 
-from posenc._guards import dense, eager, readable
+from posenc._guards import numbers, on_cpu
+from posenc.kernels.autograd import note_writes
 from posenc.kernels.exchange import exchange
 from posenc.kernels.library import library
-from posenc.kernels.rotary.strides import Layout, RotaryLayout, broadcast_plan
+from posenc.kernels.rotary.layout import RotaryLayout
+from posenc.kernels.rotary.strides import RotaryPlan, broadcast_plan, table_plan
+from posenc.kernels.strides import strided, strided_or_none
 
-PLACES = Struct("=8q")
-"""``struct places`` of rotary.c."""
-
-TURNED = Struct("=9q")
-"""``struct turned`` of rotary_tensors.c."""
-
-NO_SUCH_ROW, UNFIT = 1, 2
+NO_SUCH_ROW = 1
+"""Outcome of rotary.h; 0 is success, and what else there is leaves the work to the reference."""
 
 INTERLEAVED, SUFFIX, HEADS_FIRST, CONJUGATE, WITH_KEYS, LOOKED_UP, FRESH = (2**i for i in range(7))
 FLAGS = {
@@ -29,17 +26,34 @@ FLAGS = {
     + SUFFIX * layout.suffix
     + HEADS_FIRST * layout.heads_first
     + CONJUGATE * layout.conjugate
-    for layout in (RotaryLayout(*way) for way in product((False, True), repeat=4))
+    for layout in (RotaryLayout(*flags) for flags in product((False, True), repeat=4))
 }
+"""Flags of rotary_tensors.c."""
+
+
+class RotaryOperands(Structure):
+    """``struct rotary_operands`` of rotary.h: addresses."""
+
+    _fields_ = [
+        *[(name, c_void_p) for name in ("q", "q_out", "k", "k_out", "cos", "sin", "positions")],
+        ("fresh", c_int64),
+    ]
+
+
+TENSORS = ("q", "q_out", "k", "k_out", "table", "positions", "width", "flags", "threads")
+"""Fields of ``struct rotary_tensors`` of rotary_tensors.c: objects, then whole numbers."""
+
+# A ctypes.Structure of them takes three times as long to build: a tenth of a step of decoding.
+_pack_tensors = Struct(f"={len(TENSORS)}q").pack
 
 
 @cache
-def _native() -> Callable[[bytes, bytes, int], int] | None:
+def _native() -> Callable[[RotaryPlan, RotaryOperands, int], int] | None:
     native = library()
     if native is None:
         return None
-    native.posenc_turn.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64]
-    return native.posenc_turn
+    native.posenc_rotate.argtypes = [POINTER(RotaryPlan), POINTER(RotaryOperands), c_int64]
+    return native.posenc_rotate
 
 
 @cache
@@ -47,13 +61,13 @@ def _native_with_tensors() -> Callable[[bytes], int] | None:
     native, found = _native() and library(), exchange()
     if native is None or found is None:
         return None
-    native.posenc_set_exchange(ctypes.byref(found))
-    turn = ctypes.PyDLL(native._name).posenc_turn_tensors  # which keeps the interpreter's lock
-    turn.argtypes = [ctypes.c_char_p]
-    return turn
+    native.posenc_set_exchange(byref(found))
+    rotate = PyDLL(native._name).posenc_rotate_tensors  # which keeps the interpreter's lock
+    rotate.argtypes = [c_char_p]
+    return rotate
 
 
-def turn_heads(
+def rotate_heads(
     contents: tuple[Tensor, ...],
     table: Tensor,
     positions: Tensor | None,
@@ -63,14 +77,15 @@ def turn_heads(
 ) -> tuple[Tensor, ...] | None:
     """One or two tensors of heads rotated, or ``None`` where C does not take them.
 
-    Nothing is written where it does not. Gradients are the caller's business. A step of decoding
-    would spend more time on reading tensors here than in the kernel, so C reads them.
+    Nothing is written where it does not. That operations run as they are called, and gradients, are
+    the caller's business. A step of decoding would spend more time on reading tensors here than in
+    the kernel, so C reads them; with a torch that cannot hand them over they are read here.
 
     Args:
-        contents: In the layout that ``layout`` says, with a batch axis or without.
+        contents: Heads, as ``layout`` says, with a batch axis or without.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes, ``[*batch, seq]``.
-        layout: How.
+        layout: How heads lie and which channels are rotated.
         outs: Where to write, one tensor each; ``contents`` itself rotates in place.
         width: What the heads must have; that of the first tensor if not given.
 
@@ -78,79 +93,111 @@ def turn_heads(
         IndexError: A position is not a row of the table.
     """
     native = _native_with_tensors()
+    if native is None:
+        return _rotate_planned(contents, table, positions, layout, outs, width)
     flags, asked = FLAGS[layout], table
     if positions is not None:
         flags, asked = flags | LOOKED_UP, positions
-    if native is None or not contents[0].is_cpu or not eager():
+    if not numbers(table, asked, *contents):
         return None
-    if not readable(table, asked, *contents):
-        return None
-    if outs is not contents and outs is not None and not readable(*outs):
+    if outs is not contents and outs is not None and not numbers(*outs):
         return None
     q, k = contents[0], contents[-1]
     try:
-        if outs is None:
+        made = outs
+        if made is None:
             made = tuple([empty_like(x) if x.is_contiguous() else _room(x) for x in contents])
             flags |= FRESH
-        else:
-            made = outs
         if len(contents) == 2:
             flags |= WITH_KEYS
         # fmt: off
-        outcome = native(TURNED.pack(
-            id(q), id(k), id(made[0]), id(made[-1]), id(table), id(asked),
+        outcome = native(_pack_tensors(
+            id(q), id(made[0]), id(k), id(made[-1]), id(table), id(asked),
             q.shape[-1] if width is None else width, flags, torch.get_num_threads(),
         ))
         # fmt: on
     except (RuntimeError, BufferError):
         return None  # no strides or no memory, as of sparse tensors and in torch's older vmap
-    if not _done(outcome):
-        return None
+    if outcome:
+        return _refused(outcome)
     if outs is not None:
-        increment_version(outs)  # autograd notices what is written behind its back
+        note_writes(outs)
     return made
 
 
-def turn(
+def _rotate_planned(
+    contents: tuple[Tensor, ...],
+    table: Tensor,
+    positions: Tensor | None,
+    layout: RotaryLayout,
+    outs: tuple[Tensor, ...] | None,
+    width: int | None,
+) -> tuple[Tensor, ...] | None:
+    """``rotate_heads`` by the plan that Triton uses."""
+    asked = () if positions is None else (positions,)
+    if not on_cpu(table, *asked, *contents, *(outs or ())):
+        return None
+    if width is not None and contents[0].shape[-1] != width:
+        return None
+    try:
+        laid, into = tuple(map(strided, contents)), outs and tuple(map(strided, outs))
+        plan = table_plan(laid, into, strided(table), strided_or_none(positions), layout)
+        if plan is None:
+            return None
+        cos, sin = table.unbind(-2)
+        return _run(plan, contents, cos, sin, positions, outs)
+    except RuntimeError:
+        return None
+
+
+def rotate(
     x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout, out: Tensor | None = None
 ) -> Tensor | None:
     """``reference.rotate``, or ``None`` where C does not take it; heads count as first."""
-    native = _native()
-    if native is None or not eager() or not dense(x, cos, sin):
-        return None
-    if out is not None and not dense(out):
+    if not on_cpu(x, cos, sin) or not (out is None or on_cpu(out)):
         return None
     try:
-        rows = _layout(cos)
-        plan = broadcast_plan(_layout(x), None if out is None else _layout(out), rows, layout)
-        if plan is None or rows != _layout(sin):
+        rows = strided(cos)
+        plan = broadcast_plan(strided(x), strided_or_none(out), rows, layout)
+        if plan is None or rows != strided(sin):
             return None
-        made = _room(x) if out is None else out
-        # fmt: off
-        places = PLACES.pack(
-            x.data_ptr(), made.data_ptr(), 0, 0, cos.data_ptr(), sin.data_ptr(), 0, out is None,
-        )
-        # fmt: on
-        if not _done(native(plan, places, torch.get_num_threads())):
-            return None
+        made = _run(plan, (x,), cos, sin, None, None if out is None else (out,))
     except RuntimeError:
         return None
-    if out is not None:
-        increment_version((out,))
+    return None if made is None else made[0]
+
+
+def _run(
+    plan: RotaryPlan,
+    contents: tuple[Tensor, ...],
+    cos: Tensor,
+    sin: Tensor,
+    positions: Tensor | None,
+    outs: tuple[Tensor, ...] | None,
+) -> tuple[Tensor, ...] | None:
+    native = _native()
+    if native is None:
+        return None
+    made = outs or tuple(map(_room, contents))
+    operands = RotaryOperands(
+        contents[0].data_ptr(), made[0].data_ptr(), contents[-1].data_ptr(), made[-1].data_ptr(),
+        cos.data_ptr(), sin.data_ptr(), None if positions is None else positions.data_ptr(),
+        outs is None,
+    )  # fmt: skip
+    outcome = native(plan, operands, torch.get_num_threads())
+    if outcome:
+        return _refused(outcome)
+    if outs is not None:
+        note_writes(outs)
     return made
 
 
-def _done(outcome: int) -> bool:
+def _refused(outcome: int) -> None:
     if outcome == NO_SUCH_ROW:
         raise IndexError(
             "A position is negative or past the last row of the table. Build the table for all "
             "positions that are asked for."
         )
-    return outcome != UNFIT
-
-
-def _layout(x: Tensor) -> Layout:
-    return x.shape, x.stride(), x.dtype
 
 
 def _room(x: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
-"""The meaning of every kernel, in plain tensor operations; fast paths are proven equal to these."""
+"""The meaning of a rotation, in plain tensor operations; kernels are proven equal to it."""
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.kernels.out import written
 from posenc.numerics.pairing import Pairing, Rotated, split
 
 
@@ -17,7 +18,7 @@ def rotate(
     conjugate: bool = False,
     out: Tensor | None = None,
 ) -> Float[Tensor, "*shape head_dim"]:
-    """Each pair (a, b) turned by its angle, in float32 at least and rounded once.
+    """Each pair (a, b) rotated by its angle, in float32 at least and rounded once.
 
     (a, b) → (a cos − b sin, b cos + a sin)
 
@@ -27,12 +28,12 @@ def rotate(
         sin: Sines likewise.
         pairing: Which channels form a pair.
         rotated: Whether the first (``prefix``) or the last (``suffix``) channels are rotated.
-        conjugate: Whether to turn backwards, by −angle.
-        out: Where to write the result; ``out=x`` rotates in place. It may be ``x`` or share no
-            memory with it.
+        conjugate: Whether to rotate backwards, by −angle.
+        out: Where to write the result; ``out=x`` rotates in place.
 
     Raises:
-        ValueError: ``x`` is too narrow, or ``out`` has another shape or dtype than ``x``.
+        ValueError: ``x`` is too narrow; or ``out`` has another shape or dtype than ``x``, or
+            elements that share a place, or shares memory with ``cos`` or ``sin``.
 
     Reference:
         Su et al. 2021, "RoFormer", equation 34 (arXiv:2104.09864).
@@ -52,13 +53,10 @@ def rotate(
     begin = 0 if rotated == "prefix" else rest
     end = begin + width
     wide = torch.promote_types(torch.promote_types(x.dtype, cos.dtype), torch.float32)
-    turned = x[..., begin:end] if rest else x
-    a, b = (channels.to(wide) for channels in split(turned, pairing))
+    a, b = (channels.to(wide) for channels in split(x[..., begin:end] if rest else x, pairing))
     if conjugate:
         sin = -sin
     first, second = (a * cos - b * sin).to(x.dtype), (b * cos + a * sin).to(x.dtype)
-    if out is not None:
-        return _write(out, x, first, second, slice(begin, end), pairing)
     if pairing == "interleaved":
         parts = [torch.stack((first, second), dim=-1).flatten(-2)]
     else:
@@ -66,7 +64,8 @@ def rotate(
     if rest:
         kept = x[..., end:] if rotated == "prefix" else x[..., :begin]
         parts = [*parts, kept] if rotated == "prefix" else [kept, *parts]
-    return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+    made = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+    return written(made, out, cos=cos, sin=sin)
 
 
 def rotate_heads(
@@ -78,7 +77,6 @@ def rotate_heads(
     rotated: Rotated = "prefix",
     heads_first: bool = True,
     conjugate: bool = False,
-    out: Tensor | None = None,
 ) -> Float[Tensor, "*shape head_dim"]:
     """``rotate`` with one row of ``table`` for all heads of a token.
 
@@ -87,6 +85,7 @@ def rotate_heads(
             not first.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes, ``[*batch, seq]``.
+        pairing: As in ``rotate``, and so are the others.
 
     Raises:
         IndexError: A position is not a row of the table.
@@ -100,21 +99,4 @@ def rotate_heads(
         rows = table.index_select(0, positions.flatten())  # which refuses negative ones
         table = rows.reshape(*positions.shape, *table.shape[1:])
     cos, sin = table.unsqueeze(-4 if heads_first else -3).unbind(-2)
-    return rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate, out=out)
-
-
-def _write(
-    out: Tensor, x: Tensor, first: Tensor, second: Tensor, where: slice, pairing: Pairing
-) -> Tensor:
-    if out.shape != x.shape or out.dtype != x.dtype:
-        raise ValueError(
-            f"out is {out.dtype} {tuple(out.shape)}; it must be {x.dtype} {tuple(x.shape)}, as x. "
-            f"Build it with torch.empty_like(x), or pass out=x."
-        )
-    if out is not x:
-        out[..., : where.start] = x[..., : where.start]
-        out[..., where.stop :] = x[..., where.stop :]
-    into = split(out[..., where], pairing)
-    into[0].copy_(first)
-    into[1].copy_(second)
-    return out
+    return rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate)

@@ -5,17 +5,18 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.graph import increment_version
 
-from posenc.kernels.accelerator import fits
-from posenc.kernels.rotary.strides import PLAN, RotaryLayout, broadcast_plan, table_plan
+from posenc.kernels.autograd import note_writes
+from posenc.kernels.rotary.layout import RotaryLayout
+from posenc.kernels.rotary.strides import Heads, RotaryPlan, broadcast_plan, table_plan
+from posenc.kernels.strides import fits, have_memory, strided, strided_or_none
 
 PAIRS_AT_ONCE = 2048
 """Of one program, over as many heads as that makes."""
 
 
 @triton.jit
-def _turn(
+def _rotate(
     x, out, cos, sin, known, first, heads, x_head, out_head, cos_head,
     PAIRS: tl.constexpr, BEGIN: tl.constexpr, WIDTH: tl.constexpr, SIGN: tl.constexpr,
     INTERLEAVED: tl.constexpr, PER_HEAD: tl.constexpr, IN_PLACE: tl.constexpr,
@@ -35,9 +36,9 @@ def _turn(
         there = (head < heads)[:, None] & (both < 2 * PAIRS)[None, :]
         content = tl.load(x + BEGIN + both[None, :], mask=there)
         a, b = tl.split(tl.reshape(content.to(c.dtype), (HEADS, BLOCK, 2)))
-        turned = tl.join(a * c - b * s, b * c + a * s)
-        turned = tl.reshape(turned, (HEADS, 2 * BLOCK)).to(content.dtype)
-        tl.store(out + BEGIN + both[None, :], turned, mask=there)
+        made = tl.join(a * c - b * s, b * c + a * s)
+        made = tl.reshape(made, (HEADS, 2 * BLOCK)).to(content.dtype)
+        tl.store(out + BEGIN + both[None, :], made, mask=there)
     else:
         content = tl.load(x + BEGIN + pair[None, :], mask=here)
         a = content.to(c.dtype)
@@ -53,7 +54,7 @@ def _turn(
 
 
 @triton.jit
-def turn_kernel(
+def rotary_kernel(
     q, q_out, k, k_out, cos, sin, positions,
     tokens, table_batch, table_head, table_row, positions_batch, positions_token, rows,
     q_heads, q_batch, q_head, q_token, q_out_batch, q_out_head, q_out_token,
@@ -80,26 +81,26 @@ def turn_kernel(
         q_out + batch * q_out_batch + token * q_out_token,
     )
     for first in range(0, q_heads, HEADS):
-        _turn(x, out, cos + at, sin + at, known, first, q_heads, q_head, q_out_head, table_head,
+        _rotate(x, out, cos + at, sin + at, known, first, q_heads, q_head, q_out_head, table_head,
               PAIRS, BEGIN, WIDTH, SIGN, INTERLEAVED, PER_HEAD, IN_PLACE, HEADS, BLOCK,
               REST)  # fmt: skip
     if WITH_KEYS:
         x = k + batch * k_batch + token * k_token
         out = k_out + batch * k_out_batch + token * k_out_token
         for first in range(0, k_heads, HEADS):
-            _turn(x, out, cos + at, sin + at, known, first, k_heads, k_head, k_out_head,
+            _rotate(x, out, cos + at, sin + at, known, first, k_heads, k_head, k_out_head,
                   table_head, PAIRS, BEGIN, WIDTH, SIGN, INTERLEAVED, PER_HEAD, IN_PLACE, HEADS,
                   BLOCK, REST)  # fmt: skip
 
 
-def turn_heads(
+def rotate_heads(
     contents: tuple[Tensor, ...],
     table: Tensor,
     positions: Tensor | None,
     layout: RotaryLayout,
     outs: tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...] | None:
-    """``kernels.native.rotary.turn_heads`` in Triton, or ``None`` where it does not take them.
+    """``cpu.rotate_heads`` in Triton, or ``None`` where it does not take them.
 
     Where a position is not a row of the table, its token becomes NaN.
 
@@ -107,69 +108,85 @@ def turn_heads(
         contents: One or two tensors of heads, on one device.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes.
-        layout: How.
+        layout: How heads lie and which channels are rotated.
         outs: Where to write, one tensor each; ``contents`` itself rotates in place.
     """
-    if outs is not None and not all(
-        fits(out, x) and (out is x or all(fits(out, y) for y in contents))
-        for out, x in zip(outs, contents, strict=True)
-    ):
+    if not have_memory(table, positions, *contents, *(outs or ())):
         return None
-    looked_up = None if positions is None else _layout(positions)
-    laid, into = tuple(map(_layout, contents)), None if outs is None else tuple(map(_layout, outs))
-    planned = table_plan(laid, into, _layout(table), looked_up, layout)
-    if planned is None:
+    if outs is not None and not _fit(outs, contents, table, positions):
         return None
-    cos, sin = table.select(-2, 0), table.select(-2, 1)
-    return _launched(planned[0], contents, cos, sin, positions, outs)
+    laid, into = tuple(map(strided, contents)), outs and tuple(map(strided, outs))
+    plan = table_plan(laid, into, strided(table), strided_or_none(positions), layout)
+    if plan is None:
+        return None
+    cos, sin = table.unbind(-2)
+    return _launched(plan, contents, cos, sin, positions, outs)
 
 
-def turn(
+def rotate(
     x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout, out: Tensor | None = None
 ) -> Tensor | None:
-    """``kernels.native.rotary.turn`` in Triton, or ``None`` where it does not take them."""
-    if out is not None and not fits(out, x):
+    """``cpu.rotate`` in Triton, or ``None`` where it does not take them."""
+    if not have_memory(x, cos, sin, out) or not (out is None or fits(out, x, cos, sin)):
         return None
-    rows, into = _layout(cos), None if out is None else _layout(out)
-    plan = broadcast_plan(_layout(x), into, rows, layout)
-    if plan is None or rows != _layout(sin):
+    rows = strided(cos)
+    plan = broadcast_plan(strided(x), strided_or_none(out), rows, layout)
+    if plan is None or rows != strided(sin):
         return None
     return _launched(plan, (x,), cos, sin, None, None if out is None else (out,))[0]
 
 
+def _fit(
+    outs: tuple[Tensor, ...],
+    contents: tuple[Tensor, ...],
+    table: Tensor,
+    positions: Tensor | None,
+) -> bool:
+    """Whether nothing that is still to be read is written."""
+    pairs = list(zip(outs, contents, strict=True))
+    for i, (out, x) in enumerate(pairs):
+        others = [y for j, pair in enumerate(pairs) if j != i for y in pair]
+        if not fits(out, x, table, positions, *others):
+            return False
+    return True
+
+
 def _launched(
-    plan: bytes,
+    plan: RotaryPlan,
     contents: tuple[Tensor, ...],
     cos: Tensor,
     sin: Tensor,
     positions: Tensor | None,
     outs: tuple[Tensor, ...] | None,
 ) -> tuple[Tensor, ...]:
-    sizes = PLAN.unpack(plan)
-    _, interleaved, begin, pairs, width, sign, batch, tokens = sizes[:8]
-    rows, parts, heads = sizes[8:14], sizes[14], sizes[15:]
     made = outs or tuple(
         torch.empty_like(x, memory_format=torch.contiguous_format) for x in contents
     )
-    if not batch * tokens * pairs * max(heads[0], heads[7]):
+    q, k = plan.part
+    most = max(q.count, k.count)
+    if not plan.batch * plan.tokens * plan.pairs * most:
         return made
-    block = triton.next_power_of_2(pairs)
-    grouped = min(triton.next_power_of_2(max(heads[0], heads[7])), max(PAIRS_AT_ONCE // block, 1))
+    block = triton.next_power_of_2(plan.pairs)
+    grouped = min(triton.next_power_of_2(most), max(PAIRS_AT_ONCE // block, 1))
     with torch.cuda.device_of(contents[0]):
-        turn_kernel[(batch * tokens,)](
+        rotary_kernel[(plan.batch * plan.tokens,)](
             contents[0], made[0], contents[-1], made[-1], cos, sin, positions,
-            tokens, *rows, *heads,
-            LOOKED_UP=positions is not None, WITH_KEYS=parts == 2,
-            PAIRS=pairs, BEGIN=begin, WIDTH=width, SIGN=sign,
-            INTERLEAVED=bool(interleaved), PER_HEAD=rows[1] != 0,
+            plan.tokens, plan.table_batch, plan.table_head, plan.table_row,
+            plan.positions_batch, plan.positions_token, plan.rows,
+            *_of_heads(q), *_of_heads(k),
+            LOOKED_UP=bool(plan.looked_up), WITH_KEYS=plan.parts == 2,
+            PAIRS=plan.pairs, BEGIN=plan.begin, WIDTH=plan.width, SIGN=plan.sign,
+            INTERLEAVED=bool(plan.interleaved), PER_HEAD=plan.table_head != 0,
             IN_PLACE=outs is not None and all(o is x for o, x in zip(outs, contents, strict=True)),
-            HEADS=grouped, BLOCK=block, REST=triton.next_power_of_2(width - 2 * pairs),
+            HEADS=grouped, BLOCK=block, REST=triton.next_power_of_2(plan.width - 2 * plan.pairs),
             enable_fp_fusion=False,  # products are rounded before they are added, as torch's are
         )  # fmt: skip
     if outs is not None:
-        increment_version(outs)  # autograd notices what is written behind its back
+        note_writes(outs)
     return made
 
 
-def _layout(x: Tensor) -> tuple[torch.Size, tuple[int, ...], torch.dtype]:
-    return x.shape, x.stride(), x.dtype
+def _of_heads(part: Heads) -> tuple[int, ...]:
+    """As the kernel takes them: ``q_heads, q_batch, …``."""
+    return (part.count, part.x_batch, part.x_head, part.x_token,
+            part.out_batch, part.out_head, part.out_token)  # fmt: skip

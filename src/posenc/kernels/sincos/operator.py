@@ -4,9 +4,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import dense, eager
-from posenc.kernels.accelerator import served
-from posenc.kernels.sincos import cpu as native
+from posenc._guards import eager, kernels_reach, on_accelerator
+from posenc.kernels.out import check_memory, check_out
+from posenc.kernels.sincos import cpu
+from posenc.kernels.sincos.strides import FORMATS
+from posenc.numerics.columns import Columns
 from posenc.numerics.sincos import SinCos, empty_table
 from posenc.positions import checked
 
@@ -15,19 +17,23 @@ def cos_sin(
     sincos: SinCos,
     positions: Int64[Tensor, "*shape"],
     dtype: torch.dtype = torch.float32,
-    out: tuple[Tensor, Tensor] | None = None,
+    out: Columns | None = None,
     factor: float = 1.0,
     fresh: bool = False,
 ) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
-    """``sincos.cos_sin``, correctly rounded as it is, by the fastest way.
+    """``sincos.cos_sin``, correctly rounded as it is, by the fastest kernel there is.
 
     Args:
         sincos: The frequencies and their arithmetic.
         positions: int64, of any shape.
-        dtype: The dtype of the tables.
-        out: Two tables that exist already, strided or not.
+        dtype: The dtype of the values.
+        out: The columns of a table that exists already, to be written.
         factor: The attention factor of a schedule.
         fresh: Whether ``out`` is memory that nothing has been written to.
+
+    Raises:
+        ValueError: ``out`` has elements that share a place, or shares memory with positions; or
+            one of both has no memory.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -35,35 +41,37 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
-    if sincos.common is None and dtype in native.FORMATS and eager():
-        positions = checked(positions)
-        if out is None and (dense(positions) or served(positions)):
+    positions = checked(positions)
+    if sincos.common is None and dtype in FORMATS and eager():
+        columns = out
+        if out is None and kernels_reach(positions):
             shape = (2, *positions.shape, len(sincos))
-            cos, sin = torch.empty(shape, dtype=dtype, device=positions.device)
-            if _fill(cos, sin, positions, sincos.turns, factor, fresh=True):
-                return cos, sin
-        elif (
-            out is not None
-            and out[0].dtype is dtype
-            and _fill(*out, positions, sincos.turns, factor, fresh)
-        ):
-            return out
+            made = torch.empty(shape, dtype=dtype, device=positions.device)
+            columns, fresh = Columns(made.movedim(0, -2)), True
+        if columns is not None and _fill(columns, dtype, positions, sincos, factor, fresh):
+            return columns.cos, columns.sin
+    check_memory(positions=positions)
+    if out is not None:
+        check_out(out.table, positions=positions)
     return sincos.cos_sin(positions, dtype, out=out, factor=factor)
 
 
 def _fill(
-    cos: Tensor,
-    sin: Tensor,
+    columns: Columns,
+    dtype: torch.dtype,
     positions: Tensor,
-    turns: tuple[int, ...],
+    sincos: SinCos,
     factor: float,
     fresh: bool,
 ) -> bool:
-    if not served(cos, sin, positions):
-        return native.fill(cos, sin, positions, turns, factor, fresh)
-    from posenc.kernels.sincos import triton as accelerated
+    if columns.table.dtype is not dtype:
+        return False  # rounded to one dtype and kept in another
+    positions = positions.contiguous()  # a batch may share its positions
+    if not on_accelerator(columns.table, positions):
+        return cpu.fill(columns, positions, sincos, factor, fresh)
+    from posenc.kernels.sincos import triton
 
-    return accelerated.fill(cos, sin, positions, turns, factor)
+    return triton.fill(columns, positions, sincos, factor)
 
 
 def table_to_fill(

@@ -1,17 +1,19 @@
 """Tables of cosines and sines on an accelerator, correctly rounded."""
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false
 
-from functools import lru_cache
 from struct import Struct
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.graph import increment_version
 
+from posenc.kernels.autograd import note_writes
 from posenc.kernels.sincos import triton_phase as phase
-from posenc.kernels.sincos.cpu import FORMATS, one_axis
+from posenc.kernels.sincos.strides import sincos_plan
+from posenc.kernels.strides import apart, have_memory, strided
+from posenc.numerics.columns import Columns
+from posenc.numerics.sincos import SinCos
 
 PHASES = 512
 """Of one program."""
@@ -20,6 +22,9 @@ DOUBT = tl.constexpr(2.0**-49)
 """Bound on |v − truth| / |v| after a series, a factor and the addition of the bound itself."""
 
 BITS, DOUBLE = Struct("=q"), Struct("=d")
+
+STORED = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
+"""Names of formats."""
 
 
 @triton.jit
@@ -62,7 +67,7 @@ def settled(value, high, middle, low, across, minus, factor, STORED: tl.constexp
 
 @triton.jit(do_not_specialize=["factor_bits"])
 def sincos_kernel(
-    cos, sin, positions, words, rows, row_step, column_step, factor_bits,
+    cos, sin, positions, words, rows, positions_step, row_step, column_step, factor_bits,
     FREQUENCIES: tl.constexpr, STORED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Some rows of both tables at some frequencies; STORED is the format."""
@@ -70,12 +75,11 @@ def sincos_kernel(
     program = tl.program_id(0).to(tl.int64)
     row = program // chunks * ROWS + tl.arange(0, ROWS)
     column = program % chunks * BLOCK + tl.arange(0, BLOCK)
-    position = tl.load(positions + row, mask=row < rows, other=0)[:, None]
+    position = tl.load(positions + row * positions_step, mask=row < rows, other=0)[:, None]
     there = column < FREQUENCIES
-    low = tl.load(words + column, mask=there, other=0).to(tl.uint64, bitcast=True)
-    middle = tl.load(words + FREQUENCIES + column, mask=there, other=0)
-    high = tl.load(words + 2 * FREQUENCIES + column, mask=there, other=0)
-    middle, high = middle.to(tl.uint64, bitcast=True), high.to(tl.uint64, bitcast=True)
+    low = tl.load(words + 3 * column, mask=there, other=0).to(tl.uint64, bitcast=True)
+    middle = tl.load(words + 3 * column + 1, mask=there, other=0).to(tl.uint64, bitcast=True)
+    high = tl.load(words + 3 * column + 2, mask=there, other=0).to(tl.uint64, bitcast=True)
     position = tl.broadcast_to(position, (ROWS, BLOCK))
     high, middle, low = phase.phase_of(position, high[None, :], middle[None, :], low[None, :])
     high, middle, low, quadrant, negative = phase.reduced(high, middle, low)
@@ -97,54 +101,38 @@ def sincos_kernel(
     tl.store(sin + at, for_sin, mask=here)
 
 
-def fill(
-    cos: Tensor, sin: Tensor, positions: Tensor, turns: tuple[int, ...], factor: float = 1.0
-) -> bool:
+def fill(columns: Columns, positions: Tensor, sincos: SinCos, factor: float = 1.0) -> bool:
     """Write factor · cos and factor · sin of position × frequency, correctly rounded.
 
     Args:
-        cos: ``[*shape, frequencies]``; float32, bfloat16 or float16.
-        sin: The same, with the same strides.
-        positions: int64, ``[*shape]``, on the same device.
-        turns: Frequencies as fixed-point turns a position.
+        columns: Where; float32, bfloat16 or float16.
+        positions: int64, one a row, on the same device.
+        sincos: The frequencies; they are copied to the device by each call.
         factor: What both are multiplied with before the one rounding.
 
     Returns:
         Whether it was done; if not, nothing was written.
     """
-    if cos.dtype not in FORMATS or sin.dtype is not cos.dtype:
+    table = columns.table
+    if table.requires_grad or not have_memory(table, positions):
         return False
-    if positions.dtype is not torch.int64 or cos.requires_grad or sin.requires_grad:
+    plan = sincos_plan(
+        strided(table), columns.axis, columns.cos_first, strided(positions), len(sincos)
+    )
+    if plan is None or not apart(table, positions):
         return False
-    rows, steps = one_axis(cos.shape[:-1], cos.stride()[:-1]), cos.stride()
-    if rows is None or cos.shape != sin.shape or steps != sin.stride():
-        return False
-    if cos.shape != (*positions.shape, len(turns)):
-        return False
-    block = min(triton.next_power_of_2(max(len(turns), 1)), PHASES)
-    together, chunks = PHASES // block, triton.cdiv(len(turns), block)
-    programs = triton.cdiv(positions.numel(), together) * chunks
+    block = min(triton.next_power_of_2(max(plan.frequencies, 1)), PHASES)
+    together, chunks = PHASES // block, triton.cdiv(plan.frequencies, block)
+    programs = triton.cdiv(plan.rows, together) * chunks
     if programs:
-        with torch.cuda.device_of(cos):
+        words = torch.frombuffer(sincos.words, dtype=torch.int64).to(table.device)
+        with torch.cuda.device_of(table):
             sincos_kernel[(programs,)](
-                cos, sin, positions.contiguous(), _words(turns, cos.device),
-                positions.numel(), rows, steps[-1], BITS.unpack(DOUBLE.pack(factor))[0],
-                FREQUENCIES=len(turns), STORED=_format(cos.dtype), ROWS=together, BLOCK=block,
-                enable_fp_fusion=False,
+                columns.cos, columns.sin, positions, words,
+                plan.rows, plan.positions_step, plan.row_step, plan.column_step,
+                BITS.unpack(DOUBLE.pack(factor))[0],
+                FREQUENCIES=plan.frequencies, STORED=STORED[table.dtype],
+                ROWS=together, BLOCK=block, enable_fp_fusion=False,
             )  # fmt: skip
-        increment_version((cos, sin))
+        note_writes((table,))
     return True
-
-
-def _format(dtype: torch.dtype) -> tl.dtype:
-    return {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}[
-        dtype
-    ]
-
-
-@lru_cache(maxsize=64)
-def _words(turns: tuple[int, ...], device: torch.device) -> Tensor:
-    """The three words of each frequency, the lowest first; unsigned, in int64."""
-    rows = [[BITS.unpack((turn >> 64 * j & 2**64 - 1).to_bytes(8, "little"))[0] for turn in turns]
-            for j in range(3)]  # fmt: skip
-    return torch.tensor(rows, dtype=torch.int64, device=device)

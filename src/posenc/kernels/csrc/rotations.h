@@ -1,22 +1,22 @@
-/* One head of one token turned: every format, both pairings. */
-#ifndef POSENC_TURNS_H
-#define POSENC_TURNS_H
+/* One head of one token rotated: every format, both pairings. */
+#ifndef POSENC_ROTATIONS_H
+#define POSENC_ROTATIONS_H
 
 #include "floats.h"
 
-typedef void (*turn_row)(const void *x, void *out, const void *cos, const void *sin, int sign,
-                         int64_t pairs);
+typedef void (*rotate_row)(const void *x, void *out, const void *cos, const void *sin, int sign,
+                           int64_t pairs);
 
 struct format {
-  turn_row half, interleaved;
+  rotate_row half, interleaved;
   int64_t bytes, table_bytes;
 };
 
 typedef float float32;
 typedef double float64;
 
-/* Pair i reads and writes its own two channels alone, so rows may be turned in place. */
-#define DEFINE_TURNS(STORED, WIDE)                                                               \
+/* Pair i reads and writes its own two channels alone, so rows may be rotated in place. */
+#define DEFINE_ROTATIONS(STORED, WIDE)                                                           \
   static void half_##STORED(const void *from, void *to, const void *cosines, const void *sines,  \
                             int sign, int64_t pairs) {                                           \
     const STORED *x = from;                                                                      \
@@ -42,9 +42,9 @@ typedef double float64;
     }                                                                                            \
   }
 
-DEFINE_TURNS(float32, float)
-DEFINE_TURNS(bfloat16, float)
-DEFINE_TURNS(float64, double)
+DEFINE_ROTATIONS(float32, float)
+DEFINE_ROTATIONS(bfloat16, float)
+DEFINE_ROTATIONS(float64, double)
 
 /* float16 is widened and narrowed some channels at a time, by instructions of its own. */
 enum { TILE_CHANNELS = 256 };

@@ -1,0 +1,40 @@
+"""Which channels of a table are cosines and which are sines, as its maker says."""
+
+import pytest
+import torch
+
+from posenc.numerics.columns import columns_of
+
+
+@pytest.mark.parametrize(
+    ("cosines", "sines"),
+    [
+        (range(1, 8, 2), range(0, 8, 2)),
+        (range(0, 8, 2), range(1, 8, 2)),
+        (range(4, 8), range(4)),
+        (range(4), range(4, 8)),
+        (range(1), range(1, 2)),
+        (range(0), range(0)),
+    ],
+)
+def test_channels_are_found_where_they_are(cosines, sines):
+    table = torch.arange(3 * 9).view(3, 9)
+    columns = columns_of(table, cosines, sines)
+    assert torch.equal(columns.cos, table[:, list(cosines)])
+    assert torch.equal(columns.sin, table[:, list(sines)])
+    columns.cos.fill_(-1)
+    assert int((table == -1).sum()) == 3 * len(cosines)
+
+
+@pytest.mark.parametrize(
+    ("cosines", "sines"),
+    [
+        (range(0, 8, 2), range(0, 8, 2)),
+        (range(4), range(5, 9)),
+        (range(0, 8, 2), range(1, 7, 2)),
+        (range(0, 6, 3), range(1, 6, 3)),
+    ],
+)
+def test_other_channels_are_refused(cosines, sines):
+    with pytest.raises(ValueError, match=r"they must alternate.*or be halves"):
+        columns_of(torch.zeros(3, 9), cosines, sines)

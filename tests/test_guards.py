@@ -1,0 +1,195 @@
+"""What may be done with a tensor right now, in each of the ways in which torch runs code."""
+
+import importlib
+
+import pytest
+import torch
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from posenc import Rotary, _guards
+from posenc._guards import (
+    eager,
+    kernels_reach,
+    may_look,
+    numbers,
+    on_accelerator,
+    on_cpu,
+    recorded,
+)
+from posenc.kernels.rotary import cpu
+
+
+class Tagged(torch.Tensor):
+    """A subclass that only wants to be seen."""
+
+
+def in_vmap(ask, x):
+    seen = []
+    torch.func.vmap(lambda y: seen.append(ask(y)) or y)(x)
+    return seen[0]
+
+
+def in_older_vmap(ask, x):
+    """As gradients under ``is_grads_batched``."""
+    seen, leaf = [], x.clone().requires_grad_()
+    made = leaf * 2
+    made.register_hook(lambda y: seen.append(ask(y)))
+    torch.autograd.grad(made, leaf, x.expand(3, *x.shape), is_grads_batched=True)
+    return seen[0]
+
+
+def in_jvp(ask, x):
+    seen = []
+    torch.func.jvp(lambda y: seen.append(ask(y)) or y, (x,), (x,))
+    return seen[0]
+
+
+def in_grad(ask, x):
+    seen = []
+    torch.func.grad(lambda y: seen.append(ask(y)) or y.sum())(x)
+    return seen[0]
+
+
+def forward_mode(ask, x):
+    with forward_ad.dual_level():
+        return ask(forward_ad.make_dual(x, x))
+
+
+def in_make_fx(ask, x):
+    seen = []
+    make_fx(lambda y: seen.append(ask(y)) or y * 2)(x)
+    return seen[0]
+
+
+def in_jit_trace(ask, x):
+    seen = []
+    torch.jit.trace(lambda y: seen.append(ask(y)) or y * 2, x, check_trace=False)
+    return seen[0]
+
+
+def compiled(ask, x):
+    torch.compiler.reset()
+    run = torch.compile(lambda y: y * 2 if ask(y) else y * 3, backend="eager", fullgraph=True)
+    return bool((run(x) == 2 * x).all())
+
+
+def exported(ask, x):
+    class Asking(torch.nn.Module):
+        def forward(self, y):
+            return y * 2 if ask(y) else y * 3
+
+    for strict in (True, False):
+        made = torch.export.export(Asking(), (x,), strict=strict).module()(x)
+        if (made == 2 * x).all():
+            return True
+    return False
+
+
+def fake(ask, x):
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        return ask(mode.from_tensor(x))
+
+
+# How a question is asked; whether values may be looked at there, and whether kernels may run.
+WAYS = {
+    "plainly": (lambda ask, x: ask(x), True, True),
+    "a parameter": (lambda ask, x: ask(torch.nn.Parameter(x)), True, True),
+    "a buffer": (lambda ask, x: ask(torch.nn.Buffer(x)), True, True),
+    "without gradients": (lambda ask, x: torch.inference_mode()(ask)(x), True, True),
+    "grad": (in_grad, True, False),
+    "jvp": (in_jvp, True, False),
+    "forward mode": (forward_mode, True, False),
+    "vmap": (in_vmap, False, False),
+    "older vmap": (in_older_vmap, False, None),
+    "make_fx": (in_make_fx, False, False),
+    "jit.trace": (in_jit_trace, False, False),
+    "compile": (compiled, False, False),
+    "export": (exported, False, False),
+    "fake": (fake, False, False),
+    "meta": (lambda ask, x: ask(x.to("meta")), False, False),
+    "subclass": (lambda ask, x: ask(x.as_subclass(Tagged)), False, False),
+    "negated lazily": (lambda ask, x: ask(torch.complex(x, x).conj().imag), True, False),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("way", WAYS)
+def test_values_may_be_looked_at_and_kernels_may_run(way):
+    asked, looks, runs = WAYS[way]
+    x = torch.ones(2, 3)
+    assert asked(may_look, x) is looks
+    if runs is not None:  # in the older vmap, asking for an address raises
+        assert asked(kernels_reach, x) is runs
+
+
+def test_a_default_device_hides_nothing():
+    x = torch.ones(2)
+    with torch.device("meta"):
+        assert may_look(x)
+        assert kernels_reach(x)
+
+
+def test_what_vmap_does_not_map_over_may_be_looked_at():
+    seen = []
+    positions = torch.arange(3)
+    torch.func.vmap(lambda x: seen.append((may_look(positions), eager())) or x)(torch.ones(2))
+    assert seen == [(True, False)]
+
+
+def test_numbers_are_on_one_device(monkeypatch):
+    x, other = torch.ones(2), torch.ones(2, device="meta")
+    assert on_cpu(x, torch.nn.Parameter(x))
+    assert not on_cpu(x, other)
+    assert numbers(x, other)
+    assert not on_accelerator(x)
+    monkeypatch.setattr(_guards, "ACCELERATORS", {"cpu"})
+    monkeypatch.setattr(_guards, "has_triton", lambda: True)
+    assert on_accelerator(x, None, x)
+    assert not on_accelerator(x, other)
+    assert not on_accelerator(x, x.as_subclass(Tagged))
+    monkeypatch.setattr(_guards, "has_triton", lambda: False)
+    assert not on_accelerator(x)
+
+
+def test_autograd_records_what_learns_while_it_is_on():
+    x, weight = torch.ones(2), torch.ones(2, requires_grad=True)
+    assert recorded(x, None, weight)
+    assert not recorded(x, None)
+    with torch.no_grad():
+        assert not recorded(weight)
+
+
+# Names of torch: where each is, and whether without it values may be looked at, and kernels run.
+PRIVATE = {
+    "peek_interpreter_stack": (torch._C._functorch, True, False),
+    "is_batchedtensor": (torch._C._functorch, False, True),
+    "is_legacy_batchedtensor": (torch._C._functorch, False, True),
+    "_get_tracing_state": (torch._C, False, False),
+    "_len_torch_dispatch_stack": (torch._C, False, False),
+    "_functorch": (torch._C, False, False),
+    "_current_level": (forward_ad, True, False),
+}
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_torch_without_a_private_name_gets_the_careful_answer(name, monkeypatch):
+    """Tables are built and heads are rotated all the same, if need be by torch's own operations."""
+    holder, looks, runs = PRIVATE[name]
+    rotary, x = Rotary(8), torch.randn(1, 2, 15, 8)
+    positions = torch.arange(15)
+    want = rotary.encode_queries(x, rotary.table(positions))
+    with monkeypatch.context() as torchs:
+        torchs.delattr(holder, name)
+        importlib.reload(_guards)
+        answers = _guards.may_look(x), _guards.eager()
+        if not runs:
+            torchs.setattr(cpu, "rotate_heads", None)  # is not called
+        made = rotary.encode_queries(x, rotary.table(positions))
+    importlib.reload(_guards)
+    assert answers == (looks, runs)
+    assert torch.equal(made, want)
+    assert _guards.may_look(x)
+    assert _guards.eager()
