@@ -43,7 +43,7 @@ class Arguments:
     @property
     def queries_keys(self) -> Sequence[QueryKeyEncoding]:
         """Encodings of queries and keys, in order."""
-        return cast(Sequence[QueryKeyEncoding], self.positional.queries_keys)
+        return cast("Sequence[QueryKeyEncoding]", self.positional.queries_keys)
 
     def without_padding(self) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values with zeros where they are padding.
@@ -381,7 +381,7 @@ def _counted(
     positional: Positional, asked: _Asked, padding: Tensor | None, remapped: Tensor | None
 ) -> Tensor | None:
     """Where encodings take the keys to stand, so that those that count tokens leave padding out."""
-    scores = cast(Sequence[ScoreEncoding], positional.scores)
+    scores = cast("Sequence[ScoreEncoding]", positional.scores)
     if padding is None or all(encoding.is_pairwise for encoding in scores):
         return remapped
     places = asked.k_positions if remapped is None else remapped

@@ -59,7 +59,7 @@ def reference_attention(
     positional = Positional() if positional is None else positional
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
-    for encoding in cast(Sequence[QueryKeyEncoding], positional.queries_keys):
+    for encoding in cast("Sequence[QueryKeyEncoding]", positional.queries_keys):
         table = encoding.table(q_positions, dtype=torch.float64)
         query = encoding.encode_queries(query, table)
         outputs.insert(0, lambda out, e=encoding, t=table: e.encode_output(out, t))
@@ -74,7 +74,7 @@ def reference_attention(
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     tables = []
-    for encoding in cast(Sequence[ScoreEncoding], positional.scores):
+    for encoding in cast("Sequence[ScoreEncoding]", positional.scores):
         table = encoding.table(q_positions, k_positions, dtype=torch.float64)
         scores = encoding.encode(scores, table, q=query, k=key, scale=scale)
         tables.append((encoding, table))

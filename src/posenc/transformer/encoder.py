@@ -156,7 +156,7 @@ class Encoder(nn.Module):
         """The encodings of each block."""
         if isinstance(self.positional, Positional):
             return (self.positional,) * self.depth
-        return tuple(cast(Sequence[Positional], self.positional))
+        return tuple(cast("Sequence[Positional]", self.positional))
 
     @property
     def first(self) -> Positional:
@@ -220,7 +220,7 @@ class Encoder(nn.Module):
         tables, blocks = self._attention_tables(x, placement), []
         masks = once_each(self.windows, lambda w: placement.specification.within(w).visible())
         for block, given, mask in zip(
-            cast(Sequence[Block], self.blocks), tables, masks, strict=True
+            cast("Sequence[Block]", self.blocks), tables, masks, strict=True
         ):
             blocks.append(block.stages(x, tables=given, attn_mask=mask))
             x = blocks[-1].output
@@ -264,7 +264,7 @@ class Encoder(nn.Module):
                 encoding,
                 self.tables.rows(encoding, placement.positions, dtype=dtype, below=placement.below),
             )
-            for encoding in cast(Sequence[TokenEncoding], self.first.tokens)
+            for encoding in cast("Sequence[TokenEncoding]", self.first.tokens)
         )
 
     def _encoded(self, x: Tensor, tables: TokenTables, padding_mask: Tensor | None) -> Tensor:

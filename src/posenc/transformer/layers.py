@@ -59,12 +59,12 @@ def held(
 
 def queries_keys_of(layers: Sequence[Positional]) -> list[QueryKeyEncodings]:
     """The encodings of queries and keys of each layer."""
-    return [tuple(cast(Sequence[QueryKeyEncoding], layer.queries_keys)) for layer in layers]
+    return [tuple(cast("Sequence[QueryKeyEncoding]", layer.queries_keys)) for layer in layers]
 
 
 def scores_of(layers: Sequence[Positional]) -> list[ScoreEncodings]:
     """The encodings of scores of each layer."""
-    return [tuple(cast(Sequence[ScoreEncoding], layer.scores)) for layer in layers]
+    return [tuple(cast("Sequence[ScoreEncoding]", layer.scores)) for layer in layers]
 
 
 def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[int | None]:

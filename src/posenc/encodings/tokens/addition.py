@@ -121,7 +121,7 @@ def _check_fit(x: Tensor, rows: tuple[int, ...], name: str, batch_first: bool) -
     batch_axes = slice(0, -2) if batch_first else slice(1, -1)
     shared, batch = rows[batch_axes][::-1], x.shape[batch_axes][::-1]
     if len(shared) > len(batch) or any(
-        r not in (1, b) for r, b in zip(shared, batch, strict=False)
+        r not in (1, b) for r, b in zip(shared, batch[: len(shared)], strict=True)
     ):
         raise ValueError(
             f"x has shape {tuple(x.shape)} and the table {tuple(rows)}. Pass positions "
