@@ -53,7 +53,7 @@ def absolute_sum(heads):
 CASES = {
     # With a power of two both kinds of slopes are the same; the argument shows with 6 heads.
     "alibi": Case(
-        ALiBi, {"heads": 4, "slopes": "authors"}, {"is_causal": True, "alibi_bias_max": 4}
+        ALiBi, {"heads": 4, "slopes": "authors"}, {"is_causal": True, "alibi_bias_max": 4.0}
     ),
     "alibi-6": Case(
         ALiBi,

@@ -35,7 +35,7 @@ class Geometric(Schedule):
     """
 
     dim: int
-    base: float = 10_000.0
+    base: int | float = 10_000.0
 
     def __post_init__(self):
         if isinstance(self.dim, bool) or not isinstance(self.dim, int) or self.dim < 1:

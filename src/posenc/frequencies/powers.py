@@ -27,7 +27,7 @@ class Powers(Schedule):
         tensor([1.0000, 0.1000])
     """
 
-    base: float
+    base: int | float
     numerators: tuple[int, ...]
     denominator: int | float
 

@@ -40,7 +40,7 @@ class Proportional(Schedule):
 
     dim: int
     fraction: float = 1.0
-    base: float = 10_000.0
+    base: int | float = 10_000.0
 
     def __post_init__(self):
         Geometric(self.dim, self.base)

@@ -1,7 +1,7 @@
 """What a position is: an int64, or something that is one without any loss."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int64
@@ -10,6 +10,7 @@ from torch import Tensor
 from posenc._guards import may_look
 
 
+@runtime_checkable
 class IntegerArray(Protocol):
     """An array of numpy, by what is needed of it."""
 

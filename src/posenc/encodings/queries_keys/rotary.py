@@ -57,7 +57,7 @@ class Rotary(QueryKeyEncoding):
         self,
         frequencies: int | Schedule,
         *,
-        base: float | None = None,
+        base: int | float | None = None,
         head_dim: int | None = None,
         pairing: Pairing = "half",
         rotated: Rotated = "prefix",
@@ -201,7 +201,7 @@ class Rotary(QueryKeyEncoding):
 DEFAULTS = {"pairing": "half", "rotated": "prefix", "heads_first": True, "arithmetic": "exact"}
 
 
-def _schedule(frequencies: int | Schedule, base: float | None) -> Schedule:
+def _schedule(frequencies: int | Schedule, base: int | float | None) -> Schedule:
     if base is not None and not isinstance(frequencies, int):
         raise TypeError(
             f"base is {base} beside {frequencies!r}, which has its own. Give the base to the "
