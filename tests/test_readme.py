@@ -37,6 +37,13 @@ def test_every_optional_part_is_named_and_there():
     assert {part for each in used for part in each.split(",")} <= named
 
 
+def test_the_lowest_torch_is_the_first_that_was_run():
+    run = re.search(r"\w+ 20\d\d its tests were run\s+with torch ([\d., and]+) on CPUs", SETUP)
+    releases = re.findall(r"\d+\.\d+", run[1])
+    assert f"torch>={releases[0]}" in PROJECT["dependencies"]
+    assert releases == sorted(releases, key=lambda release: int(release.split(".")[1]))
+
+
 @pytest.mark.parametrize(
     "folder", sorted(p.name for p in (ROOT / "src/posenc").iterdir() if p.is_dir())
 )
