@@ -209,12 +209,15 @@ def check(case: AttentionCase) -> None:
 
 
 def _no_int64(case: AttentionCase) -> bool:
-    """Whether two positions are so far apart that their distance is no int64."""
+    """Whether a query and a key are so far apart that their distance is no int64."""
     if case.positions is None:
         return False
     places = torch.tensor(case.positions)
-    rows = [places] if places.ndim == 1 else list(places)
-    return any(int(row.max()) - int(row.min()) >= 2**63 for row in rows)
+    for row in [places] if places.ndim == 1 else list(places):
+        keys, queries = row.tolist(), row[case.chosen].tolist()
+        if max(max(queries) - min(keys), max(keys) - min(queries)) >= 2**63:
+            return True
+    return False
 
 
 def _check_refusals(case: AttentionCase, content, given) -> None:
