@@ -112,23 +112,25 @@ def axe() -> Any:
     return Axe()
 
 
-def mathematics() -> str:
-    """The pure modules as one script, each a global object by its name."""
-    names = sorted(item.name for item in SOURCES.joinpath("math").iterdir())
-    entry = []
-    for name in names:
-        text = SOURCES.joinpath("math", name).read_text(encoding="utf-8")
-        exported = exports(text, name)
-        own = name.removesuffix(".js")
-        listed = ", ".join(f"{each} as {own}_{each}" for each in exported)
-        entry.append(f'import {{ {listed} }} from "./math/{name}";\n')
-        fields = ", ".join(f"{each}: {own}_{each}" for each in exported)
-        entry.append(f"globalThis.{own} = {{ {fields} }};\n")
+def pure_modules() -> str:
+    """The modules that know no page as one script, each a global object by its folder and name.
+
+    Those of ``math`` by their name alone.
+    """
+    imports, objects = [], []
+    for folder in ("math", "state", "prose"):
+        for item in SOURCES.joinpath(folder).iterdir():
+            own = item.name.removesuffix(".js")
+            own = own if folder == "math" else f"{folder}_{own}"
+            exported = exports(item.read_text(encoding="utf-8"), item.name)
+            listed = ", ".join(f"{each} as {own}_{each}" for each in exported)
+            imports.append(f'import {{ {listed} }} from "./{folder}/{item.name}";\n')
+            fields = ", ".join(f"{each}: {own}_{each}" for each in exported)
+            objects.append(f"globalThis.{own} = {{ {fields} }};\n")
 
     def read(path: str) -> str:
         if path == "golden.js":
-            imports, rest = entry[::2], entry[1::2]
-            return "".join(imports + rest)
+            return "".join(imports + objects)
         return SOURCES.joinpath(path).read_text(encoding="utf-8")
 
     return joined("golden.js", read)
@@ -139,12 +141,12 @@ PLAIN = "(_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v === Infinity ? 'Inf
 
 @pytest.fixture(scope="session")
 def javascript(browser) -> Callable[[Sequence[str]], list[Any]]:
-    """Evaluates expressions over the page's mathematics, as ``sincos.frequency(100, …)``.
+    """Evaluates expressions over the page's modules, as ``sincos.frequency(100, …)``.
 
     In the engine that runs the page; another one would tell nothing more about it.
     """
     blank = browser.new_page()
-    blank.add_script_tag(content=mathematics())
+    blank.add_script_tag(content=pure_modules())
 
     def evaluated(expressions: Sequence[str]) -> list[Any]:
         return json.loads(blank.evaluate(f"JSON.stringify([{','.join(expressions)}], {PLAIN})"))

@@ -166,7 +166,7 @@ def test_what_the_best_linear_shift_leaves_agrees_with_least_squares(javascript)
 
 
 def test_the_five_codes_answer_the_four_questions(javascript):
-    found = javascript([f"ladder.questions(ladder.ways(10000)[{i}], 50, 10)" for i in range(5)])
+    found = javascript([f"ladder.questions(ladder.codes(10000)[{i}], 50, 10)" for i in range(5)])
     count, divided, sine, pair, many = found
     assert count["bound"] == 49
     assert divided["drift"] == pytest.approx(49 / 100)
@@ -208,15 +208,19 @@ def test_t5_buckets(javascript, bidirectional):
         distances, bidirectional=bidirectional, num_buckets=32, max_distance=128
     )
     options = json.dumps({"bidirectional": bidirectional})
-    asked = f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"
+    # Transformers counts key − query; the page, as the library, query − key.
+    asked = f"{(-distances).tolist()}.map((d) => t5.bucket(d, {options}))"
     assert javascript([asked])[0] == expected.tolist()
+    asked = f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"
+    library = t5_buckets(distances, 32, 128, bidirectional=bidirectional)
+    assert javascript([asked])[0] == library.tolist()
 
 
 def test_t5_buckets_whose_borders_are_whole_numbers(javascript):
     """36 causal buckets to 50: the 27th begins at 30, which float32 logarithms miss."""
     distances = torch.arange(60)
     options = json.dumps({"buckets": 36, "furthest": 50, "bidirectional": False})
-    asked = f"{(-distances).tolist()}.map((d) => t5.bucket(d, {options}))"
+    asked = f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"
     found = javascript([asked])[0]
     assert found[29:31] == [26, 27]
     assert found == t5_buckets(distances, 36, 50, bidirectional=False).tolist()

@@ -44,6 +44,60 @@ def test_a_bad_number_is_put_back_with_words_at_the_field(opened):
         assert found.page.inner_text(f"#{field}-problem") == ""
 
 
+def test_a_message_goes_when_its_reason_is_gone(opened):
+    """The message is about a state; another state, by whatever control, has none of its own."""
+    found = opened()
+    page = found.page
+
+    def refused(field: str, typed: str) -> str:
+        page.fill(f"#{field}", typed)
+        page.press(f"#{field}", "Enter")
+        said = page.inner_text(f"#{field}-problem")
+        assert said
+        return said
+
+    refused("position", "70")
+    page.fill("#length", "80")  # now there is a position 70
+    assert page.inner_text("#position-problem") == ""
+    refused("position", "90")
+    page.click("#matrix [data-figure] .stage")  # "Kept 10" is no longer what is kept
+    assert page.inner_text("#position-problem") == ""
+    page.select_option("#convention", "concatenated")
+    assert "no odd width" in refused("dim", "9")
+    page.select_option("#convention", "paper")
+    assert page.inner_text("#dim-problem") == ""
+    said = refused("base", "0.5")
+    page.fill("#length", "60")  # has nothing to do with it
+    assert page.inner_text("#base-problem") == said
+
+
+def test_reset_leaves_no_message_anywhere(opened):
+    found = opened("color=red")
+    page = found.page
+    assert "color: no such field" in page.inner_text("#notices")
+    for field in ("length", "base", "heads", "clockBase", "factor", "shift-offset"):
+        page.fill(f"#{field}", "nonsense")
+        page.press(f"#{field}", "Enter")
+        assert page.inner_text(f"#{field}-problem"), field
+    for field in ("sentence", "attended"):
+        page.fill(f"#{field}", "  ")
+        assert "Type a word or two" in page.inner_text(f"#{field}-problem")
+    page.click("#reset")  # the state is the default one already: nothing in it changes
+    found.settle()
+    assert page.locator(".problem").all_inner_texts() == [""] * page.locator(".problem").count()
+    assert page.inner_text("#notices") == ""
+    assert page.input_value("#sentence").startswith("The quick brown fox")
+    assert page.input_value("#attended") == "your cat is a lovely cat"
+
+
+def test_what_a_link_held_in_vain_is_said_until_the_reader_goes_on(opened):
+    found = opened("color=red&dim=64")
+    assert "color: no such field" in found.page.inner_text("#notices")
+    found.page.fill("#dim", "32")
+    found.settle()
+    assert "color" not in found.page.inner_text("#notices")
+
+
 def test_odd_and_unpaired_widths_are_told(opened):
     found = opened("dim=127")
     notice = found.page.inner_text("#notices")

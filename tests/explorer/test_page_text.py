@@ -93,17 +93,20 @@ def test_every_convention_in_words(opened):
 def test_bfloat16_shows_the_rounded_number(opened):
     value = Sinusoidal(128).table(torch.tensor([10]), dtype=torch.bfloat16)[0, 0].item()
     assert opened("dtype=bfloat16").text("matrix").endswith(f"= {fixed(value)}")
-    kept = len(torch.arange(50).to(torch.bfloat16).unique())
-    assert f"of 50 positions {kept} stay apart" in opened().text("bfloat16")
+    kept = len(torch.arange(400).to(torch.bfloat16).unique())
+    assert f"of 400 positions {kept} stay apart" in opened("length=400").text("bfloat16")
 
 
 def test_moving_query_and_key_together_keeps_their_score(opened):
     found = opened("pairing=interleaved&moved=-3&offset=4")
     found.to("relatives")
+    heads = found.page.locator('[data-live="scores"] thead th').all_inner_texts()
+    # The query stands at the cursor and the offset on, so that the offset is query − key.
+    assert heads[1:] == ["as they are", "m = 14, n = 10", "m = 11, n = 7"]
     rows = found.page.locator('[data-live="scores"] tbody tr').all_inner_texts()
-    scores = [float(row.split()[-1].replace("−", "-")) for row in rows]
-    assert scores[1] == scores[2] != scores[0]
-    assert "m = 7, n = 11" in rows[2]
+    plain, placed, moved = (float(x) for x in rows[-1].replace("−", "-").split()[-3:])
+    assert placed == moved != plain
+    assert "at distance m − n = 4 it is" in found.text("rotary")
 
 
 def test_yarn_in_words(opened):

@@ -98,9 +98,7 @@ def _slash(text: str, place: int, before: Token | None, depth: int) -> Token:
     """A division, or a regular expression: what stands before tells."""
     if text.startswith("/*", place):
         raise ValueError(f"{_line(text, place)} begins a comment that does not end")
-    twice = before is not None and before.text in ("+", "-")
-    twice = twice and text[before.start - 1 : before.start] == before.text
-    if before is not None and (before.text == "}" or twice):
+    if before is not None and (before.text == "}" or _twice(text, before)):
         raise ValueError(
             f"{_line(text, place)} has a slash after {before.text!r}, which may divide or begin a "
             "regular expression; put what is before it into a const, or the rest into parentheses"
@@ -115,6 +113,11 @@ def _slash(text: str, place: int, before: Token | None, depth: int) -> Token:
     if match := REGEX.match(text, place):
         return Token("regex", match[0], place, depth)
     raise ValueError(f"{_line(text, place)} begins a regular expression that does not end")
+
+
+def _twice(text: str, before: Token) -> bool:
+    """Whether the token is the second half of ``++`` or ``--``."""
+    return before.text in ("+", "-") and text[before.start - 1 : before.start] == before.text
 
 
 def _template_end(text: str, start: int) -> int:

@@ -2,10 +2,11 @@
 
 import { announceWhereTheReaderIs } from "./interface/announcing.js";
 import { say } from "./interface/dom.js";
-import { createControls, notices } from "./interface/controls.js";
+import { createControls } from "./interface/controls.js";
 import { listenEverywhere } from "./interface/keyboard.js";
 import { createPlayer } from "./interface/player.js";
 import { createScheduler } from "./interface/scheduler.js";
+import { notices } from "./prose/notices.js";
 import { createClocks } from "./sections/clocks.js";
 import { createCurves } from "./sections/curves.js";
 import { createEncoder } from "./sections/encoder.js";
@@ -58,10 +59,14 @@ const fold = () => (panel.open = wide.matches);
 wide.addEventListener("change", fold);
 fold();
 
+// What a link held in vain is said until the reader goes on from there.
+let unread = ignored;
+store.listen(() => (unread = []));
+
 const notice = document.getElementById("notices");
 scheduler.add(document.getElementById("panel"), null, (now) => {
   say(document.getElementById("summary"), summary(now));
-  const lines = [...notices(now), ...ignored.map((line) => `The link was read without ${line}`)];
+  const lines = [...notices(now), ...unread.map((line) => `The link was read without ${line}`)];
   say(notice, lines.join(" "));
 });
 
@@ -84,5 +89,5 @@ addEventListener("hashchange", () => {
   if (!location.hash.includes("=")) return; // a section's own name is no state
   const read = parsed(location.hash);
   store.set(read.state);
-  if (read.ignored.length) tell(`Ignored: ${read.ignored.join(" ")}`);
+  if (read.ignored.length) tell(`The link was read without ${read.ignored.join(" ")}`);
 });

@@ -1,7 +1,6 @@
 // The panel that steers every figure: fields, choices, and what to do with the state.
 
-import { CONVENTIONS, refusal } from "../math/conventions.js";
-import { DEFAULTS } from "../state/defaults.js";
+import { CONVENTIONS } from "../math/conventions.js";
 import { written } from "../state/link.js";
 import { createSelect } from "./choices.js";
 import { copy } from "./clipboard.js";
@@ -24,9 +23,11 @@ const FIELDS = [
 export function createControls(host, context) {
   const { store, scheduler, player } = context;
   const told = el("p", { class: "told", role: "status" });
+  let over = 0;
   const tell = (text) => {
+    clearTimeout(over);
     say(told, text);
-    setTimeout(() => say(told, ""), 3000);
+    over = setTimeout(() => say(told, ""), 3000);
   };
   const titles = Object.entries(CONVENTIONS).map(([name, { title }]) => [name, title]);
   const parts = [
@@ -47,11 +48,12 @@ export function createControls(host, context) {
     play,
     button("reset", "Reset", () => {
       player.stop();
-      store.set(DEFAULTS);
+      store.reset();
     }),
     button("copy-link", "Copy link", () => copy(link(store.get()), tell)),
     button("copy-python", "Copy Python", () => copy(python(store.get()), tell)),
   );
+  store.listen((_, __, anew) => anew && say(told, ""));
   host.append(...parts.map((part) => part.element), actions, createTheme(scheduler), told);
   scheduler.add(host, null, (state) => parts.forEach((part) => part.update(state)));
   return { tell };
@@ -60,21 +62,3 @@ export function createControls(host, context) {
 const button = (id, words, click) => el("button", { type: "button", id, on: { click } }, words);
 
 const link = (state) => location.href.split("#")[0] + written(state);
-
-/** What the reader should know about the present choice, in a line each. */
-export function notices({ convention, dim, base }) {
-  const lines = [];
-  const { odd, users } = CONVENTIONS[convention];
-  if (dim % 2 && odd === "sine") {
-    lines.push("Odd dim: the last column is an unpaired sine; exact shift unavailable for it.");
-  }
-  if (dim % 2 && odd === "zero") lines.push("Odd dim: the last column is filled with zeros.");
-  if (odd === "unpaired") {
-    lines.push("Every channel has a frequency of its own: no constant norm, no exact shift.");
-  }
-  if (base === 1) lines.push("Base 1: every pair turns at the same speed, once in 2π positions.");
-  if (convention !== "paper") lines.push(`Used by ${users}.`);
-  const without = Object.keys(CONVENTIONS).filter((name) => refusal(name, dim));
-  if (without.length) lines.push(`Not at dim ${dim}: ${without.join(", ")}.`);
-  return lines;
-}

@@ -26,8 +26,23 @@ export function createField(store, name, words, { by = "difference", id = name }
   });
   const slider = el("input", { id: `${id}-slider`, type: "range", "aria-label": words });
   const problem = el("p", { id: `${id}-problem`, class: "problem", role: "alert" });
+  // What was refused: said as long as it is true of the state, and not after a reset.
+  let refused = null;
+  const complain = (text, after) => {
+    refused = text === null ? null : { text, after, said: complaint(text, after) };
+    say(problem, refused?.said ?? "");
+  };
+  const complaint = (text, after) => {
+    const found = read(name, text, store.get());
+    return found.problem && [found.problem, ...after()].join(" ");
+  };
+  const kept = () => [`Kept ${shown(store.get()[name])}.`];
+  const nothing = () => [];
+  store.listen((_, changed, anew) => {
+    if (refused && (anew || complaint(refused.text, refused.after) !== refused.said)) complain(null);
+  });
   const put = (value) => {
-    say(problem, "");
+    complain(null);
     store.set({ [name]: value });
   };
   box.addEventListener("input", () => {
@@ -35,8 +50,7 @@ export function createField(store, name, words, { by = "difference", id = name }
     if (value !== undefined) put(value);
   });
   box.addEventListener("change", () => {
-    const found = read(name, box.value, store.get());
-    if (found.problem) say(problem, `${found.problem} Kept ${shown(store.get()[name])}.`);
+    if (read(name, box.value, store.get()).problem) complain(box.value, kept);
     box.value = shown(store.get()[name]);
   });
   slider.addEventListener("input", () => {
@@ -44,8 +58,7 @@ export function createField(store, name, words, { by = "difference", id = name }
     const state = store.get();
     const raw = scale.value(Number(slider.value), low(state), high(state));
     const value = kind === "whole" ? Math.round(raw) : Number(raw.toPrecision(3));
-    const found = read(name, value, state);
-    if (found.problem) say(problem, found.problem);
+    if (read(name, value, state).problem) complain(value, nothing);
     else put(value);
   });
 

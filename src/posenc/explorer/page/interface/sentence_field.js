@@ -19,9 +19,11 @@ export function createSentence(input, problem, { store, scheduler }, name) {
     say(problem, complaint(input.value));
     if (tokens(input.value).kept.length) store.set({ [name]: input.value });
   });
-  scheduler.add(input, [name], (state) => {
-    if (document.activeElement === input) return;
+  const show = (state) => {
     input.value = state[name];
     say(problem, complaint(state[name]));
-  });
+  };
+  scheduler.add(input, [name], (state) => document.activeElement === input || show(state));
+  // The field may hold what the state never took: an empty sentence.
+  store.listen((state, _, anew) => anew && show(state));
 }

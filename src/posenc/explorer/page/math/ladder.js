@@ -14,8 +14,8 @@ const CLEAR = 1e-12;
 
 const over = (length, of) => Array.from({ length }, (_, p) => of(p));
 
-/** Each way has a function of position and length for every number of its code. */
-export const ways = (base) => [
+/** Each code has a function of position and length for every number of its code. */
+export const codes = (base) => [
   { name: "count", formula: "p", numbers: [(p) => p] },
   { name: "divide by the length", formula: "p / L", numbers: [(p, length) => p / length] },
   { name: "one sine", formula: "sin p", numbers: [Math.sin] },
@@ -28,19 +28,19 @@ export const ways = (base) => [
 ];
 
 /** The code of every position, column by column. */
-export const columnsOf = (way, length) =>
-  way.numbers.map((number) => over(length, (p) => number(p, length)));
+export const columnsOf = (code, length) =>
+  code.numbers.map((number) => over(length, (p) => number(p, length)));
 
 /**
- * The four answers of one way at one length.
+ * The four answers of one code at one length.
  *
  * bound: largest |value|. nearest: smallest distance of two positions. drift: largest change of the
  * same positions when the text is twice as long. residual: what the best linear map for the offset
  * leaves, as a share.
  */
-export function questions(way, length, offset) {
-  const columns = columnsOf(way, length);
-  const longer = columnsOf(way, 2 * length);
+export function questions(code, length, offset) {
+  const columns = columnsOf(code, length);
+  const longer = columnsOf(code, 2 * length);
   const rows = over(length, (p) => columns.map((column) => column[p]));
   let nearest = { distance: Infinity, first: 0, second: 1 };
   for (let p = 0; p < length; p++) {

@@ -65,9 +65,3 @@ export function distance(a, b) {
   for (let i = 0; i < a.length; i++) sum += (a[i] - b[i]) ** 2;
   return Math.sqrt(sum);
 }
-
-/** The first offset after which the profile rises, or −1 where it falls all the way. */
-export function firstRise(sums) {
-  for (let k = 1; k + 1 < sums.length; k++) if (sums[k + 1] > sums[k] + 1e-9) return k;
-  return -1;
-}

@@ -1,15 +1,15 @@
 // T5: distances sorted into buckets, exact for near ones and logarithmic for far ones.
 
 /**
- * The bucket of a distance, key position − query position.
+ * The bucket of a distance, query position − key position.
  *
  * Half of the buckets of one side hold one distance each; the others grow by a constant ratio up to
  * `furthest`. Their borders are found in whole numbers, since distances stand exactly on them.
  */
 export function bucket(distance, { buckets = 32, furthest = 128, bidirectional = true } = {}) {
   const side = bidirectional ? buckets / 2 : buckets;
-  const after = bidirectional && distance > 0 ? side : 0;
-  const away = bidirectional ? Math.abs(distance) : Math.max(-distance, 0);
+  const after = bidirectional && distance < 0 ? side : 0;
+  const away = bidirectional ? Math.abs(distance) : Math.max(distance, 0);
   const exact = side / 2;
   if (away < exact) return after + away;
   let step = 0;

@@ -5,7 +5,8 @@ import { colorBar } from "../draw/heatmap.js";
 import { panel } from "../draw/panel.js";
 import { el, say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { fixed, power } from "../interface/numbers.js";
+import { fixed } from "../interface/numbers.js";
+import { aboutRepeated, aboutTwins } from "../prose/encoder.js";
 
 const NEEDS = ["attended", "base", "row", "column"];
 const HEAD = 0;
@@ -45,7 +46,8 @@ export function createAttention(root, context, run) {
   scheduler.add(root, NEEDS, (state) => {
     const found = run(state);
     live("arithmetic").replaceChildren(...arithmetic(found, cell(state)));
-    say(live("twins"), aboutTwins(found));
+    say(live("repeated"), aboutRepeated(state));
+    say(live("twins"), aboutTwins(state));
   });
 }
 
@@ -118,19 +120,6 @@ function attentionData({ words, off, on }, { row, column }) {
     nearRow: row,
     nearColumn: column,
   };
-}
-
-function aboutTwins({ words, off, on }) {
-  const lower = words.map((word) => word.toLowerCase());
-  const second = lower.findIndex((word, i) => lower.indexOf(word) < i);
-  if (second < 0) return "No word occurs twice: repeat one to see two equal rows.";
-  const first = lower.indexOf(lower[second]);
-  const apart = ({ weights }) =>
-    Math.max(...weights[HEAD][first].map((v, c) => Math.abs(v - weights[HEAD][second][c])));
-  return (
-    `The rows of “${words[first]}” (${first}) and “${words[second]}” (${second}) differ by ` +
-    `${apart(off) ? power(apart(off)) : "exactly 0"} with the encoding off, and by ${fixed(apart(on))} with it on.`
-  );
 }
 
 /** Two short calculations, off and on: product, scale, softmax. */

@@ -5,10 +5,9 @@ import { createButtons } from "../interface/choices.js";
 import { say } from "../interface/dom.js";
 import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
-import { fixed, significant, whole } from "../interface/numbers.js";
+import { whole } from "../interface/numbers.js";
 import { bias, slopes } from "../math/alibi.js";
-import { normal } from "../math/random.js";
-import { bucket } from "../math/t5.js";
+import { aboutBias, aboutPenalty, bucketOf } from "../prose/relatives.js";
 
 const NEEDS = ["heads", "head", "reach", "offset"];
 const FAR = 160;
@@ -48,40 +47,44 @@ export function createBias(root, context) {
     data: (state) => dataOf(state, [["bucket", (d) => bucketOf(state, d)]]),
     keys,
   });
-  const live = root.querySelector('[data-live="bias"]');
+  const live = (name) => root.querySelector(`[data-live="${name}"]`);
   scheduler.add(root, NEEDS, (state) => {
     fields.forEach((field) => field.update(state));
-    say(live, aboutBias(state));
+    say(live("penalty"), aboutPenalty(state));
+    say(live("bias"), aboutBias(state));
   });
 }
 
-const lowest = -FAR;
-const highest = ({ reach }) => (reach === "both" ? FAR : 0);
-const bucketOf = ({ reach }, distance) => bucket(distance, { bidirectional: reach === "both" });
+// Distances, query − key: those of keys before their query are positive.
+const lowest = ({ reach }) => (reach === "both" ? -FAR : 0);
+const highest = FAR;
 
 function frame({ pen, state, width, height, colors }, low, high, label, gap) {
   const box = { x: 62, y: 16, w: width - 78, h: height - 64 };
-  const x = linearScale(lowest, highest(state), box.x, box.x + box.w);
+  const x = linearScale(lowest(state), highest, box.x, box.x + box.w);
   const y = linearScale(low, high, box.y + box.h, box.y);
   axes(pen, colors, box, {
     x: {
       at: x,
-      marks: wholeTicks(lowest, highest(state), box.w / 70),
-      label: "key − query, positions",
+      marks: wholeTicks(lowest(state), highest, box.w / 70),
+      label: "distance query − key, positions",
       name: whole,
     },
     y: { at: y, marks: ticks(low, high, 5), label, lines: true, gap },
   });
-  if (state.offset >= lowest && state.offset <= highest(state)) {
+  const inside = (d) => d >= lowest(state) && d <= highest;
+  if (inside(state.offset)) {
     pen.line(x(state.offset), box.y, x(state.offset), box.y + box.h, {
       stroke: colors.soft,
       dash: [2, 3],
     });
   }
   const hit = (px) => ({
-    state: { offset: Math.round(lowest + ((px - box.x) / box.w) * (highest(state) - lowest)) },
+    state: {
+      offset: Math.round(lowest(state) + ((px - box.x) / box.w) * (highest - lowest(state))),
+    },
   });
-  return { x, y, hit, inside: (d) => d >= lowest && d <= highest(state) };
+  return { x, y, hit, inside };
 }
 
 function drawAlibi(view) {
@@ -89,7 +92,7 @@ function drawAlibi(view) {
   const all = slopes(state.heads);
   const { x, y, hit, inside } = frame(view, -Math.max(...all) * FAR, 0, "bias (ALiBi)", 46);
   all.forEach((m, h) => {
-    const points = [lowest, 0, highest(state)].flatMap((d) => [x(d), y(bias(m, d))]);
+    const points = [lowest(state), 0, highest].flatMap((d) => [x(d), y(bias(m, d))]);
     const chosen = h === state.head;
     pen.polyline(points, {
       stroke: chosen ? colors.lines[1] : colors.lines[0],
@@ -108,13 +111,13 @@ function drawBuckets(view) {
   const { x, y, hit, inside } = frame(view, 0, 32, "bucket (T5, 32)", 40);
   // A staircase on either side of the query; between them lies no step.
   for (const [from, to] of [
-    [lowest, 0],
-    [1, highest(state)],
+    [lowest(state), -1],
+    [0, highest],
   ]) {
     const points = [];
     for (let d = from; d <= to; d++) {
       const at = y(bucketOf(state, d));
-      points.push(x(Math.max(d - 0.5, lowest)), at, x(Math.min(d + 0.5, highest(state))), at);
+      points.push(x(Math.max(d - 0.5, lowest(state))), at, x(Math.min(d + 0.5, highest)), at);
     }
     if (points.length) pen.polyline(points, { stroke: colors.lines[0], width: 1.8 });
   }
@@ -126,28 +129,13 @@ function drawBuckets(view) {
 }
 
 function dataOf(state, columns) {
-  const count = highest(state) - lowest + 1;
+  const first = lowest(state);
+  const count = highest - first + 1;
   return {
-    columns: ["key − query", ...columns.map(([name]) => name)],
+    columns: ["query − key", ...columns.map(([name]) => name)],
     count,
-    row: (i) => [lowest + i, ...columns.map(([, of]) => of(lowest + i))],
-    nearRow: Math.min(Math.max(state.offset - lowest, 0), count - 1),
+    row: (i) => [first + i, ...columns.map(([, of]) => of(first + i))],
+    nearRow: Math.min(Math.max(state.offset - first, 0), count - 1),
     nearColumn: state.head,
   };
-}
-
-function aboutBias(state) {
-  const { heads, head, offset, reach } = state;
-  if (reach === "past" && offset > 0) {
-    return `The key lies ${offset} positions after its query: with past keys only it is masked.`;
-  }
-  const slope = slopes(heads)[head];
-  const number = bucketOf(state, offset);
-  const draw = normal(1000 + head);
-  const entries = Array.from({ length: 32 }, draw);
-  return (
-    `Key − query = ${whole(offset)}, head ${head} of ${heads}: ALiBi adds −${significant(slope)} × ` +
-    `${Math.abs(offset)} = ${fixed(bias(slope, offset))}. T5 looks into bucket ${number}, where this ` +
-    `head has ${fixed(entries[number], 2)} here (seeded random, not learned).`
-  );
 }

@@ -2,28 +2,30 @@
 
 import { panel } from "../draw/panel.js";
 import { say } from "../interface/dom.js";
+import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
-import { fixed, grouped, significant } from "../interface/numbers.js";
+import { significant } from "../interface/numbers.js";
 import { playButton } from "../interface/player.js";
 import { bit } from "../math/binary.js";
-import { CONVENTIONS } from "../math/conventions.js";
-import { frequency, wavelength } from "../math/sincos.js";
-import { channelsOf } from "../state/facts.js";
+import { wavelength } from "../math/sincos.js";
+import { aboutClocks, aboutHands, hands } from "../prose/clocks.js";
 
-const NEEDS = ["length", "dim", "base", "position", "convention"];
-const HANDS = 8;
+const NEEDS = ["length", "clockBase", "position"];
 const ROWS = 16;
 const TURN = 2 * Math.PI;
 
 /** Fills the section. */
 export function createClocks(root, context) {
-  const { scheduler, player } = context;
+  const { scheduler, player, store } = context;
+  const live = (name) => root.querySelector(`[data-live="${name}"]`);
   playButton(player, root.querySelector("[data-play]"), "position", "Play positions");
+  const base = createField(store, "clockBase", "Base of these clocks", { by: "ratio" });
+  root.querySelector("[data-clock-base]").prepend(base.element);
   createFigure(root.querySelector('[data-figure="clocks"]'), context, {
     name: "clocks",
-    label: "Eight clock hands, one a pair, and under them the bits of the position.",
+    label: "Four clock hands, one a pair, and under them the bits of the position.",
     needs: NEEDS,
-    height: (width) => (width < 560 ? 330 : 205),
+    height: (width) => 2 * radiusOf(width) + 102,
     draw: drawClocks,
     data: clockData,
   });
@@ -35,37 +37,24 @@ export function createClocks(root, context) {
     draw: drawCounters,
     data: counterData,
   });
-  const live = root.querySelector("[data-live]");
-  scheduler.add(root, NEEDS, (state) => say(live, aboutClocks(state)));
-}
-
-/** Up to eight frequencies, spread from the first to the last, with the channels they stand in. */
-function hands({ convention, dim, base }) {
-  const seen = new Map();
-  channelsOf(convention, dim).forEach((channel, j) => {
-    if (channel.kind !== "zero" && !seen.has(channel.top)) seen.set(channel.top, { channel, j });
-  });
-  const all = [...seen.values()];
-  const count = Math.min(HANDS, all.length);
-  return Array.from({ length: count }, (_, i) => {
-    const { channel, j } = all[count > 1 ? Math.round((i * (all.length - 1)) / (count - 1)) : 0];
-    return { j, omega: frequency(base, channel) };
+  scheduler.add(root, NEEDS, (state) => {
+    base.update(state);
+    say(live("hands"), aboutHands(state));
+    say(live("clocks"), aboutClocks(state));
   });
 }
 
-const number = ({ convention, position }) => position + CONVENTIONS[convention].first;
+const radiusOf = (width) => Math.min((width / 4) * 0.42, 62);
 
 function drawClocks({ pen, state, width, colors }) {
   const shown = hands(state);
-  const perRow = width < 560 ? 4 : HANDS;
-  const pitch = width / perRow;
-  const radius = Math.min(pitch * 0.4, 42);
+  const pitch = width / shown.length;
+  const radius = radiusOf(width);
   const angles = colors.angles(0, TURN);
-  shown.forEach(({ j, omega }, i) => {
-    const x = ((i % perRow) + 0.5) * pitch;
-    const y = radius + 12 + Math.floor(i / perRow) * 165;
+  shown.forEach((omega, i) => {
+    const [x, y] = [(i + 0.5) * pitch, radius + 12];
     face(pen, colors, angles, x, y, radius);
-    const angle = number(state) * omega;
+    const angle = state.position * omega;
     const [tipX, tipY] = [x + radius * 0.86 * Math.sin(angle), y - radius * 0.86 * Math.cos(angle)];
     pen.line(x, y, tipX, tipY, { stroke: colors.ink, width: 2.2 });
     pen.circle(tipX, tipY, 4.5, {
@@ -75,7 +64,7 @@ function drawClocks({ pen, state, width, colors }) {
     });
     pen.circle(x, y, 2.5, { fill: colors.ink });
     const under = y + radius + 16;
-    pen.text(`j ${j}`, x, under, { align: "center", size: 12, weight: 600 });
+    pen.text(`pair ${i}`, x, under, { align: "center", size: 12, weight: 600 });
     pen.text(`λ ${significant(wavelength(omega), 3)}`, x, under + 16, {
       align: "center",
       size: 11,
@@ -113,14 +102,14 @@ function face(pen, colors, angles, x, y, radius) {
 function clockData(state) {
   const shown = hands(state);
   return {
-    columns: ["dimension", "wavelength", "angle in turns", "sine", "cosine", "bit"],
+    columns: ["pair", "wavelength", "angle in turns", "sine", "cosine", "bit"],
     count: shown.length,
     row: (i) => {
-      const angle = number(state) * shown[i].omega;
+      const angle = state.position * shown[i];
       const turns = angle / TURN;
       return [
-        shown[i].j,
-        wavelength(shown[i].omega),
+        i,
+        wavelength(shown[i]),
         turns - Math.floor(turns),
         Math.sin(angle),
         Math.cos(angle),
@@ -142,7 +131,6 @@ function drawCounters({ pen, state, width, colors }) {
   const stacked = width < 560;
   const w = stacked ? width - 60 : (width - 130) / 2;
   const common = { h: 272, rows: rows.map(String), marked: { row: rows.indexOf(state.position) } };
-  const first = CONVENTIONS[state.convention].first;
   panel(pen, colors, {
     ...common,
     x: 44,
@@ -151,7 +139,7 @@ function drawCounters({ pen, state, width, colors }) {
     title: "binary: bit b flips every 2ᵇ positions",
     values: rows.map((p) => shown.map((_, b) => bit(p, b))),
     scale: colors.sizes(0, 1),
-    columns: shown.map((_, b) => `b${b}`),
+    columns: shown.map((_, b) => `bit ${b}`),
     digits: 0,
   });
   panel(pen, colors, {
@@ -159,10 +147,10 @@ function drawCounters({ pen, state, width, colors }) {
     x: stacked ? 44 : w + 108,
     y: stacked ? 372 : 34,
     w,
-    title: "cosine of the eight hands",
-    values: rows.map((p) => shown.map(({ omega }) => Math.cos((p + first) * omega))),
+    title: "cosine of the four hands",
+    values: rows.map((p) => shown.map((omega) => Math.cos(p * omega))),
     scale: colors.signed(-1, 1),
-    columns: shown.map(({ j }) => `j${j}`),
+    columns: shown.map((_, i) => `pair ${i}`),
     digits: 1,
   });
 }
@@ -170,30 +158,18 @@ function drawCounters({ pen, state, width, colors }) {
 function counterData(state) {
   const rows = windowRows(state);
   const shown = hands(state);
-  const first = CONVENTIONS[state.convention].first;
   return {
     columns: [
       "position",
       ...shown.map((_, b) => `bit ${b}`),
-      ...shown.map(({ j }) => `cosine of ${j}`),
+      ...shown.map((_, i) => `cosine of pair ${i}`),
     ],
     count: rows.length,
     row: (r) => [
       rows[r],
       ...shown.map((_, b) => bit(rows[r], b)),
-      ...shown.map(({ omega }) => Math.cos((rows[r] + first) * omega)),
+      ...shown.map((omega) => Math.cos(rows[r] * omega)),
     ],
     nearRow: rows.indexOf(state.position),
   };
-}
-
-function aboutClocks(state) {
-  const shown = hands(state);
-  const [fast, slow] = [shown[0], shown.at(-1)];
-  const turns = (omega) => significant((number(state) * omega) / TURN, 3);
-  return (
-    `At position ${grouped(state.position)} the fastest hand has made ${turns(fast.omega)} turns and ` +
-    `the slowest ${turns(slow.omega)}. In binary: ${state.position.toString(2)}. The slowest cosine ` +
-    `is ${fixed(Math.cos(number(state) * slow.omega))}.`
-  );
 }

@@ -1,12 +1,13 @@
-// Section 3: columns as waves, and all wavelengths on one logarithmic ruler.
+// Section 3: columns as curves, and all wavelengths on one logarithmic ruler.
 
 import { axes, decades, linearScale, logScale, wholeTicks, written } from "../draw/axes.js";
 import { windowFrom } from "../draw/heatmap.js";
 import { el, say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { counted, fixed, grouped, significant } from "../interface/numbers.js";
+import { grouped, significant } from "../interface/numbers.js";
 import { CONVENTIONS } from "../math/conventions.js";
 import { frequency, value, wavelength } from "../math/sincos.js";
+import { aboutBase, aboutCurves, aboutLanes, aboutWavelengths } from "../prose/curves.js";
 import { channelsOf, pairAt, wavelengthsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "convention", "pins"];
@@ -20,7 +21,7 @@ export function createCurves(root, context) {
   const start = { position: 0 };
   createFigure(root.querySelector('[data-figure="curves"]'), context, {
     name: "curves",
-    label: "Chosen columns as waves over the position, dots at whole positions.",
+    label: "Chosen columns as curves over the position, dots at whole positions.",
     needs: NEEDS,
     height: (_, state) => 56 + LANE * (1 + state.pins.length),
     draw: (view) => drawCurves(view, start),
@@ -38,6 +39,7 @@ export function createCurves(root, context) {
   const pins = root.querySelector("[data-pins]");
   scheduler.add(root, NEEDS, (state) => {
     showPins(pins, state, store);
+    say(live("lanes"), aboutLanes(state));
     say(live("curves"), aboutCurves(state));
     say(live("wavelengths"), aboutWavelengths(state));
     say(live("base"), aboutBase(state));
@@ -149,17 +151,6 @@ function curvesData(state) {
   };
 }
 
-function aboutCurves(state) {
-  const pair = pairAt(state);
-  const { base, convention, dim, dimension, position } = state;
-  const all = channelsOf(convention, dim);
-  const at = (j) => value(all[j], base, position + CONVENTIONS[convention].first);
-  if (!pair)
-    return `Dimension ${dimension} has no partner. At position ${position} it is ${fixed(at(dimension))}.`;
-  const [s, c] = [at(pair.sin), at(pair.cos)];
-  return `At position ${position} the pair is (${fixed(s)}, ${fixed(c)}); its squares add up to ${fixed(s * s + c * c)}.`;
-}
-
 const lambdas = ({ base, convention, dim }) => wavelengthsOf(convention, dim, base);
 
 function drawWavelengths({ pen, state, width, height, colors }) {
@@ -217,21 +208,4 @@ function wavelengthData(state) {
     row: (j) => [j, found[j], state.length / found[j]],
     nearRow: state.dimension,
   };
-}
-
-function aboutWavelengths(state) {
-  const found = lambdas(state).filter(Number.isFinite);
-  const full = found.filter((lambda) => lambda <= state.length).length;
-  return (
-    `${grouped(full)} of ${counted(found.length, "dimension")} turn at least once within L = ` +
-    `${state.length} (filled dots); the others tell near from far without repeating.`
-  );
-}
-
-function aboutBase(state) {
-  const found = lambdas(state).filter(Number.isFinite);
-  return (
-    `With n = ${grouped(state.base)} the wavelengths run from ${significant(Math.min(...found))} to ` +
-    `${significant(Math.max(...found))} positions.`
-  );
 }

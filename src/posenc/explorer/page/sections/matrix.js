@@ -11,13 +11,20 @@ import {
 } from "../draw/heatmap.js";
 import { say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { call, frac, mi, mn, mo, row, show, sup } from "../interface/mathml.js";
-import { counted, fixed, grouped, power, significant, whole } from "../interface/numbers.js";
+import { call, frac, mn, mo, row, show, sup } from "../interface/mathml.js";
+import { fixed } from "../interface/numbers.js";
 import { CONVENTIONS } from "../math/conventions.js";
-import { ROUNDINGS, distinctInBfloat16, toBfloat16 } from "../math/rounding.js";
-import { dot } from "../math/similarity.js";
-import { block, frequency, value, wavelength } from "../math/sincos.js";
-import { channelsOf } from "../state/facts.js";
+import { ROUNDINGS } from "../math/rounding.js";
+import { block, value } from "../math/sincos.js";
+import {
+  aboutBfloat16,
+  aboutColumns,
+  aboutConvention,
+  aboutDoubleExponent,
+  aboutLayouts,
+  aboutWavelength,
+} from "../prose/matrix.js";
+import { channelsOf, valueAt } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "convention", "dtype"];
 const MARGIN = { left: 64, right: 76, top: 34, bottom: 46 };
@@ -42,20 +49,16 @@ export function createMatrix(root, context) {
   const live = (name) => root.querySelector(`[data-live="${name}"]`);
   scheduler.add(root, NEEDS, (state) => {
     explain(live("matrix"), state);
+    say(live("columns"), aboutColumns(state));
     say(live("convention"), aboutConvention(state));
     say(live("wavelength"), aboutWavelength(state));
   });
-  const asked = (name, about) => {
-    scheduler.add(live(name), NEEDS, (state) => say(live(name), about(state)), { heavy: true });
+  const asked = (name, needs, about) => {
+    scheduler.add(live(name), needs, (state) => say(live(name), about(state)), { heavy: true });
   };
-  asked("layouts", aboutLayouts);
-  asked("bfloat16", aboutBfloat16);
-}
-
-/** The value of the table under the cursor, in the chosen dtype. */
-export function valueAt({ convention, dim, base, dtype }, position, dimension) {
-  const channel = channelsOf(convention, dim)[dimension];
-  return ROUNDINGS[dtype](value(channel, base, position + CONVENTIONS[convention].first));
+  asked("double", ["length", "dim", "base"], aboutDoubleExponent);
+  asked("layouts", ["dim", "base", "position", "offset"], aboutLayouts);
+  asked("bfloat16", ["length", "dim", "base", "convention", "position"], aboutBfloat16);
 }
 
 function drawMatrix({ pen, state, width, height, colors }, start) {
@@ -151,52 +154,4 @@ function explain(element, state) {
   const raised = sup(mn(base), row(mn(top), mo("/"), mn(bottom)));
   const formula = call(kind, frac(mn(number), raised));
   return show(element, text, left, row(mo("="), formula), row(mo("="), mn(result)));
-}
-
-function aboutConvention({ convention }) {
-  const { formula } = CONVENTIONS[convention];
-  return convention === "paper" ? "" : `That is the paper's. The one chosen: ${formula}.`;
-}
-
-/** What rounding the finished number to the chosen dtype has cost. */
-function aboutRounding(state) {
-  const { dtype, position, dimension } = state;
-  if (dtype === "float64") return "";
-  const exact = valueAt({ ...state, dtype: "float64" }, position, dimension);
-  const off = Math.abs(valueAt(state, position, dimension) - exact);
-  return ` Rounded once to ${dtype}, the number is off by ${power(off)}.`;
-}
-
-function aboutWavelength(state) {
-  const { convention, dim, base, dimension, length } = state;
-  const channel = channelsOf(convention, dim)[dimension];
-  if (channel.kind === "zero") return `Dimension ${dimension} holds zeros: no wave.`;
-  const lambda = wavelength(frequency(base, channel));
-  const turns = length / lambda;
-  return (
-    `Dimension ${dimension} is a ${channel.kind === "sin" ? "sine" : "cosine"} of wavelength ` +
-    `${significant(lambda)} positions: ${significant(turns, 3)} turns in ${grouped(length)} positions.` +
-    aboutRounding(state)
-  );
-}
-
-function aboutLayouts({ dim, base, position, offset }) {
-  const even = dim - (dim % 2);
-  const [a, b] = ["paper", "concatenated"].map((name) => {
-    const all = channelsOf(name, even);
-    const at = (p) => all.map((channel) => value(channel, base, p));
-    return dot(at(position), at(position + offset));
-  });
-  return (
-    `at d = ${even}, PE(${position}) · PE(${whole(position + offset)}) is ${fixed(a)} alternating ` +
-    `and ${fixed(b)} in halves.`
-  );
-}
-
-function aboutBfloat16({ length, position }) {
-  const kept = distinctInBfloat16(length);
-  return (
-    `257 becomes ${toBfloat16(257)}, your position ${position} becomes ${toBfloat16(position)}, ` +
-    `and of ${counted(length, "position")} ${grouped(kept)} stay apart.`
-  );
 }

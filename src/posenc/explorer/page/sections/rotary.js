@@ -4,19 +4,17 @@ import { createButtons } from "../interface/choices.js";
 import { say, table } from "../interface/dom.js";
 import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
-import { fixed, power, significant, whole } from "../interface/numbers.js";
-import { normal } from "../math/random.js";
-import { channelsOf, rotate } from "../math/rotary.js";
+import { fixed, significant, whole } from "../interface/numbers.js";
+import { channelsOf } from "../math/rotary.js";
 import { geometric } from "../math/scaling.js";
 import { dot } from "../math/similarity.js";
 import { wavelength } from "../math/sincos.js";
+import { aboutPairing, aboutRotary } from "../prose/relatives.js";
 import { ROTARY } from "../state/defaults.js";
+import { KEY, QUERY, rotaryStagesOf } from "../state/facts.js";
 
 const NEEDS = ["base", "position", "offset", "moved", "pairing"];
-const { dim, seed } = ROTARY;
-
-const draw = normal(seed);
-const [QUERY, KEY] = [0, 1].map(() => Float64Array.from({ length: dim }, draw));
+const { dim } = ROTARY;
 
 /** Fills this part of the section. */
 export function createRotary(root, context) {
@@ -48,32 +46,19 @@ export function createRotary(root, context) {
   });
 }
 
-/** Query and key of one stage: as they are, turned, and turned after moving both by t. */
-function stages({ base, position, offset, moved, pairing }) {
-  const frequencies = geometric(dim, base);
-  const at = (name, m, n) => ({
-    name,
-    q: m === null ? QUERY : rotate(QUERY, m, frequencies, pairing),
-    k: n === null ? KEY : rotate(KEY, n, frequencies, pairing),
-  });
-  const [m, n] = [position, position + offset];
-  return [
-    at("as they are", null, null),
-    at(`m = ${m}, n = ${whole(n)}`, m, n),
-    at(`m = ${whole(m + moved)}, n = ${whole(n + moved)}`, m + moved, n + moved),
-  ];
-}
-
 const PAIRS = Array.from({ length: dim / 2 }, (_, i) => i);
 
 const pairProduct = ({ q, k }, i, pairing) =>
   channelsOf(i, dim, pairing).reduce((sum, c) => sum + q[c] * k[c], 0);
 
+/** A stage by its name, and by where query and key stand. */
+const named = ({ name, m, n }) => (m === null ? name : `m = ${whole(m)}, n = ${whole(n)}`);
+
 function drawRotary({ pen, state, width, colors }) {
   const perRow = width < 560 ? 2 : 4;
   const pitch = width / perRow;
   const radius = Math.min(pitch * 0.4, 78);
-  const [plain, turned, moved] = stages(state);
+  const [plain, turned, moved] = rotaryStagesOf(state);
   const longest = Math.max(
     ...PAIRS.flatMap((i) => {
       const [a, b] = channelsOf(i, dim, state.pairing);
@@ -118,38 +103,28 @@ function drawRotary({ pen, state, width, colors }) {
 }
 
 function rotaryData(state) {
-  const all = stages(state);
+  const all = rotaryStagesOf(state);
   return {
     columns: ["stage", ...PAIRS.map((i) => `pair ${i}`), "score q · k"],
     count: all.length,
     row: (r) => [
-      all[r].name,
+      named(all[r]),
       ...PAIRS.map((i) => pairProduct(all[r], i, state.pairing)),
       dot(all[r].q, all[r].k),
     ],
   };
 }
 
+/** The same, upright: three columns fit a phone where six do not. */
 function scores(state) {
-  const { columns, count, row } = rotaryData(state);
-  const rows = Array.from({ length: count }, (_, r) =>
-    row(r).map((cell) => (typeof cell === "number" ? fixed(cell) : cell)),
+  const all = rotaryStagesOf(state);
+  const rows = [
+    ...PAIRS.map((i) => [`pair ${i}`, ...all.map((stage) => pairProduct(stage, i, state.pairing))]),
+    ["score q · k", ...all.map(({ q, k }) => dot(q, k))],
+  ];
+  return table(
+    "The score is the sum over the pairs; the query stands at m, the key at n.",
+    ["", ...all.map(named)],
+    rows.map(([name, ...numbers]) => [name, ...numbers.map((x) => fixed(x))]),
   );
-  return table("The score is the sum over the pairs.", columns, rows);
-}
-
-function aboutRotary(state) {
-  const [plain, turned, moved] = stages(state).map(({ q, k }) => dot(q, k));
-  return (
-    `q · k was ${fixed(plain)}; at distance m − n = ${whole(-state.offset)} it is ${fixed(turned)}. ` +
-    `Moved on by ${whole(state.moved)}, it differs by ${power(Math.abs(moved - turned))}: rounding.`
-  );
-}
-
-function aboutPairing(state) {
-  const of = (pairing) => {
-    const { q, k } = stages({ ...state, pairing })[1];
-    return fixed(dot(q, k));
-  };
-  return `the same q and k score ${of("half")} in halves and ${of("interleaved")} interleaved.`;
 }

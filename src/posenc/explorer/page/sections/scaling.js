@@ -4,9 +4,10 @@ import { axes, decades, linearScale, logScale, wholeTicks } from "../draw/axes.j
 import { say } from "../interface/dom.js";
 import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
-import { counted, fixed, grouped, significant } from "../interface/numbers.js";
-import { geometric, linear, ntk, yarn, yarnAttention, yarnRamp } from "../math/scaling.js";
+import { grouped } from "../interface/numbers.js";
 import { wavelength } from "../math/sincos.js";
+import { aboutLengths, aboutScaling } from "../prose/relatives.js";
+import { schedulesOf, schedulesRefusal } from "../state/facts.js";
 
 const NEEDS = ["dim", "base", "factor", "trained", "dimension"];
 
@@ -34,30 +35,10 @@ export function createScaling(root, context) {
   });
 }
 
-const width = ({ dim }) => dim - (dim % 2);
-
-/** The schedules by name, or nothing where their formulas divide by zero. */
-function schedules(state) {
-  const { base, factor, trained } = state;
-  const d = width(state);
-  if (base === 1 || d <= 2) return null;
-  return {
-    plain: geometric(d, base),
-    linear: linear(d, base, factor),
-    NTK: ntk(d, base, factor),
-    YaRN: yarn(d, base, factor, trained),
-  };
-}
-
-const refusal = ({ base }) =>
-  base === 1
-    ? "Base 1: YaRN divides by ln n = 0; choose a base above 1."
-    : "NTK divides by d − 2; choose 4 dimensions or more.";
-
 function drawScaling({ pen, state, width: wide, height, colors }) {
-  const found = schedules(state);
+  const found = schedulesOf(state);
   if (!found) {
-    pen.text(refusal(state), wide / 2, height / 2, { align: "center", fill: colors.soft });
+    pen.text(schedulesRefusal(state), wide / 2, height / 2, { align: "center", fill: colors.soft });
     return undefined;
   }
   const { factor, trained } = state;
@@ -104,8 +85,8 @@ function drawScaling({ pen, state, width: wide, height, colors }) {
 }
 
 function scalingData(state) {
-  const found = schedules(state);
-  if (!found) return { columns: ["pair"], count: 1, row: () => [refusal(state)] };
+  const found = schedulesOf(state);
+  if (!found) return { columns: ["pair"], count: 1, row: () => [schedulesRefusal(state)] };
   const names = Object.keys(found);
   return {
     columns: ["pair", ...names.map((name) => `${name} wavelength`)],
@@ -113,29 +94,4 @@ function scalingData(state) {
     row: (i) => [i, ...names.map((name) => wavelength(found[name][i]))],
     nearRow: Math.min(state.dimension >> 1, found.plain.length - 1),
   };
-}
-
-function aboutScaling(state) {
-  const found = schedules(state);
-  if (!found) return refusal(state);
-  const { factor } = state;
-  const last = found.plain.length - 1;
-  const grown = (name, i) => significant(found.plain[i] / found[name][i], 3);
-  const each = ["linear", "NTK", "YaRN"].map(
-    (name) => `${name} × ${grown(name, 0)} … × ${grown(name, last)}`,
-  );
-  return (
-    `From the fastest pair to the slowest the wavelengths grow: ${each.join(", ")}. YaRN multiplies ` +
-    `cosines and sines with 0.1 ln s + 1 = ${fixed(yarnAttention(factor))}.`
-  );
-}
-
-function aboutLengths(state) {
-  if (!schedules(state)) return refusal(state);
-  const { base, factor, trained } = state;
-  const kept = (length) => yarnRamp(width(state), base, length).filter((r) => r === 0).length;
-  return (
-    `Counting turns in L₀ = ${grouped(trained)} leaves ${counted(kept(trained), "pair")} alone; ` +
-    `counting them in ${grouped(factor * trained)} by mistake would leave ${kept(factor * trained)}.`
-  );
 }

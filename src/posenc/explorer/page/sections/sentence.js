@@ -5,16 +5,14 @@ import { colorBar } from "../draw/heatmap.js";
 import { panel } from "../draw/panel.js";
 import { say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { counted, fixed } from "../interface/numbers.js";
+import { fixed } from "../interface/numbers.js";
 import { createSentence } from "../interface/sentence_field.js";
-import { add, norm } from "../math/matrices.js";
-import { paperRows } from "../math/order.js";
-import { order } from "../math/random.js";
-import { embedding, tokens } from "../math/sentences.js";
+import { norm } from "../math/matrices.js";
+import { aboutNorms, aboutScale, aboutStill } from "../prose/sentence.js";
 import { SENTENCE_DIM } from "../state/defaults.js";
+import { sumOf } from "../state/facts.js";
 
 const NEEDS = ["sentence", "shuffle", "scaled", "base", "position", "dimension"];
-const STILL = 0.1;
 
 /** Fills the section. */
 export function createSentenceSection(root, context) {
@@ -46,35 +44,22 @@ export function createSentenceSection(root, context) {
     name: "norms",
     label: "Length of embedding and encoding of every token.",
     needs: NEEDS,
-    height: (_, state) => 54 + 26 * words(state).length,
+    height: (_, state) => 54 + 26 * sumOf(state).all.length,
     draw: drawNorms,
     data: normData,
   });
   scheduler.add(root, NEEDS, (state) => {
     scaled.checked = state.scaled;
-    const shape = `[${words(state).length}, ${SENTENCE_DIM}]`;
+    const shape = `[${sumOf(state).all.length}, ${SENTENCE_DIM}]`;
     say(live("shapes"), `embedding ${shape} + encoding ${shape} = sum ${shape}`);
     say(live("norms"), aboutNorms(state));
     say(live("still"), aboutStill(state));
+    say(live("scale"), aboutScale(state));
   });
 }
 
-/** The tokens in the chosen order; an empty sentence never reaches the state. */
-function words({ sentence, shuffle }) {
-  const { kept } = tokens(sentence);
-  return order(kept.length, shuffle).map((i) => kept[i]);
-}
-
-function parts(state) {
-  const all = words(state);
-  const scale = state.scaled ? Math.sqrt(SENTENCE_DIM) : 1;
-  const embeddings = all.map((word) => embedding(word, SENTENCE_DIM, scale));
-  const encoding = paperRows(all.length, SENTENCE_DIM, state.base);
-  return { all, embeddings, encoding, sum: add(embeddings, encoding) };
-}
-
 const rowsHeight = (state) => {
-  const count = words(state).length;
+  const count = sumOf(state).all.length;
   return count * Math.min(Math.max(300 / count, 13), 27);
 };
 
@@ -82,7 +67,7 @@ const rowsHeight = (state) => {
 const limitOf = (state) =>
   Math.ceil(
     Math.max(
-      ...parts({ ...state, scaled: true })
+      ...sumOf({ ...state, scaled: true })
         .sum.flat()
         .map(Math.abs),
       1,
@@ -90,7 +75,7 @@ const limitOf = (state) =>
   );
 
 function drawSum({ pen, state, width, colors }) {
-  const { all, embeddings, encoding, sum } = parts(state);
+  const { all, embeddings, encoding, sum } = sumOf(state);
   const stacked = width < 620;
   const h = rowsHeight(state);
   const names = all.map((word, i) => `${word.length > 9 ? `${word.slice(0, 8)}…` : word} ${i}`);
@@ -125,7 +110,7 @@ function drawSum({ pen, state, width, colors }) {
 }
 
 function sumData(state) {
-  const { all, embeddings, encoding, sum } = parts(state);
+  const { all, embeddings, encoding, sum } = sumOf(state);
   const columns = ["embedding", "encoding", "sum"].flatMap((name) =>
     Array.from({ length: SENTENCE_DIM }, (_, j) => `${name} ${j}`),
   );
@@ -139,7 +124,7 @@ function sumData(state) {
 }
 
 function drawNorms({ pen, state, width, height, colors }) {
-  const { all, embeddings, encoding } = parts(state);
+  const { all, embeddings, encoding } = sumOf(state);
   const box = { x: 92, y: 8, w: width - 150, h: height - 54 };
   const most = Math.max(...embeddings.map(norm), ...encoding.map(norm));
   const x = linearScale(0, most, box.x, box.x + box.w);
@@ -169,33 +154,11 @@ function drawNorms({ pen, state, width, height, colors }) {
 }
 
 function normData(state) {
-  const { all, embeddings, encoding } = parts(state);
+  const { all, embeddings, encoding } = sumOf(state);
   return {
     columns: ["token", "embedding", "encoding"],
     count: all.length,
     row: (t) => [all[t], norm(embeddings[t]), norm(encoding[t])],
     nearRow: Math.min(state.position, all.length - 1),
   };
-}
-
-function aboutNorms(state) {
-  const { embeddings, encoding } = parts(state);
-  const mean = (rows) => rows.reduce((all, r) => all + norm(r), 0) / rows.length;
-  return (
-    `A row of the encoding has length √(${SENTENCE_DIM}/2) = ${fixed(norm(encoding[0]), 2)}, an embedding ` +
-    `${fixed(mean(embeddings), 2)} on average, ${state.scaled ? "with" : "without"} the factor √d.`
-  );
-}
-
-function aboutStill(state) {
-  const { all, encoding } = parts(state);
-  const ranges = encoding[0].map((_, j) => {
-    const column = encoding.map((r) => r[j]);
-    return Math.max(...column) - Math.min(...column);
-  });
-  const still = ranges.filter((range) => range < STILL).length;
-  return (
-    `And over ${counted(all.length, "token")} ${still} of the ${SENTENCE_DIM} columns change by less ` +
-    `than ${STILL}: there the word keeps its place to itself.`
-  );
 }

@@ -7,15 +7,15 @@ import { say } from "../interface/dom.js";
 import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
 import { call, matrix, mi, mn, mo, row, show, sub } from "../interface/mathml.js";
-import { counted, fixed, power, whole } from "../interface/numbers.js";
+import { fixed, whole } from "../interface/numbers.js";
 import { playButton } from "../interface/player.js";
-import { largestError, rotation, shiftResidual, turn } from "../math/shift.js";
+import { rotation, turn } from "../math/shift.js";
 import { frequency } from "../math/sincos.js";
+import { aboutError, aboutMap, aboutSines } from "../prose/shift.js";
 import { frequenciesOf, pairAt, pairsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "offset", "convention"];
 const BLOCKS = 8;
-const MOST_SINES = 200_000;
 
 /** Fills the section. */
 export function createShift(root, context) {
@@ -49,6 +49,7 @@ export function createShift(root, context) {
   scheduler.add(root, NEEDS, (state) => {
     scrub.update(state);
     explain(live("shift"), state);
+    say(live("map"), aboutMap(state));
     say(live("alone"), aboutSines(state));
   });
   const heavy = NEEDS.filter((name) => name !== "dimension" && name !== "position");
@@ -219,29 +220,4 @@ function blockData(state) {
   const shown = blockWindow(state);
   const [rows, names] = [blockRows(shown, state.offset), blockNames(shown)];
   return { columns: ["", ...names], count: rows.length, row: (r) => [names[r], ...rows[r]] };
-}
-
-function aboutError({ convention, dim, base, length, offset }) {
-  const all = frequenciesOf(convention, dim, base);
-  if (!all.length) return "This convention has no pairs: no M works at every position.";
-  const count = Math.max(1, Math.min(length, Math.floor(MOST_SINES / all.length)));
-  const worst = largestError(all, offset, count);
-  const single = pairsOf(convention, dim).single.length ? " of the pairs" : "";
-  return (
-    `Over ${counted(count, "position")} and ${counted(all.length, "pair")} the largest error of ` +
-    `M · PE(p) against PE(p + k)${single} is ${power(worst)}: rounding.`
-  );
-}
-
-function aboutSines(state) {
-  const found = moved(state);
-  if (!found) return "This dimension shows it: it has no partner, and no matrix moves it.";
-  const offset = Math.max(1, Math.min(Math.abs(state.offset), 50));
-  const over = (f) => Array.from({ length: 50 + offset }, (_, p) => f(p * found.omega));
-  const [sine, both] = [[over(Math.sin)], [over(Math.sin), over(Math.cos)]];
-  return (
-    `Over 50 positions the best linear map for k = ${offset} leaves ` +
-    `${fixed(100 * shiftResidual(sine, offset), 1)} % of the cursor's sine alone, and ` +
-    `${power(shiftResidual(both, offset))} of sine and cosine together: a sine cannot turn, a point on a circle can.`
-  );
 }

@@ -12,8 +12,15 @@ import {
 } from "../draw/heatmap.js";
 import { say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { fixed, grouped, whole } from "../interface/numbers.js";
-import { closest, distance, dot, firstRise, product } from "../math/similarity.js";
+import { product } from "../math/similarity.js";
+import {
+  aboutClosest,
+  aboutDiagonals,
+  aboutRise,
+  aboutTwo,
+  aboutUniqueness,
+  distanceDecides,
+} from "../prose/similarity.js";
 import { gramOf, rowOf } from "../state/facts.js";
 import { drawRuler } from "./ruler.js";
 
@@ -59,7 +66,10 @@ export function createSimilarity(root, context) {
   });
   scheduler.add(root, NEEDS, (state) => {
     say(live("similarity"), aboutTwo(state));
+    say(live("diagonals"), aboutDiagonals(state));
     say(live("rise"), aboutRise(state));
+    say(live("uniqueness"), aboutUniqueness(state));
+    root.querySelector(".formulas").hidden = !distanceDecides(state);
   });
   scheduler.add(root, TABLE, (state) => say(live("closest"), aboutClosest(state)), { heavy: true });
 }
@@ -188,35 +198,4 @@ function profileData(state) {
     row: (q) => [q - position, q, product(table, position, q)],
     nearRow: inside(state, position + offset),
   };
-}
-
-function aboutTwo(state) {
-  const { position, offset, length } = state;
-  const [a, b] = [rowOf(state, position), rowOf(state, position + offset)];
-  const second = position + offset;
-  const outside =
-    second < 0 || second >= length ? ` Position ${whole(second)} lies outside the figure.` : "";
-  const most = Math.sqrt(dot(a, a) * dot(b, b));
-  return (
-    `PE(${position}) · PE(${whole(second)}) = ${fixed(dot(a, b))}, a cosine of ` +
-    `${fixed(dot(a, b) / most)}; their distance is ${fixed(distance(a, b))}.${outside}`
-  );
-}
-
-function aboutClosest(state) {
-  const { first, second } = closest(products(state), state.length);
-  const apart = distance(rowOf(state, first), rowOf(state, second));
-  const near = apart < 0.2 ? " A near-collision." : "";
-  return `Closest of all ${grouped(state.length)} positions: ${first} and ${second}, ${fixed(apart)} apart.${near}`;
-}
-
-function aboutRise(state) {
-  const { difference } = products(state);
-  const k = firstRise(difference);
-  if (k < 0)
-    return `At this setting it is: up to L = ${state.length} the profile falls all the way.`;
-  return (
-    `No. The profile falls at first; after offset ${k} it rises again, from ${fixed(difference[k])} ` +
-    `to ${fixed(difference[k + 1])}. It is a sum of cosines, and those return.`
-  );
 }

@@ -5,25 +5,10 @@ import { createButtons } from "../interface/choices.js";
 import { say, table } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
 import { fixed, power, significant } from "../interface/numbers.js";
-import { orderEffect } from "../math/order.js";
-import { columnsOf, questions, ways } from "../math/ladder.js";
-import { MODEL } from "../state/defaults.js";
+import { codes, columnsOf } from "../math/ladder.js";
+import { FAR, aboutCode, aboutOrder, answers, setting } from "../prose/why.js";
 
-const NEEDS = ["length", "base", "offset", "way"];
-const LESSONS = [
-  "Counting is unbounded: far positions drown the embedding, and a length never trained on brings numbers never seen.",
-  "Divided by the length it is bounded, but the same position has another code in a longer text, and neighbors come ever closer.",
-  "One sine is bounded and the same at every length, but different positions nearly share a value, and no linear map moves it.",
-  "With its cosine beside it a fixed offset is a rotation, whatever the position. Positions a whole number of turns apart still nearly meet.",
-  "Many pairs of different wavelengths: bounded, the same at every length, movable, and far apart. This is the encoding.",
-];
-
-/** The length and the offset that the answers are for: long enough for all to mean something. */
-const setting = ({ length, offset }) => {
-  const shown = Math.min(Math.max(length, 24), 200);
-  return { length: shown, offset: Math.min(Math.max(Math.abs(offset), 1), shown >> 1) };
-};
-
+const NEEDS = ["length", "base", "offset", "code"];
 /** Fills the section. */
 export function createWhy(root, context) {
   const { scheduler } = context;
@@ -31,47 +16,40 @@ export function createWhy(root, context) {
   createButtons(
     root.querySelector("[data-buttons]"),
     context,
-    "way",
+    "code",
     "Code",
-    ways(1).map(({ name }, i) => [i, `${i + 1} ${name}`]),
+    codes(1).map(({ name }, i) => [i, `${i + 1} ${name}`]),
   );
   createFigure(root.querySelector("[data-figure]"), context, {
-    name: "way",
+    name: "code",
     label: "The chosen code over the position, one curve a number.",
     needs: [...NEEDS, "position"],
     height: () => 250,
-    draw: drawWay,
-    data: wayData,
-    keys: (key, { way }) =>
-      ({ ArrowLeft: { way: Math.max(way - 1, 0) }, ArrowRight: { way: Math.min(way + 1, 4) } })[
-        key
-      ],
+    draw: drawCode,
+    data: codeData,
+    keys: (key, { code }) =>
+      ({
+        ArrowLeft: { code: Math.max(code - 1, 0) },
+        ArrowRight: { code: Math.min(code + 1, 4) },
+      })[key],
   });
   scheduler.add(root, NEEDS, (state) => {
     live("checks").replaceChildren(checks(state));
-    say(live("way"), LESSONS[state.way]);
+    say(live("code"), aboutCode(state));
   });
-  scheduler.add(root, ["base"], ({ base }) => say(live("order"), aboutOrder(base)));
-}
-
-function aboutOrder(base) {
-  const { without, with: told } = orderEffect(["lion", "kills", "tiger"], [2, 1, 0], base, MODEL);
-  return (
-    `Run through the encoder of section 9, the vector of a word differs between the two orders by ` +
-    `${power(without)} without an encoding: rounding. With it, by ${significant(told, 3)}.`
-  );
+  scheduler.add(root, ["base"], (state) => say(live("order"), aboutOrder(state)));
 }
 
 function checks(state) {
   const { length, offset } = setting(state);
   const verdict = (fine, text) => `${fine ? "✓" : "✗"} ${text}`;
-  const rows = ways(state.base).map((way, i) => {
-    const { bound, nearest, drift, residual } = questions(way, length, offset);
+  const rows = codes(state.base).map((code, i) => {
+    const { bound, nearest, drift, residual } = answers(state, i);
     return [
-      `${i + 1} ${way.name}${i === state.way ? " ←" : ""}`,
+      `${i + 1} ${code.name}${i === state.code ? " ←" : ""}`,
       verdict(bound <= 1, significant(bound, 3)),
       verdict(
-        nearest.distance >= 0.1,
+        nearest.distance >= FAR,
         `${fixed(nearest.distance)} (${nearest.first}, ${nearest.second})`,
       ),
       verdict(drift === 0, drift ? fixed(drift, 2) : "none"),
@@ -92,11 +70,11 @@ function checks(state) {
   );
 }
 
-function drawWay({ pen, state, width, height, colors }) {
+function drawCode({ pen, state, width, height, colors }) {
   const { length } = setting(state);
   const shown = Math.min(length, 60);
-  const way = ways(state.base)[state.way];
-  const columns = columnsOf(way, length).map((column) => column.slice(0, shown));
+  const code = codes(state.base)[state.code];
+  const columns = columnsOf(code, length).map((column) => column.slice(0, shown));
   const most = Math.max(1, ...columns.flat());
   const least = Math.min(...columns.flat()) < 0 ? -1 : 0;
   const box = { x: 56, y: 14, w: width - 76, h: height - 62 };
@@ -110,7 +88,7 @@ function drawWay({ pen, state, width, height, colors }) {
     const stroke = colors.lines[(columns.length > 1 ? c >> 1 : c) % colors.lines.length];
     const points = Array.from({ length: Math.ceil(box.w / 2) + 1 }, (_, i) => {
       const p = Math.min((i * 2 * (shown - 1)) / box.w, shown - 1);
-      return [x(p), y(way.numbers[c](p, length))];
+      return [x(p), y(code.numbers[c](p, length))];
     }).flat();
     pen.polyline(points, { stroke, width: 1.4, dash: c % 2 ? [5, 4] : [] });
     const fill = c % 2 ? colors.ground : stroke;
@@ -121,9 +99,9 @@ function drawWay({ pen, state, width, height, colors }) {
   pen.line(x(at), box.y, x(at), box.y + box.h, { stroke: colors.soft, dash: [2, 3] });
 }
 
-function wayData(state) {
+function codeData(state) {
   const { length } = setting(state);
-  const columns = columnsOf(ways(state.base)[state.way], length);
+  const columns = columnsOf(codes(state.base)[state.code], length);
   return {
     columns: ["position", ...columns.map((_, c) => `number ${c}`)],
     count: length,

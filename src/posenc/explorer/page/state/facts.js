@@ -1,8 +1,17 @@
 // What follows from the state and is needed by several figures; the last answer is kept.
 
 import { CONVENTIONS, channels, pairing } from "../math/conventions.js";
+import { forward, randomParameters } from "../math/encoder.js";
+import { add } from "../math/matrices.js";
+import { paperRows } from "../math/order.js";
+import { normal, order } from "../math/random.js";
+import { rotate } from "../math/rotary.js";
+import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
+import { geometric, linear, ntk, yarn } from "../math/scaling.js";
+import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
-import { frequency, value, wavelength } from "../math/sincos.js";
+import { block, frequency, value, wavelength } from "../math/sincos.js";
+import { MODEL, ROTARY, SENTENCE_DIM } from "./defaults.js";
 
 function kept(compute) {
   let key;
@@ -49,3 +58,104 @@ export function pairAt({ convention, dim, dimension }) {
   const index = pairs.findIndex((pair) => pair.sin === dimension || pair.cos === dimension);
   return index < 0 ? null : { index, ...pairs[index] };
 }
+
+/** The value of the table under the cursor, in the chosen dtype. */
+export function valueAt({ convention, dim, base, dtype }, position, dimension) {
+  const channel = channelsOf(convention, dim)[dimension];
+  return ROUNDINGS[dtype](value(channel, base, position + CONVENTIONS[convention].first));
+}
+
+/**
+ * How many of the first rows stay different when the finished table is rounded to bfloat16.
+ *
+ * Rows that differ in some columns differ, so few columns are looked at until all rows do.
+ */
+export const distinctRowsOf = kept((convention, dim, base, length) => {
+  const seen = new Map();
+  for (const channel of channelsOf(convention, dim)) {
+    seen.set(`${channel.kind} ${frequency(base, channel)}`, channel);
+  }
+  const different = [...seen.values()].filter(({ kind }) => kind !== "zero");
+  let groups = new Uint32Array(length);
+  let count = 1;
+  for (const channel of different) {
+    const values = block([channel], base, CONVENTIONS[convention].first, length);
+    const numbers = new Map();
+    groups = groups.map((group, p) => {
+      const key = `${group} ${toBfloat16(values[p])}`;
+      if (!numbers.has(key)) numbers.set(key, numbers.size);
+      return numbers.get(key);
+    });
+    count = numbers.size;
+    if (count === length) break;
+  }
+  return count;
+});
+
+/** The sentence of section 7: its tokens in order, embedding, encoding and sum. */
+export const sumOf = ({ sentence, shuffle, scaled, base }) =>
+  keptSum(sentence, shuffle, scaled, base);
+
+const keptSum = kept((sentence, shuffle, scaled, base) => {
+  const { kept: words } = tokens(sentence);
+  const all = order(words.length, shuffle).map((i) => words[i]);
+  const scale = scaled ? Math.sqrt(SENTENCE_DIM) : 1;
+  const embeddings = all.map((word) => embedding(word, SENTENCE_DIM, scale));
+  const encoding = paperRows(all.length, SENTENCE_DIM, base);
+  return { all, embeddings, encoding, sum: add(embeddings, encoding) };
+});
+
+const draw = normal(ROTARY.seed);
+const drawn = () => Float64Array.from({ length: ROTARY.dim }, draw);
+export const QUERY = drawn();
+export const KEY = drawn();
+
+/**
+ * Query and key of section 8: as they are, turned, and turned after moving both by t.
+ *
+ * The key stands at the cursor's position and the query so many positions after it as the offset
+ * says: the offset is the distance, query − key.
+ */
+export function rotaryStagesOf({ base, position, offset, moved, pairing }) {
+  const frequencies = geometric(ROTARY.dim, base);
+  const at = (name, m, n) => ({
+    name,
+    m,
+    n,
+    q: m === null ? QUERY : rotate(QUERY, m, frequencies, pairing),
+    k: n === null ? KEY : rotate(KEY, n, frequencies, pairing),
+  });
+  const [m, n] = [position + offset, position];
+  return [at("as they are", null, null), at("turned", m, n), at("moved", m + moved, n + moved)];
+}
+
+/** The schedules of section 8 by name, or nothing where their formulas divide by zero. */
+export function schedulesOf({ base, dim, factor, trained }) {
+  const d = dim - (dim % 2);
+  if (base === 1 || d <= 2) return null;
+  return {
+    plain: geometric(d, base),
+    linear: linear(d, base, factor),
+    NTK: ntk(d, base, factor),
+    YaRN: yarn(d, base, factor, trained),
+  };
+}
+
+/** Why there are none. */
+export const schedulesRefusal = ({ base }) =>
+  base === 1
+    ? "Base 1: YaRN divides by ln n = 0; choose a base above 1."
+    : "NTK divides by d − 2; choose 4 dimensions or more.";
+
+const parameters = randomParameters(MODEL.dim, MODEL.inner, MODEL.seed);
+
+/** The sentence of section 9 through the encoder, without the encoding and with it. */
+export const encoderRunOf = kept((attended, base) => {
+  const words = tokens(attended).kept;
+  const embeddings = words.map((word) => embedding(word, MODEL.dim, Math.sqrt(MODEL.dim)));
+  const encoding = paperRows(words.length, MODEL.dim, base);
+  const sum = add(embeddings, encoding);
+  const off = forward(embeddings, parameters, MODEL.heads);
+  const on = { embeddings, encoding, sum, ...forward(sum, parameters, MODEL.heads) };
+  return { words, off, on };
+});

@@ -1,0 +1,83 @@
+// What section 8 says. A distance is query − key, here as everywhere.
+
+import { counted, fixed, grouped, power, significant, whole } from "../interface/numbers.js";
+import { bias, slopes } from "../math/alibi.js";
+import { normal } from "../math/random.js";
+import { yarnAttention, yarnRamp } from "../math/scaling.js";
+import { dot } from "../math/similarity.js";
+import { bucket } from "../math/t5.js";
+import { rotaryStagesOf, schedulesOf, schedulesRefusal } from "../state/facts.js";
+
+/** The bucket of a distance, with keys on both sides of their query or before it alone. */
+export const bucketOf = ({ reach }, distance) =>
+  bucket(distance, { bidirectional: reach === "both" });
+
+/** Whether the score stays where both tokens move. */
+export function aboutRotary(state) {
+  const [plain, turned, moved] = rotaryStagesOf(state).map(({ q, k }) => dot(q, k));
+  const here = `q · k was ${fixed(plain)}; at distance m − n = ${whole(state.offset)} it is ${fixed(turned)}.`;
+  if (!state.moved) return `${here} Move both, and it will stay.`;
+  const apart = Math.abs(moved - turned);
+  return `${here} Moved on by ${whole(state.moved)}, it ${apart ? `differs by ${power(apart)}: rounding.` : "is the same number."}`;
+}
+
+/** What reading weights by the other pairing does. */
+export function aboutPairing(state) {
+  const of = (pairing) => {
+    const { q, k } = rotaryStagesOf({ ...state, pairing })[1];
+    return fixed(dot(q, k));
+  };
+  return `the same q and k score ${of("half")} in halves and ${of("interleaved")} interleaved.`;
+}
+
+/** ALiBi's penalty, with as many slopes as heads. */
+export const aboutPenalty = ({ heads }) =>
+  heads === 1
+    ? `a straight penalty, with one head of slope ${significant(slopes(1)[0])} (ALiBi)`
+    : "a straight penalty, steeper in some heads than in others (ALiBi)";
+
+/** What both add at the cursor's distance. */
+export function aboutBias(state) {
+  const { heads, head, offset, reach } = state;
+  if (reach === "past" && offset < 0) {
+    return `The key lies ${counted(-offset, "position")} after its query: with past keys only it is masked.`;
+  }
+  const slope = slopes(heads)[head];
+  const number = bucketOf(state, offset);
+  const draw = normal(1000 + head);
+  const entries = Array.from({ length: 32 }, draw);
+  return (
+    `Query − key = ${whole(offset)}, head ${head} of ${heads}: ALiBi adds −${significant(slope)} × ` +
+    `${Math.abs(offset)} = ${fixed(bias(slope, offset))}. T5 looks into bucket ${number}, where this ` +
+    `head has ${fixed(entries[number], 2)} here (seeded random, not learned).`
+  );
+}
+
+/** How much each schedule stretches. */
+export function aboutScaling(state) {
+  const found = schedulesOf(state);
+  if (!found) return schedulesRefusal(state);
+  const { factor } = state;
+  if (factor === 1) return "With s = 1 nothing is stretched: all four are the same.";
+  const last = found.plain.length - 1;
+  const grown = (name, i) => significant(found.plain[i] / found[name][i], 3);
+  const each = ["linear", "NTK", "YaRN"].map(
+    (name) => `${name} × ${grown(name, 0)} … × ${grown(name, last)}`,
+  );
+  return (
+    `From the fastest pair to the slowest the wavelengths grow: ${each.join(", ")}. YaRN multiplies ` +
+    `cosines and sines with 0.1 ln s + 1 = ${fixed(yarnAttention(factor))}.`
+  );
+}
+
+/** Which of the two lengths belongs in YaRN's formula. */
+export function aboutLengths(state) {
+  if (!schedulesOf(state)) return schedulesRefusal(state);
+  const { base, dim, factor, trained } = state;
+  const kept = (length) =>
+    yarnRamp(dim - (dim % 2), base, length).filter((r) => r === 0).length;
+  const right = `Counting turns in L₀ = ${grouped(trained)} leaves ${counted(kept(trained), "pair")} alone; `;
+  return factor === 1
+    ? `${right}with s = 1 both lengths are the same.`
+    : `${right}counting them in ${grouped(factor * trained)} by mistake would leave ${kept(factor * trained)}.`;
+}
