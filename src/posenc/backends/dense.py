@@ -11,7 +11,7 @@ from posenc.backends.masks import added, joined
 from posenc.backends.sdpa import SDPA, TORCHS_ATTENTION, grouped
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dense:
     """torch's attention with a mask; a sink is one more key, whose value is zero.
 

@@ -71,7 +71,7 @@ def attend_explicitly(
     return Attended(scores, changed, weights, heads.to(value.dtype))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explicit:
     """Scores formed, encoded one after the other, and weighed: queries × keys in memory."""
 

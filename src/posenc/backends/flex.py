@@ -120,7 +120,7 @@ def _ends_of_window(queries: Tensor, window: int) -> tuple[Tensor, Tensor]:
     return first, torch.where(queries > most - reach, most, queries + reach)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flex:
     """FlexAttention; what it reads is built once a specification, for any number of layers.
 

@@ -17,7 +17,7 @@ from posenc.encodings.base import RelativeBias
 SMALL = 128 * 128  # pairs of a head, up to which a matrix is cheaper than looking for structure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Strided:
     """Runs of queries and keys, the bias of each a vector.
 

@@ -1,12 +1,14 @@
 """Where a table has its cosines and its sines, said by whoever made the table."""
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from jaxtyping import Float
 from torch import Tensor
 
 
-class Columns(NamedTuple):
+@dataclass(frozen=True)
+class Columns:
     """Cosines and sines as they lie in a table.
 
     Attributes:
