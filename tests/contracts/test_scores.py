@@ -128,6 +128,12 @@ CASES = {
         {"reach": 3, "std": 1.0, "values": True},
         bitwise=False,
     ),
+    "shaw-values": Case(
+        Shaw,
+        {"heads": 4, "head_dim": 8, "reach": 2, "values": True},
+        {"reach": 3, "std": 1.0},
+        bitwise=False,
+    ),
     "swin": Case(SwinBias, {"heads": 4, "window": (4, 8)}, {"std": 0.5}, lift=in_window),
     "swin-v2": Case(
         SwinV2Bias,

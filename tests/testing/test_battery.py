@@ -230,6 +230,19 @@ class LooksAtTheLength(ALiBi):
         return super().encode(scores, table) / scores.shape[-1]
 
 
+class ChangesOutputInSilence(ALiBi):
+    """Changes what attention gives, and says nothing of it."""
+
+    def encode_output(self, out, weights, table):
+        return 2 * out
+
+
+class ClaimsOutput(Rotary):
+    """Says that it changes what attention gives."""
+
+    changes_output = True
+
+
 class BreaksTheGraph(Sinusoidal):
     """Looks at a value, which a graph cannot."""
 
@@ -265,6 +278,8 @@ BROKEN = [
     (ClaimsPairs, {"heads": 4, "head_dim": 8, "max_positions": 3, "std": 1.0}, {}, "claims"),
     (DeniesPairs, {"heads": 4}, {}, "claims"),
     (LooksAtTheLength, {"heads": 4}, {}, "claims"),
+    (ChangesOutputInSilence, {"heads": 4}, {}, "claims"),
+    (ClaimsOutput, {"frequencies": 8}, {}, "claims"),
     (Widens, {"dim": 8}, {}, "shape_and_dtype"),
     (WritesInPlace, {"dim": 8}, {}, "content_is_left_alone"),
     (ClaimsTooMuch, {"dim": 8, "max_len": 99}, {}, "claims"),

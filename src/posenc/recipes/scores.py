@@ -38,8 +38,12 @@ def deberta_v3(heads: int = 12, head_dim: int = 64) -> Positional:
     return Positional(scores=DeBERTa(heads, head_dim, buckets=256, max_distance=512))
 
 
-def mpt(heads: int = 32) -> Positional:
+def mpt(heads: int = 32, *, alibi_bias_max: float = 8.0) -> Positional:
     """MPT: ALiBi alone, with the authors' slopes.
+
+    Args:
+        heads: 32 in the 7B model, 64 in the 30B model.
+        alibi_bias_max: As the configuration has it; 8 in the published models.
 
     Reference:
         MosaicML 2023, ``alibi_bias_max: 8`` in the published configurations.
@@ -48,7 +52,7 @@ def mpt(heads: int = 32) -> Positional:
         >>> mpt(16).scores[0].heads
         16
     """
-    return Positional(scores=ALiBi(heads, is_causal=True))
+    return Positional(scores=ALiBi(heads, is_causal=True, alibi_bias_max=alibi_bias_max))
 
 
 def sam(heads: int = 12, head_dim: int = 64, *, size: int = 14) -> Positional:

@@ -20,7 +20,8 @@ class Case:
     Args:
         build: The class, or a function with its signature.
         arguments: The arguments that the checks build it with.
-        changes: For every other argument a value that must change something that can be seen.
+        changes: For every other argument a value that must change something that can be seen;
+            ``device`` and ``dtype`` have a check of their own.
         limit: Number of positions it has, if it has a last one.
         kv_heads: Key heads beside the query heads, where those are grouped.
         heads: Query heads of the content.
@@ -115,6 +116,20 @@ class Subject:
         made = module(*content, positions)
         return made if isinstance(made, tuple) else (made,)
 
+    def run_all(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+        """The same, and what it makes of the output of attention, where it changes that."""
+        made = self.run(module, content, positions)
+        if not getattr(module, "changes_output", False):
+            return made
+        if positions is None:
+            positions = consecutive(content[0].shape[-2], device=content[0].device)
+        table = self.tables(module, positions, torch.promote_types(made[0].dtype, torch.float32))
+        return (*made, self.output(module, content, made, table))
+
+    def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
+        """``encode_output`` of some output; there is none in the place of tokens."""
+        raise TypeError("Use the driver of a place inside attention.")
+
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
@@ -151,6 +166,10 @@ class QueriesKeys(Subject):
         made = module(*(part.transpose(-2, -3) for part in content), positions)
         return tuple(part.transpose(-2, -3) for part in made)
 
+    def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
+        out = content[0] if self.case.heads_first else content[0].transpose(-2, -3)
+        return module.encode_output(out, table)  # type: ignore[operator]
+
 
 class Scores(Subject):
     """Scores ``[*batch, heads, seq, seq]`` with the queries and keys that they came from."""
@@ -170,6 +189,9 @@ class Scores(Subject):
         scores, q, k = content
         positions = self.placed(positions, scores.shape[-1], scores.device)
         return (module(scores, positions, positions, q=q, k=k),)
+
+    def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
+        return module.encode_output(content[1], made[0].softmax(-1), table)  # type: ignore[operator]
 
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor

@@ -32,8 +32,12 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool]]:
     if isinstance(subject, Tokens):
         return {"keeps_norm": _keeps_norm, "keeps_shift": _keeps_shift}
     if isinstance(subject, QueriesKeys):
-        return {"is_relative": _products_are_relative}
-    return {"is_relative": _scores_are_relative, "is_pairwise": _scores_are_pairwise}
+        return {"is_relative": _products_are_relative, "changes_output": _output_changes}
+    return {
+        "is_relative": _scores_are_relative,
+        "is_pairwise": _scores_are_pairwise,
+        "changes_output": _output_changes,
+    }
 
 
 def _scattered(case: Case, count: int) -> Tensor:
@@ -95,6 +99,19 @@ def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
         if (alone - whole[..., some_q, :][..., some_k]).abs().max() >= TOLERANCE:
             return False
     return True
+
+
+def _output_changes(case: Case, subject: Subject) -> bool:
+    """Whether what attention gives, values as wide as keys, comes out as it went in."""
+    module, positions = case.module().double(), consecutive(6)
+    content = subject.content(6, (1,), torch.float64)
+    table = subject.tables(module, positions, torch.float64)
+    out = content[0] if isinstance(subject, QueriesKeys) else content[1]
+    made = subject.output(module, content, content, table)
+    if not case.heads_first:
+        made = made.transpose(-2, -3)
+    assert made.shape == out.shape, f"the output came out as {tuple(made.shape)}"
+    return not torch.equal(made, out)
 
 
 def _unmoved(result: Callable[[int], Tensor], case: Case) -> bool:

@@ -13,7 +13,7 @@ def gradients(case: Case) -> None:
     parameters = tuple(module.parameters())
 
     def run(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return subject.run(module, content, consecutive(3))
+        return subject.run_all(module, content, consecutive(3))
 
     assert torch.autograd.gradcheck(run, (*content, *parameters)), "gradients are wrong"
 
@@ -27,7 +27,7 @@ def gradients_stay_finite(case: Case) -> None:
         module, subject = case.module(), case.subject()
         parts = subject.content(5, dtype=dtype)
         content = tuple(part.requires_grad_() for part in parts)
-        made = subject.run(module, content, None)
+        made = subject.run_all(module, content, None)
         torch.stack([part.float().square().sum() for part in made]).sum().backward()
         named = {f"part {index} of the content": part for index, part in enumerate(content)}
         for name, leaf in (*named.items(), *module.named_parameters()):
@@ -44,5 +44,5 @@ def _depends_on(case: Case, index: int) -> bool:
     module, subject = case.module(), case.subject()
     content = subject.content(5)
     other = tuple(part + (at == index) for at, part in enumerate(content))
-    before, after = (subject.run(module, given, None) for given in (content, other))
+    before, after = (subject.run_all(module, given, None) for given in (content, other))
     return any(not torch.equal(one, two) for one, two in zip(before, after, strict=True))
