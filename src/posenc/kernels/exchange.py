@@ -43,7 +43,11 @@ def exchange() -> Exchange | None:
         return None
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-    functions = ctypes.cast(pointer(capsule, b"dlpack_exchange_api"), ctypes.POINTER(_Functions))
+    try:
+        found = pointer(capsule, b"dlpack_exchange_api")
+    except ValueError:
+        return None  # a capsule of another name, as of an earlier draft
+    functions = ctypes.cast(found, ctypes.POINTER(_Functions))
     while functions and functions.contents.major != MAJOR:
         functions = functions.contents.older
     if not functions or not functions.contents.tensor_from_object:

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import may_look
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
@@ -100,8 +101,7 @@ class XPos(QueryKeyEncoding):
         return self.rotary.encode_keys(k, table[..., 2:, :])
 
     def _check_range(self, positions: Tensor) -> None:
-        # Values cannot be looked at while compiling or on meta.
-        if torch.compiler.is_compiling() or positions.is_meta or not positions.numel():
+        if not may_look(positions) or not positions.numel():
             return
         first, last = (int(end) for end in positions.aminmax())
         for position in (first, last):

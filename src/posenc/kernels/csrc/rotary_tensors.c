@@ -18,7 +18,7 @@ enum {
 
 enum { UNREADABLE = 3, MOST_AXES = 4, FEWEST_AXES = 3 };
 
-/* RotaryTensors of rotary/cpu.py: objects of Python, which it keeps alive. */
+/* TENSORS of rotary/cpu.py: objects of Python, which it keeps alive. */
 struct rotary_tensors {
   void *q, *q_out, *k, *k_out, *table, *positions;
   int64_t width, flags, threads;
