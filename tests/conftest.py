@@ -11,7 +11,7 @@ settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
 # One encoding of each place is compiled whenever tests run.
-REPRESENTATIVES = {"sinusoidal", "rotary", "alibi"}
+REPRESENTATIVES = {"learned", "rotary", "alibi"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before any are selected by these marks
