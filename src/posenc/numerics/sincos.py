@@ -174,7 +174,9 @@ class SinCos:
 
 def _written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:
     cos, sin = made
-    return out.cos.copy_(cos), out.sin.copy_(sin)
+    # Both at once: Inductor up to torch 2.10 mixes up two writes into every second number.
+    out.table.copy_(torch.stack((cos, sin) if out.cos_first else (sin, cos), out.axis))
+    return out.cos, out.sin
 
 
 def empty_table(
