@@ -36,8 +36,12 @@ def _forward(length: int, causal: bool) -> Case:
         return F.scaled_dot_product_attention(q, k, v, mask)
 
     contenders = {
-        "posenc, ALiBi": lambda: attention(q, k, v, positional=Positional(scores=alibi), is_causal=causal),
-        "posenc, T5": lambda: attention(q, k, v, positional=Positional(scores=t5), is_causal=causal),
+        "posenc, ALiBi": lambda: attention(
+            q, k, v, positional=Positional(scores=alibi), is_causal=causal
+        ),
+        "posenc, T5": lambda: attention(
+            q, k, v, positional=Positional(scores=t5), is_causal=causal
+        ),
         "dense ALiBi, rebuilt": lambda: dense(alibi),
         "dense T5Bias, rebuilt": lambda: dense(t5),
     }
@@ -59,9 +63,13 @@ def _backward(length: int) -> Case:
         made.sum().backward()
 
     contenders = {
-        "posenc, ALiBi": lambda: both(attention(q, k, v, positional=Positional(scores=ALiBi(HEADS)))),
+        "posenc, ALiBi": lambda: both(
+            attention(q, k, v, positional=Positional(scores=ALiBi(HEADS)))
+        ),
         "posenc, T5 frozen": lambda: both(attention(q, k, v, positional=Positional(scores=frozen))),
-        "posenc, T5 learning": lambda: both(attention(q, k, v, positional=Positional(scores=learning))),
+        "posenc, T5 learning": lambda: both(
+            attention(q, k, v, positional=Positional(scores=learning))
+        ),
         "dense T5Bias, learning": lambda: both(
             F.scaled_dot_product_attention(q, k, v, learning.table(positions, positions)[None])
         ),

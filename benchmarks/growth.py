@@ -68,7 +68,9 @@ def _attention(length: int) -> Case:
     contenders: dict[str, Callable[[], object]] = {}
     for name, bias in biases.items():
         positional = Positional(scores=bias.requires_grad_(False))
-        contenders[f"posenc, {name}"] = lambda p=positional: attention(q, k, v, positional=p, is_causal=True)
+        contenders[f"posenc, {name}"] = lambda p=positional: attention(
+            q, k, v, positional=p, is_causal=True
+        )
     if length <= LONGEST_DENSE:
         contenders["dense ALiBi, rebuilt"] = lambda: F.scaled_dot_product_attention(
             q,

@@ -109,6 +109,17 @@ def test_positions_end_where_64_bits_do():
         rows_of(Sinusoidal(4, convention="per_dimension_one_based")).between(LAST, 1)
 
 
+def test_what_the_memory_cannot_hold_is_refused_before_it_is_tried(refused):
+    for words in (
+        ("curves", "--format", "text", "--output", "a.svg", "--length", 10**12),
+        ("distance", "--length", 10**12),
+        ("distance", "--length", 10**12, "--encoding", "Rotary(64)"),
+        ("shift", "--length", 10**12),
+        ("compare", "--length", 10**12),
+    ):
+        assert "not enough memory for this size; ask for fewer positions" in refused(*words)
+
+
 def test_means_are_of_every_row_once():
     rows = rows_of(Sinusoidal(6))
     table = rows.between(3, 2500, torch.float64)

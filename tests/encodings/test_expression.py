@@ -61,6 +61,8 @@ REFUSED = {
     "Rotary(8, qqq=1)": "Rotary has no argument 'qqq'; it takes Rotary(",
     "Rotary(63)": "The rotated width is 63",
     "Rotary('x')": "Rotary('x'): dim is 'x'",
+    "Rotary(Geometric(10000000000))": "dim is 10000000000; at most 1048576 is taken here",
+    "ALiBi(heads=9999999)": "heads is 9999999; at most 1048576",
     "Rotary(YaRN(Geometric(8), factor=0, trained_length=9))": "factor is 0",
     "Rotry(64)": "'Rotry' is no encoding; did you mean 'Rotary'?",
     "rotary(64)": "did you mean 'Rotary'?",

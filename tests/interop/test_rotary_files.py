@@ -160,8 +160,15 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768
         ({**YI, "rope_scaling": {"type": "linear"}}, "needs 'factor'"),
         ({**YI, "rope_scaling": {"type": "ntk", "factor": 2.0}}, "known are default, linear, dyn"),
         ({**LLAMA_31, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor"),
-        ({**PHI_3_128K, "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 48,
-                                         "long_factor": [1.0] * 47}}, "long has 47 numbers for 48 frequencies"),
+        (
+            {
+                **PHI_3_128K,
+                "rope_scaling": {
+                    "type": "longrope", "short_factor": [1.0] * 48, "long_factor": [1.0] * 47
+                },
+            },
+            "long has 47 numbers for 48 frequencies",
+        ),
         ({"model_type": "bert", "hidden_size": 768}, "no rotary encoding in this configuration"),
         ({"model_type": "falcon", "alibi": True, "rope_theta": 1e4}, "no rotary encoding"),
         ({"model_type": "nanochat", "rope_theta": 1e4}, "rotates in the other direction"),

@@ -1,5 +1,6 @@
 """Which encoding a command is about, and what its positions say as rows of numbers."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +100,20 @@ def check_range(start: int, length: int, *, first: int = 0) -> None:
         )
 
 
+def check_memory(numbers: int) -> None:
+    """Refuses what this machine could not hold at once, before it is brought down by trying.
+
+    Raises:
+        MemoryError: So many numbers in float64 are more than half of its memory.
+    """
+    try:
+        whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return  # a system that does not tell
+    if 8 * numbers > whole / 2:
+        raise MemoryError
+
+
 @dataclass(frozen=True)
 class Rows:
     """What positions alone say: a row of numbers for each position, or for each distance.
@@ -138,6 +153,7 @@ class Rows:
 
     def between(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """The rows alone, all at once."""
+        check_memory(length * len(self.columns))
         return torch.cat([block for _, block in self.blocks(start, length, dtype)])
 
     def means(self, start: int, length: int, most: int) -> tuple[Tensor, int]:
@@ -262,6 +278,7 @@ class KeptSinusoidal(Sinusoidal):
 
     def __init__(self, length: int, dim: int, base: float, convention: str):
         super().__init__(dim, base, convention)
+        check_memory(3 * length * dim)
         self.kept = super().table(consecutive(length), dtype=torch.float64)
 
     def table(
@@ -276,7 +293,7 @@ class KeptSinusoidal(Sinusoidal):
         return super().table(positions, dtype=dtype, out=out)
 
 
-WIDEST = 4096
+MOST_QUERIES = 4096
 
 
 def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
@@ -289,9 +306,9 @@ def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
     check_range(start, length)
     if not 0 <= head < encoding.heads:
         raise UserError(f"--head is {head}; it must be one of 0 … {encoding.heads - 1}")
-    if length > WIDEST:
+    if length > MOST_QUERIES:
         raise UserError(
-            f"--length is {length}; a bias is drawn query by key, up to {WIDEST}. "
+            f"--length is {length}; a bias is drawn query by key, up to {MOST_QUERIES}. "
             "posenc curves and posenc distance draw it over the distance alone"
         )
     positions = consecutive(length, start=start)

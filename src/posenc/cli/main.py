@@ -94,6 +94,8 @@ def _leave_stdout() -> None:
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [*words[1:], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         listing = "\n".join(f"  {name:<9} {summary(name)}" for name in COMMANDS)
         sys.stdout.write(HELP.format(commands=listing))

@@ -17,12 +17,18 @@ class Option:
         metavar: What its value is called there.
         shown: How the default is told, where it follows from other things.
         short: A second, short name, as ``-o``.
+        most: The largest whole number that makes sense; larger ones are mistyped.
     """
 
     about: str
     metavar: str = ""
     shown: str = ""
     short: str = ""
+    most: int | None = None
+
+
+WIDEST = 1 << 20
+"""The largest width of a vector: hundreds of times those in use, and still worked out at once."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _add_option(parser: argparse.ArgumentParser, each: Field, hint: Any, told: O
         dest=each.name,
         nargs="+" if several else None,
         default=each.default,
-        type=_reader(kind),
+        type=_reader(kind, told.most),
         metavar=told.metavar or _choices(kind),
         help=_escaped(f"{told.about} (default: {shown})" if shown else told.about),
     )
@@ -125,9 +125,11 @@ def _kind(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-def _reader(kind: Any) -> Callable[[str], Any]:
+def _reader(kind: Any, most: int | None = None) -> Callable[[str], Any]:
     if get_origin(kind) is Literal:
         return lambda word: _one_of(word, get_args(kind))
+    if most is not None:
+        return lambda word: _at_most(_whole(word), most)
     return {int: _whole, float: _number, Path: Path, str: str}[kind]
 
 
@@ -147,6 +149,12 @@ def _whole(word: str) -> int:
         raise argparse.ArgumentTypeError(
             f"{word} is beyond 64 bits; give a whole number from -2^63 to 2^63 - 1"
         )
+    return value
+
+
+def _at_most(value: int, most: int) -> int:
+    if value > most:
+        raise argparse.ArgumentTypeError(f"{value} is more than {most}, which is the most here")
     return value
 
 

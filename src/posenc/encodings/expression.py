@@ -23,6 +23,14 @@ from posenc.encodings.positional import Positional
 
 Encoding = TokenEncoding | QueryKeyEncoding | ScoreEncoding | PositionRemapping | Positional
 
+WIDEST = 1 << 20
+"""The largest width, number of heads or of rows: larger ones are mistyped, and would take hours."""
+
+SIZES = frozenset(
+    ["dim", "heads", "head_dim", "frequencies", "hidden", "buckets", "max_len", "max_positions",
+     "reach", "window", "size"]
+)  # fmt: skip
+
 LONGEST = 4000
 """Characters of an expression; far more than any that was meant."""
 
@@ -166,9 +174,14 @@ def _called(made: Any, name: str, node: ast.Call) -> Any:
         advice = f"did you mean {meant!r}?" if meant else f"it takes {_signature(made)}."
         raise ValueError(f"{name} has no argument {unknown!r}; {advice}")
     try:
-        inspect.signature(made).bind(*given, **named)
+        bound = inspect.signature(made).bind(*given, **named).arguments
     except TypeError as error:
         raise ValueError(f"{ast.unparse(node)}: {error}; it takes {_signature(made)}.") from None
+    for parameter, value in bound.items():
+        if parameter in SIZES and isinstance(value, int) and value > WIDEST:
+            raise ValueError(
+                f"{ast.unparse(node)}: {parameter} is {value}; at most {WIDEST} is taken here."
+            )
     try:
         return made(*given, **named)
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:

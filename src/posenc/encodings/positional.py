@@ -140,7 +140,7 @@ def _in_place(place: str, given: object) -> list:
     interface = PLACES[place]
     if isinstance(given, nn.Module | PositionRemapping) and not isinstance(given, nn.ModuleList):
         given = [given]
-    if isinstance(given, type) or not isinstance(given, Iterable):
+    if isinstance(given, type | Tensor) or not isinstance(given, Iterable):
         raise TypeError(
             f"{place} is {given!r}; it takes an encoding, or several in a tuple. "
             f"Leave it out for none."

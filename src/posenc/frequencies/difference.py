@@ -6,7 +6,7 @@ from decimal import Decimal
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.schedule import Schedule, check_schedule
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Difference(Schedule):
     since: Schedule
 
     def __post_init__(self):
+        for each in (self.to, self.since):
+            check_schedule(self, each)
         if len(self.to) != len(self.since):
             raise ValueError(
                 f"One schedule has {len(self.to)} frequencies and the other {len(self.since)}; "

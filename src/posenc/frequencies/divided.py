@@ -8,7 +8,14 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from posenc.frequencies.geometric import Geometric
-from posenc.frequencies.schedule import Number, Schedule, check_positive, exact
+from posenc.frequencies.schedule import (
+    Number,
+    Schedule,
+    check_positive,
+    check_schedule,
+    exact,
+    listed,
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class Divided(Schedule):
     attention: float = 1.0
 
     def __post_init__(self):
-        object.__setattr__(self, "divisors", tuple(self.divisors))
+        check_schedule(self, self.of)
+        object.__setattr__(self, "divisors", listed(self, "divisors", self.divisors))
         if len(self.divisors) != len(self.of):
             raise ValueError(
                 f"There are {len(self.divisors)} divisors for {len(self.of)} frequencies of "

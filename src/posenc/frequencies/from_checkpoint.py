@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.schedule import Schedule, listed
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class FromCheckpoint(Schedule):
     def __init__(self, frequencies: Tensor | Iterable[float | Fraction]):
         if isinstance(frequencies, Tensor):
             frequencies = frequencies.detach().double().flatten().tolist()
-        values = tuple(frequencies)
+        values = listed(self, "frequencies", frequencies)
         bad = [w for w in values if not isfinite(w)]
         if bad or not values:
             raise ValueError(

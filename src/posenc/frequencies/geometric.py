@@ -11,6 +11,9 @@ from posenc.frequencies.huggingface import Rope, RopeType
 from posenc.frequencies.powers import Powers
 from posenc.frequencies.schedule import Schedule
 
+MOST = 1 << 24
+"""No head is wider."""
+
 
 @dataclass(frozen=True)
 class Geometric(Schedule):
@@ -38,7 +41,7 @@ class Geometric(Schedule):
     base: int | float = 10_000.0
 
     def __post_init__(self):
-        if isinstance(self.dim, bool) or not isinstance(self.dim, int) or self.dim < 1:
+        if isinstance(self.dim, bool) or not isinstance(self.dim, int) or not 0 < self.dim <= MOST:
             raise ValueError(f"dim is {self.dim!r}; it must be a positive whole number, as 128.")
         self.powers  # noqa: B018 (a bad base is reported where it is given)
 

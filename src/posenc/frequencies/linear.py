@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.frequencies.geometric import Geometric, common_keys, geometric_of
 from posenc.frequencies.huggingface import Rope, RopeType
-from posenc.frequencies.schedule import Number, Schedule, check_positive, exact
+from posenc.frequencies.schedule import Number, Schedule, check_positive, check_schedule, exact
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Linear(Schedule):
     factor: Number
 
     def __post_init__(self):
+        check_schedule(self, self.of)
         check_positive(self, factor=self.factor)
         self._settle(
             attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor

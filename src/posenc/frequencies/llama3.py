@@ -18,6 +18,7 @@ from posenc.frequencies.schedule import (
     check_extension,
     check_length,
     check_positive,
+    check_schedule,
     exact,
 )
 
@@ -60,6 +61,7 @@ class Llama3(Schedule):
     trained_length: int = 8192
 
     def __post_init__(self):
+        check_schedule(self, self.of)
         check_extension(self, self.factor)
         check_length(self, self.trained_length)
         check_positive(self, low=self.low, high=self.high)

@@ -14,7 +14,9 @@ from posenc.frequencies.schedule import (
     check_extension,
     check_length,
     check_positive,
+    check_schedule,
     exact,
+    listed,
 )
 
 
@@ -64,8 +66,9 @@ class LongRoPE:
     """What cosines and sines are multiplied with, at any length."""
 
     def __post_init__(self):
-        object.__setattr__(self, "short", tuple(self.short))
-        object.__setattr__(self, "long", tuple(self.long))
+        check_schedule(self, self.of)
+        for name in ("short", "long"):
+            object.__setattr__(self, name, listed(self, name, getattr(self, name)))
         check_extension(self, self.factor)
         check_length(self, self.trained_length, least=2)  # its logarithm divides
         for name, divisors in (("short", self.short), ("long", self.long)):

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import log
+from math import inf, log
 
 import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule, is_no_number
+from posenc.frequencies.schedule import Schedule, is_no_number, listed
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Powers(Schedule):
             raise ValueError(
                 f"base is {self.base!r}; it must be a positive and finite number, as 10000."
             )
+        if is_no_number(self.denominator) or not -inf < self.denominator < inf:
+            raise ValueError(f"denominator is {self.denominator!r}; it must be a finite number.")
+        object.__setattr__(self, "numerators", listed(self, "numerators", self.numerators))
         if self.denominator == 0:
             raise ValueError("The exponents divide by 0: the width is too small for this schedule.")
 

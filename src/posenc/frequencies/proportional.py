@@ -12,7 +12,7 @@ from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.huggingface import Rope, RopeType
 from posenc.frequencies.linear import Linear
 from posenc.frequencies.powers import Powers
-from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.schedule import Schedule, is_no_number
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Proportional(Schedule):
 
     def __post_init__(self):
         Geometric(self.dim, self.base)
-        if not 0 <= self.fraction <= 1:
-            raise ValueError(f"fraction is {self.fraction}; it must be a share from 0 to 1.")
+        if is_no_number(self.fraction) or not 0 <= self.fraction <= 1:
+            raise ValueError(f"fraction is {self.fraction!r}; it must be a share from 0 to 1.")
 
     @property
     def rotating(self) -> int:

@@ -1,6 +1,7 @@
 """What a frequency schedule is: exact numbers that depend on nothing but its own fields."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import isfinite, log10
@@ -69,6 +70,36 @@ def check_length(owner: object, trained_length: int, least: int = 1) -> None:
             f"{type(owner).__name__}: trained_length is {trained_length!r}; it must be a whole "
             f"number of tokens from {least} on."
         )
+
+
+def check_schedule(owner: object, of: object) -> None:
+    """Refuse what is no schedule to rescale.
+
+    Raises:
+        TypeError: ``of`` is none.
+    """
+    if not isinstance(of, Schedule):
+        raise TypeError(
+            f"{type(owner).__name__}: of is {of!r}; it must be a schedule, as Geometric(128). "
+            f"Resolve one that depends on the length by .at(length)."
+        )
+
+
+def listed(owner: object, name: str, values: Iterable[Number]) -> tuple[Number, ...]:
+    """Several numbers as a tuple.
+
+    Raises:
+        TypeError: ``values`` are no numbers.
+    """
+    try:
+        given = tuple(values)
+    except TypeError:
+        given = None
+    if given is None or any(is_no_number(value) for value in given):
+        raise TypeError(
+            f"{type(owner).__name__}: {name} is {values!r}; it must be several numbers, as a list."
+        )
+    return given
 
 
 def is_no_number(value: object) -> bool:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.schedule import Schedule, check_schedule
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Selected(Schedule):
     indices: tuple[int, ...]
 
     def __post_init__(self):
+        check_schedule(self, self.of)
         if any(not 0 <= i < len(self.of) for i in self.indices):
             raise IndexError(
                 f"indices are {self.indices}; {self.of!r} has frequencies 0 … {len(self.of) - 1}."

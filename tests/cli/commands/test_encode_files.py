@@ -18,6 +18,7 @@ from safetensors import safe_open
 from posenc.cli.io import disk
 
 COMMAND = [sys.executable, "-m", "posenc.cli.main", "encode"]
+ANOTHER_PROCESS = pytest.mark.slow("a process of its own for each signal and format")
 WORDS = [f"word{number}" for number in range(500)]
 
 
@@ -80,7 +81,11 @@ def wait_for_writing(process: subprocess.Popen, folder: Path) -> None:
     not hasattr(os, "O_TMPFILE"), reason="what is written is seen in /proc of Linux"
 )
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+    ("number", "status"),
+    [
+        pytest.param(signal.SIGINT, 130, id="SIGINT"),
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM", marks=ANOTHER_PROCESS),
+    ],
 )
 def test_an_interrupted_run_leaves_what_was_there(tmp_path, number, status):
     text = text_of(tmp_path / "text.txt", 1.0)
@@ -101,7 +106,14 @@ def test_an_interrupted_run_leaves_what_was_there(tmp_path, number, status):
     assert sorted(os.listdir(tmp_path)) == ["out.csv", "text.txt"]
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".npz", ".csv"])
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        ".npz",
+        pytest.param(".safetensors", marks=ANOTHER_PROCESS),
+        pytest.param(".csv", marks=ANOTHER_PROCESS),
+    ],
+)
 def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, suffix):
     """The size limit of a process stands for the disk: both refuse a write half-way."""
     text = text_of(tmp_path / "text.txt", 0.1)

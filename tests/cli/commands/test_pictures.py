@@ -1,16 +1,18 @@
 """``posenc heatmap`` and ``posenc curves``: in files, and in the terminal."""
 
+import contextlib
 import os
 import pty
+import re
 import struct
-import subprocess
 import sys
+import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-COMMAND = [sys.executable, "-m", "posenc.cli.main"]
+from posenc.cli.main import main
 
 
 def pixels(png: Path) -> tuple[int, int]:
@@ -90,41 +92,62 @@ def test_a_pipe_gets_plain_characters(run, command):
     assert len(out.splitlines()) > 6
 
 
-def in_a_terminal(*words: str, **environment: str) -> str:
-    """What a command shows on a terminal of 80 columns."""
-    mine, theirs = pty.openpty()
-    settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "40"}
-    settings.pop("NO_COLOR", None)
-    process = subprocess.Popen(
-        [*COMMAND, *words], stdout=theirs, stderr=theirs, env=settings | environment
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(mine, 65536)
-        except OSError:  # the other end has closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(mine)
-    assert process.wait(60) == 0
-    return shown.decode()
+@pytest.fixture
+def in_a_terminal(monkeypatch):
+    """Shows a command on a terminal of 80 columns and 40 lines, and gives what it wrote there."""
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "40"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def shown(*words: object) -> str:
+        mine, theirs = pty.openpty()
+        written: list[bytes] = []
+
+        def read() -> None:
+            with contextlib.suppress(OSError):  # the other end has closed
+                while part := os.read(mine, 65536):
+                    written.append(part)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        with os.fdopen(theirs, "w", encoding="utf-8") as screen:
+            monkeypatch.setattr(sys, "stdout", screen)
+            status = main([str(word) for word in words])
+        reader.join(60)
+        os.close(mine)
+        assert status == 0
+        return b"".join(written).decode()
+
+    return shown
 
 
-def test_a_terminal_gets_colors_a_legend_and_what_fits():
-    shown = in_a_terminal("heatmap", "--length", "500", "--dim", "512")
+def test_a_terminal_gets_colors_a_legend_and_what_fits(in_a_terminal):
+    shown = in_a_terminal("heatmap", "--length", 500, "--dim", 512)
     assert "\x1b[38" in shown
     assert "▀" in shown
     assert "-1 " in shown
     assert "positions 0 to 65 of 500, columns 0 to" in " ".join(shown.split())
+    pictured = [line for line in shown.splitlines() if "▀" in line]
+    assert max(line.count("▀") for line in pictured) <= 80
 
 
-def test_no_color_is_respected():
-    shown = in_a_terminal("heatmap", "--length", "30", "--dim", "64", NO_COLOR="1")
+def test_no_color_is_respected(in_a_terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = in_a_terminal("heatmap", "--length", 30, "--dim", 64)
     assert "\x1b[38" not in shown
     assert "\x1b[48" not in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("table", "--dim", 64), ("encode", "your cat is a lovely cat", "--dim", 64),
+     ("curves",), ("distance",), ("binary",), ("shift", "--dim", 32), ("explain",),
+     ("table", "--encoding", "Rotary(64)"), ("distance", "--encoding", "ALiBi(8)")],
+    ids=lambda words: " ".join(map(str, words)),
+)  # fmt: skip
+def test_what_is_laid_out_fits_80_columns(in_a_terminal, words):
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", in_a_terminal(*words))
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("command", ["heatmap", "curves"])

@@ -244,20 +244,29 @@ def test_mixed_begins_with_two_directions_across_each_other():
     [
         (lambda: MultimodalRotary(Rotary(128), (16, 24)), r"40 pairs; .* has 64"),
         (lambda: MultimodalRotary(Rotary(128), (24, 20, 20), "dealt"), "'interleaved'"),
-        (lambda: MultimodalRotary(Rotary(128), (40, 24, 0), "interleaved"), "1 pair or more"),
+        (
+            lambda: MultimodalRotary(Rotary(128), (40, 24, 0), "interleaved"),
+            "A section is 0; it must be",
+        ),
         (
             lambda: MultimodalRotary(Rotary(128)).table(consecutive(4)),
             r"must be \[\*batch, seq, 3\]",
         ),
         (lambda: AxialRotary(6), "multiple of 4"),
-        (lambda: AxialRotary(8, form="vit"), "rope_vit, pixtral"),
+        (lambda: AxialRotary(8, form="vit"), "'rope_vit' or 'pixtral'"),
         (lambda: AxialRotary(8).table(consecutive(4)), "one coordinate an axis"),
-        (lambda: DINOv3Rotary(8, (0, 4)), r"\(height, width\) in patches"),
+        (lambda: DINOv3Rotary(8, (0, 4)), "the height of grid is 0; it must be a whole number"),
         (lambda: DINOv3Rotary(8, (4, 4), periods=[1.0]), "give 2 positive and finite numbers"),
-        (lambda: DINOv3Rotary(8, (4, 4), normalize="mean"), "one of separate, min, max"),
-        (lambda: DINOv3Rotary(8, (4, 4), jitter=0.5), "it is the largest stretch"),
-        (lambda: DINOv3Rotary(8, (4, 4), shift=-1.0), "shift is -1.0; it must be 0 or more"),
-        (lambda: RoPEMixed(8, heads=0), "there must be a head"),
+        (lambda: DINOv3Rotary(8, (4, 4), normalize="mean"), "'separate', 'min' or 'max'"),
+        (
+            lambda: DINOv3Rotary(8, (4, 4), jitter=0.5),
+            "a finite number from 1 on",
+        ),
+        (
+            lambda: DINOv3Rotary(8, (4, 4), shift=-1.0),
+            "a finite number from 0 on",
+        ),
+        (lambda: RoPEMixed(8, heads=0), "heads is 0; it must be a whole number from 1 on"),
         (
             lambda: RoPEMixed(8, 4)(random(1, 4, 6, 8), random(1, 2, 6, 8), grid(2, 3)),
             "built for 4 heads; content has 2",

@@ -84,7 +84,7 @@ def test_bad_arguments_are_told():
         ALiBi(4, slopes=(0.5, 0.25))
     with pytest.raises(ValueError, match="give 1 finite numbers"):
         ALiBi(1, slopes=(math.nan,))
-    with pytest.raises(ValueError, match="alibi_bias_max is 0; it must be positive and finite"):
+    with pytest.raises(ValueError, match="alibi_bias_max is 0; it must be a finite number above 0"):
         ALiBi(4, alibi_bias_max=0)
     with pytest.raises(ValueError, match=r"alibi_bias_max is 4 beside slopes of your own"):
         ALiBi(1, slopes=(0.5,), alibi_bias_max=4)

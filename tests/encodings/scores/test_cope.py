@@ -150,5 +150,5 @@ def test_what_does_not_fit_is_told():
     cope, _, scores = example()
     with pytest.raises(ValueError, match="CoPE was given no q"):
         cope(scores)
-    with pytest.raises(ValueError, match="max_positions 0; each must be 1 or more"):
+    with pytest.raises(ValueError, match="max_positions is 0; it must be a whole number from 1 on"):
         CoPE(1, 8, 0)

@@ -147,5 +147,5 @@ def test_what_does_not_fit_is_told():
         encoding.table(grid(4, 3), grid(4, 3))
     with pytest.raises(ValueError, match="size is 0"):
         DecomposedRelative(1, 8, 0)
-    with pytest.raises(ValueError, match="head_dim 0; each must be 1 or more"):
+    with pytest.raises(ValueError, match="head_dim is 0; it must be a whole number from 1 on"):
         DecomposedRelative(1, 0, 3)

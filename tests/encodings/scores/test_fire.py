@@ -77,5 +77,5 @@ def test_a_decoded_row_is_the_last_row():
 def test_arguments():
     with pytest.raises(ValueError, match="heads is 0"):
         FIRE(0)
-    with pytest.raises(ValueError, match=r"threshold 0\.0 and c 0\.1; all must be positive"):
+    with pytest.raises(ValueError, match=r"threshold is 0\.0; it must be a finite number above 0"):
         FIRE(2, threshold=0.0)

@@ -64,5 +64,5 @@ def test_it_is_largest_at_the_query():
 def test_arguments():
     with pytest.raises(ValueError, match="heads is 0"):
         Sandwich(0)
-    with pytest.raises(ValueError, match="dim 7; give 1 head or more and an even width"):
+    with pytest.raises(ValueError, match="dim is 7; each sine has its cosine, so it must be even"):
         Sandwich(2, 7)

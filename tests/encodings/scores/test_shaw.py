@@ -69,5 +69,5 @@ def test_what_is_missing_is_named():
         Shaw(2, 4, 3, values=True).encode_output(torch.zeros(2, 3, 6), torch.zeros(2, 3, 3), None)
     with pytest.raises(ValueError, match="Shaw was given no q"):
         Shaw(2, 8, 3)(torch.zeros(1, 2, 3, 3))
-    with pytest.raises(ValueError, match="reach 0; each must be 1 or more"):
+    with pytest.raises(ValueError, match="reach is 0; it must be a whole number from 1 on"):
         Shaw(2, 8, 0)

@@ -76,5 +76,5 @@ def test_what_does_not_fit_is_told():
         SwinV2Bias(1, 3).table(grid(4, 3), grid(4, 3))
     with pytest.raises(ValueError, match="pretrained_window is 0"):
         SwinV2Bias(1, 3, pretrained_window=0)
-    with pytest.raises(ValueError, match="hidden 0; each must be 1 or more"):
+    with pytest.raises(ValueError, match="hidden is 0; it must be a whole number from 1 on"):
         SwinV2Bias(1, 3, hidden=0)

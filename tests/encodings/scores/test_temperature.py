@@ -56,7 +56,7 @@ def test_far_positions_are_exact():
 
 
 def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match="trained_length is 1; its logarithm divides"):
+    with pytest.raises(ValueError, match="trained_length is 1; it must be a whole number from 2"):
         Temperature(1, 1)
     with pytest.raises(ValueError, match="heads is 0"):
         Temperature(0)

@@ -55,7 +55,7 @@ def test_clamped_distances_are_the_authors(content, drawn):
     got = attention(q, k, v, positional=Positional(scores=xl), is_causal=True)
     torch.testing.assert_close(got, weights @ v, rtol=0, atol=1e-12)
     assert xl.table([0], [9]).item() == -3
-    with pytest.raises(ValueError, match="clamp_len is 0; it must be 1 or more, or None"):
+    with pytest.raises(ValueError, match="clamp_len is 0; it must be a whole number from 1 on"):
         TransformerXL(4, 8, clamp_len=0)
 
 

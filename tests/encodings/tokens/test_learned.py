@@ -238,7 +238,7 @@ def test_content_that_does_not_fit():
         (lambda: Learned(4, 0), "max_len is 0; it must be a whole number from 1 on."),
         (lambda: Learned(4, 4.0), "max_len is 4.0; it must be a whole number from 1 on."),
         (lambda: Learned(4, 4, offset=-1), "offset is -1; it must be a whole number from 0 on."),
-        (lambda: Learned(4, 4, std=-0.1), "std is -0.1; it must be 0 or more."),
+        (lambda: Learned(4, 4, std=-0.1), "std is -0.1; it must be a finite number from 0 on."),
         (lambda: Learned(4, 4, dropout=2), "dropout is 2; it must be a probability between 0"),
         (lambda: Learned(4, 4).resized(0), "max_len is 0; it must be a whole number from 1 on."),
     ],

@@ -13,7 +13,10 @@ class Binary:
 
     length: options.Length = 16
     dim: Annotated[
-        int, options.Option("Width of a vector; two dimensions are one sine.", metavar="N")
+        int,
+        options.Option(
+            "Width of a vector; two dimensions are one sine.", metavar="N", most=options.WIDEST
+        ),
     ] = 8
     base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 16.0
     format: options.Format = "text"

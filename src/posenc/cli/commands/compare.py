@@ -26,18 +26,19 @@ class Compare:
     """
 
     length: options.Length = 512
-    dim: Annotated[int, options.Option("Width of a vector.", metavar="N")] = 64
+    dim: Annotated[int, options.Option("Width of a vector.", metavar="N", most=options.WIDEST)] = 64
     base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 10_000.0
     format: options.Format = "text"
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import check_range
+        from posenc.cli.encodings import check_memory, check_range
         from posenc.cli.render import formats
 
         if self.length < 11:
             raise UserError(f"--length is {self.length}; it must be at least 11")
         check_range(0, self.length)
+        check_memory(3 * self.length * max(1, self.dim))
         found = self._found()
         names = list(next(iter(found.values())))
         if self.format == "json":

@@ -22,7 +22,10 @@ class Curves:
 
     length: options.Length = 100
     encoding: options.Expression = None
-    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="20")] = None
+    dim: Annotated[
+        int | None,
+        options.Option("Width of a vector.", metavar="N", shown="20", most=options.WIDEST),
+    ] = None
     base: options.Base = None
     convention: options.Convention = None
     start: Annotated[

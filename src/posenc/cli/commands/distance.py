@@ -16,9 +16,10 @@ class Distance:
 
     length: Annotated[int, options.Option("Number of distances, from 0 on.", metavar="N")] = 60
     encoding: options.Expression = None
-    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="128")] = (
-        None
-    )
+    dim: Annotated[
+        int | None,
+        options.Option("Width of a vector.", metavar="N", shown="128", most=options.WIDEST),
+    ] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0

@@ -49,6 +49,7 @@ class Encode:
             "Width of a vector; that of the --embeddings where they are given.",
             metavar="N",
             shown="64",
+            most=options.WIDEST,
         ),
     ] = None
     base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 10_000.0

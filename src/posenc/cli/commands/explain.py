@@ -22,7 +22,10 @@ class Explain:
         int, options.Option("The column of the table, from 0; the head of a bias.", metavar="J")
     ] = 2
     encoding: options.Expression = None
-    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="6")] = None
+    dim: Annotated[
+        int | None,
+        options.Option("Width of a vector.", metavar="N", shown="6", most=options.WIDEST),
+    ] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0

@@ -24,9 +24,10 @@ class Heatmap:
 
     length: options.Length = 50
     encoding: options.Expression = None
-    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="128")] = (
-        None
-    )
+    dim: Annotated[
+        int | None,
+        options.Option("Width of a vector.", metavar="N", shown="128", most=options.WIDEST),
+    ] = None
     base: options.Base = None
     convention: options.Convention = None
     start: options.Start = 0

@@ -19,7 +19,10 @@ class Shift:
         int, options.Option("How far, in positions; may be negative.", metavar="K")
     ] = 10
     encoding: options.Expression = None
-    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="4")] = None
+    dim: Annotated[
+        int | None,
+        options.Option("Width of a vector.", metavar="N", shown="4", most=options.WIDEST),
+    ] = None
     base: options.Base = None
     convention: options.Convention = None
     length: Annotated[int, options.Option("Number of positions to look at.", metavar="N")] = 256

@@ -15,7 +15,10 @@ class Table:
 
     length: options.Length = 10
     encoding: options.Expression = None
-    dim: Annotated[int | None, options.Option("Width of a vector.", metavar="N", shown="4")] = None
+    dim: Annotated[
+        int | None,
+        options.Option("Width of a vector.", metavar="N", shown="4", most=options.WIDEST),
+    ] = None
     base: options.Base = None
     convention: options.Convention = None
     start: options.Start = 0

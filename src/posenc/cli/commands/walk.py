@@ -30,14 +30,25 @@ class Walk:
         "your cat is a lovely cat"
     )
     encoding: options.Expression = None
-    dim: Annotated[int, options.Option("Width of a token.", metavar="N")] = 16
+    dim: Annotated[int, options.Option("Width of a token.", metavar="N", most=options.WIDEST)] = 16
     heads: Annotated[
-        int, options.Option("Number of attention heads; they share the width.", metavar="N")
+        int,
+        options.Option(
+            "Number of attention heads; they share the width.", metavar="N", most=options.WIDEST
+        ),
     ] = 2
-    depth: Annotated[int, options.Option("Number of blocks; the first is shown.", metavar="N")] = 1
+    depth: Annotated[
+        int,
+        options.Option("Number of blocks; the first is shown.", metavar="N", most=1000),
+    ] = 1
     inner: Annotated[
         int | None,
-        options.Option("Width inside the feed-forward layer.", metavar="N", shown="4 x dim"),
+        options.Option(
+            "Width inside the feed-forward layer.",
+            metavar="N",
+            shown="4 x dim",
+            most=options.WIDEST,
+        ),
     ] = None
     norm: Annotated[
         Literal["pre", "post"],

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc.cli.encodings import LEARNED, learns, rows_of
+from posenc.cli.encodings import LEARNED, check_memory, learns, rows_of
 from posenc.cli.render.pictures import marks_for, sparkline
 from posenc.cli.render.screen import Screen, console
 from posenc.encodings.base import QueryKeyEncoding, RelativeBias, TokenEncoding
@@ -42,11 +42,13 @@ def profile_of(encoding: Any, length: int) -> Profile:
     """
     if isinstance(encoding, TokenEncoding):
         rows_of(encoding)  # refuses points of a grid
+        check_memory(3 * length * encoding.dim)
         products = dot_product_profile(encoding, length).tolist()
         closest = closest_pair(encoding, length)
         return Profile("dot product", range(length), {"dot_product": products}, closest)
     rows = rows_of(encoding)
     if isinstance(encoding, QueryKeyEncoding):
+        check_memory(3 * length * encoding.head_dim)
         scores = _scores(encoding, length).tolist()
         return Profile("score of equal query and key", range(length), {"score": scores})
     first = 1 - length if isinstance(encoding, RelativeBias) else 0

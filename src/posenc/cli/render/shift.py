@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.cli.encodings import check_memory
 from posenc.cli.render.grids import number, print_grid
 from posenc.cli.render.screen import console
 from posenc.encodings.base import QueryKeyEncoding, ScoreBias
@@ -19,6 +20,7 @@ BLOCK = 64
 def shift_of(encoding: Any, offset: int, length: int) -> ShiftMap:
     """The map of a token encoding, or of the keys of one that acts inside attention."""
     if not isinstance(encoding, QueryKeyEncoding):
+        check_memory(3 * length * encoding.dim + encoding.dim**2)
         return shift_map(encoding, offset, length=length)
     return _key_map(encoding, offset, length)
 
@@ -26,6 +28,7 @@ def shift_of(encoding: Any, offset: int, length: int) -> ShiftMap:
 @torch.no_grad()
 def _key_map(encoding: QueryKeyEncoding, offset: int, length: int) -> ShiftMap:
     """M with K(p + k) = M K(p), where K(p) is what position p makes of keys."""
+    check_memory(3 * min(length, BLOCK) * encoding.head_dim**2)
     matrix = _keys(encoding, torch.tensor([offset]))[0]
     worst = 0.0
     for begin in range(0, length, BLOCK):

@@ -1,11 +1,13 @@
 """Rotary encoding of a grid: some pairs turn with the row, the others with the column."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_heads
@@ -92,14 +94,19 @@ class AxialRotary(QueryKeyEncoding):
         arithmetic: Arithmetic = "exact",
     ):
         super().__init__()
-        if head_dim < 4 or head_dim % 4:
+        check_whole(4, head_dim=head_dim)
+        check_positive_number(base=base)
+        if head_dim % 4:
             raise ValueError(
                 f"head_dim is {head_dim}; two axes share its pairs, so it must be a multiple of 4."
             )
         if not isinstance(form, AxialForm):
-            if form not in FORMS:
-                raise ValueError(f"form is {form!r}; it must be one of {', '.join(FORMS)}.")
+            check_choice(tuple(FORMS), form=form)
             form = FORMS[form]
+        if not isinstance(stretch, Sequence) or len(stretch) != 2:
+            raise ValueError(f"stretch is {stretch!r}; give two numbers, for height and width.")
+        for each in stretch:
+            check_positive_number(stretch=each)
         self.head_dim, self.base, self.form, self.stretch = head_dim, base, form, tuple(stretch)
         self.heads_first = heads_first
         pairs = [(axis, n) for axis, first in form.blocks for n in range(first, head_dim, 4)]

@@ -11,6 +11,12 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import (
+    check_choice,
+    check_number,
+    check_positive_number,
+    check_whole,
+)
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_heads
@@ -113,14 +119,16 @@ class DINOv3Rotary(QueryKeyEncoding):
         heads_first: bool = True,
     ):
         super().__init__()
-        if head_dim < 4 or head_dim % 4:
+        check_whole(4, head_dim=head_dim)
+        check_positive_number(base=base)
+        check_choice(get_args(Normalization), normalize=normalize)
+        if head_dim % 4:
             raise ValueError(
                 f"head_dim is {head_dim}; two axes share its pairs, so it must be a multiple of 4."
             )
-        if len(grid) != 2 or min(grid) < 1:
-            raise ValueError(f"grid is {grid}; it must be (height, width) in patches, from 1 on.")
-        if normalize not in get_args(Normalization):
-            raise ValueError(f"normalize is {normalize!r}; it must be one of separate, min, max.")
+        if not isinstance(grid, Sequence) or len(grid) != 2:
+            raise ValueError(f"grid is {grid!r}; it must be (height, width) in patches, from 1 on.")
+        check_whole(**{"the height of grid": grid[0], "the width of grid": grid[1]})
         _check_stretches(shift, jitter, rescale)
         self.head_dim, self.grid, self.base = head_dim, (grid[0], grid[1]), base
         self.heads_first = heads_first
@@ -214,21 +222,22 @@ def _sizes(grid: tuple[int, int], normalize: Normalization) -> tuple[int, int]:
 
 
 def _exact_periods(given: Tensor | Sequence[float], count: int) -> tuple[Fraction, ...]:
-    values = given.detach().double().flatten().tolist() if isinstance(given, Tensor) else given
-    values = [float(value) for value in values]
+    try:
+        listed = given.detach().double().flatten().tolist() if isinstance(given, Tensor) else given
+        values = [float(value) for value in listed]
+    except (TypeError, ValueError):
+        values = []
     if len(values) != count or not all(value > 0 and isfinite(value) for value in values):
         raise ValueError(
-            f"periods are {values}; give {count} positive and finite numbers, a quarter of "
+            f"periods are {given!r}; give {count} positive and finite numbers, a quarter of "
             f"head_dim, as a checkpoint's rope_embed.periods."
         )
     return tuple(Fraction(value) for value in values)
 
 
 def _check_stretches(shift: float | None, jitter: float | None, rescale: float | None) -> None:
-    if shift is not None and not (shift >= 0 and isfinite(shift)):
-        raise ValueError(f"shift is {shift}; it must be 0 or more, or None.")
+    if shift is not None:
+        check_number(0.0, shift=shift)
     for name, value in (("jitter", jitter), ("rescale", rescale)):
-        if value is not None and not (value >= 1 and isfinite(value)):
-            raise ValueError(
-                f"{name} is {value}; it is the largest stretch, so it must be 1 or more, or None."
-            )
+        if value is not None:  # the largest stretch of one
+            check_number(1.0, **{name: value})

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.frequencies import Powers
@@ -60,10 +61,13 @@ class RoPEMixed(QueryKeyEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if head_dim < 4 or head_dim % 4 or heads < 1:
+        check_whole(heads=heads)
+        check_whole(4, head_dim=head_dim)
+        check_positive_number(base=base)
+        if head_dim % 4:
             raise ValueError(
-                f"head_dim is {head_dim} and heads {heads}; the width must be a multiple of 4, and "
-                f"there must be a head."
+                f"head_dim is {head_dim}; two directions share its pairs, so it must be a multiple "
+                f"of 4."
             )
         self.head_dim, self.heads, self.base = head_dim, heads, base
         self.heads_first = heads_first

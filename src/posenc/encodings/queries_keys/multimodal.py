@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -52,10 +53,12 @@ class MultimodalRotary(QueryKeyEncoding):
         arrangement: Arrangement = "contiguous",
     ):
         super().__init__()
+        if not isinstance(rotary, Rotary):
+            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(128).")
+        axes = axes_of(sections, arrangement)  # refuses what are no sections
         self.rotary = rotary
         self.sections, self.arrangement = tuple(sections), arrangement
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
-        axes = axes_of(self.sections, arrangement)
         if len(axes) != len(rotary.sincos):
             raise ValueError(
                 f"sections {self.sections} are {len(axes)} pairs; the rotary encoding has "
@@ -102,7 +105,7 @@ class MultimodalRotary(QueryKeyEncoding):
         return f"sections={self.sections}, arrangement={self.arrangement!r}"
 
 
-def axes_of(sections: tuple[int, ...], arrangement: Arrangement) -> tuple[int, ...]:
+def axes_of(sections: Sequence[int], arrangement: Arrangement) -> tuple[int, ...]:
     """The axis of each pair.
 
     Raises:
@@ -112,12 +115,11 @@ def axes_of(sections: tuple[int, ...], arrangement: Arrangement) -> tuple[int, .
         >>> axes_of((2, 1, 1), "contiguous"), axes_of((2, 1, 1), "interleaved")
         ((0, 0, 1, 2), (0, 1, 2, 0))
     """
-    if arrangement not in get_args(Arrangement):
-        raise ValueError(
-            f"arrangement is {arrangement!r}; it must be one of {get_args(Arrangement)}."
-        )
-    if not sections or min(sections) < 1:
-        raise ValueError(f"sections are {sections}; each axis needs 1 pair or more.")
+    check_choice(get_args(Arrangement), arrangement=arrangement)
+    if not isinstance(sections, Sequence) or not sections:
+        raise ValueError(f"sections are {sections!r}; give the number of pairs of each axis.")
+    for count in sections:
+        check_whole(**{"A section": count})
     if arrangement == "contiguous":
         return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
     axes = [0] * sum(sections)

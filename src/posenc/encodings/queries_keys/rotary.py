@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together, rotation_table
 from posenc.frequencies import Geometric, Schedule
@@ -69,6 +70,7 @@ class Rotary(QueryKeyEncoding):
         self.sincos = SinCos(self.frequencies, arithmetic)
         self.rotated_dim = 2 * len(self.sincos)
         self.head_dim = self.rotated_dim if head_dim is None else head_dim
+        check_whole(head_dim=self.head_dim)
         if self.head_dim < self.rotated_dim:
             raise ValueError(
                 f"head_dim is {head_dim}; {len(self.sincos)} frequencies rotate "
@@ -76,8 +78,7 @@ class Rotary(QueryKeyEncoding):
                 f"{head_dim}."
             )
         self.pairing: Pairing = checked_pairing(pairing)
-        if rotated not in get_args(Rotated):
-            raise ValueError(f"rotated is {rotated!r}; it must be 'prefix' or 'suffix'.")
+        check_choice(get_args(Rotated), rotated=rotated)
         self.rotated: Rotated = rotated
         self.heads_first = heads_first
         self.arithmetic: Arithmetic = arithmetic

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.positions import Integers, checked
@@ -44,14 +45,15 @@ class StartTokenRotary(QueryKeyEncoding):
 
     def __init__(self, rotary: Rotary, start: Rotary, count: int):
         super().__init__()
+        if not isinstance(rotary, Rotary) or not isinstance(start, Rotary):
+            raise TypeError(f"rotary is {rotary!r} and start {start!r}; pass a Rotary for both.")
+        check_whole(0, count=count)
         differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
         if differ:
             raise ValueError(
                 f"{rotary} and {start} differ in {', '.join(differ)}; only their frequencies may. "
                 f"Build one from the other, as rotary.with_frequencies(schedule)."
             )
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"count is {count!r}; it must be a whole number from 0 on.")
         self.rotary, self.start, self.count = rotary, start, count
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 

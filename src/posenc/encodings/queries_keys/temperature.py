@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.numerics.rounding import rounded
@@ -47,8 +48,8 @@ class QueryTemperature(QueryKeyEncoding):
         heads_first: bool = True,
     ):
         super().__init__()
-        if isinstance(period, bool) or not isinstance(period, int) or period < 1:
-            raise ValueError(f"period is {period!r}; it must be a whole number from 1 on.")
+        check_whole(head_dim=head_dim, period=period)
+        check_number(scale=scale)
         self.head_dim, self.scale, self.period = head_dim, scale, period
         self.heads_first = heads_first
 

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
@@ -53,11 +54,10 @@ class XPos(QueryKeyEncoding):
         self, rotary: Rotary, scale_base: float = 512.0, gamma: float = 0.4, origin: int = 0
     ):
         super().__init__()
-        if not scale_base > 0 or not gamma > 0:
-            raise ValueError(
-                f"scale_base is {scale_base} and gamma {gamma}; both must be positive, as 512 and "
-                f"0.4 in the paper."
-            )
+        if not isinstance(rotary, Rotary):
+            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        check_positive_number(scale_base=scale_base, gamma=gamma)
+        check_whole(-MOST, origin=origin)
         self.rotary, self.scale_base, self.gamma, self.origin = rotary, scale_base, gamma, origin
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
         pairs = len(rotary.sincos)

@@ -1,4 +1,4 @@
-"""What changes of positions share: the check of their arguments, and draws from a generator."""
+"""What changes of positions share: the check of a row, and draws from a generator."""
 
 import torch
 from jaxtyping import Float64, Int64
@@ -6,23 +6,6 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.positions import Integers, checked
-
-
-def checked_most(value: int, name: str, least: int) -> int:
-    """A whole number from ``least`` to 2^62.
-
-    Raises:
-        ValueError: It is none.
-
-    Example:
-        >>> checked_most(2048, "longest", 1)
-        2048
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number from {least} on.")
-    if value > 2**62:
-        raise ValueError(f"{name} is {value}; positions are int64, so it must be 2^62 or less.")
-    return value
 
 
 def checked_row(

@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.remapping.drawing import checked_most
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
 
@@ -48,8 +48,8 @@ class DualChunk:
     local: int = 256
 
     def __post_init__(self):
-        checked_most(self.local, "local", 1)
-        checked_most(self.chunk, "chunk", self.local + 1)
+        check_whole(local=self.local)
+        check_whole(self.local + 1, chunk=self.chunk)
 
     @property
     def parts(self) -> int:

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
-from posenc.encodings.remapping.drawing import checked_most, checked_row, share, uniform
+from posenc.encodings.remapping.drawing import checked_row, share, uniform
 from posenc.positions import Integers, consecutive
 
 
@@ -49,8 +50,8 @@ class PoSE(PositionRemapping):
     chunks: int = 2
 
     def __post_init__(self):
-        checked_most(self.longest, "longest", 1)
-        checked_most(self.chunks, "chunks", 2)
+        check_whole(longest=self.longest)
+        check_whole(2, chunks=self.chunks)
 
     def __call__(
         self,

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
-from posenc.encodings.remapping.drawing import checked_most, checked_row, share
+from posenc.encodings.remapping.drawing import checked_row, share
 from posenc.positions import Integers, checked
 
 
@@ -49,7 +50,7 @@ class Randomized(PositionRemapping):
     longest: int
 
     def __post_init__(self):
-        checked_most(self.longest, "longest", 1)
+        check_whole(longest=self.longest)
 
     def __call__(
         self,

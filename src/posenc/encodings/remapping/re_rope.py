@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.remapping.drawing import checked_most
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
 
@@ -45,9 +45,9 @@ class ReRoPE:
     leak: int | None = None
 
     def __post_init__(self):
-        checked_most(self.window, "window", 1)
+        check_whole(window=self.window)
         if self.leak is not None:
-            checked_most(self.leak, "leak", 1)
+            check_whole(leak=self.leak)
 
     @property
     def parts(self) -> int:

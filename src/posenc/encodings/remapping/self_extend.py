@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.remapping.drawing import checked_most
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
 
@@ -48,8 +48,8 @@ class SelfExtend:
     floored: bool = True
 
     def __post_init__(self):
-        checked_most(self.group, "group", 1)
-        checked_most(self.window, "window", 1)
+        check_whole(group=self.group)
+        check_whole(window=self.window)
 
     @property
     def parts(self) -> int:

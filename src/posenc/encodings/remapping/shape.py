@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
-from posenc.encodings.remapping.drawing import checked_most, uniform
+from posenc.encodings.remapping.drawing import uniform
 from posenc.positions import Integers, consecutive
 from posenc.positions.checks import checked_within
 
@@ -45,7 +46,7 @@ class SHAPE(PositionRemapping):
     most: int
 
     def __post_init__(self):
-        checked_most(self.most, "most", 0)
+        check_whole(0, most=self.most)
 
     def __call__(
         self,

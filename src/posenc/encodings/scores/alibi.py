@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_positive_number
 from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
 from posenc.positions import Integers, checked
@@ -89,8 +90,7 @@ def _slopes(
     heads: int, given: SlopeRule | Sequence[float], most: float
 ) -> tuple[SlopeRule | None, tuple[float, ...]]:
     """The rule by its name, or None for slopes of the caller's own, and the slopes."""
-    if not 0 < most < float("inf"):
-        raise ValueError(f"alibi_bias_max is {most}; it must be positive and finite, as 8.")
+    check_positive_number(alibi_bias_max=most)
     authors = slope_rules.alibi(heads, most)
     if isinstance(given, str):
         if given not in get_args(SlopeRule):
@@ -99,10 +99,13 @@ def _slopes(
                 f"head."
             )
         return given, authors if given == "authors" else slope_rules.geometric(heads, most)
-    own = tuple(float(slope) for slope in given)
+    try:
+        own = tuple(float(slope) for slope in given)
+    except (TypeError, ValueError):
+        own = ()
     if len(own) != heads or not all(isfinite(slope) for slope in own):
         raise ValueError(
-            f"slopes are {own}; give {heads} finite numbers, one a head, or the name of a rule."
+            f"slopes are {given!r}; give {heads} finite numbers, one a head, or the name of a rule."
         )
     if most != 8.0:
         raise ValueError(

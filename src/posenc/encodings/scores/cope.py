@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import checked_content, products, scale_of
@@ -71,11 +72,8 @@ class CoPE(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if min(heads, head_dim, max_positions) < 1:
-            raise ValueError(
-                f"heads is {heads}, head_dim {head_dim} and max_positions {max_positions}; each "
-                f"must be 1 or more."
-            )
+        check_whole(heads=heads, head_dim=head_dim, max_positions=max_positions)
+        check_number(0.0, std=std)
         self.heads, self.head_dim, self.max_positions = heads, head_dim, max_positions
         self.scaled, self.std = scaled, std
         factory = {"device": device, "dtype": dtype}

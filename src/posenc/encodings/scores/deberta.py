@@ -10,6 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
@@ -81,17 +82,15 @@ class DeBERTa(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if min(heads, head_dim, max_distance) < 1 or buckets < 0:
-            raise ValueError(
-                f"heads is {heads}, head_dim {head_dim}, buckets {buckets} and max_distance "
-                f"{max_distance}; they must be positive (buckets may be 0)."
-            )
-        if not terms or not set(terms) <= set(get_args(Term)):
-            raise ValueError(f"terms is {tuple(terms)}; give 'c2p', 'p2c', or both.")
-        if far not in get_args(Far):
-            raise ValueError(f"far is {far!r}; it must be one of {get_args(Far)}.")
-        if trained_length is not None and trained_length < 1:
-            raise ValueError(f"trained_length is {trained_length}; it must be 1 or more.")
+        check_whole(heads=heads, head_dim=head_dim, max_distance=max_distance)
+        check_whole(0, buckets=buckets)
+        check_number(0.0, std=std)
+        check_choice(get_args(Far), far=far)
+        if trained_length is not None:
+            check_whole(trained_length=trained_length)
+        known = isinstance(terms, Sequence) and all(term in get_args(Term) for term in terms)
+        if not known or not terms or isinstance(terms, str):
+            raise ValueError(f"terms is {terms!r}; give ('c2p',), ('p2c',), or both.")
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.buckets, self.max_distance = buckets, max_distance
         self.span = buckets or max_distance

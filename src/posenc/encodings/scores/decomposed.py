@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.windows import checked_window, displacements
@@ -67,8 +68,8 @@ class DecomposedRelative(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1 or head_dim < 1:
-            raise ValueError(f"heads is {heads} and head_dim {head_dim}; each must be 1 or more.")
+        check_whole(heads=heads, head_dim=head_dim)
+        check_number(0.0, std=std)
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.size = checked_window(size, "size")
         self.key_stride = checked_window(key_stride, "key_stride")

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias
 from posenc.positions import Integers, checked, checked_distances
 
@@ -53,11 +54,8 @@ class FIRE(ScoreBias):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if min(heads, hidden) < 1 or min(threshold, c) <= 0:
-            raise ValueError(
-                f"heads is {heads}, hidden {hidden}, threshold {threshold} and c {c}; all must be "
-                f"positive."
-            )
+        check_whole(heads=heads, hidden=hidden)
+        check_positive_number(threshold=threshold, c=c)
         self.heads, self.hidden = heads, hidden
         self.threshold, self.first_c = threshold, c
         factory = {"device": device, "dtype": dtype}

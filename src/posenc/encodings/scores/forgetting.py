@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import checked_content, products
@@ -97,8 +98,9 @@ class Forgetting(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1 or head_dim < 1:
-            raise ValueError(f"heads is {heads} and head_dim {head_dim}; each must be 1 or more.")
+        check_whole(heads=heads, head_dim=head_dim)
+        check_number(0.0, std=std)
+        check_number(bias=bias)
         self.heads, self.head_dim, self.std, self.first_bias = heads, head_dim, std, bias
         factory = {"device": device, "dtype": dtype}
         self.weight = nn.Parameter(torch.empty(heads, head_dim, **factory))

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import eager
+from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
 from posenc.positions import Integers, checked, checked_distances
 
@@ -58,10 +59,8 @@ class KERPLE(RelativeBias):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads is {heads}; it must be 1 or more.")
-        if kernel not in get_args(Kernel):
-            raise ValueError(f"kernel is {kernel!r}; it must be 'log' or 'power'.")
+        check_whole(heads=heads)
+        check_choice(get_args(Kernel), kernel=kernel)
         if exponent and kernel == "power":
             raise ValueError("The power kernel has its exponent, p. Leave exponent out.")
         self.heads = heads
@@ -135,8 +134,7 @@ class KERPLEWeight(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads is {heads}; it must be 1 or more.")
+        check_whole(heads=heads)
         self.heads = heads
         factory = {"device": device, "dtype": dtype}
         self.p = nn.Parameter(torch.empty(heads, **factory))

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
@@ -52,8 +53,7 @@ class RemappedRotary(ScoreEncoding):
 
     def __init__(self, heads: int, rotary: Rotary, remapping: PairRemapping):
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads is {heads}; it must be 1 or more.")
+        check_whole(heads=heads)
         if not isinstance(rotary, Rotary):
             raise TypeError(
                 f"rotary is a {type(rotary).__name__}; RemappedRotary rotates further what a "

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.frequencies import Powers
 from posenc.numerics.sincos import SinCos
@@ -40,12 +41,13 @@ class Sandwich(RelativeBias):
 
     def __init__(self, heads: int, dim: int = 128, base: float = 10_000.0, *, first: int = 0):
         super().__init__()
-        if heads < 1 or dim < 2 or dim % 2:
-            raise ValueError(
-                f"heads is {heads} and dim {dim}; give 1 head or more and an even width."
-            )
-        if first not in (0, 1):
-            raise ValueError(f"first is {first}; the sum begins at 0 or at 1.")
+        check_whole(heads=heads)
+        check_whole(2, dim=dim)
+        if dim % 2:
+            raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
+        check_whole(0, first=first)
+        if first > 1:
+            raise ValueError(f"first is {first!r}; the sum begins at 0 or at 1.")
         self.heads, self.dim, self.base, self.first = heads, dim, base, first
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import picked
@@ -54,10 +55,8 @@ class Shaw(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if min(heads, head_dim, reach) < 1:
-            raise ValueError(
-                f"heads is {heads}, head_dim {head_dim} and reach {reach}; each must be 1 or more."
-            )
+        check_whole(heads=heads, head_dim=head_dim, reach=reach)
+        check_number(0.0, std=std)
         self.heads, self.head_dim, self.reach, self.std = heads, head_dim, reach, std
         self.keys = nn.Parameter(torch.empty(2 * reach + 1, head_dim, device=device, dtype=dtype))
         self.values = nn.Parameter(torch.empty_like(self.keys)) if values else None

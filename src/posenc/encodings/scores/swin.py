@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
 from posenc.positions import Integers
@@ -52,8 +53,8 @@ class SwinBias(ScoreBias):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads is {heads}; it must be 1 or more.")
+        check_whole(heads=heads)
+        check_positive_number(std=std)
         self.heads, self.window, self.std = heads, checked_window(window), std
         height, width = self.window
         rows = (2 * height - 1) * (2 * width - 1)

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
 from posenc.positions import Integers
@@ -62,8 +63,7 @@ class SwinV2Bias(ScoreBias):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1 or hidden < 1:
-            raise ValueError(f"heads is {heads} and hidden {hidden}; each must be 1 or more.")
+        check_whole(heads=heads, hidden=hidden)
         self.heads, self.hidden = heads, hidden
         self.window = checked_window(window)
         self.pretrained_window = (

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.numerics.buckets import between_t5_borders, t5_borders
 from posenc.positions import Integers, checked
@@ -62,10 +63,11 @@ class T5Bias(RelativeBias):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads is {heads}; it must be 1 or more.")
-        if trained_length is not None and trained_length < 1:
-            raise ValueError(f"trained_length is {trained_length}; it must be 1 or more.")
+        check_whole(heads=heads, buckets=buckets, max_distance=max_distance)
+        bidirectional = bool(bidirectional)
+        check_number(0.0, std=std)
+        if trained_length is not None:
+            check_whole(trained_length=trained_length)
         self.borders = t5_borders(buckets, max_distance, bidirectional)
         self.heads, self.buckets, self.max_distance = heads, buckets, max_distance
         self.bidirectional, self.trained_length, self.std = bidirectional, trained_length, std

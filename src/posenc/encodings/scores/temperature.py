@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.numerics.rounding import rounded
 from posenc.positions import Integers, checked
@@ -41,13 +42,10 @@ class Temperature(ScoreEncoding):
 
     def __init__(self, heads: int, trained_length: int | None = None, *, scale: float = 1.0):
         super().__init__()
-        if heads < 1:
-            raise ValueError(f"heads is {heads}; it must be 1 or more.")
-        if trained_length is not None and trained_length < 2:
-            raise ValueError(
-                f"trained_length is {trained_length}; its logarithm divides, so it must be 2 or "
-                f"more, or None for a constant temperature."
-            )
+        check_whole(heads=heads)
+        check_number(scale=scale)
+        if trained_length is not None:
+            check_whole(2, trained_length=trained_length)  # its logarithm divides
         self.heads, self.trained_length, self.scale = heads, trained_length, scale
         self.is_relative = trained_length is None
         self.is_pairwise = True

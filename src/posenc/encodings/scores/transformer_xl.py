@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
@@ -61,13 +62,11 @@ class TransformerXL(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
+        check_whole(heads=heads, head_dim=head_dim)
+        check_number(0.0, std=std)
         dim = heads * head_dim if dim is None else dim
-        if min(heads, head_dim, dim) < 1:
-            raise ValueError(
-                f"heads is {heads}, head_dim {head_dim} and dim {dim}; each must be 1 or more."
-            )
-        if clamp_len is not None and clamp_len < 1:
-            raise ValueError(f"clamp_len is {clamp_len}; it must be 1 or more, or None.")
+        if clamp_len is not None:
+            check_whole(clamp_len=clamp_len)
         self.heads, self.head_dim, self.dim, self.std = heads, head_dim, dim, std
         self.clamp_len = clamp_len
         self.sinusoid = Sinusoidal(dim, base, convention="concatenated")

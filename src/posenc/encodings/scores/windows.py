@@ -27,7 +27,7 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
         height, width = sizes if wrong else tuple(operator.index(size) for size in sizes)
     except (TypeError, ValueError):
         wrong, height, width = True, 0, 0
-    if wrong or min(height, width) < 1:
+    if wrong or min(height, width) < 1 or max(height, width) > 2**31:
         raise ValueError(
             f"{name} is {window!r}; it must be a whole number from 1 on, or (height, width)."
         )

@@ -1,6 +1,7 @@
 """How every added encoding meets the embeddings: dropout(x · scale + table), rounded once."""
 
 from math import sqrt
+from numbers import Real
 from typing import Literal
 
 from jaxtyping import Float, Int64
@@ -22,9 +23,9 @@ def factor(scale: Scale, dim: int) -> float | None:
         >>> factor("sqrt_dim", 16)
         4.0
     """
-    if scale == "sqrt_dim":
+    if isinstance(scale, str) and scale == "sqrt_dim":
         return sqrt(dim)
-    if isinstance(scale, str):
+    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, Real)):
         raise ValueError(f"scale is {scale!r}; it must be 'sqrt_dim', a number, or None.")
     return scale
 
@@ -35,8 +36,8 @@ def checked_dropout(dropout: float) -> float:
     Raises:
         ValueError: It is not.
     """
-    if not 0.0 <= dropout <= 1.0:
-        raise ValueError(f"dropout is {dropout}; it must be a probability between 0 and 1.")
+    if isinstance(dropout, bool) or not isinstance(dropout, Real) or not 0.0 <= dropout <= 1.0:
+        raise ValueError(f"dropout is {dropout!r}; it must be a probability between 0 and 1.")
     return dropout
 
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import Integers, checked
@@ -63,11 +64,9 @@ class Learned(TokenEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        for name, value, least in (("dim", dim, 1), ("max_len", max_len, 1), ("offset", offset, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number from {least} on.")
-        if std < 0:
-            raise ValueError(f"std is {std}; it must be 0 or more.")
+        check_whole(dim=dim, max_len=max_len)
+        check_whole(0, offset=offset)
+        check_number(0.0, std=std)
         self.dim, self.max_len, self.offset, self.std = dim, max_len, offset, std
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
         self.weight = nn.Parameter(torch.empty(max_len + offset, dim, device=device, dtype=dtype))

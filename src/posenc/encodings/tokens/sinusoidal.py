@@ -65,13 +65,13 @@ class Sinusoidal(TokenEncoding):
         arithmetic: Arithmetic = "exact",
     ):
         super().__init__()
-        if isinstance(offset, bool) or not isinstance(offset, int):
+        if isinstance(offset, bool) or not isinstance(offset, int) or abs(offset) > 2**62:
             raise TypeError(f"offset is {offset!r}; it must be a whole number, as 2.")
         self.dim, self.base, self.offset, self.batch_first = dim, base, offset, batch_first
         self.convention = _named(convention)
         self.scale, self.dropout = scale, checked_dropout(dropout)
-        self.factor = factor(scale, dim)
         self.waveform = self.convention.sincos(dim, base)
+        self.factor = factor(scale, dim)
         self.arithmetic: Arithmetic = arithmetic
         # Row p turns pair i by the angle p·ω_i: a rotation, where every sine has its cosine.
         self.keeps_norm = self.keeps_shift = self.waveform.paired
@@ -102,9 +102,7 @@ class Sinusoidal(TokenEncoding):
         cosine_columns = table[..., _columns(self.waveform.cosine_channels)]
         sine_columns = table[..., _columns(self.waveform.sine_channels)]
         if self.waveform.paired:
-            columns = columns_of(
-                table, self.waveform.cosine_channels, self.waveform.sine_channels
-            )
+            columns = columns_of(table, self.waveform.cosine_channels, self.waveform.sine_channels)
             cos_sin(self.cosines, positions, table.dtype, out=columns, fresh=out is None)
         else:
             cosine_columns.copy_(cos_sin(self.cosines, positions, table.dtype)[0])
@@ -160,7 +158,7 @@ DEFAULTS = {
 def _named(convention: str | Convention) -> Convention:
     if isinstance(convention, Convention):
         return convention
-    if convention not in CONVENTIONS:
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
         raise ValueError(
             f"convention is {convention!r}; it must be one of {', '.join(CONVENTIONS)}, or a "
             f"Convention."

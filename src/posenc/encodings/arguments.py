@@ -1,0 +1,89 @@
+"""What constructors ask of their arguments: sizes are whole numbers, and numbers are numbers."""
+
+from collections.abc import Sequence
+from math import inf
+from numbers import Integral, Real
+
+MOST = 2**62  # larger numbers leave int64 once something is added
+
+
+def check_whole(least: int = 1, /, **values: object) -> None:
+    """Refuse what is no whole number from ``least`` on.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_whole(heads=8, head_dim=2.5)
+        Traceback (most recent call last):
+        ...
+        ValueError: head_dim is 2.5; it must be a whole number from 1 on.
+    """
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+            raise ValueError(f"{name} is {value!r}; it must be a whole number from {least} on.")
+        if int(value) > MOST:
+            raise ValueError(f"{name} is {value}; positions are int64, so it must be 2^62 or less.")
+
+
+def check_number(least: float = -inf, /, **values: object) -> None:
+    """Refuse what is no finite number from ``least`` on.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_number(0.0, std=-1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: std is -1.0; it must be a finite number from 0 on.
+    """
+    bound = "" if least == -inf else f" from {least:g} on"
+    for name, value in values.items():
+        if not _is_finite(value) or float(value) < least:  # type: ignore[arg-type]
+            raise ValueError(f"{name} is {value!r}; it must be a finite number{bound}.")
+
+
+def check_positive_number(**values: object) -> None:
+    """Refuse what is no finite number above 0.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_positive_number(scale_base=0)
+        Traceback (most recent call last):
+        ...
+        ValueError: scale_base is 0; it must be a finite number above 0.
+    """
+    for name, value in values.items():
+        if not _is_finite(value) or float(value) <= 0:  # type: ignore[arg-type]
+            raise ValueError(f"{name} is {value!r}; it must be a finite number above 0.")
+
+
+def check_choice(choices: Sequence[str], /, **values: object) -> None:
+    """Refuse what is none of some names.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_choice(("log", "power"), kernel="linear")
+        Traceback (most recent call last):
+        ...
+        ValueError: kernel is 'linear'; it must be 'log' or 'power'.
+    """
+    for name, value in values.items():
+        if not isinstance(value, str) or value not in choices:
+            *others, last = map(repr, choices)
+            listed = f"{', '.join(others)} or {last}" if others else last
+            raise ValueError(f"{name} is {value!r}; it must be {listed}.")
+
+
+def _is_finite(value: object) -> bool:
+    """Whether ``value`` is a finite number, a switch being none, nor what torch cannot hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    if isinstance(value, Integral):
+        return abs(int(value)) < 2**63
+    return -inf < float(value) < inf

@@ -1,0 +1,149 @@
+"""Constructors: whatever is given, they work, or say in words of ours what they take."""
+
+import importlib
+import inspect
+import math
+import traceback
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import posenc
+from posenc import (
+    SHAPE,
+    DualChunk,
+    PoSE,
+    Positional,
+    Randomized,
+    ReRoPE,
+    Rotary,
+    SelfExtend,
+    Shaw,
+    frequencies,
+)
+from posenc.encodings.arguments import (
+    check_choice,
+    check_number,
+    check_positive_number,
+    check_whole,
+)
+from posenc.frequencies import Geometric
+
+ROOT = Path(posenc.__file__).parent
+ODD = [
+    *(None, True, -1, 0, 1.5, -0.5, math.nan, math.inf, 1j, 10**30),
+    *("x", [], (), (1,), {}, object(), torch.tensor(1.0)),
+]
+PLAIN, ONES = Geometric(8), (1.0,) * 4
+
+SOUND = {
+    case.build: dict(case.arguments)
+    for file in sorted((Path(__file__).parents[1] / "contracts").glob("test_*.py"))
+    for case in importlib.import_module(f"tests.contracts.{file.stem}").CASES.values()
+    if inspect.isclass(case.build)
+} | {
+    Positional: {},
+    PoSE: {"longest": 9},
+    SHAPE: {"most": 9},
+    Randomized: {"longest": 9},
+    ReRoPE: {},
+    SelfExtend: {},
+    DualChunk: {},
+    frequencies.Divided: {"of": PLAIN, "divisors": ONES},
+    frequencies.DynamicNTK: {"of": PLAIN, "factor": 2.0, "trained_length": 64},
+    frequencies.FromCheckpoint: {"frequencies": ONES},
+    frequencies.Geometric: {"dim": 8},
+    frequencies.Linear: {"of": PLAIN, "factor": 2.0},
+    frequencies.Llama3: {"of": PLAIN},
+    frequencies.LongRoPE: {"of": PLAIN, "short": ONES, "long": ONES, "trained_length": 64},
+    frequencies.NTK: {"of": PLAIN, "factor": 2.0},
+    frequencies.Powers: {"base": 2.0, "numerators": (0, 1), "denominator": 2},
+    frequencies.Proportional: {"dim": 8},
+    frequencies.YaRN: {"of": PLAIN, "factor": 2.0, "trained_length": 64},
+}
+SIZES = {"dim", "head_dim", "heads", "hidden", "max_len", "reach", "buckets", "max_positions"}
+
+
+def calls() -> list:
+    return [
+        pytest.param(build, name, id=f"{build.__name__}-{name}")
+        for build in SOUND
+        for name in inspect.signature(build).parameters
+        if name not in ("device", "dtype")
+    ]
+
+
+def test_every_public_class_is_among_them():
+    public = [getattr(posenc, name) for name in posenc.__all__]
+    public += [getattr(frequencies, name) for name in frequencies.__all__]
+    finished = {each for each in public if inspect.isclass(each) and not inspect.isabstract(each)}
+    assert finished == set(SOUND)
+
+
+@pytest.mark.parametrize(("build", "name"), calls())
+def test_odd_arguments_are_refused_in_words_of_ours(build, name):
+    for value in ODD:
+        if type(value) is int and value > 2**60 and name in SIZES:
+            continue  # as large a table would be built
+        refusal = refusal_of(build, {**SOUND[build], name: value})
+        assert refusal is None or is_ours(refusal), f"{value!r}: {refusal!r}"
+
+
+def refusal_of(build, arguments) -> Exception | None:
+    """What is raised where something is built, if anything is."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            build(**arguments)
+    except Exception as error:
+        return error
+    return None
+
+
+def is_ours(error: Exception) -> bool:
+    """Whether a ``raise`` of the package made it: no operator, and no function of torch."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    stated = (frame.line or "").startswith("raise ")
+    expected = isinstance(error, ValueError | TypeError | IndexError)
+    return stated and expected and Path(frame.filename).is_relative_to(ROOT)
+
+
+def test_words_that_are_not_ours_are_told_apart():
+    def compares(heads):
+        return heads < 1
+
+    def hands_on(std):
+        return torch.nn.init.normal_(torch.empty(2), std=std)
+
+    for build, arguments in ((compares, {"heads": None}), (hands_on, {"std": -1.0})):
+        assert not is_ours(refusal_of(build, arguments))
+    assert is_ours(refusal_of(check_whole, {"heads": None}))
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    assert Shaw(np.int64(2), np.int32(8), np.int64(3)).keys.shape == (7, 8)
+    check_whole(heads=np.int64(4))
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (lambda: check_whole(heads=0), "heads is 0; it must be a whole number from 1 on"),
+        (lambda: check_whole(heads=True), "heads is True; it must be a whole number"),
+        (lambda: check_whole(0, offset=2.0), r"offset is 2\.0; it must be a whole number from 0"),
+        (lambda: check_whole(most=2**62 + 1), "positions are int64, so it must be 2.62 or less"),
+        (lambda: check_number(std=math.nan), "std is nan; it must be a finite number"),
+        (lambda: check_number(0.0, std=-1), "std is -1; it must be a finite number from 0 on"),
+        (lambda: check_number(std="1"), "std is '1'; it must be a finite number"),
+        (lambda: check_positive_number(c=0), "c is 0; it must be a finite number above 0"),
+        (lambda: check_positive_number(c=10**30), "c is 1000000000000000000000000000000; it must"),
+        (lambda: check_choice(("a", "b", "c"), x="d"), "x is 'd'; it must be 'a', 'b' or 'c'"),
+        (lambda: check_choice(("a",), x=[]), r"x is \[\]; it must be 'a'"),
+        (lambda: Rotary(64, head_dim=64.0), r"head_dim is 64\.0; it must be a whole number"),
+    ],
+)
+def test_what_came_and_what_was_expected_is_told(check, text):
+    with pytest.raises(ValueError, match=text):
+        check()
