@@ -52,6 +52,7 @@ SOUND = {
     ReRoPE: {},
     SelfExtend: {},
     DualChunk: {},
+    frequencies.Clipped: {"of": PLAIN},
     frequencies.Divided: {"of": PLAIN, "divisors": ONES},
     frequencies.DynamicNTK: {"of": PLAIN, "factor": 2.0, "trained_length": 64},
     frequencies.FromCheckpoint: {"frequencies": ONES},
@@ -62,6 +63,7 @@ SOUND = {
     frequencies.NTK: {"of": PLAIN, "factor": 2.0},
     frequencies.Powers: {"base": 2.0, "numerators": (0, 1), "denominator": 2},
     frequencies.Proportional: {"dim": 8},
+    frequencies.Resonance: {"of": PLAIN},
     frequencies.YaRN: {"of": PLAIN, "factor": 2.0, "trained_length": 64},
 }
 SIZES = {"dim", "head_dim", "heads", "hidden", "max_len", "reach", "buckets", "max_positions"}

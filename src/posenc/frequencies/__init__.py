@@ -1,5 +1,6 @@
 """Frequency schedules: one a file, frozen, exact, nested by value."""
 
+from posenc.frequencies.clipped import Clipped
 from posenc.frequencies.divided import Divided
 from posenc.frequencies.from_checkpoint import FromCheckpoint
 from posenc.frequencies.geometric import Geometric
@@ -9,11 +10,13 @@ from posenc.frequencies.longrope import LongRoPE
 from posenc.frequencies.ntk import NTK, DynamicNTK
 from posenc.frequencies.powers import Powers
 from posenc.frequencies.proportional import Proportional
+from posenc.frequencies.resonance import Resonance
 from posenc.frequencies.schedule import Schedule
 from posenc.frequencies.yarn import YaRN
 
 __all__ = [
     "NTK",
+    "Clipped",
     "Divided",
     "DynamicNTK",
     "FromCheckpoint",
@@ -23,6 +26,7 @@ __all__ = [
     "LongRoPE",
     "Powers",
     "Proportional",
+    "Resonance",
     "Schedule",
     "YaRN",
 ]

@@ -1,0 +1,81 @@
+"""Clipped RoPE: its cosine taper, exact and as the authors' float32 code has it."""
+
+import re
+from fractions import Fraction
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+from posenc import Rotary
+from posenc.frequencies import Clipped, Geometric, Linear, Llama3, YaRN
+from posenc.frequencies.clipped import cos_half_turns
+from posenc.frequencies.schedule import TURN_BITS
+
+PLAIN = Geometric(64, 500_000.0)
+
+
+def test_turns_are_the_formula_rounded_once():
+    with mp.workdps(130):
+        slow = [mpf(500_000) ** (-mpf(i) / 64) for i in range(0, 64, 2)]
+        gains = [mpf(1)] * 12 + [(1 + mp.cos(mp.pi * j / 19)) / 2 for j in range(20)]
+        want = tuple(
+            int(mp.nint(w * gain / (2 * mp.pi) * mpf(2) ** TURN_BITS))
+            for w, gain in zip(slow, gains, strict=True)
+        )
+    assert Clipped(PLAIN).turns() == want
+    assert Clipped(PLAIN).turns()[:13] == PLAIN.turns()[:13]
+    assert Clipped(PLAIN).turns()[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("share", "value"), [(Fraction(0), 1), (Fraction(1, 2), 0), (Fraction(2, 3), -0.5)]
+)
+def test_the_cosine_is_right_at_its_known_values(share, value):
+    assert float(cos_half_turns(share)) == pytest.approx(value, abs=1e-27)
+
+
+def theirs(frequencies, count):
+    """The authors' code, ``inv_freq`` in float32."""
+    start = len(frequencies) - count
+    theta = torch.linspace(0.0, torch.pi, steps=count, dtype=torch.float32)
+    clipped = frequencies.clone()
+    clipped[start:] = clipped[start:] * (0.5 * (1.0 + torch.cos(theta)))
+    return clipped
+
+
+@pytest.mark.parametrize("count", [1, 2, 20, 32])
+def test_the_float32_form_is_that_of_the_authors(count):
+    plain = 1.0 / (500_000.0 ** (torch.arange(0, 64, 2).float() / 64))
+    assert torch.equal(Clipped(PLAIN, count).float32("float32"), theirs(plain, count))
+
+
+@pytest.mark.parametrize("of", [PLAIN, Llama3(PLAIN), YaRN(PLAIN, 16.0, 8192), Linear(PLAIN, 4.0)])
+@pytest.mark.parametrize("soft", [True, False])
+def test_the_float32_form_is_near_the_exact_one(of, soft):
+    clipped = Clipped(of, soft=soft)
+    exact = torch.tensor([float(w) for w in clipped.radians()])
+    torch.testing.assert_close(clipped.float32("float32"), exact, rtol=1e-4, atol=1e-9)
+    assert clipped.attention_factor == of.attention_factor
+
+
+def test_clipping_nothing_changes_nothing_and_more_than_all_fades_all():
+    assert Clipped(PLAIN, 0).turns() == PLAIN.turns()
+    assert torch.equal(Clipped(PLAIN, 0).float32("float32"), PLAIN.float32("float32"))
+    assert Clipped(PLAIN, 500).turns() == Clipped(PLAIN, 32).turns()
+    assert Clipped(PLAIN, 1).turns() == PLAIN.turns()
+
+
+def test_hard_clipping_leaves_the_first_and_zeroes_the_rest():
+    assert Clipped(PLAIN, 20, soft=False).turns() == PLAIN.turns()[:12] + (0,) * 20
+
+
+def test_a_clipped_pair_does_not_turn():
+    table = Rotary(Clipped(Geometric(8), 2, soft=False)).table([10**9])
+    assert table[0, :, 2:].tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, True, None])
+def test_a_count_is_a_whole_number(count):
+    with pytest.raises(ValueError, match=re.escape(f"count is {count!r}; it says how many")):
+        Clipped(PLAIN, count)

@@ -1,0 +1,58 @@
+"""Resonance RoPE: whole wavelengths, so a pair returns to the same value again and again."""
+
+import math
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+from posenc import Rotary
+from posenc.frequencies import FromCheckpoint, Geometric, Proportional, Resonance, YaRN
+from posenc.frequencies.schedule import TURN_BITS
+
+PLAIN = Geometric(64)
+
+
+@pytest.mark.parametrize("of", [PLAIN, YaRN(PLAIN, 4.0, 4096, truncate=False)])
+def test_turns_are_one_over_a_whole_number_rounded_once(of):
+    lengths = [round(length) for length in of.wavelengths()]
+    with mp.workdps(130):
+        want = tuple(int(mp.nint(mpf(2) ** TURN_BITS / length)) for length in lengths)
+    assert Resonance(of).turns() == want
+    assert Resonance(of).attention_factor == of.attention_factor
+
+
+def test_the_wavelengths_of_heads_of_64():
+    """round(2π · 10000^(2i/64)), by hand for the first five."""
+    assert Resonance(PLAIN).wavelengths()[:5] == (6.0, 8.0, 11.0, 15.0, 20.0)
+
+
+def test_the_float32_form_is_that_of_the_authors():
+    plain = 1.0 / (10_000 ** (torch.arange(0, 64, 2).float() / 64))
+    theirs = 2 * math.pi / torch.round(2 * math.pi / plain)
+    assert torch.equal(Resonance(PLAIN).float32("float32"), theirs)
+
+
+def test_a_pair_repeats_after_its_wavelength():
+    """Position p and p + k · λ are one phase, up to the 192 bits that a turn is kept in."""
+    rotary, lengths = Rotary(Resonance(PLAIN)), Resonance(PLAIN).wavelengths()
+    for pair in (0, 7, 31):
+        step = int(lengths[pair])
+        near = rotary.table([0, 1, 5, step - 1])[..., pair]
+        after = rotary.table([step, step + 1, step + 5, 2 * step - 1])[..., pair]
+        torch.testing.assert_close(after, near, rtol=0, atol=1e-40)
+        far = 10**12 * step
+        there = rotary.table([far, far + 1, far + 5, far + step - 1])[..., pair]
+        torch.testing.assert_close(there, near, rtol=0, atol=1e-40)
+
+
+def test_what_does_not_turn_stays_so():
+    still = Resonance(Proportional(8, 0.5))
+    assert still.turns()[2:] == (0, 0)
+    assert still.float32("float32")[2:].tolist() == [0.0, 0.0]
+
+
+def test_frequencies_that_would_turn_in_full_are_refused():
+    with pytest.raises(ValueError, match=r"wavelength of 1\.25664 positions, nearest to 1"):
+        Resonance(FromCheckpoint([1.0, 5.0]))
+    assert Resonance(FromCheckpoint([3.1])).wavelengths() == (2.0,)
