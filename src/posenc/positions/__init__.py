@@ -7,23 +7,32 @@ out in one manner.
 
 from posenc.positions.checks import Integers, checked
 from posenc.positions.distances import checked_distances, pair_distances
-from posenc.positions.grids import grid
+from posenc.positions.grids import centers, grid, masked_grid
+from posenc.positions.images import packed_grids
 from posenc.positions.packing import packed, runs
 from posenc.positions.padding import left_padded, over_padding
+from posenc.positions.placeless import NOWHERE, kept, placeless, prefixed
 from posenc.positions.ranges import consecutive, decoding
 from posenc.positions.shards import shard, unshard
 
 __all__ = [
+    "NOWHERE",
     "Integers",
+    "centers",
     "checked",
     "checked_distances",
     "consecutive",
     "decoding",
     "grid",
+    "kept",
     "left_padded",
+    "masked_grid",
     "over_padding",
     "packed",
+    "packed_grids",
     "pair_distances",
+    "placeless",
+    "prefixed",
     "runs",
     "shard",
     "unshard",

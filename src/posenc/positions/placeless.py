@@ -1,0 +1,101 @@
+"""Tokens that stand nowhere in a grid: class tokens, registers, padding."""
+
+from collections.abc import Sequence
+from numbers import Integral
+
+import torch
+from jaxtyping import Bool, Int64
+from torch import Tensor
+
+from posenc.positions.checks import Integers, checked
+
+NOWHERE = -(2**63)
+"""Every coordinate of the first token without a place; the next ones count on from there."""
+
+MANY = 2**16
+"""So many tokens without a place are told apart."""
+
+
+def prefixed(
+    points: Int64[Tensor, "*batch seq axes"] | Integers,
+    count: int = 1,
+    *,
+    at: int | Sequence[int] | None = None,
+) -> Int64[Tensor, "*batch longer axes"]:
+    """``points`` behind ``count`` class tokens or registers.
+
+    Without ``at`` these stand nowhere: their coordinates are a mark (see ``placeless``) and their
+    number, which stay with them when tokens are dropped, packed or cut among devices. Encodings of
+    grids that know the mark leave such tokens alone, or give them rows of their own.
+
+    Args:
+        points: Points of a grid.
+        count: How many tokens are put before them.
+        at: The point where all of them stand, one coordinate for each axis or for all.
+
+    Raises:
+        TypeError: ``points`` are not integers.
+        ValueError: They have no axes, ``count`` is negative or too large, or ``at`` has other axes.
+
+    Example:
+        >>> prefixed(torch.tensor([[0, 0], [0, 1]]), at=0).tolist()
+        [[0, 0], [0, 0], [0, 1]]
+        >>> placeless(prefixed(torch.tensor([[0, 0], [0, 1]]), 2))
+        tensor([ True,  True, False, False])
+    """
+    points = _checked_points(points)
+    if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count <= MANY:
+        raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY}.")
+    axes = points.shape[-1]
+    if at is None:
+        rows = torch.arange(int(count), device=points.device).unsqueeze(-1).expand(-1, axes)
+        rows = rows + NOWHERE
+    else:
+        place = tuple(at) if isinstance(at, Sequence) else (at,) * axes
+        if len(place) != axes:
+            raise ValueError(f"at is {at!r}; the points have {axes} axes. Give a coordinate each.")
+        rows = torch.tensor([place] * int(count), dtype=torch.int64, device=points.device)
+        rows = rows.reshape(int(count), axes)
+    return torch.cat((rows.expand(*points.shape[:-2], -1, -1), points), dim=-2)
+
+
+def placeless(points: Int64[Tensor, "*batch seq axes"]) -> Bool[Tensor, "*batch seq"]:
+    """Which tokens stand nowhere, as those that ``prefixed`` and ``packed_grids`` put there.
+
+    Example:
+        >>> placeless(torch.tensor([[NOWHERE, NOWHERE], [0, -5]]))
+        tensor([ True, False])
+    """
+    return points[..., 0] < NOWHERE + MANY
+
+
+def kept(
+    points: Int64[Tensor, "*rows seq axes"] | Integers, indices: Int64[Tensor, "*batch some"]
+) -> Int64[Tensor, "*batch some axes"]:
+    """The points of the tokens that are kept where others are dropped, in the order of ``indices``.
+
+    Args:
+        points: Points for all rows of the batch, ``[seq, axes]``, or ``[*batch, seq, axes]``.
+        indices: Which tokens of each row are kept, as MAE's ``ids_keep``.
+
+    Raises:
+        TypeError: ``points`` or ``indices`` are not integers.
+        ValueError: ``points`` have no axes.
+
+    Example:
+        >>> kept([[0, 0], [0, 1], [1, 0]], torch.tensor([[2, 0], [1, 2]])).tolist()
+        [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
+    """
+    points, indices = _checked_points(points), checked(indices, "indices")
+    batched = points.expand(*indices.shape[:-1], *points.shape[-2:])
+    return batched.gather(-2, indices.unsqueeze(-1).expand(*indices.shape, points.shape[-1]))
+
+
+def _checked_points(points: Tensor | Integers) -> Tensor:
+    points = checked(points, "points")
+    if points.ndim < 2:
+        raise ValueError(
+            f"points have shape {tuple(points.shape)}; they must be [*batch, seq, axes], as of "
+            f"posenc.positions.grid."
+        )
+    return points

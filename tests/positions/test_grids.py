@@ -1,0 +1,188 @@
+"""Grids: every point once, in the order asked for; tokens without a place; packed images."""
+
+import re
+from itertools import permutations, product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.models.deformable_detr.modeling_deformable_detr import (
+    DeformableDetrSinePositionEmbedding,
+)
+
+from posenc import AxialRotary, Positional, attention
+from posenc.positions import (
+    NOWHERE,
+    centers,
+    grid,
+    kept,
+    masked_grid,
+    packed_grids,
+    placeless,
+    prefixed,
+)
+
+
+def refused(text, error=ValueError):
+    return pytest.raises(error, match=re.escape(text))
+
+
+AXES = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(-9, 9), st.integers(-3, 5)), min_size=1, max_size=4
+)
+
+
+@given(axes=AXES, data=st.data())
+def test_a_grid_visits_every_point_in_its_order(axes, data):
+    sizes, starts, strides = zip(*axes, strict=True)
+    order = data.draw(st.sampled_from(list(permutations(range(len(axes))))))
+    expected = []
+    for visited in product(*(range(sizes[axis]) for axis in order)):
+        index = dict(zip(order, visited, strict=True))
+        expected.append([starts[a] + strides[a] * index[a] for a in range(len(axes))])
+    got = grid(*sizes, start=starts, stride=strides, order=order)
+    assert got.dtype == torch.int64
+    assert got.tolist() == expected
+
+
+def test_one_number_stands_for_all_axes():
+    assert torch.equal(grid(2, 3, start=5, stride=2), 5 + 2 * grid(2, 3))
+
+
+def test_centers_of_two_resolutions_stand_in_one_system():
+    """A coarse cell's center is the mean of those of the fine cells that it covers."""
+    fine, coarse = centers(6, 8), centers(3, 4, cell=2)
+    by_cell = fine.view(3, 2, 4, 2, 2).double().mean(dim=(1, 3)).view(-1, 2)
+    assert torch.equal(coarse.double(), by_cell)
+    assert torch.equal(centers(2, 3, start=(10, 0)), centers(2, 3) + torch.tensor([20, 0]))
+
+
+def test_coordinates_stay_int64():
+    assert grid(2, start=2**62 - 1).tolist() == [[2**62 - 1], [2**62]]
+    with refused("A grid of 3 points from 4611686018427387903 in steps of 1 leaves int64"):
+        grid(3, start=2**62 - 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: grid(2, -1), "sizes are (2, -1); give one or more, each 0 or more."),
+        (lambda: centers(), "sizes are (); give one or more, each 0 or more."),
+        (lambda: grid(2, 3, start=(1,)), "start is (1,); it must be a whole number, or one for"),
+        (lambda: grid(2, 3, stride=0.5), "stride is 0.5; it must be a whole number"),
+        (lambda: centers(2, cell=True), "cell is True; it must be a whole number"),
+        (lambda: grid(2, 3, order=(0, 0)), "order is (0, 0); it must name each axis once, as (0,"),
+        (lambda: grid(2, 3, order=1), "order is 1; it must name each axis once"),
+        (lambda: prefixed([1, 2]), "points have shape (2,); they must be [*batch, seq, axes]"),
+        (lambda: prefixed([[1, 2]], -1), "count is -1; it must be a whole number from 0 to 65536"),
+        (lambda: prefixed([[1, 2]], at=(1,)), "at is (1,); the points have 2 axes."),
+        (lambda: packed_grids([]), "sizes are []; give one or more images"),
+        (lambda: packed_grids([(1, 2), (3,)]), "all with as many axes"),
+        (lambda: packed_grids([(2, 2)], length=3), "The images have 4 tokens together, and length"),
+        (lambda: masked_grid(torch.ones(3, dtype=torch.bool)), "mask has shape (3,); it must be"),
+    ],
+)
+def test_what_cannot_be_laid_out(make, text):
+    with refused(text):
+        make()
+
+
+# Masks.
+
+
+@given(
+    rows=st.integers(1, 5), columns=st.integers(1, 5), seed=st.integers(0, 99), batch=st.booleans()
+)
+def test_a_masked_grid_counts_real_pixels(rows, columns, seed, batch):
+    shape = (2, rows, columns) if batch else (rows, columns)
+    mask = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.7
+    got = masked_grid(mask).view(*shape, 4)
+    for place in product(*map(range, shape)):
+        *image, y, x = place
+        column = mask[(*image, slice(None), x)].tolist()
+        row = mask[(*image, y)].tolist()
+        assert got[place].tolist() == [
+            sum(column[: y + 1]) - 1, sum(row[: x + 1]) - 1, sum(column), sum(row)
+        ]  # fmt: skip
+
+
+def test_a_masked_grid_has_detrs_fractions():
+    mask = torch.zeros(2, 5, 7, dtype=torch.bool)
+    mask[0, :3, :6] = mask[1, :5, :2] = True
+    theirs = DeformableDetrSinePositionEmbedding(2, 1, normalize=True, scale=1.0)
+    sines = theirs((2, 4, 5, 7), "cpu", torch.float64, mask).flatten(2)  # of one frequency, 1
+    y, x, rows, columns = masked_grid(mask).double().unbind(-1)
+    for channel, (place, many) in ((0, (y, rows)), (2, (x, columns))):
+        fraction = (place + 0.5) / (many + 1e-6)
+        torch.testing.assert_close(sines[:, channel], fraction.sin(), rtol=1e-12, atol=1e-12)
+
+
+def test_a_masked_grid_takes_no_additive_mask():
+    with refused("mask is torch.float32; it must be bool or integer", TypeError):
+        masked_grid(torch.ones(2, 3))
+
+
+# Tokens without a place, dropped tokens.
+
+
+def test_a_prefix_stands_nowhere_or_where_it_is_put():
+    points = grid(2, 2).expand(3, 4, 2)
+    assert prefixed(points, 2).shape == (3, 6, 2)
+    assert torch.equal(prefixed(points, 2)[:, 2:], points)
+    assert placeless(prefixed(points, 2))[0].tolist() == [True, True, False, False, False, False]
+    assert prefixed(points, 2)[0, :2].tolist() == [[NOWHERE] * 2, [NOWHERE + 1] * 2]
+    assert prefixed(points, at=(-1, 5))[1, 0].tolist() == [-1, 5]
+    assert torch.equal(prefixed(points, 0), points)
+    assert torch.equal(prefixed(points, 0, at=3), points)
+
+
+def test_dropping_keeps_each_token_where_it_stands():
+    points = prefixed(grid(3, 4), 1)
+    noise = torch.rand(5, 13, generator=torch.Generator().manual_seed(0))
+    indices = noise.argsort(dim=1)[:, :6]
+    got = kept(points, indices)
+    assert torch.equal(got, points[indices])
+    assert torch.equal(kept(points.expand(5, -1, -1), indices), got)
+    assert placeless(got).sum() == (indices == 0).sum()
+
+
+def test_packed_images_attend_as_if_alone():
+    """NaViT: of three images in one padded row each gets what it gets by itself."""
+    sizes = [(2, 3), (1, 2), (3, 1)]
+    points, images = packed_grids(sizes, length=14)
+    assert images.tolist() == [0] * 6 + [1] * 2 + [2] * 3 + [-1] * 3
+    assert placeless(points).tolist() == [False] * 11 + [True] * 3
+    real, ids = points[:11], images[:11]
+    q, k, v = torch.randn(3, 1, 2, 11, 8, generator=torch.Generator().manual_seed(1))
+    rotary = Positional(queries_keys=AxialRotary(8))
+    together = attention(
+        q, k, v, positional=rotary, q_positions=real[None], k_positions=real[None],
+        document_ids=ids[None],
+    )  # fmt: skip
+    for image, size in enumerate(sizes):
+        own, where = ids == image, grid(*size)[None]
+        alone = attention(q[:, :, own], k[:, :, own], v[:, :, own], positional=rotary,
+                          q_positions=where, k_positions=where)  # fmt: skip
+        torch.testing.assert_close(together[:, :, own], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_each_packed_image_has_its_own_prefix():
+    points, images = packed_grids([(1, 2), (2, 1)], prefix=1)
+    assert placeless(points).tolist() == [True, False, False, True, False, False]
+    assert images.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+MAKERS = {
+    "centers": lambda device: centers(2, 3, device=device),
+    "masked_grid": lambda device: masked_grid(torch.ones(2, 3, dtype=torch.int32, device=device)),
+    "prefixed": lambda device: prefixed(grid(2, 3, device=device), 2),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_points_are_int64_on_the_device_asked_for(name, device):
+    points = MAKERS[name](device)
+    assert points.dtype == torch.int64
+    assert points.device.type == device
