@@ -2,6 +2,7 @@
 
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
+from posenc.encodings.queries_keys.fope import FoPE
 from posenc.encodings.queries_keys.mixed import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rerotation import rerotate
@@ -13,6 +14,7 @@ from posenc.encodings.queries_keys.xpos import XPos
 __all__ = [
     "AxialRotary",
     "DINOv3Rotary",
+    "FoPE",
     "MultimodalRotary",
     "QueryTemperature",
     "RoPEMixed",

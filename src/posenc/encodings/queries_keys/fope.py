@@ -1,0 +1,171 @@
+"""FoPE: each pair turns by a learned mixture of all frequencies that training has met in full."""
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.arguments import check_choice, check_number, check_whole
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.scores.content import products
+from posenc.frequencies import Schedule
+from posenc.frequencies.selected import Selected
+from posenc.kernels.rotary.operator import rotate
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Integers, checked
+
+Slow = Literal["paper", "code"]
+
+
+class FoPE(QueryKeyEncoding):
+    """Rotary, with Σ_ω C[ω, i] cos pω and Σ_ω S[ω, i] sin pω for the cosine and sine of pair i.
+
+    The sums are over the frequencies that make a whole turn in the trained length, ω > 2π/L. C and
+    S are learned, one matrix of each a head; they begin near the identity, where this is rotary.
+    Pairs whose own frequency is slower do not see positions at all. What multiplies them is (1, 0)
+    in the paper, the cosine and sine of frequency 0, and (1, 1) in the authors' code and in
+    Intern-S1-Pro, which trained so: that doubles their share of every product.
+
+    Key heads have the matrices, and the query heads that a key head serves share them. What results
+    is no rotation, so products depend on positions by more than their difference. The cosines and
+    sines are exact at any position; a learned sum of them is rounded.
+
+    Args:
+        frequencies: A schedule, or the width of a head for ``Geometric(width, base)``.
+        heads: Number of key heads.
+        trained_length: L, in tokens.
+        base: Base of ``Geometric``, 10000 if not given; a schedule has its own.
+        gain: How far C and S begin from the identity: the gain of normal numbers with the deviation
+            of Xavier. 0.3 in the authors' code, which the paper calls σ; 0.5 in Intern-S1-Pro.
+        slow: What multiplies pairs slower than the trained length, as the ``"paper"`` says or as
+            the ``"code"`` does.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        cos_coef: C, ``[heads, frequencies, pairs]``, under the name that checkpoints have.
+        sin_coef: S, likewise.
+
+    Raises:
+        TypeError: As of ``Rotary``.
+        ValueError: A number is not positive, or no frequency makes a whole turn.
+
+    Reference:
+        Hua et al. 2024, "Fourier Position Embedding", equation 13 and appendix B
+        (arXiv:2412.17739); without the normalization of that appendix, as ``fope.py`` in vLLM.
+
+    Example:
+        >>> fope = FoPE(64, heads=2, trained_length=512)
+        >>> fope.cos_coef.shape, fope.table(torch.arange(5)).shape
+        (torch.Size([2, 16, 16]), torch.Size([5, 2, 2, 32]))
+    """
+
+    is_relative = False
+
+    def __init__(
+        self,
+        frequencies: int | Schedule,
+        heads: int,
+        trained_length: int,
+        *,
+        base: int | float | None = None,
+        gain: float = 0.3,
+        slow: Slow = "paper",
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        self.frequencies = Rotary(frequencies, base=base).frequencies
+        check_whole(heads=heads, trained_length=trained_length)
+        check_number(0.0, gain=gain)
+        check_choice(get_args(Slow), slow=slow)
+        lengths = self.frequencies.wavelengths()
+        kept = tuple(i for i, length in enumerate(lengths) if abs(length) < trained_length)
+        if not kept:
+            raise ValueError(
+                f"trained_length is {trained_length}, in which none of {self.frequencies!r} makes "
+                f"a whole turn. Give the length of the texts of the training."
+            )
+        self.head_dim, self.heads, self.trained_length = 2 * len(lengths), heads, trained_length
+        self.gain, self.slow, self.heads_first = gain, slow, heads_first
+        self.sincos = SinCos(Selected(self.frequencies, kept))
+        shape, factory = (heads, len(kept), len(kept)), {"device": device, "dtype": dtype}
+        self.cos_coef = nn.Parameter(torch.empty(shape, **factory))
+        self.sin_coef = nn.Parameter(torch.empty(shape, **factory))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """The identity, and small random numbers around it."""
+        for coefficients in (self.cos_coef, self.sin_coef):
+            nn.init.xavier_normal_(coefficients, gain=self.gain)
+            coefficients += torch.eye(len(self.sincos), device=coefficients.device)
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
+        """What multiplies each pair of each head, and its turned neighbor, times the attention
+        factor of the schedule; float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+        """
+        dtype = dtype or torch.float32
+        wide = torch.promote_types(dtype, torch.float32)
+        factor = self.frequencies.attention_factor
+        parts = self.sincos.cos_sin(checked(positions), wide, factor=factor)
+        rest = factor, factor if self.slow == "code" else 0.0
+        made = [
+            self._padded(part, coefficients, value)
+            for part, coefficients, value in zip(
+                parts, (self.cos_coef, self.sin_coef), rest, strict=True
+            )
+        ]
+        return torch.stack(made, dim=-3).to(dtype)
+
+    def _padded(self, part: Tensor, coefficients: Tensor, value: float) -> Tensor:
+        """The mixtures of each head, and ``value`` for the pairs that are too slow."""
+        mixed = products(part, coefficients.transpose(-1, -2).flatten(0, 1))
+        mixed = mixed.unflatten(-1, (self.heads, -1))
+        slow = self.head_dim // 2 - mixed.shape[-1]
+        return nn.functional.pad(mixed, (0, slow), value=value)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` turned, each head by the mixtures of its key head.
+
+        Raises:
+            ValueError: Width, length or number of heads does not fit.
+        """
+        checked_heads(
+            q, table.shape[-4], name="FoPE", head_dim=self.head_dim, heads_first=self.heads_first
+        )
+        heads = q.shape[-3 if self.heads_first else -2]
+        if heads % self.heads:
+            raise ValueError(
+                f"FoPE was built for {self.heads} key heads; content has {heads}, which is no "
+                f"multiple. Build it with heads= the number of key heads."
+            )
+        cos, sin = table.repeat_interleave(heads // self.heads, dim=-2).unbind(-3)
+        if self.heads_first:
+            cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
+        return rotate(q, cos, sin)
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` turned as queries are."""
+        return self.encode_queries(k, table)
+
+    def extra_repr(self) -> str:
+        """The schedule, and the arguments."""
+        return (
+            f"{self.frequencies!r}, heads={self.heads}, trained_length={self.trained_length}, "
+            f"gain={self.gain}, slow={self.slow!r}"
+        )

@@ -1,0 +1,50 @@
+"""The contract battery on the encodings of queries and keys beyond plain rotation."""
+
+import pytest
+
+from posenc import FoPE
+from posenc.frequencies import Geometric
+from posenc.testing import Case, batteries
+
+CASES = {
+    "fope": Case(
+        FoPE,
+        {"frequencies": 8, "heads": 4, "trained_length": 100},
+        {
+            "frequencies": Geometric(8, base=100.0),
+            "base": 100,
+            "heads": 2,
+            "trained_length": 1000,
+            "gain": 0.0,
+            "slow": "code",
+            "heads_first": False,
+        },
+        kv_heads=4,
+        bitwise=False,
+    ),
+}
+VARIANTS = {
+    "fope-code": Case(
+        FoPE,
+        {"frequencies": 8, "heads": 2, "trained_length": 100, "slow": "code"}
+        | {"heads_first": False},
+        {"base": 100, "gain": 0.5},
+        bitwise=False,
+        heads_first=False,
+    ),
+}
+
+CHECKS = batteries(CASES)
+
+
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
+def test_contract(check):
+    check()
+
+
+MORE_CHECKS = batteries(VARIANTS, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
+def test_contract_of_every_variant(check):
+    check()

@@ -1,0 +1,127 @@
+"""FoPE: the formula of the paper in mpmath, vLLM's code in float64, and rotary at its limit."""
+
+import math
+
+import pytest
+import torch
+from mpmath import mp, mpf
+from torch.nn import functional as F
+
+from posenc import FoPE, Positional, Rotary, attention
+from posenc.frequencies import FromCheckpoint, Geometric, YaRN
+from posenc.transformer import Encoder, KeyValueCache
+
+DIM, LENGTH = 16, 500
+
+
+@pytest.fixture
+def fope():
+    torch.manual_seed(0)
+    return FoPE(DIM, heads=2, trained_length=LENGTH, gain=1.0).double()
+
+
+def vllm(fope, positions, q, k, fill):
+    """As ``FourierRotaryEmbedding`` computes, [tokens, heads, head_dim], in float64."""
+    inv_freq = 1.0 / 1e4 ** (torch.arange(0, DIM, 2).double() / DIM)
+    inv_freq = inv_freq[inv_freq > 2 * math.pi / LENGTH]
+    angles = positions.double()[:, None] * inv_freq
+    sin = torch.einsum("tD, hDd -> thd", angles.sin(), fope.sin_coef)
+    cos = torch.einsum("tD, hDd -> thd", angles.cos(), fope.cos_coef)
+    sin = F.pad(sin, (0, DIM // 2 - sin.shape[-1]), value=fill).repeat(1, 1, 2)
+    cos = F.pad(cos, (0, DIM // 2 - cos.shape[-1]), value=1.0).repeat(1, 1, 2)
+
+    def turned(x):
+        groups = x.unflatten(1, (2, -1))
+        first, second = groups.chunk(2, dim=-1)
+        half = torch.cat((-second, first), dim=-1)
+        return (groups * cos[:, :, None] + half * sin[:, :, None]).flatten(1, 2)
+
+    return turned(q), turned(k)
+
+
+@pytest.mark.parametrize(("slow", "fill"), [("paper", 0.0), ("code", 1.0)])
+def test_it_is_the_form_in_vllm(fope, slow, fill):
+    fope.slow = slow
+    q, k = torch.randn(7, 4, DIM).double(), torch.randn(7, 2, DIM).double()
+    positions = torch.tensor([0, 1, 5, 77, 500, 4000, 3])
+    want = vllm(fope, positions, q, k, fill)
+    got = fope(q.transpose(0, 1), k.transpose(0, 1), positions)
+    for mine, theirs in zip(got, want, strict=True):
+        torch.testing.assert_close(mine.transpose(0, 1), theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_a_far_position_is_as_exact_as_a_near_one(fope):
+    position, table = 2**40 + 7, fope.table([2**40 + 7], dtype=torch.float64)[0]
+    with mp.workdps(60):
+        angles = [mpf(10_000) ** (-mpf(2 * i) / DIM) * position for i in range(4)]
+        for head in range(2):
+            for pair in range(4):
+                c = sum(mpf(fope.cos_coef[head, i, pair].item()) * mp.cos(angles[i])
+                        for i in range(4))  # fmt: skip
+                s = sum(mpf(fope.sin_coef[head, i, pair].item()) * mp.sin(angles[i])
+                        for i in range(4))  # fmt: skip
+                assert table[0, head, pair].item() == pytest.approx(float(c), abs=1e-14)
+                assert table[1, head, pair].item() == pytest.approx(float(s), abs=1e-14)
+
+
+def test_pairs_that_never_turn_in_training_see_no_position():
+    """500 positions: wavelengths 6, 20, 63 and 199 turn, those of 628 and more do not."""
+    fope = FoPE(DIM, heads=1, trained_length=LENGTH)
+    assert fope.cos_coef.shape == (1, 4, 4)
+    table = fope.table(torch.arange(3))[..., 0, 4:]
+    assert torch.equal(table, torch.tensor([[1.0], [0.0]]).expand(3, 2, 4))
+
+
+def test_without_mixing_it_is_rotary_with_slow_pairs_stopped():
+    fope = FoPE(DIM, heads=2, trained_length=LENGTH, gain=0.0)
+    kept = Geometric(DIM).radians()[:4]
+    rotary = Rotary(FromCheckpoint([*map(float, kept), 0.0, 0.0, 0.0, 0.0]))
+    q, k = torch.randn(1, 4, 9, DIM), torch.randn(1, 2, 9, DIM)
+    for mine, theirs in zip(fope(q, k), rotary(q, k), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_coefficients_begin_as_in_the_authors_code():
+    """The identity, and the deviation gain · √(2 / (fan in + fan out)) of Xavier."""
+    torch.manual_seed(0)
+    fope = FoPE(256, heads=4, trained_length=10**9, gain=0.5)
+    spread = 0.5 * math.sqrt(2 / (128 * 128 + 4 * 128))
+    for coefficients in (fope.cos_coef, fope.sin_coef):
+        around = coefficients.detach() - torch.eye(128)
+        assert around.std().item() == pytest.approx(spread, rel=0.02)
+        assert around.mean().item() == pytest.approx(0, abs=spread / 20)
+
+
+def test_an_extended_schedule_hands_on_its_attention_factor():
+    yarn = YaRN(Geometric(DIM), 4.0, LENGTH)
+    fope = FoPE(yarn, heads=1, trained_length=LENGTH, gain=0.0, slow="code")
+    assert fope.table([0])[0, 0, 0].unique().tolist() == pytest.approx([yarn.attention_factor])
+    assert fope.table([0])[0, 1, 0, -1].item() == pytest.approx(yarn.attention_factor)
+
+
+def test_it_decodes_behind_a_cache_as_it_reads_in_one_pass():
+    torch.manual_seed(0)
+    positional = Positional(queries_keys=FoPE(8, heads=2, trained_length=100, gain=1.0))
+    encoder = Encoder(32, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
+    x, cache = torch.randn(2, 12, 32), KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
+        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: FoPE(8, 2, 6), "none of Geometric.* makes a whole turn"),
+        (lambda: FoPE(8, 0, 100), "heads is 0"),
+        (lambda: FoPE(8, 2, 100, slow="ones"), "slow is 'ones'; it must be 'paper' or 'code'"),
+        (
+            lambda: attention(*torch.ones(3, 1, 3, 4, 8).unbind(),
+                              positional=Positional(queries_keys=FoPE(8, 2, 100))),
+            "built for 2 key heads; content has 3",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()
