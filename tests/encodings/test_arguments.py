@@ -31,6 +31,15 @@ from posenc.encodings.arguments import (
     check_whole,
 )
 from posenc.frequencies import Geometric
+from posenc.transformer import (
+    Block,
+    Encoder,
+    FeedForward,
+    KeyValueCache,
+    LayerNorm,
+    MultiHeadAttention,
+    TokenEmbedding,
+)
 
 ROOT = Path(posenc.__file__).parent
 ODD = [
@@ -66,13 +75,24 @@ SOUND = {
     frequencies.Resonance: {"of": PLAIN},
     frequencies.YaRN: {"of": PLAIN, "factor": 2.0, "trained_length": 64},
 }
-SIZES = {"dim", "head_dim", "heads", "hidden", "max_len", "reach", "buckets", "max_positions"}
+BUILDING_BLOCKS = {
+    Block: {"dim": 8, "heads": 2},
+    Encoder: {"dim": 8, "heads": 2, "depth": 1},
+    FeedForward: {"dim": 8, "inner": 4},
+    KeyValueCache: {},
+    LayerNorm: {"dim": 8},
+    MultiHeadAttention: {"dim": 8, "heads": 2},
+    TokenEmbedding: {"num_embeddings": 5, "dim": 8},
+}
+SIZES = {"dim", "head_dim", "heads", "hidden", "max_len", "reach", "buckets", "max_positions"} | {
+    *("depth", "inner", "num_embeddings", "kv_heads"),
+}
 
 
 def calls() -> list:
     return [
         pytest.param(build, name, id=f"{build.__name__}-{name}")
-        for build in SOUND
+        for build in SOUND | BUILDING_BLOCKS
         for name in inspect.signature(build).parameters
         if name not in ("device", "dtype")
     ]
@@ -90,7 +110,7 @@ def test_odd_arguments_are_refused_in_words_of_ours(build, name):
     for value in ODD:
         if type(value) is int and value > 2**60 and name in SIZES:
             continue  # as large a table would be built
-        refusal = refusal_of(build, {**SOUND[build], name: value})
+        refusal = refusal_of(build, {**(SOUND | BUILDING_BLOCKS)[build], name: value})
         assert refusal is None or is_ours(refusal), f"{value!r}: {refusal!r}"
 
 

@@ -51,7 +51,7 @@ def main(words: list[str] | None = None) -> int:
         print(f"found something from seed {start}; pin the case in tests/fuzz/test_pinned.py")
         return 1
     print(TALLY)
-    met = sum(TALLY["cases"].values()) + sum(TALLY["constructors"].values())
+    met = sum(sum(TALLY[subject].values()) for subject in ("cases", "constructors", "commands"))
     print(f"{met} cases, nothing found")
     if given.at_least and not _enough(met, given.at_least):
         return 2

@@ -80,6 +80,8 @@ def calls(draw) -> tuple[str, dict[str, Any]]:
 
 
 def _values(parameter: inspect.Parameter) -> st.SearchStrategy:
+    if parameter.name in ("device", "dtype"):  # torch's own words say what torch takes
+        return st.none()
     annotation = str(parameter.annotation)
     fitting: list[st.SearchStrategy] = []
     if "Schedule" in annotation or parameter.name in ("frequencies", "of"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.fuzz import attention, caches, constructors
+from tests.fuzz import attention, caches, commands, constructors, kernels
 from tests.fuzz.tally import TALLY
 
 PHASES = [Phase.generate, Phase.shrink]
@@ -74,6 +74,8 @@ HUNTS = {
     "packing": Hunt(of_cases(caches.packings(), caches.check_packing), 0.1),
     "conversations": Hunt(converse, 0.04),
     "constructors": Hunt(of_cases(constructors.calls(), constructors.check_call), 0.3),
+    "commands": Hunt(of_cases(commands.lines(), commands.check_line), 0.02),
+    "kernels": Hunt(kernels.run, 0.002),
     "compiled": Hunt(compile_some, 0.002),
 }
 

@@ -151,7 +151,7 @@ def test_scale_and_head_dim_may_be_chosen():
     ("arguments", "told"),
     [
         ((10, 3), "dim is 10, which 3 heads cannot share evenly"),
-        ((0, 1), "dim is 0; it must be 1 or more"),
+        ((0, 1), "dim is 0; it must be a whole number"),
         ((12, 4, 3), "heads is 4, which 3 kv_heads cannot serve evenly"),
     ],
 )

@@ -44,7 +44,7 @@ def test_ids_that_are_no_integers(dtype):
 
 
 def test_arguments_that_make_no_sense():
-    with pytest.raises(ValueError, match="num_embeddings is 0; it must be a positive"):
+    with pytest.raises(ValueError, match="num_embeddings is 0; it must be a whole number"):
         TokenEmbedding(0, 4)
     with pytest.raises(ValueError, match="padding_idx is 10; with num_embeddings=10"):
         TokenEmbedding(10, 4, padding_idx=10)

@@ -80,6 +80,23 @@ def check_choice(choices: Sequence[str], /, **values: object) -> None:
             raise ValueError(f"{name} is {value!r}; it must be {listed}.")
 
 
+def check_flag(**values: object) -> None:
+    """Refuse what is neither true nor false.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_flag(bias="no")
+        Traceback (most recent call last):
+        ...
+        ValueError: bias is 'no'; it must be True or False.
+    """
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}; it must be True or False.")
+
+
 def _is_finite(value: object) -> bool:
     """Whether ``value`` is a finite number, a switch being none, nor what torch cannot hold."""
     if isinstance(value, bool) or not isinstance(value, Real):

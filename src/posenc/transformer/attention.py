@@ -9,7 +9,10 @@ from torch import Tensor, nn
 from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.explicit import attend_explicitly
 from posenc.backends.masks import joined, with_causal, within
+from posenc.encodings.arguments import check_flag, check_number, check_whole
+from posenc.encodings.tokens.addition import checked_dropout
 from posenc.transformer.kv_cache import LayerCache
+from posenc.transformer.layers import check_window
 from posenc.transformer.tables import AttentionTables
 
 
@@ -97,11 +100,13 @@ class MultiHeadAttention(nn.Module):
     ):
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
-        sizes = {"dim": dim, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim,
-                 "window": window}  # fmt: skip
-        for name, size in sizes.items():
-            if size is not None and size < 1:
-                raise ValueError(f"{name} is {size}; it must be 1 or more.")
+        check_whole(dim=dim, heads=heads, kv_heads=kv_heads)
+        if head_dim is not None:
+            check_whole(head_dim=head_dim)
+        check_window(window)
+        check_flag(bias=bias)
+        if scale is not None:
+            check_number(scale=scale)
         if head_dim is None and dim % heads:
             raise ValueError(
                 f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
@@ -115,7 +120,7 @@ class MultiHeadAttention(nn.Module):
         self.dim, self.heads, self.kv_heads = dim, heads, kv_heads
         self.head_dim = dim // heads if head_dim is None else head_dim
         self.scale = 1 / sqrt(self.head_dim) if scale is None else scale
-        self.dropout, self.window = dropout, window
+        self.dropout, self.window = checked_dropout(dropout), window
         self.queries = nn.Linear(dim, heads * self.head_dim, bias=bias)
         self.keys = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.values = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from posenc.encodings.arguments import check_choice
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
@@ -87,8 +88,7 @@ class Block(nn.Module):
         bias: bool = True,
     ):
         super().__init__()
-        if norm not in get_args(Norm):
-            raise ValueError(f"norm is {norm!r}; it must be 'pre' or 'post'.")
+        check_choice(get_args(Norm), norm=norm)
         self.norm: Norm = norm
         self.attention = MultiHeadAttention(
             dim,

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.kernels.embedding.operator import embedded
 
@@ -43,12 +44,11 @@ exists.
         self, num_embeddings: int, dim: int, *, padding_idx: int | None = None, scale: Scale = None
     ):
         super().__init__()
-        for name, value in (("num_embeddings", num_embeddings), ("dim", dim)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be a positive whole number.")
-        if padding_idx is not None and not 0 <= padding_idx < num_embeddings:
+        check_whole(num_embeddings=num_embeddings, dim=dim)
+        whole = isinstance(padding_idx, int) and not isinstance(padding_idx, bool)
+        if padding_idx is not None and not (whole and 0 <= padding_idx < num_embeddings):
             raise ValueError(
-                f"padding_idx is {padding_idx}; with num_embeddings={num_embeddings} it must be "
+                f"padding_idx is {padding_idx!r}; with num_embeddings={num_embeddings} it must be "
                 f"one of 0 … {num_embeddings - 1}, or None."
             )
         self.num_embeddings, self.dim, self.padding_idx = num_embeddings, dim, padding_idx

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from posenc.backends.base import Backend, TableBuilder
 from posenc.backends.choice import chosen
+from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
+from posenc.encodings.tokens.addition import checked_dropout
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.kv_cache import KeyValueCache
@@ -122,10 +124,13 @@ class Encoder(nn.Module):
         bias: bool = True,
     ):
         super().__init__()
-        if depth < 0:
-            raise ValueError(f"depth is {depth}; it must be 0 or more.")
+        check_whole(0, depth=depth)
+        check_whole(dim=dim, heads=heads)
+        check_flag(is_causal=is_causal, embedding_norm=embedding_norm, bias=bias)
+        if final_norm is not None:
+            check_flag(final_norm=final_norm)
         self.dim, self.heads, self.depth, self.is_causal = dim, heads, depth, is_causal
-        self.dropout, self.windows = dropout, windows_of(window, depth)
+        self.dropout, self.windows = checked_dropout(dropout), windows_of(window, depth)
         self.positional: Positional | nn.ModuleList = held(positional, depth)
         self.blocks = nn.ModuleList(
             Block(

@@ -7,6 +7,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.encodings.arguments import check_flag, check_whole
+from posenc.encodings.tokens.addition import checked_dropout
+
 Activation = str | Callable[[Tensor], Tensor]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -55,11 +58,13 @@ class FeedForward(nn.Module):
         bias: bool = True,
     ):
         super().__init__()
+        check_whole(dim=dim, inner=inner)
+        check_flag(bias=bias)
         self.dim, self.inner_dim = dim, inner
         self.expand = nn.Linear(dim, inner, bias=bias)
         self.contract = nn.Linear(inner, dim, bias=bias)
         self.activation = named(activation)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(checked_dropout(dropout))
 
     def forward(self, x: Float[Tensor, "*batch seq dim"]) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``."""
@@ -76,11 +81,11 @@ def named(activation: Activation) -> Callable[[Tensor], Tensor]:
     """The function that ``activation`` stands for.
 
     Raises:
-        ValueError: It is a name that nothing has.
+        ValueError: It is no function, nor a name that one has.
     """
-    if not isinstance(activation, str):
+    if callable(activation):
         return activation
-    if activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise ValueError(
             f"activation is {activation!r}; it must be one of {', '.join(ACTIVATIONS)}, or a "
             f"function from tensor to tensor."

@@ -5,6 +5,7 @@ from typing import TypeVar, cast
 
 from torch import nn
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 
@@ -71,21 +72,30 @@ def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[in
     """The window of each layer.
 
     Raises:
-        ValueError: There are more or fewer than layers.
+        ValueError: There are more or fewer than layers, or one is no number of tokens.
 
     Example:
         >>> windows_of([512, None], 2), windows_of(512, 2)
         ([512, None], [512, 512])
     """
-    if window is None or isinstance(window, int):
+    if not isinstance(window, Sequence) or isinstance(window, str):
+        check_window(window)
         return [window] * depth
     windows = list(window)
+    for each in windows:
+        check_window(each)
     if len(windows) != depth:
         raise ValueError(
             f"window has {len(windows)} entries; the encoder has depth {depth}. Pass one a layer "
             f"(None where it sees all), or one for all."
         )
     return windows
+
+
+def check_window(window: object) -> None:
+    """Raise where ``window`` is neither a number of tokens nor ``None``."""
+    if window is not None:
+        check_whole(window=window)
 
 
 def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:

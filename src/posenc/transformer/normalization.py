@@ -12,6 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.encodings.arguments import check_number, check_whole
+
 
 @dataclass(frozen=True)
 class NormStages:
@@ -52,6 +54,8 @@ class LayerNorm(nn.Module):
 
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
+        check_whole(dim=dim)
+        check_number(0.0, eps=eps)
         self.dim, self.eps = dim, eps
         self.weight = nn.Parameter(torch.ones(dim))
         self.bias = nn.Parameter(torch.zeros(dim))
@@ -94,6 +98,8 @@ class BatchNorm(nn.Module):
 
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
+        check_whole(dim=dim)
+        check_number(0.0, eps=eps)
         self.dim, self.eps = dim, eps
         self.weight = nn.Parameter(torch.ones(dim))
         self.bias = nn.Parameter(torch.zeros(dim))

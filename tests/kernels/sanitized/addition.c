@@ -81,4 +81,4 @@ static void add_something(void) {
   free(x), free(table), free(ids), free(positions);
 }
 
-int main(void) { return run(add_something, 600); }
+int main(int words, char **given) { return run(add_something, 600, words, given); }

@@ -73,7 +73,10 @@ static void end_scribbling(struct scribble *scribble, pthread_t other) {
   pthread_join(other, NULL);
 }
 
-static int run(void (*one)(void), int cases) {
+/* The words after the program's name, if there are any: a seed, and how many cases. */
+static int run(void (*one)(void), int cases, int words, char **given) {
+  if (words > 1) state ^= strtoull(given[1], NULL, 10) * 0x9E3779B97F4A7C15u;
+  if (words > 2) cases = atoi(given[2]);
   posenc_set_parallel((void *)on_two_threads, (void *)thread_num);
   for (int i = 0; i < cases; i++) one();
   printf("clean\n");

@@ -69,4 +69,4 @@ static void rotate_something(void) {
   free(positions), free(table);
 }
 
-int main(void) { return run(rotate_something, 600); }
+int main(int words, char **given) { return run(rotate_something, 600, words, given); }

@@ -71,8 +71,8 @@ static void rotate_something(void) {
   free(table.tensor.data), free(positions.tensor.data);
 }
 
-int main(void) {
+int main(int words, char **given) {
   struct exchange found = {read_owned, release, take};
   posenc_set_exchange(&found);
-  return run(rotate_something, 600);
+  return run(rotate_something, 600, words, given);
 }

@@ -37,4 +37,4 @@ static void fill_something(void) {
   free(table), free(radians), free(turns), free(positions);
 }
 
-int main(void) { return run(fill_something, 300); }
+int main(int words, char **given) { return run(fill_something, 300, words, given); }
