@@ -107,7 +107,7 @@ def _lookup(shape: tuple[int, int, int], compiled: bool) -> Case:
 
 def _bert(shape: tuple[int, int, int], compiled: bool) -> Case:
     batch, length, dim = shape
-    embeddings = BertEmbeddings(dim, vocabulary=VOCABULARY, max_len=length).eval()
+    embeddings = BertEmbeddings(dim, num_embeddings=VOCABULARY, max_len=length).eval()
     ids, types = torch.randint(VOCABULARY, (batch, length)), torch.randint(2, (batch, length))
     parts = embeddings.words, embeddings.token_types, embeddings.positions
     words, kinds, places = (part.weight for part in parts)

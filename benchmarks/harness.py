@@ -7,7 +7,7 @@ disturbs the others. Times of different runs are not compared.
 import gc
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -39,7 +39,7 @@ class Case:
     """
 
     title: str
-    contenders: dict[str, Callable[[], object]]
+    contenders: Mapping[str, Callable[[], object]]
     base: Callable[[], object]
     against: str = "copy"
     copied: int | None = None
