@@ -40,6 +40,8 @@ from .encodings.scores import DeBERTa as DeBERTa
 from .encodings.scores import DecomposedRelative as DecomposedRelative
 from .encodings.scores import Forgetting as Forgetting
 from .encodings.scores import KERPLEWeight as KERPLEWeight
+from .encodings.scores import LogTemperature as LogTemperature
+from .encodings.scores import RelativeLogits as RelativeLogits
 from .encodings.scores import RemappedRotary as RemappedRotary
 from .encodings.scores import Sandwich as Sandwich
 from .encodings.scores import Shaw as Shaw

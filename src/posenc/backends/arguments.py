@@ -30,6 +30,8 @@ class Arguments:
         specification: Who stands where, and who sees whom.
         scale: What products of queries and keys are multiplied with.
         dropout_p: Probability of dropping a weight.
+        q_hidden: The hidden state of the queries' tokens, if given.
+        k_hidden: That of the keys' tokens, if given.
     """
 
     query: Tensor
@@ -39,11 +41,28 @@ class Arguments:
     specification: AttentionSpecification
     scale: float
     dropout_p: float
+    q_hidden: Tensor | None = None
+    k_hidden: Tensor | None = None
 
     @property
     def queries_keys(self) -> Sequence[QueryKeyEncoding]:
         """Encodings of queries and keys, in order."""
         return cast("Sequence[QueryKeyEncoding]", self.positional.queries_keys)
+
+    @property
+    def scores(self) -> Sequence[ScoreEncoding]:
+        """Encodings of scores, in order."""
+        return cast("Sequence[ScoreEncoding]", self.positional.scores)
+
+    def hidden_without_padding(self) -> tuple[Tensor | None, Tensor | None]:
+        """The hidden states of queries and of keys with zeros where they are padding."""
+        spec = self.specification
+        sides = (self.q_hidden, spec.q_padding_mask), (self.k_hidden, spec.padding_mask)
+        q_hidden, k_hidden = (
+            x if x is None or real is None else x.masked_fill(~real.unsqueeze(-1), 0.0)
+            for x, real in sides
+        )
+        return q_hidden, k_hidden
 
     def without_padding(self) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values with zeros where they are padding.
@@ -81,9 +100,12 @@ def prepared(
     sinks: Tensor | None = None,
     softcap: float | None = None,
     keys_encoded: bool = False,
+    q_hidden: Tensor | None = None,
+    k_hidden: Tensor | None = None,
 ) -> Arguments:
     """The arguments of ``attention``, checked; see there."""
     _check_content(query, key, value, enable_gqa)
+    _check_hidden(query, key, q_hidden, k_hidden)
     positional = _checked_positional(positional)
     _check_numbers(dropout_p=dropout_p, scale=scale, softcap=softcap, window=window)
     _check_flags(is_causal=is_causal, keys_encoded=keys_encoded)
@@ -112,7 +134,9 @@ def prepared(
         device=query.device,
     )
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
-    return Arguments(query, key, value, positional, specification, scale, dropout_p)
+    return Arguments(
+        query, key, value, positional, specification, scale, dropout_p, q_hidden, k_hidden
+    )
 
 
 # Content ------------------------------------------------------------------------------------------
@@ -166,6 +190,26 @@ def _check_content(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool |
             f"{said}. Give keys and values one batch, heads and length, and queries the batch and "
             f"width of keys, as {LAYOUT}."
         )
+
+
+def _check_hidden(
+    query: Tensor, key: Tensor, q_hidden: Tensor | None, k_hidden: Tensor | None
+) -> None:
+    if (q_hidden is None) != (k_hidden is None):
+        raise ValueError(
+            "The hidden state was given for one side alone. Pass q_hidden and k_hidden, or neither."
+        )
+    for name, hidden, x in (("q_hidden", q_hidden, query), ("k_hidden", k_hidden, key)):
+        if hidden is None:
+            continue
+        if not isinstance(hidden, Tensor) or not hidden.is_floating_point():
+            kind = hidden.dtype if isinstance(hidden, Tensor) else type(hidden).__name__
+            raise TypeError(f"{name} is {kind}; it must be a floating tensor [batch, seq, dim].")
+        if hidden.ndim != 3 or hidden.shape[:2] != (len(x), x.shape[-2]):
+            raise ValueError(
+                f"{name} has shape {tuple(hidden.shape)}; there are {len(x)} rows of "
+                f"{x.shape[-2]} tokens, so it must be [{len(x)}, {x.shape[-2]}, dim]."
+            )
 
 
 def _autocasts(x: Tensor) -> bool:

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from posenc.backends.arguments import Arguments, prepared
 from posenc.backends.choice import considered
+from posenc.backends.explicit import reading
+from posenc.backends.features import read, readers
 from posenc.backends.masks import nothing_of
 from posenc.backends.sdpa import refuse_context_parallel
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
@@ -36,6 +38,8 @@ def attention(
     sinks: Float[Tensor, "heads"] | None = None,
     softcap: float | None = None,
     keys_encoded: bool = False,
+    q_hidden: Float[Tensor, "batch q_len dim"] | None = None,
+    k_hidden: Float[Tensor, "batch k_len dim"] | None = None,
     backend: str | None = None,
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
     """torch's ``scaled_dot_product_attention``, with positions in it.
@@ -85,6 +89,8 @@ def attention(
             (gpt-oss).
         softcap: c in c · tanh(score / c), before any bias is added (Gemma 2).
         keys_encoded: Whether ``key`` comes from a cache that holds encoded keys.
+        q_hidden: The hidden state of the queries' tokens, for encodings of scores that read it.
+        k_hidden: That of the keys' tokens, likewise; give both or none.
         backend: The name of a backend to insist on.
 
     Raises:
@@ -112,10 +118,11 @@ def attention(
         positional=positional, q_positions=q_positions, k_positions=k_positions,
         padding_mask=padding_mask, q_padding_mask=q_padding_mask, document_ids=document_ids,
         q_document_ids=q_document_ids, cu_seqlens=cu_seqlens, window=window, sinks=sinks,
-        softcap=softcap, keys_encoded=keys_encoded,
+        softcap=softcap, keys_encoded=keys_encoded, q_hidden=q_hidden, k_hidden=k_hidden,
     )  # fmt: skip
     chosen, _ = _considered(given, dropout_p, backend)
     content = given.without_padding() if chosen.reads_padding else (query, key, value)
+    chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
     query, key, tables = _encoded(given, *content[:2], keys_encoded)
     if given.specification.is_empty:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
@@ -148,7 +155,7 @@ def explain_attention(*arguments: Any, backend: str | None = None, **named: Any)
 
 def _considered(given: Arguments, dropout_p: float, backend: str | None):
     return considered(
-        list(given.positional.scores),  # type: ignore[arg-type]
+        list(given.scores),
         given.specification,
         heads=given.query.shape[1],
         dtype=given.query.dtype,

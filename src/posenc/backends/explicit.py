@@ -1,13 +1,14 @@
 """Attention with every number of it in memory: what the other backends mean."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torch import Tensor
 from torch.nn import functional as F
 
 from posenc.backends.base import Backend, Request
+from posenc.backends.features import Features, named
 from posenc.backends.masks import joined, masked_softmax
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
 
@@ -39,6 +40,7 @@ def attend_explicitly(
     dropout_p: float = 0.0,
     softcap: float | None = None,
     sinks: Tensor | None = None,
+    features: Features | None = None,
 ) -> Attended:
     """softmax(what the encodings make of query keyᵀ · scale) value, in float32 at least.
 
@@ -52,6 +54,7 @@ def attend_explicitly(
         dropout_p: Probability of dropping a weight.
         softcap: c in c · tanh(query · key · scale / c), before any bias is added.
         sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
+        features: What encodings read in the hidden state.
     """
     group = query.shape[1] // key.shape[1]
     wide = working_dtype(query.dtype)
@@ -61,7 +64,8 @@ def attend_explicitly(
         scores = softcap * (scores / softcap).tanh()
     changed = scores
     for encoding, table in encodings:
-        changed = encoding.encode(changed, table, q=query, k=key, scale=scale)
+        read = named(encoding, features)
+        changed = encoding.encode(changed, table, q=query, k=key, scale=scale, **read)
     changed, weights = masked_softmax(changed, mask, sinks)
     weights = F.dropout(weights, dropout_p)
     heads = weights @ values
@@ -80,6 +84,7 @@ class Explicit:
     mask: Tensor | None
     softcap: float | None = None
     sinks: Tensor | None = None
+    features: Features | None = None
     name = "explicit"
     reads_padding = True
 
@@ -96,7 +101,15 @@ class Explicit:
             dropout_p=dropout_p,
             softcap=self.softcap,
             sinks=self.sinks,
+            features=self.features,
         ).heads
+
+
+def reading(backend: Backend, features: Features) -> Backend:
+    """The backend with what encodings read in the hidden state; only this one hands it on."""
+    if not features or not isinstance(backend, Explicit):
+        return backend
+    return replace(backend, features=features)
 
 
 def explicit(request: Request) -> Backend | str:

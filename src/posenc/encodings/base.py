@@ -180,12 +180,16 @@ class ScoreEncoding(nn.Module, ABC):
         is_pairwise: Claim: the change of one score depends on its own query and key alone, not on
             the tokens between or beside them. Attention over parts of the keys needs that.
         changes_output: Whether ``encode_output`` does anything.
+        reads_hidden: Whether it reads the hidden state, from which queries and keys are projected.
+            Then ``encode`` takes ``q_features=`` and ``k_features=``, what ``query_features`` and
+            ``key_features`` read there: a fourth projection, which a cache keeps as it keeps keys.
     """
 
     heads: int
     is_relative: bool
     is_pairwise: bool
     changes_output: bool = False
+    reads_hidden: bool = False
 
     @abstractmethod
     def table(
@@ -226,6 +230,18 @@ class ScoreEncoding(nn.Module, ABC):
         """What attention gives, with what positions add to the values; most add nothing."""
         return out
 
+    def query_features(
+        self, hidden: Float[Tensor, "*batch q_len dim"]
+    ) -> Float[Tensor, "*batch q_len _"] | None:
+        """What it reads in the hidden state of each query; most read nothing."""
+        return None
+
+    def key_features(
+        self, hidden: Float[Tensor, "*batch k_len dim"]
+    ) -> Float[Tensor, "*batch k_len _"] | None:
+        """What it reads in the hidden state of each key; most read nothing."""
+        return None
+
     def forward(
         self,
         scores: Float[Tensor, "*batch heads q_len k_len"],
@@ -235,8 +251,13 @@ class ScoreEncoding(nn.Module, ABC):
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
         scale: float | None = None,
+        q_hidden: Float[Tensor, "*batch q_len dim"] | None = None,
+        k_hidden: Float[Tensor, "*batch k_len dim"] | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …"""
+        """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …
+
+        The hidden states are for encodings that read them, and needed by no other.
+        """
         if q_positions is None:
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:
@@ -244,7 +265,13 @@ class ScoreEncoding(nn.Module, ABC):
         q_positions = checked(q_positions, "q_positions", device=scores.device)
         k_positions = checked(k_positions, "k_positions", device=scores.device)
         table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))
-        return self.encode(scores, table, q=q, k=k, scale=scale)
+        features = {}
+        if self.reads_hidden:
+            features = {
+                "q_features": None if q_hidden is None else self.query_features(q_hidden),
+                "k_features": None if k_hidden is None else self.key_features(k_hidden),
+            }
+        return self.encode(scores, table, q=q, k=k, scale=scale, **features)
 
 
 class ScoreBias(ScoreEncoding):

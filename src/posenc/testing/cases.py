@@ -172,11 +172,15 @@ class QueriesKeys(Subject):
 
 
 class Scores(Subject):
-    """Scores ``[*batch, heads, seq, seq]`` with the queries and keys that they came from."""
+    """Scores ``[*batch, heads, seq, seq]`` with the queries and keys that they came from.
+
+    Encodings that read the hidden state are given that too, ``[*batch, seq, dim]``.
+    """
 
     def shapes(self, seq: int) -> list[tuple[int, ...]]:
-        heads, width = self.case.heads, self.case.head_dim
-        return [(heads, seq, seq), (heads, seq, width), (self.case.kv_heads, seq, width)]
+        module, heads, width = self.case.module(), self.case.heads, self.case.head_dim
+        shapes = [(heads, seq, seq), (heads, seq, width), (self.case.kv_heads, seq, width)]
+        return [*shapes, (seq, module.dim)] if module.reads_hidden else shapes  # type: ignore[list-item]
 
     def tables(self, module: nn.Module, positions: Tensor, dtype=None) -> Tensor:
         lifted = self.lifted(positions)
@@ -186,9 +190,10 @@ class Scores(Subject):
         return table[..., rows, :][..., rows]
 
     def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
-        scores, q, k = content
+        scores, q, k, *hidden = content
         positions = self.placed(positions, scores.shape[-1], scores.device)
-        return (module(scores, positions, positions, q=q, k=k),)
+        read = {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}
+        return (module(scores, positions, positions, q=q, k=k, **read),)
 
     def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
         return module.encode_output(content[1], made[0].softmax(-1), table)  # type: ignore[operator]
@@ -196,9 +201,12 @@ class Scores(Subject):
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
-        (scores, q), k = self.rows(content[:2], rows), content[2]
+        (scores, q), (k, *hidden) = self.rows(content[:2], rows), content[2:]
         some, every = self.lifted(positions[..., rows]), self.lifted(positions)
-        return (module(scores, some, every, q=q, k=k),)
+        read = {}
+        if hidden:
+            read = {"q_hidden": self.rows(tuple(hidden), rows)[0], "k_hidden": hidden[0]}
+        return (module(scores, some, every, q=q, k=k, **read),)
 
 
 DRIVERS: dict[type, type[Subject]] = {

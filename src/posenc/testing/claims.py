@@ -92,10 +92,14 @@ def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
     content, positions = subject.content(9, (1,), torch.float64), consecutive(9)
     whole = subject.run(module, content, positions)[0]
     for some_q, some_k in (([8, 3], [0, 3, 8]), ([5], [5, 2]), ([4, 7, 1], [6, 8, 7, 1, 0])):
-        (scores, q), k = subject.rows(content[:2], torch.tensor(some_q)), content[2]
+        (scores, q), (k, *hidden) = subject.rows(content[:2], torch.tensor(some_q)), content[2:]
         scores, k = scores[..., some_k], k[..., some_k, :]
         places = [subject.lifted(positions[chosen]) for chosen in (some_q, some_k)]
-        alone = module(scores, *places, q=q, k=k)
+        read = {}
+        if hidden:
+            sides = {"q_hidden": some_q, "k_hidden": some_k}
+            read = {name: hidden[0][..., chosen, :] for name, chosen in sides.items()}
+        alone = module(scores, *places, q=q, k=k, **read)
         if (alone - whole[..., some_q, :][..., some_k]).abs().max() >= TOLERANCE:
             return False
     return True

@@ -32,6 +32,8 @@ def reference_attention(
     sinks: Tensor | None = None,
     softcap: float | None = None,
     keys_encoded: bool = False,
+    q_hidden: Tensor | None = None,
+    k_hidden: Tensor | None = None,
 ) -> Tensor:
     """softmax(what positions make of encode(query) · encode(key) · scale) value, in float64.
 
@@ -48,6 +50,8 @@ def reference_attention(
         sinks: ``[heads]``: a score that takes its share of each row and gives no value.
         softcap: c in c · tanh(score / c), before encodings of scores.
         keys_encoded: Whether ``key`` is encoded already.
+        q_hidden: The hidden state of the queries, for encodings that read it.
+        k_hidden: That of the keys.
 
     Example:
         >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
@@ -76,7 +80,11 @@ def reference_attention(
     tables = []
     for encoding in cast("Sequence[ScoreEncoding]", positional.scores):
         table = encoding.table(q_positions, k_positions, dtype=torch.float64)
-        scores = encoding.encode(scores, table, q=query, k=key, scale=scale)
+        read = {}
+        if encoding.reads_hidden:
+            read["q_features"] = encoding.query_features(cast(Tensor, q_hidden).double())
+            read["k_features"] = encoding.key_features(cast(Tensor, k_hidden).double())
+        scores = encoding.encode(scores, table, q=query, k=key, scale=scale, **read)
         tables.append((encoding, table))
     if added is not None:
         scores = scores + added.double()

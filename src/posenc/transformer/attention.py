@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.backends.choice import check_heads, from_tables
-from posenc.backends.explicit import attend_explicitly
+from posenc.backends.explicit import attend_explicitly, reading
+from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
@@ -151,6 +152,7 @@ class MultiHeadAttention(nn.Module):
         q, k = encoded(q, k, tables)
         if cache is not None:
             k, v = cache.append(k, v)
+        features = read_by_all(x, tables, cache)
         backend = tables.backend
         if backend is None:
             check_heads([encoding for encoding, _ in tables.scores], self.heads)
@@ -159,7 +161,7 @@ class MultiHeadAttention(nn.Module):
                 tables.scores, attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device
             )
         dropout_p = self.dropout if self.training else 0.0
-        heads = backend(q, k, v, scale=self.scale, dropout_p=dropout_p)
+        heads = reading(backend, features)(q, k, v, scale=self.scale, dropout_p=dropout_p)
         return self.output(join(encoded_output(heads, tables)))
 
     def stages(
@@ -179,7 +181,14 @@ class MultiHeadAttention(nn.Module):
         check_heads([encoding for encoding, _ in tables.scores], self.heads)
         dropout_p = self.dropout if self.training else 0.0
         scores, encoded_scores, weights, heads = attend_explicitly(
-            encoded_q, encoded_k, v, tables.scores, mask, scale=self.scale, dropout_p=dropout_p
+            encoded_q,
+            encoded_k,
+            v,
+            tables.scores,
+            mask,
+            scale=self.scale,
+            dropout_p=dropout_p,
+            features=read_by_all(x, tables, None),
         )
         heads = encoded_output(heads, tables)
         side_by_side = join(heads)
@@ -250,6 +259,19 @@ def encoded(q: Tensor, k: Tensor, tables: AttentionTables) -> tuple[Tensor, Tens
     for encoding, table in tables.queries_keys:
         q, k = encoding.encode_both(q, k, table, tables.positions)
     return q, k
+
+
+def read_by_all(x: Tensor, tables: AttentionTables, cache: LayerCache | None) -> Features:
+    """What encodings of scores read in ``x``, and, of keys, in what came before it."""
+    features = read(tables.readers, x, x)
+    if cache is None:
+        return features
+    of_keys = [each.keys for each in features.values() if each.keys is not None]
+    kept = iter(cache.append_features(of_keys) if of_keys else ())
+    return {
+        encoding: each if each.keys is None else each._replace(keys=next(kept))
+        for encoding, each in features.items()
+    }
 
 
 def encoded_output(heads: Tensor, tables: AttentionTables) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from posenc.backends.base import Backend, TableBuilder
 from posenc.backends.choice import chosen
+from posenc.backends.features import readers
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
@@ -291,8 +292,10 @@ class Encoder(nn.Module):
         biases = once_each(scores_of(self.layers), with_bias)
         rotations = self._rotations(x, placement)
         return [
-            AttentionTables(rotation, bias, positions=rows)
-            for (rotation, rows), bias in zip(rotations, biases, strict=True)
+            AttentionTables(rotation, bias, positions=rows, readers=readers(scores))
+            for (rotation, rows), bias, scores in zip(
+                rotations, biases, scores_of(self.layers), strict=True
+            )
         ]
 
     def _chosen_tables(self, x: Tensor, placement: Placement) -> list[AttentionTables]:
@@ -301,8 +304,10 @@ class Encoder(nn.Module):
         backends = once_each(layers, partial(self._chosen, x=x, placement=placement))
         rotations = self._rotations(x, placement)
         return [
-            AttentionTables(rotation, backend=backend, positions=rows)
-            for (rotation, rows), backend in zip(rotations, backends, strict=True)
+            AttentionTables(rotation, backend=backend, positions=rows, readers=readers(scores))
+            for (rotation, rows), backend, (scores, _) in zip(
+                rotations, backends, layers, strict=True
+            )
         ]
 
     def _chosen(

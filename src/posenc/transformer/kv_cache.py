@@ -1,6 +1,6 @@
 """What decoding keeps: encoded keys, values, and where the tokens behind them stand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -13,6 +13,8 @@ from posenc.positions import consecutive
 
 class LayerCache:
     """Encoded keys and values of one attention layer, in buffers that double when they are full.
+
+    What encodings of scores read in the hidden state of a key is kept beside it.
 
     While gradients are recorded nothing is written in place: the tokens are joined to new tensors,
     so decode under ``torch.no_grad`` or ``torch.inference_mode``.
@@ -29,6 +31,7 @@ class LayerCache:
         self.length = 0
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
+        self.features: list[Tensor] = []
 
     def append(
         self,
@@ -49,16 +52,34 @@ class LayerCache:
         self.length += keys.shape[-2]
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
+    def append_features(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Keep what encodings read in the hidden state of the tokens that were just appended.
+
+        Args:
+            features: ``[batch, new, width]`` for each of them, always in the same order.
+
+        Returns:
+            ``[batch, length, width]`` for each: those of all tokens that are kept.
+        """
+        before = self.length - features[0].shape[-2]
+        kept = self.features or [None] * len(features)
+        self.features = [
+            _joined(old, before, new.unsqueeze(1)) for old, new in zip(kept, features, strict=True)
+        ]
+        return [each[:, 0, : self.length] for each in self.features]
+
     def crop(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
         self.length = min(self.length, length)
         if not self.length:
             self.keys = self.values = None
+            self.features = []
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows of the batch that ``rows`` name, in that order."""
         if self.keys is not None and self.values is not None:
             self.keys, self.values = self.keys[rows], self.values[rows]
+        self.features = [each[rows] for each in self.features]
 
     @property
     def capacity(self) -> int:
@@ -104,6 +125,17 @@ class FixedLayerCache(LayerCache):
         self.values.index_copy_(2, writing, values.to(self.values.dtype))
         return self.keys, self.values
 
+    def append_features(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Write these at the places of their tokens, and give all places."""
+        size, writing = self.owner.size, self.owner.writing
+        assert size is not None
+        assert writing is not None
+        if not self.features:
+            self.features = [x.new_zeros(len(x), 1, size, x.shape[-1]) for x in features]
+        for kept, new in zip(self.features, features, strict=True):
+            kept.index_copy_(2, writing, new.unsqueeze(1).to(kept.dtype))
+        return [each[:, 0] for each in self.features]
+
     def crop(self, length: int) -> None:
         """Nothing to forget: what stands past the length of the cache is hidden."""
 
@@ -111,6 +143,7 @@ class FixedLayerCache(LayerCache):
         """Keep the rows that ``rows`` name; in place where there are as many."""
         if self.keys is not None and self.values is not None:
             self.keys, self.values = _in_rows(self.keys, rows), _in_rows(self.values, rows)
+        self.features = [_in_rows(each, rows) for each in self.features]
 
 
 class KeyValueCache:

@@ -34,12 +34,14 @@ class AttentionTables:
             holds what encodings of scores and masks say, and ``scores`` is empty.
         positions: Which rows of the tables of queries and keys the tokens take, where these tables
             are kept and have rows 0, 1, 2, …; ``None``: they have one row a token.
+        readers: Encodings of scores that read the hidden state.
     """
 
     queries_keys: tuple[tuple[QueryKeyEncoding, Tensor], ...] = ()
     scores: tuple[tuple[ScoreEncoding, Tensor], ...] = ()
     backend: Backend | None = None
     positions: Tensor | None = None
+    readers: tuple[ScoreEncoding, ...] = ()
 
 
 @dataclass(frozen=True)

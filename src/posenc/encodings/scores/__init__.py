@@ -7,6 +7,8 @@ from posenc.encodings.scores.decomposed import DecomposedRelative
 from posenc.encodings.scores.fire import FIRE
 from posenc.encodings.scores.forgetting import Forgetting, forgetting_bias
 from posenc.encodings.scores.kerple import KERPLE, KERPLEWeight
+from posenc.encodings.scores.log_temperature import LogTemperature
+from posenc.encodings.scores.relative_logits import RelativeLogits
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
 from posenc.encodings.scores.sandwich import Sandwich
 from posenc.encodings.scores.shaw import Shaw
@@ -25,6 +27,8 @@ __all__ = [
     "DecomposedRelative",
     "Forgetting",
     "KERPLEWeight",
+    "LogTemperature",
+    "RelativeLogits",
     "RemappedRotary",
     "Sandwich",
     "Shaw",

@@ -1,0 +1,54 @@
+"""The check of what an encoding read in the hidden state."""
+
+from torch import Tensor
+
+
+def checked_features(name: str, /, width: int, **features: Tensor | None) -> None:
+    """Refuse features that are missing or of another width.
+
+    Args:
+        name: The encoding, for the words of an error.
+        width: Numbers a token that it reads.
+        features: ``q_features=...`` or ``k_features=...``: what was read on that side.
+
+    Raises:
+        ValueError: Something does not fit.
+
+    Example:
+        >>> checked_features("CABLE", 4, k_features=None)
+        Traceback (most recent call last):
+        ...
+        ValueError: CABLE was given no k_features; it reads the hidden state. Pass k_hidden=... to \
+the call, or k_features=... to encode.
+    """
+    for side, read in features.items():
+        if read is None:
+            raise ValueError(
+                f"{name} was given no {side}; it reads the hidden state. Pass {side[0]}_hidden=... "
+                f"to the call, or {side}=... to encode."
+            )
+        if read.shape[-1] != width:
+            raise ValueError(
+                f"{side} have {read.shape[-1]} numbers a token; {name} reads {width}. Pass what "
+                f"its own {'query' if side[0] == 'q' else 'key'}_features gives."
+            )
+
+
+def checked_hidden(name: str, dim: int, hidden: Tensor) -> None:
+    """Refuse a hidden state of another width.
+
+    Raises:
+        ValueError: It is wider or narrower than the encoding was built for.
+
+    Example:
+        >>> import torch
+        >>> checked_hidden("CABLE", 16, torch.zeros(1, 3, 8))
+        Traceback (most recent call last):
+        ...
+        ValueError: The hidden state has width 8; CABLE was built for dim 16. Build it with dim=8.
+    """
+    if hidden.shape[-1] != dim:
+        raise ValueError(
+            f"The hidden state has width {hidden.shape[-1]}; {name} was built for dim {dim}. Build "
+            f"it with dim={hidden.shape[-1]}."
+        )

@@ -1,0 +1,142 @@
+"""Relative logits of Inkling: each token mixes a bank of profiles over distance."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.arguments import check_number, check_positive_number, check_whole
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.hidden import checked_features, checked_hidden
+from posenc.encodings.scores.picked import picked
+from posenc.positions import Integers, checked_distances
+
+EPSILON = 1e-6
+
+
+class RelativeLogits(ScoreEncoding):
+    """score(q, k) += r_q · W[:, q − k]  for 0 ≤ q − k < extent, and nothing elsewhere
+
+    with r_q = (P x_q) of each head, ``width`` numbers that a query reads in its hidden state x, and
+    W a bank of ``width`` profiles over distance that all heads share. Unlike a product with the
+    query itself (Shaw), the mix is a projection of its own. Nothing is scaled: the model's 1/d of
+    products does not touch it. Decoding needs the hidden state of the new token alone.
+
+    Inkling 2 scales r by learned numbers and clips its length first, which ``clip`` does. Both
+    multiply the full-attention layers by a temperature, which is ``LogTemperature``:
+    ``Positional(scores=(RelativeLogits(...), LogTemperature(...)))``. A checkpoint has the maps as
+    ``r_proj.weight``, ``rel_logits_proj.proj`` and ``rel_l2_clip.scale``: load these as
+    ``weight``, ``profiles`` and ``scale``.
+
+    Args:
+        heads: Number of query heads.
+        dim: Width of the hidden state.
+        width: Numbers that each head reads in it, ``d_rel`` there.
+        extent: The distance from which on nothing is added, ``rel_extent`` there; that of the
+            window in its sliding layers.
+        clip: The largest length of r, 8.0 in Inkling 2; ``None``: r stays as it is.
+        std: Standard deviation of the normal initialization.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        ValueError: A number is not positive, or no hidden state of the queries was given.
+
+    Reference:
+        The code of Inkling and Inkling 2 in Hugging Face transformers, ``InklingRelativeLogits``.
+
+    Example:
+        >>> logits, x = RelativeLogits(heads=2, dim=8, width=4, extent=3), torch.randn(1, 5, 8)
+        >>> made = logits(torch.zeros(1, 2, 5, 5), q_hidden=x, k_hidden=x)
+        >>> (made[0, 0] != 0).int()
+        tensor([[1, 0, 0, 0, 0],
+                [1, 1, 0, 0, 0],
+                [1, 1, 1, 0, 0],
+                [0, 1, 1, 1, 0],
+                [0, 0, 1, 1, 1]], dtype=torch.int32)
+    """
+
+    is_relative = True
+    is_pairwise = True
+    reads_hidden = True
+
+    def __init__(
+        self,
+        heads: int,
+        dim: int,
+        width: int = 16,
+        extent: int = 1024,
+        *,
+        clip: float | None = None,
+        std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(heads=heads, dim=dim, width=width, extent=extent)
+        check_number(0.0, std=std)
+        if clip is not None:
+            check_positive_number(clip=clip)
+        self.heads, self.dim, self.width, self.extent = heads, dim, width, extent
+        self.clip, self.std = clip, std
+        factory = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(heads * width, dim, **factory))
+        self.profiles = nn.Parameter(torch.empty(width, extent, **factory))
+        self.scale = None if clip is None else nn.Parameter(torch.empty(heads, width, **factory))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw both maps anew from N(0, std²), and make the scale of r one."""
+        nn.init.normal_(self.weight, std=self.std)
+        nn.init.normal_(self.profiles, std=self.std)
+        if self.scale is not None:
+            nn.init.ones_(self.scale)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Int64[Tensor, "*batch q_len k_len"]:
+        """The distance where something is added, else ``extent``; whole whatever ``dtype``."""
+        distance = checked_distances(q_positions, k_positions)
+        inside = (distance >= 0) & (distance < self.extent)
+        return torch.where(inside, distance, self.extent)
+
+    def query_features(
+        self, hidden: Float[Tensor, "*batch q_len dim"]
+    ) -> Float[Tensor, "*batch q_len _"]:
+        """r of every head, side by side: ``[*batch, q_len, heads · width]``."""
+        checked_hidden("RelativeLogits", self.dim, hidden)
+        r = products(hidden.to(working_dtype(hidden.dtype)), self.weight)
+        if self.scale is None or self.clip is None:
+            return r
+        r = r.unflatten(-1, (self.heads, self.width)) * self.scale.to(r.dtype)
+        length = torch.linalg.vector_norm(r, dim=-1, keepdim=True)
+        return (r * (self.clip / (length + EPSILON)).clamp(max=1.0)).flatten(-2)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Int64[Tensor, "*rows q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+        q_features: Float[Tensor, "*batch q_len _"] | None = None,
+        k_features: Float[Tensor, "*batch k_len _"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` with their logits, added in float32 at least and rounded once."""
+        checked_content("RelativeLogits", self.heads, scores)
+        checked_features("RelativeLogits", self.heads * self.width, q_features=q_features)
+        assert q_features is not None
+        r = q_features.to(working_dtype(scores.dtype)).unflatten(-1, (self.heads, self.width))
+        logits = products(r.transpose(-2, -3), self.profiles.mT)
+        nothing = logits.new_zeros(*logits.shape[:-1], 1)
+        return (scores + picked(torch.cat([logits, nothing], dim=-1), table)).to(scores.dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        clip = "" if self.clip is None else f", clip={self.clip}"
+        return f"heads={self.heads}, dim={self.dim}, width={self.width}, extent={self.extent}{clip}"

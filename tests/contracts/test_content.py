@@ -1,0 +1,39 @@
+"""The contract battery on encodings of scores that look at content in ways of their own."""
+
+import pytest
+
+from posenc import LogTemperature, RelativeLogits
+from posenc.testing import Case, batteries
+
+CASES = {
+    "relative-logits": Case(
+        RelativeLogits,
+        {"heads": 4, "dim": 6, "width": 3, "extent": 3, "std": 1.0},
+        {"width": 2, "extent": 4, "clip": 0.5, "std": 0.5},
+        bitwise=False,
+    ),
+    "log-temperature": Case(LogTemperature, {"heads": 4, "floor": 3}, {"floor": 5, "alpha": 0.5}),
+}
+VARIANTS = {
+    "relative-logits-clipped": Case(
+        RelativeLogits,
+        {"heads": 4, "dim": 6, "width": 3, "extent": 3, "std": 1.0, "clip": 1.0},
+        {"clip": 0.5},
+        bitwise=False,
+    ),
+}
+
+CHECKS = batteries(CASES)
+
+
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
+def test_contract(check):
+    check()
+
+
+MORE_CHECKS = batteries(VARIANTS, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
+def test_contract_of_every_variant(check):
+    check()

@@ -1,0 +1,123 @@
+"""Relative logits and their temperature, against the model that ships them and by hand."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import posenc
+from posenc import LogTemperature, Positional, RelativeLogits
+from posenc.transformer import Encoder, KeyValueCache
+
+HEADS, DIM, WIDTH = 4, 12, 3
+
+
+def example(extent: int = 5, **options) -> RelativeLogits:
+    torch.manual_seed(0)
+    return RelativeLogits(HEADS, DIM, WIDTH, extent, std=1.0, **options).double()
+
+
+def hidden(seq: int = 9) -> torch.Tensor:
+    return torch.randn(2, seq, DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def added(logits: RelativeLogits, x: torch.Tensor) -> torch.Tensor:
+    nothing = torch.zeros(len(x), HEADS, x.shape[1], x.shape[1], dtype=x.dtype)
+    return logits(nothing, q_hidden=x, k_hidden=x)
+
+
+def test_they_are_those_of_inkling():
+    inkling = pytest.importorskip("transformers.models.inkling.modeling_inkling")
+    logits, x, here = example(), hidden(), torch.arange(9)
+    theirs = inkling.InklingRelativeLogits(WIDTH, 5).double()
+    theirs.load_state_dict({"proj": logits.profiles})
+    states = nn.functional.linear(x, logits.weight).view(2, 9, HEADS, WIDTH)
+    torch.testing.assert_close(added(logits, x), theirs(states, here, here))
+
+
+def test_they_are_those_of_inkling_2_clipped():
+    inkling = pytest.importorskip("transformers.models.inkling2.modeling_inkling2")
+    logits, x, here = example(clip=1.5), hidden(), torch.arange(9)
+    nn.init.uniform_(logits.scale, 0.1, 2.0)
+    clip = inkling.Inkling2ScaledL2Clip(HEADS, WIDTH, 1.5)
+    clip.load_state_dict({"scale": logits.scale})
+    theirs = inkling.Inkling2RelativeLogits(WIDTH, 5).double()
+    theirs.load_state_dict({"proj": logits.profiles})
+    states = nn.functional.linear(x, logits.weight).view(2, 9, HEADS, WIDTH)
+    lengths = (states * logits.scale).norm(dim=-1)
+    assert (lengths < 1.5).any()
+    assert (lengths > 1.5).any()
+    # Theirs clips in float32.
+    torch.testing.assert_close(
+        added(logits, x), theirs(clip(states), here, here), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_with_the_temperature_attention_is_that_of_inkling():
+    """Its code multiplies queries and logits by the temperature, and adds."""
+    inkling = pytest.importorskip("transformers.models.inkling.modeling_inkling")
+    logits, x = example(), hidden()
+    q, k, v = torch.randn(3, 2, HEADS, 9, 8, dtype=torch.float64)
+    tau = 1 + 0.3 * torch.log(((torch.arange(9) + 1) / 4).clamp(min=1)).double().view(-1, 1)
+    later = torch.full((9, 9), -torch.inf, dtype=torch.float64).triu(1)
+    model = nn.Module()
+    model.num_key_value_groups = 1
+    want, _ = inkling.eager_attention_forward(
+        model, q * tau, k, v, later, scaling=1 / 8, position_bias=added(logits, x) * tau
+    )
+    positional = Positional(scores=(logits, LogTemperature(HEADS, floor=4, alpha=0.3)))
+    got = posenc.attention(
+        q, k, v, is_causal=True, scale=1 / 8, positional=positional, q_hidden=x, k_hidden=x
+    )
+    # Theirs takes the softmax in float32.
+    torch.testing.assert_close(got, want.transpose(1, 2), atol=1e-6, rtol=1e-5)
+
+
+def test_by_hand():
+    logits = RelativeLogits(1, 2, width=1, extent=2).double()
+    logits.load_state_dict(
+        {"weight": torch.tensor([[1.0, -1.0]]), "profiles": torch.tensor([[10.0, 100.0]])}
+    )
+    x = torch.tensor([[[3.0, 1.0], [1.0, 2.0], [0.5, 0.0]]]).double()  # r = 2, −1, 0.5
+    got = logits(torch.zeros(1, 1, 3, 3).double(), q_hidden=x, k_hidden=x)
+    want = torch.tensor([[20.0, 0, 0], [-100, -10, 0], [0, 50, 5]]).double()
+    torch.testing.assert_close(got[0, 0], want)
+
+
+def test_only_the_hidden_state_of_queries_matters():
+    logits, x = example(), hidden()
+    zeros = torch.zeros(2, HEADS, 9, 9, dtype=torch.float64)
+    other = logits(zeros, q_hidden=x, k_hidden=torch.full_like(x, torch.nan))
+    assert torch.equal(other, added(logits, x))
+
+
+def test_the_temperature_by_hand():
+    factor = LogTemperature(1, floor=8, alpha=0.5).table(torch.tensor([-3, 0, 7, 15]), range(1))
+    want = torch.tensor([1.0, 1.0, 1.0, 1 + 0.5 * math.log(2)])
+    torch.testing.assert_close(factor[:, 0], want)
+
+
+@pytest.mark.parametrize("size", [None, 16])
+def test_decoding_behind_a_cache_is_the_whole_pass(size):
+    positional = [Positional(scores=(example(), LogTemperature(HEADS, floor=3))) for _ in range(2)]
+    torch.manual_seed(2)
+    encoder = Encoder(DIM, HEADS, 2, positional=positional, is_causal=True).double().eval()
+    x, cache = hidden(), KeyValueCache(size)
+    with torch.no_grad():
+        steps = [encoder(x[:, :4], cache=cache)]
+        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(4, 9)]
+        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x))
+        torch.testing.assert_close(encoder.stages(x).output, encoder(x))
+
+
+def test_what_does_not_fit_is_told():
+    logits, scores = example(), torch.zeros(2, HEADS, 9, 9, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"given no q_features; .* Pass q_hidden=\.\.\. to"):
+        logits(scores)
+    with pytest.raises(ValueError, match="hidden state has width 5; RelativeLogits was built for"):
+        logits(scores, q_hidden=torch.zeros(2, 9, 5).double())
+    with pytest.raises(ValueError, match="q_features have 7 numbers a token; RelativeLogits reads"):
+        logits.encode(scores, logits.table(range(9), range(9)), q_features=torch.zeros(2, 9, 7))
+    with pytest.raises(ValueError, match="clip is 0; it must be a finite number above 0"):
+        example(clip=0)
