@@ -51,6 +51,7 @@ from .encodings.scores import T5Bias as T5Bias
 from .encodings.scores import Temperature as Temperature
 from .encodings.scores import TransformerXL as TransformerXL
 from .encodings.scores import forgetting_bias as forgetting_bias
+from .encodings.tokens import AxialSinusoidal as AxialSinusoidal
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import Sinusoidal as Sinusoidal
 

@@ -151,6 +151,10 @@ class Tokens(Subject):
     def shapes(self, seq: int) -> list[tuple[int, ...]]:
         return [(seq, self.case.module().dim)]  # type: ignore[list-item]
 
+    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+        placed = self.placed(positions, content[0].shape[-2], content[0].device)
+        return super().run(module, content, placed)
+
 
 class QueriesKeys(Subject):
     """Queries ``[*batch, heads, seq, head_dim]`` and keys with fewer heads."""

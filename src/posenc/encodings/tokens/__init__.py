@@ -1,6 +1,7 @@
 """Place one: encodings that are added to, or mixed into, the token embeddings."""
 
+from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 
-__all__ = ["Learned", "Sinusoidal"]
+__all__ = ["AxialSinusoidal", "Learned", "Sinusoidal"]

@@ -1,0 +1,100 @@
+"""cos and sin at fractions of a turn whose denominators differ from token to token.
+
+DETR counts y of H rows as y / (H + ε), and images of a batch have different H. A fraction n/d of
+whole numbers is divided at length, 96 binary digits behind its point, and each run of 32 digits
+meets frequencies that are as much smaller: the phase of the whole is the sum of theirs, exact to
+some 2^-96 of a turn, on every device and inside graphs.
+"""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.numerics.phases import LIMB, Phases, cos_sin_of, phases, turn_limbs
+from posenc.numerics.rounding import rounded
+from posenc.numerics.settling import round_for_certain
+
+HALF = LIMB // 2
+
+LARGEST = 2**46
+"""A bound of denominators: a remainder and 16 more digits are an int64."""
+
+
+def quotient_cos_sin(
+    numerators: Int64[Tensor, "*shape"],
+    denominators: Int64[Tensor, "*shape"],
+    turns: tuple[int, ...],
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
+    """cos and sin of numerator / denominator · turns, rounded once.
+
+    Args:
+        numerators: Whole numbers.
+        denominators: Whole numbers from 1 to 2^46.
+        turns: Turns for a quotient of 1, in units of 2^-192.
+        dtype: The dtype of the values.
+
+    Example:
+        >>> third = torch.tensor([1]), torch.tensor([3])
+        >>> cos, _ = quotient_cos_sin(*third, (1 << 192, 1 << 191))  # a third and a sixth of a turn
+        >>> cos
+        tensor([[-0.5000,  0.5000]])
+    """
+    if numerators.device.type == "mps":  # has no float64
+        made = quotient_cos_sin(numerators.cpu(), denominators.cpu(), turns, dtype)
+        return made[0].to(numerators.device), made[1].to(numerators.device)
+    if not may_look(numerators) or not may_look(denominators):
+        cos, sin = cos_sin_of(_phases(numerators, denominators, turns))
+        return rounded(cos, dtype), rounded(sin, dtype)
+    # Many tokens share a row or a column, and with it their quotient.
+    pairs = torch.stack((numerators, denominators)).flatten(1)
+    distinct, which = pairs.unique(dim=1, return_inverse=True)
+    phase = _phases(distinct[0], distinct[1], turns)
+    exact = dtype != torch.float64
+    made = round_for_certain(phase, dtype) if exact else cos_sin_of(phase)
+    cos, sin = (value[which.view(numerators.shape)] for value in made)
+    return cos, sin
+
+
+def _phases(numerators: Tensor, denominators: Tensor, turns: tuple[int, ...]) -> Phases:
+    whole = numerators.div(denominators, rounding_mode="floor")
+    rest = numerators - whole * denominators
+    total = phases(whole.unsqueeze(-1), turn_limbs(turns, whole.device))
+    for place in range(1, 4):
+        digits, rest = _digits(rest, denominators)
+        smaller = tuple(turn >> (LIMB * place) for turn in turns)
+        part = phases(digits.unsqueeze(-1), turn_limbs(smaller, whole.device))
+        total = added(total, part)
+    return total
+
+
+def _digits(rest: Tensor, denominators: Tensor) -> tuple[Tensor, Tensor]:
+    """The next 32 binary digits of rest / denominator, and what remains of it."""
+    digits = torch.zeros_like(rest)
+    for _ in range(2):
+        rest = rest << HALF
+        step = rest.div(denominators, rounding_mode="floor")
+        digits, rest = (digits << HALF) + step, rest - step * denominators
+    return digits, rest
+
+
+def added(one: Phases, other: Phases) -> Phases:
+    """The sum of two phases modulo one turn: exact, as they are.
+
+    Example:
+        >>> half = Phases(*(torch.tensor([word]) for word in (-(2**63), 0, 0)))
+        >>> [int(word) for word in added(half, half)]
+        [0, 0, 0]
+    """
+    low = one.low + other.low
+    carry = _less(low, one.low)
+    middle = one.middle + other.middle
+    carried = middle + carry
+    over = _less(middle, one.middle) + _less(carried, middle)
+    return Phases(one.high + other.high + over, carried, low)
+
+
+def _less(one: Tensor, other: Tensor) -> Tensor:
+    """1 where an unsigned word is less than another: a sum that ran over is less than its parts."""
+    return ((one ^ -(2**63)) < (other ^ -(2**63))).to(torch.int64)

@@ -1,0 +1,89 @@
+"""The contract battery on encodings of tokens in grids."""
+
+import pytest
+import torch
+
+from posenc import AxialSinusoidal
+from posenc.testing import Case, batteries
+
+
+def point(positions):
+    """Each position as a point (y, x)."""
+    return torch.stack((positions, 1 - 2 * positions), dim=-1)
+
+
+def frame(positions):
+    """Each position as a point (t, y, x)."""
+    return torch.stack((positions, -positions, 3 * positions), dim=-1)
+
+
+def pixel(positions):
+    """Each position as a pixel (y, x, rows, columns) of images of several sizes."""
+    sizes = 5 + positions % 3, 9 - positions % 2
+    return torch.stack((positions, 3 - positions, *sizes), dim=-1)
+
+
+CHANGES = {
+    "base": 100.0,
+    "form": "rt_detr",
+    "axes": 2,
+    "stretch": 2.0,
+    "scale": "sqrt_dim",
+    "dropout": 0.5,
+    "batch_first": False,
+    "arithmetic": "float32",
+}
+FREE = {"base": 100.0, "scale": 2.0, "dropout": 0.5, "batch_first": False}
+NORMALIZED = {**FREE, "axes": 2, "stretch": 1, "arithmetic": "exact"}
+CASES = {
+    "axial-sinusoidal": Case(
+        AxialSinusoidal,
+        {"dim": 16, "axes": 2},
+        {name: value for name, value in CHANGES.items() if name != "axes"},
+        lift=point,
+    ),
+}
+FORMS = {
+    "timm": Case(
+        AxialSinusoidal, {"dim": 12, "form": "timm", "axes": 2},
+        {**FREE, "stretch": 2.0, "arithmetic": "float32"}, lift=point,
+    ),
+    "cut": Case(
+        AxialSinusoidal, {"dim": 9, "form": "positional_encodings", "axes": 2},
+        {**FREE, "stretch": 2.0, "arithmetic": "float32"}, lift=point,
+    ),
+    "cogvideox": Case(
+        AxialSinusoidal, {"dim": 16, "form": "cogvideox", "axes": 3},
+        {**FREE, "stretch": (1, 1.875, 1.875), "arithmetic": "float32"}, lift=frame,
+    ),
+    "detr": Case(
+        AxialSinusoidal,
+        {"dim": 16, "form": "detr", "axes": 2, "stretch": 1, "arithmetic": "exact"},
+        {**FREE, "form": "deformable_detr"}, lift=pixel,
+    ),
+}  # fmt: skip
+
+CHECKS = batteries(CASES, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
+def test_contract(check):
+    check()
+
+
+COMPILING = {name: check for name, check in batteries(CASES).items() if check.compiles}
+
+
+@pytest.mark.compiles
+@pytest.mark.slow("compiling whole-number phases of two axes takes half a minute")
+@pytest.mark.parametrize("check", list(COMPILING.values()), ids=list(COMPILING))
+def test_compiled_contract(check):
+    check()
+
+
+MORE_CHECKS = batteries(FORMS, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
+def test_contract_of_forms(check):
+    check()

@@ -1,0 +1,228 @@
+"""AxialSinusoidal: each form against the models that have it, and against mpmath."""
+
+import re
+from fractions import Fraction
+from math import pi, sin
+from types import SimpleNamespace
+
+import pytest
+import torch
+from mpmath import mp
+from positional_encodings.torch_encodings import PositionalEncoding2D, PositionalEncoding3D
+from transformers import ViTMAEConfig
+from transformers.models.conditional_detr.modeling_conditional_detr import (
+    ConditionalDetrSinePositionEmbedding,
+)
+from transformers.models.dab_detr.modeling_dab_detr import DabDetrSinePositionEmbedding
+from transformers.models.deformable_detr.modeling_deformable_detr import (
+    DeformableDetrSinePositionEmbedding,
+)
+from transformers.models.detr.modeling_detr import DetrSinePositionEmbedding
+from transformers.models.rt_detr.modeling_rt_detr import RTDetrSinePositionEmbedding
+from transformers.models.vit_mae.modeling_vit_mae import ViTMAEEmbeddings
+
+from posenc import AxialSinusoidal, Sinusoidal
+from posenc.positions import consecutive, grid, kept, masked_grid, prefixed
+
+
+def refused(text, error=ValueError):
+    return pytest.raises(error, match=re.escape(text))
+
+
+def padded(*sizes, height=7, width=9):
+    """A mask of images of several sizes."""
+    mask = torch.zeros(len(sizes), height, width, dtype=torch.bool)
+    for image, (rows, columns) in zip(mask, sizes, strict=True):
+        image[:rows, :columns] = True
+    return mask
+
+
+# Against the models that have the forms, in float64 where they compute in it.
+
+
+def test_mae_is_vit_mae_with_its_class_token():
+    theirs = ViTMAEEmbeddings(ViTMAEConfig(hidden_size=48, image_size=24, patch_size=4))
+    theirs.initialize_weights()
+    ours = AxialSinusoidal(48).table(prefixed(grid(6, 6)))
+    torch.testing.assert_close(ours, theirs.position_embeddings[0], rtol=0, atol=1e-7)
+    assert not ours[0].any()
+
+
+def test_masked_patches_keep_their_rows():
+    """MAE drops most patches; each that is kept has the row of its place."""
+    encoding, indices = AxialSinusoidal(16), torch.tensor([[5, 0, 9], [1, 2, 3]])
+    assert torch.equal(
+        encoding.table(kept(grid(3, 4), indices)), encoding.table(grid(3, 4))[indices]
+    )
+
+
+def test_rt_detr():
+    theirs = RTDetrSinePositionEmbedding(32)(
+        width=5, height=3, device=torch.device("cpu"), dtype=torch.float64
+    )
+    ours = AxialSinusoidal(32, "rt_detr").table(grid(3, 5), dtype=torch.float64)
+    torch.testing.assert_close(ours, theirs[0], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("form", "theirs"),
+    [
+        ("detr", DetrSinePositionEmbedding),
+        ("detr", ConditionalDetrSinePositionEmbedding),
+        ("deformable_detr", DeformableDetrSinePositionEmbedding),
+    ],
+)
+def test_detr_with_images_of_several_sizes(form, theirs):
+    mask = padded((7, 9), (3, 4), (1, 1), (6, 2))
+    module = theirs(16, normalize=True)
+    expected = module((4, 3, 7, 9), "cpu", torch.float64, mask).flatten(2).mT
+    ours = AxialSinusoidal(32, form).table(masked_grid(mask), dtype=torch.float64)
+    real = mask.flatten(1)
+    torch.testing.assert_close(ours[real], expected[real], rtol=0, atol=1e-14)
+    if form == "detr":  # padding too; in Deformable DETR that is −½ / ε, whatever it means
+        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-14)
+
+
+def test_dab_detr_has_another_base():
+    mask = padded((7, 9), (3, 4))
+    fields = {"temperature_height": 20, "temperature_width": 20, "hidden_size": 32}
+    config = SimpleNamespace(**fields, sine_position_embedding_scale=None)
+    theirs = DabDetrSinePositionEmbedding(config)
+    expected = theirs(torch.zeros(2, 3, 7, 9, dtype=torch.float64), mask).flatten(2).mT
+    ours = AxialSinusoidal(32, "detr", base=20).table(masked_grid(mask))
+    torch.testing.assert_close(ours[mask.flatten(1)], expected[mask.flatten(1)].float(),
+                               rtol=0, atol=2e-6)  # fmt: skip
+
+
+def test_detr_unnormalized_counts_from_one():
+    mask = padded((7, 9), (3, 4))
+    theirs = DetrSinePositionEmbedding(16)((2, 3, 7, 9), "cpu", torch.float64, mask)
+    ours = AxialSinusoidal(32, "detr_unnormalized")
+    table = ours.table(masked_grid(mask)[..., :2], dtype=torch.float64)
+    torch.testing.assert_close(table, theirs.flatten(2).mT, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("dim", [8, 10, 13])
+def test_positional_encodings_in_two_and_three_axes(dim):
+    two = PositionalEncoding2D(dim)(torch.zeros(1, 4, 5, dim)).flatten(1, 2)[0]
+    ours = AxialSinusoidal(dim, "positional_encodings")
+    torch.testing.assert_close(ours.table(grid(4, 5)), two, rtol=0, atol=2e-6)
+    three = PositionalEncoding3D(dim)(torch.zeros(1, 2, 3, 4, dim)).flatten(1, 3)[0]
+    ours = AxialSinusoidal(dim, "positional_encodings", axes=3)
+    torch.testing.assert_close(ours.table(grid(2, 3, 4)), three, rtol=0, atol=2e-6)
+
+
+# Formulas, where the models are not at hand.
+
+
+def sincos(values, width):
+    """[sin | cos] of values · 10000^(−2i / width)."""
+    angles = values.double().unsqueeze(-1) * 10_000.0 ** (
+        -torch.arange(0, width, 2).double() / width
+    )
+    return torch.cat((angles.sin(), angles.cos()), dim=-1)
+
+
+def test_timm_has_all_sines_first():
+    y, x = grid(3, 5).unbind(-1)
+    by_axis = sincos(y, 8), sincos(x, 8)
+    expected = torch.cat([part[:, half] for half in (slice(0, 4), slice(4, 8)) for part in by_axis],
+                         dim=-1)  # fmt: skip
+    ours = AxialSinusoidal(16, "timm").table(grid(3, 5), dtype=torch.float64)
+    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-14)
+
+
+def test_pixart_divides_by_the_size_over_the_base_size():
+    """Grids of any size cover the coordinates of the one trained on, times 1 / scale."""
+    size, base_size, scale = 24, 16, 2
+    stretch = Fraction(size * scale, base_size)
+    y, x = grid(size, size).unbind(-1)
+    coordinates = [axis.double() * base_size / size / scale for axis in (x, y)]
+    expected = torch.cat([sincos(along, 8) for along in coordinates], dim=-1)
+    ours = AxialSinusoidal(16, stretch=stretch).table(grid(size, size), dtype=torch.float64)
+    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-14)
+
+
+def test_cogvideox_gives_time_a_quarter():
+    t, y, x = grid(3, 4, 5).unbind(-1)
+    parts = sincos(t, 8), sincos(x / 1.875, 12), sincos(y / 1.875, 12)
+    encoding = AxialSinusoidal(32, "cogvideox", stretch=(1, 1.875, 1.875))
+    table = encoding.table(grid(3, 4, 5), dtype=torch.float64)
+    # Their quotient is rounded to float32 first.
+    torch.testing.assert_close(table, torch.cat(parts, dim=-1), rtol=0, atol=1e-6)
+
+
+def test_one_axis_is_the_concatenated_convention():
+    points = grid(50)
+    ours = AxialSinusoidal(16, axes=1).table(points)
+    assert torch.equal(ours, Sinusoidal(16, convention="concatenated").table(points[:, 0]))
+
+
+# Exactness.
+
+
+@pytest.mark.parametrize("place", [0, 7, 10**9, -(2**40)])
+def test_values_are_correctly_rounded(place):
+    table = AxialSinusoidal(8, stretch=Fraction(3, 7)).table([[5, place]])[0]
+    with mp.workdps(80):
+        angles = [mp.mpf(along) * 7 / 3 * mp.mpf(10_000) ** (-mp.mpf(i) / 2)
+                  for along in (place, 5) for i in (0, 1)]  # fmt: skip
+        truth = [f(a) for at in (0, 2) for f in (mp.sin, mp.cos) for a in angles[at : at + 2]]
+    assert [float(value) for value in table] == pytest.approx(
+        [float(value) for value in truth], rel=2**-24, abs=2e-45
+    )
+
+
+def test_far_points_turn_by_their_differences():
+    """In each pair a point and its neighbor k away turn by k·ω, near and far."""
+    encoding = AxialSinusoidal(16)
+    near, far = (encoding.table(grid(2, 2, start=s), dtype=torch.float64) for s in (0, 2**52))
+    for table in (near, far):
+        torch.testing.assert_close(table @ table.mT, near @ near.mT, rtol=0, atol=1e-12)
+
+
+def test_normalized_images_end_alike():
+    """A row of an image ends within ε / H of a whole turn, whatever its length."""
+    encoding = AxialSinusoidal(8, "detr")
+    for rows in (1, 10, 1000):
+        last = encoding.table(torch.tensor([[rows - 1, 0, rows, 1]]), dtype=torch.float64)[0]
+        short = -2 * pi * 1e-6 / (rows + 1e-6)
+        assert last[0].item() == pytest.approx(sin(short), rel=1e-12)
+
+
+def test_a_prefix_is_left_alone_wherever_it_is():
+    points = prefixed(grid(2, 3), 3)
+    table = AxialSinusoidal(8).table(points[[0, 4, 1, 2, 8]])
+    assert not table[[0, 2, 3]].any()
+    assert torch.equal(table[[1, 4]], AxialSinusoidal(8).table(grid(2, 3)[[1, 5]]))
+    pixels = prefixed(masked_grid(torch.ones(2, 2, dtype=torch.bool)))
+    assert not AxialSinusoidal(8, "detr").table(pixels)[0].any()
+
+
+# What it refuses.
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: AxialSinusoidal(10), "dim is 10; form 'mae' shares it among 2 axes, so it must"),
+        (lambda: AxialSinusoidal(12, "cogvideox"), "so it must be a multiple of 16."),
+        (lambda: AxialSinusoidal(8, "vit"), "form is 'vit'; it must be 'mae', 'rt_detr'"),
+        (lambda: AxialSinusoidal(8, "detr", axes=3), "axes is 3; form 'detr' has 2."),
+        (lambda: AxialSinusoidal(8, stretch=(1, 2, 3)), "stretch is (1, 2, 3); give one number"),
+        (lambda: AxialSinusoidal(8, stretch=0), "stretch is 0; it must be a finite number above"),
+        (lambda: AxialSinusoidal(8, "detr", stretch=2), "form 'detr' is normalized, which leaves"),
+        (lambda: AxialSinusoidal(8, "detr", arithmetic="float32"), "is normalized, which leaves"),
+        (lambda: AxialSinusoidal(8).table(consecutive(4)), "takes [*batch, seq, 2], as of posenc"),
+        (lambda: AxialSinusoidal(8, "detr").table(grid(2, 2)), "posenc.positions.masked_grid(mask"),
+        (lambda: AxialSinusoidal(8)(torch.zeros(1, 4, 8)), "positions have shape (4,)"),
+        (
+            lambda: AxialSinusoidal(8, "detr").table([[2**60, 0, 1, 1]]),
+            "positions run from 0 to 1152921504606846976; what is made of them fits into int64",
+        ),
+        (lambda: AxialSinusoidal(8, "detr").table([[0, 0, -1, 1]]), "rows and columns run from -1"),
+    ],
+)
+def test_what_it_refuses(make, text):
+    with refused(text):
+        make()
