@@ -32,10 +32,12 @@ from .encodings.remapping import PoSE as PoSE
 from .encodings.remapping import Randomized as Randomized
 from .encodings.remapping import ReRoPE as ReRoPE
 from .encodings.remapping import SelfExtend as SelfExtend
+from .encodings.scores import DAPE as DAPE
 from .encodings.scores import FIRE as FIRE
 from .encodings.scores import KERPLE as KERPLE
 from .encodings.scores import ALiBi as ALiBi
 from .encodings.scores import CoPE as CoPE
+from .encodings.scores import Cyclic as Cyclic
 from .encodings.scores import DeBERTa as DeBERTa
 from .encodings.scores import DecomposedRelative as DecomposedRelative
 from .encodings.scores import Forgetting as Forgetting

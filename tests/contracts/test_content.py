@@ -2,10 +2,25 @@
 
 import pytest
 
-from posenc import LogTemperature, RelativeLogits
+from posenc import DAPE, KERPLE, ALiBi, Cyclic, LogTemperature, RelativeLogits, T5Bias
 from posenc.testing import Case, batteries
 
+
+def adapted(heads, hidden):
+    return DAPE(heads, KERPLE(heads), hidden)
+
+
+def around_a_ring(heads, period):
+    return Cyclic(heads, T5Bias(heads, buckets=8, max_distance=5), period)
+
+
 CASES = {
+    "cyclic": Case(
+        Cyclic,
+        {"heads": 4, "bias": ALiBi(4), "period": 7},
+        {"period": 5},
+    ),
+    "dape": Case(DAPE, {"heads": 4, "bias": ALiBi(4), "hidden": 5}, {"hidden": 6}, bitwise=False),
     "relative-logits": Case(
         RelativeLogits,
         {"heads": 4, "dim": 6, "width": 3, "extent": 3, "std": 1.0},
@@ -15,6 +30,8 @@ CASES = {
     "log-temperature": Case(LogTemperature, {"heads": 4, "floor": 3}, {"floor": 5, "alpha": 0.5}),
 }
 VARIANTS = {
+    "cyclic-buckets": Case(around_a_ring, {"heads": 4, "period": 7}),
+    "dape-of-kerple": Case(adapted, {"heads": 4, "hidden": 5}, bitwise=False),
     "relative-logits-clipped": Case(
         RelativeLogits,
         {"heads": 4, "dim": 6, "width": 3, "extent": 3, "std": 1.0, "clip": 1.0},

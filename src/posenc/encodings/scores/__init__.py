@@ -2,6 +2,8 @@
 
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.cope import CoPE
+from posenc.encodings.scores.cyclic import Cyclic
+from posenc.encodings.scores.dape import DAPE
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.decomposed import DecomposedRelative
 from posenc.encodings.scores.fire import FIRE
@@ -19,10 +21,12 @@ from posenc.encodings.scores.temperature import Temperature
 from posenc.encodings.scores.transformer_xl import TransformerXL
 
 __all__ = [
+    "DAPE",
     "FIRE",
     "KERPLE",
     "ALiBi",
     "CoPE",
+    "Cyclic",
     "DeBERTa",
     "DecomposedRelative",
     "Forgetting",

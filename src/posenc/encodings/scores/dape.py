@@ -1,0 +1,121 @@
+"""DAPE: a bias that a small network adapts to the scores it is added to."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.arguments import check_whole
+from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.scores.content import checked_content, products
+from posenc.positions import Integers
+
+
+class DAPE(ScoreEncoding):
+    """scores + B + f([scores, B]), f a network over the heads of one pair
+
+    f maps the 2·heads numbers of a query and a key, their scores and the bias B of all heads, to
+    ``heads`` numbers: one hidden layer, leaky ReLU. So heads see each other, and the same distance
+    may weigh more in one context than in another. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE`` in
+    the paper. Encodings that stand before it are part of the scores that it sees.
+
+    The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2 as ``expand`` and
+    ``contract``.
+
+    Args:
+        heads: Number of query heads.
+        bias: The bias B, for as many heads.
+        hidden: Width of the hidden layer.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        TypeError: ``bias`` is no ``ScoreBias``.
+        ValueError: A number is not positive, or the bias is of other heads.
+
+    Reference:
+        Zheng et al. 2024, "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation",
+        equation 3 (arXiv:2405.14722); ``DAPE.py`` of chuanyang-Zheng/DAPE.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> dape = DAPE(4, ALiBi(4))
+        >>> dape(torch.randn(1, 4, 5, 5)).shape
+        torch.Size([1, 4, 5, 5])
+    """
+
+    is_pairwise = True
+
+    def __init__(
+        self,
+        heads: int,
+        bias: ScoreBias,
+        hidden: int = 32,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(heads=heads, hidden=hidden)
+        check_bias("DAPE", heads, bias)
+        self.heads, self.bias, self.hidden = heads, bias, hidden
+        self.is_relative = bias.is_relative
+        factory = {"device": device, "dtype": dtype}
+        self.expand = nn.Linear(2 * heads, hidden, **factory)
+        self.contract = nn.Linear(hidden, heads, **factory)
+
+    def reset_parameters(self) -> None:
+        """Draw both layers anew, as ``torch.nn.Linear`` does; the bias keeps its own."""
+        self.expand.reset_parameters()
+        self.contract.reset_parameters()
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "..."] | Integers,
+        k_positions: Int64[Tensor, "..."] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The table of the bias."""
+        return self.bias.table(q_positions, k_positions, dtype=dtype)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Float[Tensor, "*rows heads q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores + table`` with what f makes of both, in float32 at least and rounded once."""
+        checked_content("DAPE", self.heads, scores)
+        wide = scores.to(working_dtype(scores.dtype))
+        bias = table.to(wide.dtype).expand(wide.shape)
+        pairs = torch.cat([wide, bias], dim=-3).movedim(-3, -1)
+        inner = F.leaky_relu(products(pairs, self.expand.weight) + self.expand.bias.to(wide.dtype))
+        made = products(inner, self.contract.weight) + self.contract.bias.to(wide.dtype)
+        return (wide + bias + made.movedim(-1, -3)).to(scores.dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments besides the bias."""
+        return f"heads={self.heads}, hidden={self.hidden}"
+
+
+def check_bias(name: str, heads: int, bias: object) -> None:
+    """Refuse what is no bias of so many heads.
+
+    Raises:
+        TypeError: It is no ``ScoreBias``.
+        ValueError: It was built for other heads.
+    """
+    if not isinstance(bias, ScoreBias):
+        raise TypeError(
+            f"bias is a {type(bias).__name__}; {name} takes a ScoreBias, as ALiBi({heads}) or "
+            f"KERPLE({heads})."
+        )
+    if bias.heads != heads:
+        raise ValueError(
+            f"The bias was built for {bias.heads} heads, and heads is {heads}. Build both for as "
+            f"many."
+        )

@@ -1,0 +1,91 @@
+"""DAPE, written out pair by pair from its equation, and in known limits."""
+
+import pytest
+import torch
+from torch import nn
+
+import posenc
+from posenc import DAPE, FIRE, KERPLE, ALiBi, Positional, Shaw
+from posenc.testing.reference import reference_attention
+from posenc.transformer import Encoder, KeyValueCache
+
+HEADS = 3
+
+
+def by_hand(dape: DAPE, scores: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Equation 3, one query and one key after the other: ``scores`` [heads, q, k]."""
+    made = scores + bias
+    for i in range(scores.shape[1]):
+        for j in range(scores.shape[2]):
+            inner = dape.expand.bias.clone()
+            for unit in range(len(inner)):
+                for head in range(HEADS):
+                    inner[unit] += dape.expand.weight[unit, head] * scores[head, i, j]
+                    inner[unit] += dape.expand.weight[unit, HEADS + head] * bias[head, i, j]
+            inner = torch.where(inner > 0, inner, 0.01 * inner)
+            made[:, i, j] += dape.contract.weight @ inner + dape.contract.bias
+    return made
+
+
+@pytest.mark.parametrize("bias", [ALiBi, KERPLE, FIRE])
+def test_it_is_its_equation_pair_by_pair(drawn, bias):
+    dape = drawn(DAPE(HEADS, bias(HEADS), hidden=4))
+    scores = torch.randn(1, HEADS, 5, 5, dtype=torch.float64)
+    with torch.no_grad():
+        want = by_hand(dape, scores[0], dape.bias.table(range(5), range(5), dtype=torch.float64))
+        torch.testing.assert_close(dape(scores)[0], want)
+
+
+def test_it_is_the_network_of_a_checkpoint(drawn):
+    """The modules of the authors' code, on what that code puts together for them."""
+    dape, scores = drawn(DAPE(HEADS, ALiBi(HEADS), hidden=4)), torch.randn(2, HEADS, 5, 5).double()
+    network = nn.Sequential(nn.Linear(2 * HEADS, 4), nn.LeakyReLU(), nn.Linear(4, HEADS)).double()
+    network[0].load_state_dict(dape.expand.state_dict())
+    network[2].load_state_dict(dape.contract.state_dict())
+    bias = dape.bias.table(range(5), range(5), dtype=torch.float64).expand(scores.shape)
+    seen = network(torch.cat([scores, bias], dim=1).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    torch.testing.assert_close(dape(scores), scores + bias + seen)
+
+
+def test_without_its_network_it_is_the_bias():
+    dape, scores = DAPE(HEADS, ALiBi(HEADS)), torch.randn(2, HEADS, 5, 5)
+    nn.init.zeros_(dape.contract.weight)
+    nn.init.zeros_(dape.contract.bias)
+    assert torch.equal(dape(scores), ALiBi(HEADS)(scores))
+
+
+def test_it_is_relative_where_its_bias_is():
+    assert DAPE(HEADS, KERPLE(HEADS)).is_relative
+    assert not DAPE(HEADS, FIRE(HEADS)).is_relative
+
+
+def test_attention_is_its_definition():
+    dape, here = DAPE(4, KERPLE(4), hidden=5), torch.arange(6)
+    q, (k, v) = torch.randn(1, 4, 6, 8), torch.randn(2, 1, 2, 6, 8)
+    positional = Positional(scores=(Shaw(4, 8, reach=2), dape))  # what stands before is seen too
+    got = posenc.attention(q, k, v, is_causal=True, positional=positional)
+    want = reference_attention(
+        q, k, v, positional=positional.double(), q_positions=here, k_positions=here,
+        visible=lambda row, i, j: j <= i,
+    )  # fmt: skip
+    torch.testing.assert_close(got.double(), want, atol=1e-5, rtol=1e-5)
+
+
+def test_decoding_behind_a_cache_is_the_whole_pass():
+    torch.manual_seed(0)
+    positional = Positional(scores=DAPE(2, KERPLE(2)))
+    encoder = Encoder(8, 2, 2, positional=positional, is_causal=True).eval()
+    x, cache = torch.randn(2, 6, 8), KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder(x[:, :3], cache=cache)]
+        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, 6)]
+        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), atol=1e-5, rtol=1e-5)
+
+
+def test_what_does_not_fit_is_told():
+    with pytest.raises(TypeError, match="bias is a Shaw; DAPE takes a ScoreBias"):
+        DAPE(4, Shaw(4, 8, reach=2))
+    with pytest.raises(ValueError, match="The bias was built for 2 heads, and heads is 4"):
+        DAPE(4, ALiBi(2))
+    with pytest.raises(ValueError, match="DAPE was built for 4 heads; scores have 3"):
+        DAPE(4, ALiBi(4))(torch.zeros(1, 3, 5, 5))
