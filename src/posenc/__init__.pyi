@@ -32,6 +32,7 @@ from .encodings.remapping import PoSE as PoSE
 from .encodings.remapping import Randomized as Randomized
 from .encodings.remapping import ReRoPE as ReRoPE
 from .encodings.remapping import SelfExtend as SelfExtend
+from .encodings.scores import CABLE as CABLE
 from .encodings.scores import DAPE as DAPE
 from .encodings.scores import FIRE as FIRE
 from .encodings.scores import KERPLE as KERPLE
@@ -43,6 +44,7 @@ from .encodings.scores import DecomposedRelative as DecomposedRelative
 from .encodings.scores import Forgetting as Forgetting
 from .encodings.scores import KERPLEWeight as KERPLEWeight
 from .encodings.scores import LogTemperature as LogTemperature
+from .encodings.scores import PaTH as PaTH
 from .encodings.scores import RelativeLogits as RelativeLogits
 from .encodings.scores import RemappedRotary as RemappedRotary
 from .encodings.scores import Sandwich as Sandwich

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc import DAPE, KERPLE, ALiBi, Cyclic, LogTemperature, RelativeLogits, T5Bias
+from posenc import CABLE, DAPE, KERPLE, ALiBi, Cyclic, LogTemperature, PaTH, RelativeLogits, T5Bias
 from posenc.testing import Case, batteries
 
 
@@ -15,12 +15,19 @@ def around_a_ring(heads, period):
 
 
 CASES = {
+    "cable": Case(CABLE, {"heads": 4, "dim": 6}, {"std": 1.0}, bitwise=False),
     "cyclic": Case(
         Cyclic,
         {"heads": 4, "bias": ALiBi(4), "period": 7},
         {"period": 5},
     ),
     "dape": Case(DAPE, {"heads": 4, "bias": ALiBi(4), "hidden": 5}, {"hidden": 6}, bitwise=False),
+    "path": Case(
+        PaTH,
+        {"heads": 4, "head_dim": 8, "dim": 6, "kv_heads": 2, "rank": 3, "std": 1.0},
+        {"rank": None, "std": 0.5},
+        bitwise=False,
+    ),
     "relative-logits": Case(
         RelativeLogits,
         {"heads": 4, "dim": 6, "width": 3, "extent": 3, "std": 1.0},
@@ -30,6 +37,13 @@ CASES = {
     "log-temperature": Case(LogTemperature, {"heads": 4, "floor": 3}, {"floor": 5, "alpha": 0.5}),
 }
 VARIANTS = {
+    "path-of-full-rank": Case(
+        PaTH,
+        {"heads": 2, "head_dim": 8, "dim": 6, "kv_heads": None, "rank": None, "std": 1.0},
+        {"rank": 2},
+        heads=2,
+        bitwise=False,
+    ),
     "cyclic-buckets": Case(around_a_ring, {"heads": 4, "period": 7}),
     "dape-of-kerple": Case(adapted, {"heads": 4, "hidden": 5}, bitwise=False),
     "relative-logits-clipped": Case(

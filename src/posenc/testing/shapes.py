@@ -105,7 +105,7 @@ def _observed(case: Case) -> Tensors:
     size = case.heads
     widths = {
         "heads": getattr(module, "heads", size),
-        "kv_heads": getattr(module, "heads", size),
+        "kv_heads": getattr(module, "kv_heads", getattr(module, "heads", size)),
         "head_dim": getattr(module, "head_dim", case.head_dim),
     }
     subject = type(case.subject())(replace(case, **widths))

@@ -1,6 +1,7 @@
 """Place three: encodings that change the attention scores before softmax."""
 
 from posenc.encodings.scores.alibi import ALiBi
+from posenc.encodings.scores.cable import CABLE
 from posenc.encodings.scores.cope import CoPE
 from posenc.encodings.scores.cyclic import Cyclic
 from posenc.encodings.scores.dape import DAPE
@@ -10,6 +11,7 @@ from posenc.encodings.scores.fire import FIRE
 from posenc.encodings.scores.forgetting import Forgetting, forgetting_bias
 from posenc.encodings.scores.kerple import KERPLE, KERPLEWeight
 from posenc.encodings.scores.log_temperature import LogTemperature
+from posenc.encodings.scores.path import PaTH
 from posenc.encodings.scores.relative_logits import RelativeLogits
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
 from posenc.encodings.scores.sandwich import Sandwich
@@ -21,6 +23,7 @@ from posenc.encodings.scores.temperature import Temperature
 from posenc.encodings.scores.transformer_xl import TransformerXL
 
 __all__ = [
+    "CABLE",
     "DAPE",
     "FIRE",
     "KERPLE",
@@ -32,6 +35,7 @@ __all__ = [
     "Forgetting",
     "KERPLEWeight",
     "LogTemperature",
+    "PaTH",
     "RelativeLogits",
     "RemappedRotary",
     "Sandwich",

@@ -1,0 +1,191 @@
+"""PaTH: products along a path of reflections that the tokens between query and key make."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.arguments import check_number, check_whole
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.scores.content import checked_content, products, scale_of
+from posenc.encodings.scores.hidden import checked_features, checked_hidden
+from posenc.positions import Integers, checked_distances
+
+EPSILON = 1e-6
+
+
+class PaTH(ScoreEncoding):
+    """score_ij = q_iᵀ H_i ··· H_{j+1} k_j · scale,  H_l = I − β_l w_l w_lᵀ
+
+    where token l gives the direction w_l = u / √(|u|² + 10⁻⁶), u = U D x_l, and how far to go along
+    it, β_l = 2 σ(v · x_l + c): at 1 the direction is forgotten, at 2 turned around, at 0 nothing
+    happens. Each key head has paths of its own. All H together change the scores by
+    ``−(q Wᵀ) (I + strict(β W Wᵀ))⁻¹ strict(β W kᵀ) · scale``, which is added: what came
+    before is kept, and with ``Forgetting`` or ``CABLE`` beside it, it is PaTH-FoX.
+
+    It is causal: pairs whose key comes after its query are left as they are. A cache keeps w and β
+    beside the keys, and a step costs a triangular solve over all of them. A packed or padded row
+    walks document by document: where positions fall, a new path begins, and padding, which shares
+    the position of a real token, takes no step.
+
+    The paper also passes u through a convolution over three tokens, which one token's hidden state
+    does not tell. A model that has it makes w and β itself, and calls ``encode`` with
+    ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)``.
+
+    Args:
+        heads: Number of query heads.
+        head_dim: Width of a head.
+        dim: Width of the hidden state.
+        kv_heads: Number of key heads; ``heads`` if not given.
+        rank: Width between D and U, 32 in the paper; ``None`` for one map of full rank.
+        std: Standard deviation of the normal initialization; c begins at 0.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        ValueError: A number is not positive, heads do not divide, or queries, keys or the hidden
+            state of the keys were not given.
+
+    Reference:
+        Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder
+        Transformations", section 3 (arXiv:2505.16381); ``naive_path_attn`` and ``PaTHAttention`` of
+        flash-linear-attention.
+
+    Example:
+        >>> path, x = PaTH(heads=2, head_dim=4, dim=8), torch.randn(1, 5, 8)
+        >>> q, k = torch.randn(2, 1, 2, 5, 4)
+        >>> path(q @ k.mT / 2, q=q, k=k, q_hidden=x, k_hidden=x).shape
+        torch.Size([1, 2, 5, 5])
+    """
+
+    is_relative = True
+    is_pairwise = False  # it goes through the tokens between
+    reads_hidden = True
+
+    def __init__(
+        self,
+        heads: int,
+        head_dim: int,
+        dim: int,
+        kv_heads: int | None = None,
+        rank: int | None = 32,
+        *,
+        std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        kv_heads = heads if kv_heads is None else kv_heads
+        check_whole(heads=heads, head_dim=head_dim, dim=dim, kv_heads=kv_heads)
+        check_number(0.0, std=std)
+        if heads % kv_heads:
+            raise ValueError(
+                f"heads is {heads}, which {kv_heads} kv_heads cannot serve evenly. Choose kv_heads "
+                f"that divide heads."
+            )
+        if rank is not None:
+            check_whole(rank=rank)
+        self.heads, self.head_dim, self.dim, self.kv_heads = heads, head_dim, dim, kv_heads
+        self.rank, self.std = rank, std
+        factory = {"device": device, "dtype": dtype}
+        inner = dim if rank is None else rank
+        self.down = None if rank is None else nn.Parameter(torch.empty(rank, dim, **factory))
+        self.weight = nn.Parameter(torch.empty(kv_heads * head_dim, inner, **factory))
+        self.beta_weight = nn.Parameter(torch.empty(kv_heads, dim, **factory))
+        self.beta_bias = nn.Parameter(torch.empty(kv_heads, **factory))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw every map anew from N(0, std²), and set c to 0."""
+        for weight in (self.down, self.weight, self.beta_weight):
+            if weight is not None:
+                nn.init.normal_(weight, std=self.std)
+        nn.init.zeros_(self.beta_bias)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Int64[Tensor, "*batch q_len k_len"]:
+        """q − k, which says what lies between them; whole numbers whatever ``dtype``."""
+        return checked_distances(q_positions, k_positions)
+
+    def key_features(
+        self, hidden: Float[Tensor, "*batch k_len dim"]
+    ) -> Float[Tensor, "*batch k_len _"]:
+        """w of every key head, side by side, and β of each: ``kv_heads · (head_dim + 1)`` wide."""
+        checked_hidden("PaTH", self.dim, hidden)
+        x = hidden.to(working_dtype(hidden.dtype))
+        u = products(x if self.down is None else products(x, self.down), self.weight)
+        u = u.unflatten(-1, (self.kv_heads, self.head_dim))
+        w = u * (u.square().sum(-1, keepdim=True) + EPSILON).rsqrt()
+        beta = 2 * (products(x, self.beta_weight) + self.beta_bias.to(x.dtype)).sigmoid()
+        return torch.cat([w.flatten(-2), beta], dim=-1)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Int64[Tensor, "*rows q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+        q_features: Float[Tensor, "*batch q_len _"] | None = None,
+        k_features: Float[Tensor, "*batch k_len _"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` changed by the way from key to query, in float32 at least, rounded once."""
+        width = self.head_dim
+        checked_content("PaTH", self.heads, scores, q=(q, width), k=(k, width))
+        checked_features("PaTH", self.kv_heads * (width + 1), k_features=k_features)
+        assert q is not None
+        assert k is not None
+        assert k_features is not None
+        if k.shape[-3] != self.kv_heads:
+            raise ValueError(
+                f"k has {k.shape[-3]} heads; PaTH was built for {self.kv_heads} kv_heads. Build it "
+                f"with kv_heads={k.shape[-3]}."
+            )
+        wide = working_dtype(scores.dtype)
+        w, beta = k_features.to(wide).split([self.kv_heads * width, self.kv_heads], dim=-1)
+        w = w.unflatten(-1, (self.kv_heads, width)).transpose(-2, -3)
+        grouped = q.to(wide).unflatten(-3, (self.kv_heads, -1))
+        change = _change(grouped, k.to(wide), w, beta.mT, table).flatten(-4, -3)
+        return (scores - change * scale_of(scale, width)).to(scores.dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"heads={self.heads}, head_dim={self.head_dim}, dim={self.dim}, "
+            f"kv_heads={self.kv_heads}, rank={self.rank}"
+        )
+
+
+def _change(
+    q: Float[Tensor, "*batch kv_heads group q_len head_dim"],
+    k: Float[Tensor, "*batch kv_heads k_len head_dim"],
+    w: Float[Tensor, "*batch kv_heads k_len head_dim"],
+    beta: Float[Tensor, "*batch kv_heads k_len"],
+    distance: Int64[Tensor, "*rows q_len k_len"],
+) -> Float[Tensor, "*batch kv_heads group q_len k_len"]:
+    """q_i · k_j − q_iᵀ H_i ··· H_{j+1} k_j of every pair, all H at once."""
+    counted, earlier = _steps(distance)
+    rows = (beta * counted.unsqueeze(-2)).unsqueeze(-1) * w
+    between = torch.where(earlier.unsqueeze(-3), products(rows, w), 0)
+    reached = torch.where(earlier.unsqueeze(-3), products(rows, k), 0)
+    # Unit triangular: the diagonal that it is taken to have is not read.
+    ways = torch.linalg.solve_triangular(between, reached, upper=False, unitriangular=True)
+    seen = (distance >= 0).unsqueeze(-3).unsqueeze(-3)
+    return products(torch.where(seen, products(q, w.unsqueeze(-3)), 0), ways.mT.unsqueeze(-3))
+
+
+def _steps(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, Tensor]:
+    """Which keys take a step, and for each key which stand before it in its document."""
+    step = distance[..., :1, :-1] - distance[..., :1, 1:]  # from one key to the next
+    step = step.sum(-2)  # over one query, or over none
+    counted = F.pad(step > 0, (1, 0), value=False)
+    document = F.pad(step < 0, (1, 0), value=False).cumsum(-1)
+    row = torch.arange(distance.shape[-1], device=distance.device)
+    same = document.unsqueeze(-1) == document.unsqueeze(-2)
+    return counted, same & (row.unsqueeze(-1) > row)
