@@ -16,14 +16,17 @@ from .encodings.base import ScoreBias as ScoreBias
 from .encodings.base import ScoreEncoding as ScoreEncoding
 from .encodings.base import TokenEncoding as TokenEncoding
 from .encodings.positional import Positional as Positional
+from .encodings.queries_keys import AxialForm as AxialForm
 from .encodings.queries_keys import AxialRotary as AxialRotary
 from .encodings.queries_keys import DINOv3Rotary as DINOv3Rotary
 from .encodings.queries_keys import FoPE as FoPE
+from .encodings.queries_keys import LTXRotary as LTXRotary
 from .encodings.queries_keys import MultimodalRotary as MultimodalRotary
 from .encodings.queries_keys import QueryTemperature as QueryTemperature
 from .encodings.queries_keys import RoPEMixed as RoPEMixed
 from .encodings.queries_keys import Rotary as Rotary
 from .encodings.queries_keys import StartTokenRotary as StartTokenRotary
+from .encodings.queries_keys import VJEPA2Rotary as VJEPA2Rotary
 from .encodings.queries_keys import XPos as XPos
 from .encodings.queries_keys import rerotate as rerotate
 from .encodings.remapping import SHAPE as SHAPE

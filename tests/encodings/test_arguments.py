@@ -14,6 +14,7 @@ import torch
 import posenc
 from posenc import (
     SHAPE,
+    AxialForm,
     DualChunk,
     PoSE,
     Positional,
@@ -55,6 +56,7 @@ SOUND = {
     if inspect.isclass(case.build)
 } | {
     Positional: {},
+    AxialForm: {"name": "mine", "axes": "yx", "formula": "[y | x]", "split": (4, 4)},
     PoSE: {"longest": 9},
     SHAPE: {"most": 9},
     Randomized: {"longest": 9},

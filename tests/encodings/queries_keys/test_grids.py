@@ -253,7 +253,7 @@ def test_mixed_begins_with_two_directions_across_each_other():
             r"must be \[\*batch, seq, 3\]",
         ),
         (lambda: AxialRotary(6), "multiple of 4"),
-        (lambda: AxialRotary(8, form="vit"), "'rope_vit' or 'pixtral'"),
+        (lambda: AxialRotary(8, form="vit"), "'rope_vit', 'pixtral', "),
         (lambda: AxialRotary(8).table(consecutive(4)), "one coordinate an axis"),
         (lambda: DINOv3Rotary(8, (0, 4)), "the height of grid is 0; it must be a whole number"),
         (lambda: DINOv3Rotary(8, (4, 4), periods=[1.0]), "give 2 positive and finite numbers"),

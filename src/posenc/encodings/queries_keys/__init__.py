@@ -1,25 +1,31 @@
 """Place two: encodings of queries and keys inside attention."""
 
 from posenc.encodings.queries_keys.axial import AxialRotary
+from posenc.encodings.queries_keys.axial_forms import AxialForm
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.fope import FoPE
+from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rerotation import rerotate
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.start_tokens import StartTokenRotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
+from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 from posenc.encodings.queries_keys.xpos import XPos
 
 __all__ = [
+    "AxialForm",
     "AxialRotary",
     "DINOv3Rotary",
     "FoPE",
+    "LTXRotary",
     "MultimodalRotary",
     "QueryTemperature",
     "RoPEMixed",
     "Rotary",
     "StartTokenRotary",
+    "VJEPA2Rotary",
     "XPos",
     "rerotate",
 ]

@@ -1,5 +1,8 @@
 """Positions with several coordinates: each pair of channels turns by one of them."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -10,36 +13,43 @@ from posenc.frequencies.selected import Selected
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Integers, checked
 
+Arrangement = Literal["contiguous", "interleaved"]
+"""One run of pairs an axis, or pairs dealt out to the axes in turn."""
+
 
 class AxisSinCos:
     """cos and sin of p[a_i] · ω_i: pair i follows coordinate a_i of the positions.
 
     Args:
-        schedule: ω_i, one a pair.
+        schedules: One an axis; the pairs of an axis take its frequencies in their order, and its
+            attention factor.
         axes: a_i, one a pair.
         arithmetic: As of ``SinCos``.
 
     Example:
         >>> from posenc.frequencies import Geometric
-        >>> sincos = AxisSinCos(Geometric(4), axes=(1, 0))
+        >>> sincos = AxisSinCos((Geometric(2), Geometric(2, 100.0)), axes=(1, 0))
         >>> sincos.table(torch.tensor([[7, 0]]))[0, 0]
-        tensor([1.0000, 0.9976])
+        tensor([1.0000, 0.7539])
     """
 
-    def __init__(self, schedule: Schedule, axes: tuple[int, ...], arithmetic: Arithmetic = "exact"):
-        self.schedule, self.axes = schedule, axes
-        self.count = max(axes) + 1
-        self.parts = []
-        for axis in range(self.count):
-            pairs = tuple(i for i, of in enumerate(axes) if of == axis)
-            self.parts.append((axis, SinCos(Selected(schedule, pairs), arithmetic)))
-        grouped = [i for axis in range(self.count) for i, of in enumerate(axes) if of == axis]
-        self.order = [grouped.index(i) for i in range(len(axes))]
+    def __init__(
+        self,
+        schedules: Sequence[Schedule],
+        axes: Sequence[int],
+        arithmetic: Arithmetic = "exact",
+    ):
+        self.schedules, self.axes = tuple(schedules), tuple(axes)
+        self.count = len(self.schedules)
+        self.parts = [SinCos(schedule, arithmetic) for schedule in self.schedules]
+        # Pair i stands in the joined columns of all axes where it comes among those of its own.
+        grouped = sorted(range(len(self.axes)), key=lambda pair: self.axes[pair])
+        self.order = [grouped.index(pair) for pair in range(len(grouped))]
 
     def table(
         self, positions: Int64[Tensor, "*shape axes"] | Integers, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*shape 2 pairs"]:
-        """cos and sin, times the attention factor of the schedule.
+        """cos and sin, times the attention factor of the schedule of each axis.
 
         Raises:
             TypeError: ``positions`` are not integers.
@@ -51,10 +61,23 @@ class AxisSinCos:
                 f"positions have shape {tuple(positions.shape)}; they must be "
                 f"[*batch, seq, {self.count}], one coordinate an axis, as of posenc.positions.grid."
             )
-        factor = self.schedule.attention_factor
         tables = [
-            rotation_table(sincos, positions[..., axis], dtype, factor)
-            for axis, sincos in self.parts
+            rotation_table(sincos, positions[..., axis], dtype, sincos.schedule.attention_factor)
+            for axis, sincos in enumerate(self.parts)
         ]
         table = torch.cat(tables, dim=-1)
         return table if self.order == sorted(self.order) else table[..., self.order]
+
+
+def of_each_axis(schedule: Schedule, axes: Sequence[int]) -> tuple[Schedule, ...]:
+    """The frequencies of one schedule, shared out: those of each axis as a schedule.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> [len(each) for each in of_each_axis(Geometric(8), (0, 1, 0, 0))]
+        [3, 1]
+    """
+    return tuple(
+        Selected(schedule, tuple(i for i, of in enumerate(axes) if of == axis))
+        for axis in range(max(axes) + 1)
+    )

@@ -39,13 +39,13 @@ class Centered(Schedule):
     Periods are base^(4i/dim) unless given.
 
     Example:
-        >>> Centered(8, 100.0, (14, 14)).wavelengths()
-        (14.0, 140.0, 14.0, 140.0)
+        >>> Centered(8, 100.0, 14).wavelengths()
+        (14.0, 140.0)
     """
 
     dim: int
     base: float
-    sizes: tuple[int, int]
+    size: int
     periods: tuple[Fraction, ...] | None = None
 
     def radians(self) -> tuple[Decimal, ...]:
@@ -53,7 +53,7 @@ class Centered(Schedule):
             turns = Powers(self.base, tuple(range(0, self.dim, 4)), self.dim).radians()
         else:
             turns = tuple(1 / exact(period) for period in self.periods)
-        return tuple(TWO_PI * each / size for size in self.sizes for each in turns)
+        return tuple(TWO_PI * each / self.size for each in turns)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         return torch.tensor([float(w) for w in self.radians()], dtype=torch.float32)
@@ -137,9 +137,8 @@ class DINOv3Rotary(QueryKeyEncoding):
         self.sizes = _sizes(self.grid, normalize)
         quarter = head_dim // 4
         self.periods = None if periods is None else _exact_periods(periods, quarter)
-        self.sincos = AxisSinCos(
-            Centered(head_dim, base, self.sizes, self.periods), (0,) * quarter + (1,) * quarter
-        )
+        along = (Centered(head_dim, base, size, self.periods) for size in self.sizes)
+        self.sincos = AxisSinCos(tuple(along), (0,) * quarter + (1,) * quarter)
 
     def table(
         self,

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
-from posenc.kernels.rotary.operator import rotate
 from posenc.positions import Integers, checked
 
 
@@ -138,23 +137,14 @@ class RoPEMixed(QueryKeyEncoding):
         Raises:
             ValueError: Width, length or number of heads is not that of the table.
         """
-        checked_heads(
+        return rotate_each_head(
             q,
-            table.shape[-4],
+            table,
             name="RoPEMixed",
             head_dim=self.head_dim,
+            pairing="interleaved",
             heads_first=self.heads_first,
         )
-        heads = q.shape[-3 if self.heads_first else -2]
-        if heads != self.heads:
-            raise ValueError(
-                f"RoPEMixed was built for {self.heads} heads; content has {heads}. Build "
-                f"RoPEMixed(heads={heads}), with as many key heads as query heads."
-            )
-        cos, sin = table.unbind(-3)
-        if self.heads_first:
-            cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
-        return rotate(q, cos, sin, pairing="interleaved")
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]

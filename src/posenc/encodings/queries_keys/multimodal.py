@@ -1,7 +1,7 @@
 """M-RoPE: time, height and width share the pairs of one rotary encoding."""
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Float, Int64
@@ -9,11 +9,9 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisSinCos
+from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.positions import Integers
-
-Arrangement = Literal["contiguous", "interleaved"]
 
 
 class MultimodalRotary(QueryKeyEncoding):
@@ -64,7 +62,8 @@ class MultimodalRotary(QueryKeyEncoding):
                 f"sections {self.sections} are {len(axes)} pairs; the rotary encoding has "
                 f"{len(rotary.sincos)}. They must be as many, half of the rotated width."
             )
-        self.sincos = AxisSinCos(rotary.frequencies, axes, rotary.arithmetic)
+        schedules = of_each_axis(rotary.frequencies, axes)
+        self.sincos = AxisSinCos(schedules, axes, rotary.arithmetic)
 
     def table(
         self,

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.kernels.rotary.operator import RotaryLayout, by_reference
+from posenc.kernels.rotary.operator import RotaryLayout, by_reference, rotate
 from posenc.kernels.rotary.operator import rotate_heads as native_or_none
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
 from posenc.numerics.columns import Columns
@@ -118,6 +118,42 @@ def rotate_together(
                 f"positions [seq] for all rows alike, or one row of them for each."
             )
     return by_reference(contents, table, positions, layout, outs)
+
+
+def rotate_each_head(
+    x: Float[Tensor, "*batch _ _ head_dim"],
+    table: Float[Tensor, "*rows 2 heads pairs"],
+    *,
+    name: str,
+    head_dim: int,
+    pairing: Pairing,
+    heads_first: bool,
+) -> Float[Tensor, "*batch _ _ head_dim"]:
+    """``rotate`` where every head has angles of its own, so that keys have as many as queries.
+
+    Args:
+        x: Queries or keys.
+        table: A row a token, and in it one a head.
+        name: Who rotates, for the words of an error.
+        head_dim: Width that heads must have.
+        pairing: Which channels form a pair.
+        heads_first: The layout of ``x``.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: Width, length or number of heads is not that of the table.
+    """
+    checked_heads(x, table.shape[-4], name=name, head_dim=head_dim, heads_first=heads_first)
+    heads, built = x.shape[-3 if heads_first else -2], table.shape[-2]
+    if heads != built:
+        raise ValueError(
+            f"{name} was built for {built} heads; content has {heads}. Build "
+            f"{name}(heads={heads}), with as many key heads as query heads."
+        )
+    cos, sin = table.unbind(-3)
+    if heads_first:
+        cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
+    return rotate(x, cos, sin, pairing=pairing)
 
 
 def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first: bool) -> None:

@@ -1,0 +1,241 @@
+"""How published models share the channels of a head among the axes of a grid."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
+from posenc.encodings.queries_keys.axes import Arrangement
+from posenc.frequencies import Geometric, Powers, Schedule
+from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
+
+Split = tuple[int, ...] | Callable[[int], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class AxialForm:
+    """Which channels of a head turn by which axis, in which pairs, and how fast.
+
+    Attributes:
+        name: What the form is called.
+        axes: A letter an axis, in the order of the coordinates of a position.
+        formula: The angles in words.
+        split: Channels of each axis: numbers, or a function of the width of a head. What they leave
+            of a head is not rotated.
+        base: b, one for all axes or one each.
+        pairing: Which channels form a pair, of all that are rotated together.
+        by_axis: Whether channels pair within the block of their axis instead.
+        order: The axes in the order of their pairs; that of ``axes`` if not given.
+        arrangement: ``"contiguous"`` gives each axis one run of pairs; ``"interleaved"`` deals
+            them out to the axes in turn, as long as they have any left.
+        shared: Whether the frequencies b^(−2j/r) of all r channels are dealt out to the axes in
+            turn; otherwise an axis of d channels has its own, b^(−2i/d).
+        rotated: Which channels of a wider head are rotated.
+
+    Raises:
+        ValueError: An order that is none of the axes, or an unknown name.
+
+    Example:
+        >>> thirds = AxialForm("thirds", "thw", "[t | h | w], each b^(−2i/8)", split=(8, 8, 8))
+        >>> thirds.pairs(thirds.widths(24))
+        (0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2)
+    """
+
+    name: str
+    axes: str
+    formula: str
+    split: Split
+    base: float | tuple[float, ...] = 10_000.0
+    pairing: Pairing = "interleaved"
+    by_axis: bool = False
+    order: str | None = None
+    arrangement: Arrangement = "contiguous"
+    shared: bool = False
+    rotated: Rotated = "prefix"
+
+    def __post_init__(self):
+        order = self.in_order
+        if not isinstance(self.axes, str) or len(set(self.axes)) != len(self.axes) or not self.axes:
+            raise ValueError(f"axes are {self.axes!r}; give one letter an axis, as 'yx'.")
+        if not isinstance(order, str) or sorted(order) != sorted(self.axes):
+            raise ValueError(f"order is {order!r}; it must name each axis of {self.axes!r} once.")
+        checked_pairing(self.pairing)
+        check_choice(get_args(Arrangement), arrangement=self.arrangement)
+        check_choice(get_args(Rotated), rotated=self.rotated)
+        if self.by_axis and self.arrangement != "contiguous":
+            raise ValueError(
+                "by_axis pairs channels within blocks; arrangement must be contiguous."
+            )
+
+    @property
+    def in_order(self) -> str:
+        """The axes in the order of their pairs."""
+        return self.axes if self.order is None else self.order
+
+    def widths(self, head_dim: int) -> tuple[int, ...]:
+        """Channels of each axis in a head of some width.
+
+        Raises:
+            ValueError: There is no such split of it.
+        """
+        split = self.split(head_dim) if callable(self.split) else self.split
+        return checked_split(split, len(self.axes), head_dim)
+
+    def pairs(self, widths: Sequence[int]) -> tuple[int, ...]:
+        """The axis of each pair."""
+        order = [self.axes.index(axis) for axis in self.in_order]
+        if self.arrangement == "contiguous":
+            return tuple(axis for axis in order for _ in range(widths[axis] // 2))
+        # Round by round: an axis takes part as long as it has pairs left.
+        rounds = range(max(widths) // 2)
+        return tuple(axis for turn in rounds for axis in order if turn < widths[axis] // 2)
+
+    def schedules(
+        self, widths: Sequence[int], base: float | Sequence[float] | None = None
+    ) -> tuple[Schedule, ...]:
+        """The frequencies of each axis.
+
+        Raises:
+            ValueError: Bases are no positive numbers, one or one an axis, or shared frequencies
+                have more than one base or axes of unlike widths.
+        """
+        bases = checked_bases(self.base if base is None else base, len(widths))
+        if not self.shared:
+            return tuple(Geometric(width, each) for width, each in zip(widths, bases, strict=True))
+        if len(set(widths)) > 1 or len(set(bases)) > 1:
+            raise ValueError(
+                f"{self.name} deals the frequencies of one base to axes of one width in turn; "
+                f"widths are {tuple(widths)} and bases {bases}."
+            )
+        step, rotated = 2 * len(widths), sum(widths)
+        return tuple(
+            Powers(bases[0], tuple(range(2 * axis, rotated, step)), rotated)
+            for axis in range(len(widths))
+        )
+
+
+def checked_split(split: object, axes: int, head_dim: int) -> tuple[int, ...]:
+    """The channels of each axis, all even and together no more than a head has.
+
+    Raises:
+        ValueError: They are not.
+
+    Example:
+        >>> checked_split((16, 56, 56), axes=3, head_dim=64)
+        Traceback (most recent call last):
+        ...
+        ValueError: split is (16, 56, 56), 128 channels; head_dim is 64. Give a split of 64 at most.
+    """
+    if not isinstance(split, Sequence) or isinstance(split, str) or len(split) != axes:
+        raise ValueError(f"split is {split!r}; give the channels of each of {axes} axes.")
+    for width in split:
+        check_whole(2, **{"A width of split": width})
+        if width % 2:
+            raise ValueError(
+                f"split is {tuple(split)}; channels turn in pairs, so each must be even."
+            )
+    if sum(split) > head_dim:
+        raise ValueError(
+            f"split is {tuple(split)}, {sum(split)} channels; head_dim is {head_dim}. Give a split "
+            f"of {head_dim} at most."
+        )
+    return tuple(int(width) for width in split)
+
+
+def checked_bases(base: object, axes: int) -> tuple[float, ...]:
+    """One base an axis.
+
+    Raises:
+        ValueError: They are no positive numbers, or of another number.
+
+    Example:
+        >>> checked_bases(100.0, axes=2)
+        (100.0, 100.0)
+    """
+    if isinstance(base, Sequence) and not isinstance(base, str):
+        if len(base) != axes:
+            raise ValueError(f"base is {base!r}; give one number, or one for each of {axes} axes.")
+    else:
+        base = (base,) * axes
+    for each in base:
+        check_positive_number(base=each)
+    return tuple(base)
+
+
+def halves(head_dim: int) -> tuple[int, ...]:
+    """Half of a head for each of two axes.
+
+    Raises:
+        ValueError: The halves would not be even.
+    """
+    if head_dim % 4:
+        raise ValueError(
+            f"head_dim is {head_dim}; two axes share its pairs, so it must be a multiple of 4."
+        )
+    return head_dim // 2, head_dim // 2
+
+
+def wan_thirds(head_dim: int) -> tuple[int, ...]:
+    """2⌊d/6⌋ for height and for width, the rest for time."""
+    third = 2 * (head_dim // 6)
+    return head_dim - 2 * third, third, third
+
+
+def cogvideox_eighths(head_dim: int) -> tuple[int, ...]:
+    """⌊d/4⌋ for time, 3⌊d/8⌋ for height and for width."""
+    return head_dim // 4, head_dim // 8 * 3, head_dim // 8 * 3
+
+
+TWO = "[y | x], each b^(−4i/d), i < d/4"
+THREE = "[t | h | w], an axis of d channels b^(−2i/d)"
+
+FORMS = {
+    form.name: form
+    for form in (
+        AxialForm("rope_vit", "yx", "[x | y], each b^(−4i/d), i < d/4", halves, 100.0, order="xy"),
+        AxialForm(
+            "pixtral",
+            "yx",
+            "[y | x], b^(−2j/d): even j to y, odd j to x",
+            halves,
+            pairing="half",
+            shared=True,
+        ),
+        AxialForm("eva02", "yx", TWO, halves),
+        AxialForm("llama4_vision", "yx", "[x | y], each b^(−4i/d), i < d/4", halves, order="xy"),
+        AxialForm("qwen2_vl", "yx", TWO, halves, pairing="half"),
+        AxialForm(
+            "gemma4_vision",
+            "yx",
+            "x and y each half of a head, and each b^(−4i/d), i < d/4",
+            halves,
+            100.0,
+            pairing="half",
+            by_axis=True,
+            order="xy",
+        ),
+        AxialForm(
+            "croco",
+            "yx",
+            "y and x each half of a head, and each b^(−4i/d), i < d/4",
+            halves,
+            100.0,
+            pairing="half",
+            by_axis=True,
+        ),
+        AxialForm("flux", "thw", THREE, (16, 56, 56)),
+        AxialForm("flux2", "thwl", "[t | h | w | l], each b^(−2i/32)", (32, 32, 32, 32), 2000.0),
+        AxialForm("wan", "thw", THREE, wan_thirds),
+        AxialForm("hunyuan_video", "thw", THREE, (16, 56, 56), 256.0),
+        AxialForm("qwen_image", "thw", THREE, (16, 56, 56)),
+        AxialForm("cogvideox", "thw", THREE, cogvideox_eighths),
+    )
+}
+"""By name: axes, split, base and pairing as the models have them."""
+
+ELSEWHERE = {
+    "dinov3": "DINOv3Rotary(head_dim, grid), whose coordinates run from −1 to 1",
+    "ltx": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
+    "vjepa2": "VJEPA2Rotary(head_dim), which is no rotation",
+}
+"""Forms that are encodings of their own."""

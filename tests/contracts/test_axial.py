@@ -1,0 +1,83 @@
+"""The contract battery on encodings of points of a grid."""
+
+import pytest
+import torch
+
+from posenc import AxialForm, AxialRotary, LTXRotary, VJEPA2Rotary
+from posenc.frequencies import Geometric
+from posenc.testing import Case, batteries
+
+
+def three(positions: torch.Tensor) -> torch.Tensor:
+    """Time, height and width, no two of them alike."""
+    return torch.stack((positions, positions + 5, 2 * positions + 1), dim=-1)
+
+
+BY_AXIS = AxialForm(
+    "by_axis", "thw", "[w | t | h]", (4, 4, 4), (10.0, 20.0, 30.0), "half", by_axis=True,
+    order="wth", rotated="suffix",
+)  # fmt: skip
+DEALT = AxialForm("dealt", "thw", "t, h, w, t", (6, 4, 2), 50.0, arrangement="interleaved")
+
+CASES = {
+    "vjepa2": Case(
+        VJEPA2Rotary,
+        {"head_dim": 16},
+        {"head_dim": 24, "base": 100.0, "heads_first": False},
+        lift=three,
+    ),
+    "ltx": Case(
+        LTXRotary,
+        {"head_dim": 10, "heads": 4},
+        {"head_dim": 12, "heads": 2, "sizes": (20, 64, 7.5), "base": 100.0, "pairing": "half"}
+        | {"heads_first": False},
+        kv_heads=4,
+        limit=2**28,
+        lift=three,
+    ),
+}
+CHANGES = {
+    "base": 7.0,
+    "form": "wan",
+    "split": (2, 6, 2),
+    "schedules": (Geometric(2), Geometric(4), Geometric(2)),
+    "stretch": (1, 1, 3),
+    "arithmetic": "float32",
+}
+VARIANTS = {
+    "axial-by-axis": Case(
+        AxialRotary,
+        {"head_dim": 14, "form": BY_AXIS},
+        CHANGES | {"head_dim": 16, "heads_first": False},
+        lift=three,
+    ),
+    "axial-dealt-seq-first": Case(
+        AxialRotary,
+        {"head_dim": 12, "form": DEALT, "heads_first": False},
+        CHANGES,
+        lift=three,
+        heads_first=False,
+    ),
+}
+
+CHECKS = batteries(CASES, compiling=False)
+COMPILING = {name: check for name, check in batteries(CASES).items() if check.compiles}
+
+
+@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
+def test_contract(check):
+    check()
+
+
+@pytest.mark.slow("compiles each encoding several times")
+@pytest.mark.parametrize("check", list(COMPILING.values()), ids=list(COMPILING))
+def test_compiled_contract(check):
+    check()
+
+
+MORE_CHECKS = batteries(VARIANTS, compiling=False)
+
+
+@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
+def test_contract_of_every_variant(check):
+    check()
