@@ -60,6 +60,7 @@ from .encodings.scores import TransformerXL as TransformerXL
 from .encodings.scores import forgetting_bias as forgetting_bias
 from .encodings.tokens import AxialSinusoidal as AxialSinusoidal
 from .encodings.tokens import Learned as Learned
+from .encodings.tokens import LearnedGrid as LearnedGrid
 from .encodings.tokens import Sinusoidal as Sinusoidal
 
 __version__: str

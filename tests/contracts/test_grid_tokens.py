@@ -3,13 +3,18 @@
 import pytest
 import torch
 
-from posenc import AxialSinusoidal
+from posenc import AxialSinusoidal, LearnedGrid
 from posenc.testing import Case, batteries
 
 
 def point(positions):
     """Each position as a point (y, x)."""
     return torch.stack((positions, 1 - 2 * positions), dim=-1)
+
+
+def place(positions):
+    """Each position as a point of an 8 × 8 grid, row after row."""
+    return torch.stack((positions // 8, positions % 8), dim=-1)
 
 
 def frame(positions):
@@ -41,6 +46,13 @@ CASES = {
         {"dim": 16, "axes": 2},
         {name: value for name, value in CHANGES.items() if name != "axes"},
         lift=point,
+    ),
+    "learned-grid": Case(
+        LearnedGrid,
+        {"dim": 6, "size": (8, 8)},
+        {"prefix": 2, "std": 0.5, "dropout": 0.5, "batch_first": False},
+        limit=64,
+        lift=place,
     ),
 }
 FORMS = {

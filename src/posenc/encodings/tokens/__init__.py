@@ -2,6 +2,7 @@
 
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned import Learned
+from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 
-__all__ = ["AxialSinusoidal", "Learned", "Sinusoidal"]
+__all__ = ["AxialSinusoidal", "Learned", "LearnedGrid", "Sinusoidal"]

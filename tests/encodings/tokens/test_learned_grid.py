@@ -1,0 +1,209 @@
+"""LearnedGrid: rows of a grid and their resampling, against the models of transformers."""
+
+import re
+
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers import (
+    BeitConfig,
+    CLIPVisionConfig,
+    DeiTConfig,
+    Dinov2Config,
+    Siglip2VisionConfig,
+    SiglipVisionConfig,
+    ViTConfig,
+)
+from transformers.models.beit.modeling_beit import BeitEmbeddings
+from transformers.models.clip.modeling_clip import CLIPVisionEmbeddings
+from transformers.models.deit.modeling_deit import DeiTEmbeddings
+from transformers.models.dinov2.modeling_dinov2 import Dinov2Embeddings
+from transformers.models.siglip.modeling_siglip import SiglipVisionEmbeddings
+from transformers.models.siglip2.modeling_siglip2 import Siglip2VisionEmbeddings
+from transformers.models.vit.modeling_vit import ViTEmbeddings
+
+from posenc import LearnedGrid
+from posenc.positions import grid, packed_grids, prefixed
+
+FIELDS = {
+    "hidden_size": 8,
+    "num_attention_heads": 2,
+    "image_size": 20,
+    "patch_size": 4,
+}  # a grid of 5 × 5
+MODELS = {
+    "vit": (lambda: ViTEmbeddings(ViTConfig(**FIELDS)), 1),
+    "deit": (lambda: DeiTEmbeddings(DeiTConfig(**FIELDS)), 2),
+    "dinov2": (lambda: Dinov2Embeddings(Dinov2Config(**FIELDS)), 1),
+    "beit": (
+        lambda: BeitEmbeddings(BeitConfig(**FIELDS, use_absolute_position_embeddings=True)), 1,
+    ),
+    "clip": (lambda: CLIPVisionEmbeddings(CLIPVisionConfig(**FIELDS)), 1),
+    "siglip": (lambda: SiglipVisionEmbeddings(SiglipVisionConfig(**FIELDS)), 0),
+}  # fmt: skip
+
+
+def refused(text, error=ValueError):
+    return pytest.raises(error, match=re.escape(text))
+
+
+def randomized(module):
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return module
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("size", [(5, 5), (7, 4), (3, 11), (1, 1)])
+def test_resampling_is_that_of_the_model(name, size):
+    make, prefix = MODELS[name]
+    theirs = randomized(make())
+    ours = LearnedGrid.from_state_dict(theirs.state_dict())
+    assert (ours.size, ours.prefix) == ((5, 5), prefix)
+    tokens = torch.zeros(1, size[0] * size[1] + prefix, 8)
+    height, width = size[0] * 4, size[1] * 4
+    expected = theirs.interpolate_pos_encoding(tokens, height, width)
+    torch.testing.assert_close(ours.resampled(size), expected.view(-1, 8), rtol=1e-5, atol=2e-6)
+    resized = ours.resized(size)
+    assert torch.equal(resized.table(prefixed(grid(*size), prefix)), ours.resampled(size))
+
+
+def test_siglip2_resamples_each_image_of_a_batch():
+    config = Siglip2VisionConfig(
+        hidden_size=8, num_attention_heads=2, num_patches=25, patch_size=2, num_channels=3
+    )
+    theirs = randomized(Siglip2VisionEmbeddings(config))
+    ours = LearnedGrid.from_state_dict(theirs.state_dict())
+    sizes = [(4, 6), (5, 5), (2, 3)]
+    weight = theirs.position_embedding.weight.view(5, 5, 8)
+    expected = theirs.resize_positional_embeddings(weight, torch.tensor(sizes), 25)
+    for size, want in zip(sizes, expected, strict=True):
+        got = ours.resampled(size, interpolation="linear", antialias=True)
+        torch.testing.assert_close(got, want[: len(got)], rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("size", [(3, 4), (9, 2), (16, 16)])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize(
+    ("interpolation", "mode"), [("bicubic", "bicubic"), ("linear", "bilinear")]
+)
+def test_two_axes_are_torchs_interpolation(size, antialias, interpolation, mode):
+    encoding = LearnedGrid(4, (8, 6), dtype=torch.float64)
+    image = encoding.weight.detach().T.view(1, 4, 8, 6)
+    expected = F.interpolate(image, size=size, mode=mode, antialias=antialias)
+    got = encoding.resampled(size, interpolation=interpolation, antialias=antialias)
+    torch.testing.assert_close(got, expected.view(4, -1).T, rtol=0, atol=1e-14)
+
+
+def test_three_axes_are_torchs_trilinear_interpolation():
+    encoding = LearnedGrid(4, (3, 4, 5), dtype=torch.float64)
+    volume = encoding.weight.detach().T.view(1, 4, 3, 4, 5)
+    expected = F.interpolate(volume, size=(5, 2, 9), mode="trilinear", align_corners=False)
+    got = encoding.resampled((5, 2, 9), interpolation="linear")
+    torch.testing.assert_close(got, expected.view(4, -1).T, rtol=0, atol=1e-14)
+
+
+def test_float64_keeps_its_digits():
+    """Through float32 these rows would come out equal."""
+    encoding = LearnedGrid(1, (2, 2), dtype=torch.float64)
+    with torch.no_grad():
+        encoding.weight.copy_(1 + torch.arange(4.0).double().unsqueeze(-1) * 2**-40)
+    assert len(encoding.resized((4, 4)).weight.unique()) > 4
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_weights_are_interpolated_in_float32(dtype):
+    encoding = LearnedGrid(6, (4, 4), prefix=1, dtype=dtype)
+    wide = LearnedGrid.from_weight(encoding.weight.float()).resized((7, 3)).weight
+    assert torch.equal(encoding.resized((7, 3)).weight, wide.to(dtype))
+
+
+def test_gradients_of_every_resolution_reach_the_one_weight():
+    encoding = LearnedGrid(2, (4, 4), prefix=1)
+    encoding.resampled((8, 6)).sum().backward()
+    gradient = encoding.weight.grad
+    assert torch.equal(gradient[0], torch.ones(2))
+    # Weights of an interpolation sum to 1, so each of 48 points is spread over the 16.
+    torch.testing.assert_close(gradient[1:].sum(0), torch.full((2,), 48.0))
+
+
+def test_each_token_takes_the_row_of_its_place():
+    encoding = LearnedGrid(4, (2, 3, 5), prefix=2)
+    assert torch.equal(encoding.table(prefixed(grid(2, 3, 5), 2)), encoding.weight)
+    points = torch.tensor([[[1, 2, 4], [0, 1, 0]]])
+    assert torch.equal(encoding.table(points), encoding.weight[2 + torch.tensor([[29, 5]])])
+    shuffled = torch.randperm(32)
+    assert torch.equal(
+        encoding.table(prefixed(grid(2, 3, 5), 2)[shuffled]), encoding.weight[shuffled]
+    )
+
+
+def test_packed_images_share_the_grid():
+    encoding = LearnedGrid(4, (3, 3), prefix=1)
+    points, _ = packed_grids([(2, 2), (1, 3)], prefix=1)
+    rows = [0, 1, 2, 4, 5, 0, 1, 2, 3]
+    assert torch.equal(encoding.table(points), encoding.weight[rows])
+
+
+def test_a_weight_with_a_grid_of_its_own():
+    sam = torch.randn(1, 4, 6, 8)
+    encoding = LearnedGrid.from_state_dict({"vision_encoder.pos_embed": sam})
+    assert (encoding.size, encoding.prefix) == ((4, 6), 0)
+    assert torch.equal(encoding.table(grid(4, 6)), sam.view(24, 8))
+    told = LearnedGrid.from_weight(torch.zeros(25, 8), size=(2, 3, 4))
+    assert (told.size, told.prefix) == ((2, 3, 4), 1)
+    assert LearnedGrid.from_weight(torch.zeros(20, 8), prefix=4).size == (4, 4)
+
+
+def test_what_is_resized_keeps_its_ways():
+    encoding = LearnedGrid(6, (4, 4), prefix=1, std=0.1, dropout=0.2, batch_first=False).eval()
+    encoding.weight.requires_grad_(False)
+    resized = encoding.resized((2, 2))
+    assert (resized.prefix, resized.std, resized.dropout) == (1, 0.1, 0.2)
+    assert not resized.batch_first
+    assert not resized.training
+    assert not resized.weight.requires_grad
+    assert torch.equal(resized.weight[0], encoding.weight[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: LearnedGrid(4, 14), "size is 14; give the number of points along each axis"),
+        (lambda: LearnedGrid(4, ()), "size is (); give the number of points"),
+        (lambda: LearnedGrid(4, (2, 0)), "size is 0; it must be a whole number from 1 on."),
+        (lambda: LearnedGrid(4, (2, 2)).resized((3,)), "size is (3,); LearnedGrid(4, size=(2, 2))"),
+        (
+            lambda: LearnedGrid(4, (2, 2)).resampled((3, 3), interpolation="area"),
+            "interpolation is 'area'; it must be 'bicubic' or 'linear'.",
+        ),
+        (lambda: LearnedGrid(4, (2, 3)).table([[0, 3]]), "Point (0, 3) is outside of LearnedGrid("),
+        (lambda: LearnedGrid(4, (2, 3)).table([[-1, 0]]), "Point (-1, 0) is outside of"),
+        (lambda: LearnedGrid(4, (2, 3)).table([0, 1]), "positions have shape (2,); LearnedGrid(4,"),
+        (
+            lambda: LearnedGrid(4, (2, 3), prefix=1).table(prefixed(grid(2, 3), 2)),
+            "2 tokens stand nowhere, and LearnedGrid(4, size=(2, 3), prefix=1) has 1 rows for such",
+        ),
+        (lambda: LearnedGrid.from_weight(torch.zeros(200, 8)), "weight has 200 rows, which are no"),
+        (
+            lambda: LearnedGrid.from_weight(torch.zeros(20, 8), size=(3, 3), prefix=1),
+            "weight has 20 rows; size (3, 3) and prefix 1 have 10.",
+        ),
+        (lambda: LearnedGrid.from_weight(torch.zeros(3, 4, 8)), "weight has shape (3, 4, 8)"),
+    ],
+)
+def test_what_it_refuses(make, text):
+    with refused(text):
+        make()
+
+
+def test_a_state_dict_with_several_grids_or_none():
+    both = {"text.position_embedding.weight": torch.zeros(77, 8),
+            "vision.position_embedding.weight": torch.zeros(50, 8)}  # fmt: skip
+    with refused("holds text.position_embedding.weight, vision.position", KeyError):
+        LearnedGrid.from_state_dict(both)
+    assert LearnedGrid.from_state_dict(both, "vision.position_embedding.weight").prefix == 1
+    with refused("holds nothing that ends in", KeyError):
+        LearnedGrid.from_state_dict({"weight": torch.zeros(50, 8)})
