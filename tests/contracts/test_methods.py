@@ -2,11 +2,16 @@
 
 import pytest
 
-from posenc import FoPE
+from posenc import CounterRotary, FoPE, Rotary
 from posenc.frequencies import Geometric
 from posenc.testing import Case, batteries
 
 CASES = {
+    "counter": Case(
+        CounterRotary,
+        {"rotary": Rotary(8, head_dim=12)},
+        {"rotary": Rotary(8, head_dim=12, pairing="interleaved", rotated="suffix")},
+    ),
     "fope": Case(
         FoPE,
         {"frequencies": 8, "heads": 4, "trained_length": 100},
@@ -24,6 +29,12 @@ CASES = {
     ),
 }
 VARIANTS = {
+    "counter-seq-first": Case(
+        CounterRotary,
+        {"rotary": Rotary(8, pairing="interleaved", heads_first=False)},
+        {"rotary": Rotary(8, base=100, heads_first=False)},
+        heads_first=False,
+    ),
     "fope-code": Case(
         FoPE,
         {"frequencies": 8, "heads": 2, "trained_length": 100, "slow": "code"}

@@ -88,7 +88,8 @@ def attention(
         sinks: A score for each head that takes its share of every row's weight and gives no value
             (gpt-oss).
         softcap: c in c · tanh(score / c), before any bias is added (Gemma 2).
-        keys_encoded: Whether ``key`` comes from a cache that holds encoded keys.
+        keys_encoded: Whether ``key`` comes from a cache that holds encoded keys, and ``value``
+            encoded values, where an encoding changes those.
         q_hidden: The hidden state of the queries' tokens, for encodings of scores that read it.
         k_hidden: That of the keys' tokens, likewise; give both or none.
         backend: The name of a backend to insist on.
@@ -123,11 +124,11 @@ def attention(
     chosen, _ = _considered(given, dropout_p, backend)
     content = given.without_padding() if chosen.reads_padding else (query, key, value)
     chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
-    query, key, tables = _encoded(given, *content[:2], keys_encoded)
+    query, key, value, tables = _encoded(given, *content, keys_encoded)
     if given.specification.is_empty:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
     else:
-        out = chosen(query, key, content[2], scale=given.scale, dropout_p=dropout_p)
+        out = chosen(query, key, value, scale=given.scale, dropout_p=dropout_p)
     for encoding, table in reversed(tables):
         out = encoding.encode_output(out, table)
     return out
@@ -165,9 +166,9 @@ def _considered(given: Arguments, dropout_p: float, backend: str | None):
 
 
 def _encoded(
-    given: Arguments, query: Tensor, key: Tensor, keys_encoded: bool
-) -> tuple[Tensor, Tensor, list[tuple[QueryKeyEncoding, Tensor]]]:
-    """Queries and keys with their positions in them, and the tables of the queries."""
+    given: Arguments, query: Tensor, key: Tensor, value: Tensor, keys_encoded: bool
+) -> tuple[Tensor, Tensor, Tensor, list[tuple[QueryKeyEncoding, Tensor]]]:
+    """Queries, keys and values with their positions in them, and the tables of the queries."""
     spec, dtype = given.specification, working_dtype(query.dtype)
     tables: list[tuple[QueryKeyEncoding, Tensor]] = []
     for encoding in given.queries_keys:
@@ -178,4 +179,5 @@ def _encoded(
             if not spec.one_table:
                 table = encoding.table(spec.keys, dtype=dtype)
             key = encoding.encode_keys(key, table)
-    return query, key, tables
+            value = encoding.encode_values(value, table)
+    return query, key, value, tables

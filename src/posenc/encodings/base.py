@@ -113,6 +113,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         is_relative: Claim: q·k afterwards depends on positions by their difference alone.
         reads_rows: Whether ``encode_both`` reads rows of a kept table where it uses them; otherwise
             they are better gathered once for all layers.
+        changes_values: Whether ``encode_values`` does anything.
         changes_output: Whether ``encode_output`` does anything.
     """
 
@@ -120,6 +121,7 @@ class QueryKeyEncoding(nn.Module, ABC):
     heads_first: bool = True
     is_relative: bool
     reads_rows: bool = False
+    changes_values: bool = False
     changes_output: bool = False
 
     @abstractmethod
@@ -151,6 +153,15 @@ class QueryKeyEncoding(nn.Module, ABC):
         if positions is not None:
             table = table[positions]
         return self.encode_queries(q, table), self.encode_keys(k, table)
+
+    def encode_values(
+        self, v: Float[Tensor, "*batch kv_heads k_len value_dim"], table: Tensor
+    ) -> Float[Tensor, "*batch kv_heads k_len value_dim"]:
+        """``v`` changed by the table of the keys; most leave it as it is.
+
+        A cache keeps values encoded, as it does keys.
+        """
+        return v
 
     def encode_output(
         self, out: Float[Tensor, "*batch heads q_len value_dim"], table: Tensor

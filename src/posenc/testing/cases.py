@@ -117,14 +117,20 @@ class Subject:
         return made if isinstance(made, tuple) else (made,)
 
     def run_all(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
-        """The same, and what it makes of the output of attention, where it changes that."""
+        """The same, and what it makes of values and of the output of attention, if anything."""
         made = self.run(module, content, positions)
-        if not getattr(module, "changes_output", False):
+        changes = [f"changes_{part}" for part in ("values", "output")]
+        if not any(getattr(module, name, False) for name in changes):
             return made
         if positions is None:
             positions = consecutive(content[0].shape[-2], device=content[0].device)
         table = self.tables(module, positions, torch.promote_types(made[0].dtype, torch.float32))
-        return (*made, self.output(module, content, made, table))
+        if getattr(module, "changes_values", False):
+            v = content[1] if self.case.heads_first else content[1].transpose(-2, -3)
+            made = (*made, module.encode_values(v, table))  # type: ignore[operator]
+        if getattr(module, "changes_output", False):
+            made = (*made, self.output(module, content, made, table))
+        return made
 
     def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
         """``encode_output`` of some output; there is none in the place of tokens."""

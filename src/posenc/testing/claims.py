@@ -32,7 +32,11 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool]]:
     if isinstance(subject, Tokens):
         return {"keeps_norm": _keeps_norm, "keeps_shift": _keeps_shift}
     if isinstance(subject, QueriesKeys):
-        return {"is_relative": _products_are_relative, "changes_output": _output_changes}
+        return {
+            "is_relative": _products_are_relative,
+            "changes_values": _values_change,
+            "changes_output": _output_changes,
+        }
     return {
         "is_relative": _scores_are_relative,
         "is_pairwise": _scores_are_pairwise,
@@ -103,6 +107,21 @@ def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
         if (alone - whole[..., some_q, :][..., some_k]).abs().max() >= TOLERANCE:
             return False
     return True
+
+
+def _values_change(case: Case, subject: Subject) -> bool:
+    """Whether values as wide as keys come out as they went in."""
+    module, positions = case.module().double(), consecutive(6)
+    table, v = subject.tables(module, positions, torch.float64), _values(case, subject)
+    made = module.encode_values(v, table)  # type: ignore[operator]
+    assert made.shape == v.shape, f"values came out as {tuple(made.shape)}"
+    return not torch.equal(made, v)
+
+
+def _values(case: Case, subject: Subject) -> Tensor:
+    """Some values, in the layout of the encoding."""
+    v = subject.content(6, (1,), torch.float64)[1]
+    return v if case.heads_first else v.transpose(-2, -3)
 
 
 def _output_changes(case: Case, subject: Subject) -> bool:

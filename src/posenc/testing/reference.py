@@ -49,7 +49,7 @@ def reference_attention(
         scale: What products are multiplied with; 1/√head_dim if not given.
         sinks: ``[heads]``: a score that takes its share of each row and gives no value.
         softcap: c in c · tanh(score / c), before encodings of scores.
-        keys_encoded: Whether ``key`` is encoded already.
+        keys_encoded: Whether ``key`` and ``value`` are encoded already.
         q_hidden: The hidden state of the queries, for encodings that read it.
         k_hidden: That of the keys.
 
@@ -70,6 +70,7 @@ def reference_attention(
         if not keys_encoded:
             table = encoding.table(k_positions, dtype=torch.float64)
             key = encoding.encode_keys(key, table)
+            value = encoding.encode_values(value, table)
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
     group = query.shape[1] // key.shape[1]
     keys = torch.stack([key[:, head // group] for head in range(query.shape[1])], dim=1)

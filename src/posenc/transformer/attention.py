@@ -24,7 +24,7 @@ class AttentionStages:
     Attributes:
         queries: ``[batch, heads, seq, head_dim]``, after the split into heads.
         keys: ``[batch, kv_heads, seq, head_dim]``, likewise.
-        values: ``[batch, kv_heads, seq, head_dim]``, likewise.
+        values: ``[batch, kv_heads, seq, head_dim]``, likewise, before any encoding changes them.
         encoded_queries: Queries with their positions in them.
         encoded_keys: Keys with their positions in them.
         scores: ``[batch, heads, seq, seq]``: queries · keys · scale.
@@ -149,7 +149,7 @@ class MultiHeadAttention(nn.Module):
         """
         tables = AttentionTables() if tables is None else tables
         q, k, v = self.project(x)
-        q, k = encoded(q, k, tables)
+        q, k, v = encoded(q, k, v, tables)
         if cache is not None:
             k, v = cache.append(k, v)
         features = read_by_all(x, tables, cache)
@@ -175,7 +175,7 @@ class MultiHeadAttention(nn.Module):
         """The same attention with every number between, for one whole sequence."""
         tables = AttentionTables() if tables is None else tables
         q, k, v = self.project(x)
-        encoded_q, encoded_k = encoded(q, k, tables)
+        encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
         attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
         mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
         check_heads([encoding for encoding, _ in tables.scores], self.heads)
@@ -183,7 +183,7 @@ class MultiHeadAttention(nn.Module):
         scores, encoded_scores, weights, heads = attend_explicitly(
             encoded_q,
             encoded_k,
-            v,
+            encoded_v,
             tables.scores,
             mask,
             scale=self.scale,
@@ -254,11 +254,15 @@ def join(
     return heads.transpose(1, 2).flatten(-2)
 
 
-def encoded(q: Tensor, k: Tensor, tables: AttentionTables) -> tuple[Tensor, Tensor]:
-    """Queries and keys with their positions in them."""
+def encoded(
+    q: Tensor, k: Tensor, v: Tensor, tables: AttentionTables
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values with their positions in them."""
     for encoding, table in tables.queries_keys:
         q, k = encoding.encode_both(q, k, table, tables.positions)
-    return q, k
+        if encoding.changes_values:
+            v = encoding.encode_values(v, tables.rows_of(table))
+    return q, k, v
 
 
 def read_by_all(x: Tensor, tables: AttentionTables, cache: LayerCache | None) -> Features:
@@ -278,6 +282,5 @@ def encoded_output(heads: Tensor, tables: AttentionTables) -> Tensor:
     """What attention gives, with what encodings of queries and keys do to it."""
     for encoding, table in reversed(tables.queries_keys):
         if encoding.changes_output:
-            rows = table if tables.positions is None else table[tables.positions]
-            heads = encoding.encode_output(heads, rows)
+            heads = encoding.encode_output(heads, tables.rows_of(table))
     return heads

@@ -43,6 +43,10 @@ class AttentionTables:
     positions: Tensor | None = None
     readers: tuple[ScoreEncoding, ...] = ()
 
+    def rows_of(self, table: Tensor) -> Tensor:
+        """One row a token of a table of queries and keys."""
+        return table if self.positions is None else table[self.positions]
+
 
 @dataclass(frozen=True)
 class Kept:

@@ -2,6 +2,7 @@
 
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.axial_forms import AxialForm
+from posenc.encodings.queries_keys.counter_rotary import CounterRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.fope import FoPE
 from posenc.encodings.queries_keys.ltx import LTXRotary
@@ -17,6 +18,7 @@ from posenc.encodings.queries_keys.xpos import XPos
 __all__ = [
     "AxialForm",
     "AxialRotary",
+    "CounterRotary",
     "DINOv3Rotary",
     "FoPE",
     "LTXRotary",

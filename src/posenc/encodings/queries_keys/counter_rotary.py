@@ -1,0 +1,98 @@
+"""Rotary that turns values too, and turns what attention gives back."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotation import rotate_heads
+from posenc.positions import Integers
+
+
+class CounterRotary(QueryKeyEncoding):
+    """Queries, keys and values are rotated as by ``rotary``, and the output by the opposite angle.
+
+    out_i = R(−p_i) Σ_j w_ij R(p_j) v_j = Σ_j w_ij R(p_j − p_i) v_j
+
+    So a value arrives turned by the distance to the token that reads it, and the weights depend on
+    distance as ever: the whole of attention is relative. DeepSeek V4 has one vector for key and
+    value, rotates it once, caches it so, and turns the output back; here that is ``attention(q, kv,
+    kv)``, where both are turned alike, or with ``keys_encoded=True`` what its cache holds. Values
+    are as wide as keys. An attention factor of the schedule multiplies values and output too.
+
+    Args:
+        rotary: The rotation.
+
+    Raises:
+        TypeError: ``rotary`` is no ``Rotary``.
+
+    Reference:
+        DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su 2023, "VO-RoPE",
+        in which values turn as well (kexue.fm/archives/9580).
+
+    Example:
+        >>> from posenc import Positional, attention
+        >>> counter = CounterRotary(Rotary(8, pairing="interleaved"))
+        >>> q, kv = torch.randn(1, 4, 5, 8), torch.randn(1, 1, 5, 8)
+        >>> attention(q, kv, kv, positional=Positional(queries_keys=counter)).shape
+        torch.Size([1, 4, 5, 8])
+    """
+
+    is_relative = True
+    changes_values = True
+    changes_output = True
+
+    def __init__(self, rotary: Rotary):
+        super().__init__()
+        if not isinstance(rotary, Rotary):
+            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        self.rotary = rotary
+        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+        """cos and sin, as of the rotation.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+        """
+        return self.rotary.table(positions, dtype=dtype)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated."""
+        return self.rotary.encode_queries(q, table)
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.rotary.encode_keys(k, table)
+
+    def encode_values(
+        self, v: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``v`` rotated as keys are.
+
+        Raises:
+            ValueError: Values are not as wide as keys.
+        """
+        return self.rotary.encode_keys(v, table)
+
+    def encode_output(
+        self, out: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``out`` rotated by the opposite angle."""
+        return rotate_heads(
+            out,
+            table,
+            name="CounterRotary",
+            head_dim=self.head_dim,
+            pairing=self.rotary.pairing,
+            rotated=self.rotary.rotated,
+            heads_first=self.heads_first,
+            conjugate=True,
+        )
