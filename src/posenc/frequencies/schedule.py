@@ -12,6 +12,9 @@ from torch import Tensor
 TURN_BITS = 192
 """Fractional bits of a fixed-point frequency in turns per position."""
 
+GUARD_BITS = 64
+"""Further ones of ``fine_turns``, so that a scale may be folded in before the one rounding."""
+
 # Digits that keep a frequency below 1 turn exact to well under one unit of 2^-192.
 PRECISION = Context(prec=int(TURN_BITS * log10(2)) + 33, Emin=-(10**9), Emax=10**9)
 
@@ -145,8 +148,22 @@ class Schedule(ABC):
         """The frequencies as fixed-point turns per position: round(ω_i / 2π · 2^192)."""
         with localcontext(PRECISION):
             return tuple(
-                int((w / TWO_PI * 2**TURN_BITS).to_integral_value()) for w in self.radians()
+                int((w / TWO_PI * 2**TURN_BITS).to_integral_value()) for w in self._radians()
             )
+
+    def fine_turns(self) -> tuple[int, ...]:
+        """The same in units of 2^-256: what turns at any scale of coordinates are made of."""
+        with localcontext(PRECISION):
+            return tuple(
+                int((w / TWO_PI * 2 ** (TURN_BITS + GUARD_BITS)).to_integral_value())
+                for w in self._radians()
+            )
+
+    def _radians(self) -> tuple[Decimal, ...]:
+        """``radians``, kept: powers in 90 digits take milliseconds."""
+        if "_kept" not in self.__dict__:
+            object.__setattr__(self, "_kept", self.radians())
+        return self._kept  # type: ignore[attr-defined]
 
     def wavelengths(self) -> tuple[float, ...]:
         """Positions per turn, 2π / ω_i; infinite for a frequency of 0."""

@@ -92,5 +92,6 @@ def cos_sin_of(
 
 
 def _unsigned(word: Tensor) -> Tensor:
-    """A word of 64 bits in float64, but for its last bit."""
-    return ((word >> 1) & (2**63 - 1)).double() * 2.0
+    """A word of 64 bits in float64, within rounding however small it is: the first that is not 0
+    holds all digits of a fine coordinate's phase."""
+    return word.double() + (word < 0) * 2.0**64

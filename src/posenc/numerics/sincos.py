@@ -1,21 +1,24 @@
 """cos and sin of position × frequency: the one source of every sinusoid in the package."""
 
 from array import array
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 from posenc._guards import may_look
-from posenc.frequencies.schedule import TURN_BITS, Schedule
+from posenc.frequencies.schedule import GUARD_BITS, TURN_BITS, Schedule
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
 from posenc.numerics.rounding import rounded
 from posenc.numerics.settling import round_for_certain
-from posenc.positions import checked, consecutive
+from posenc.positions import Coordinates, checked, consecutive, floats
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
 
@@ -26,6 +29,12 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 CHUNK_PHASES = 1 << 16
 """So many phases at a time stay in cache."""
+
+KEPT_SCALES = 8
+"""Turns at so many scales of coordinates are kept, those used last."""
+
+FEWEST = 2**64
+"""Units of a frequency at a scale, below which its rounding would be felt: 2^-65 of it."""
 
 WORD = 64
 RADIANS = 6.283185307179586
@@ -57,6 +66,8 @@ class SinCos:
         self.schedule = schedule
         self.arithmetic = arithmetic
         self.turns = schedule.turns()
+        self.fine_turns = schedule.fine_turns()
+        self._at_scales: dict[Fraction, SinCos] = {}
         self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
 
     def __len__(self) -> int:
@@ -73,9 +84,38 @@ class SinCos:
         """The sizes of frequencies in radians a position, within rounding."""
         return array("d", [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns])
 
+    def at_scale(self, scale: Fraction) -> "SinCos":
+        """The same for whole numbers n that stand for coordinates n · scale.
+
+        The scale is folded into the frequencies before their rounding to 2^-192 of a turn: they err
+        by 2^-193 of a turn each step, and the phase of n steps by n times that, as for positions.
+
+        Raises:
+            ValueError: Steps are too fine or too coarse for that to hold.
+
+        Example:
+            >>> from posenc.frequencies import Geometric
+            >>> thirds = SinCos(Geometric(2)).at_scale(Fraction(1, 3))
+            >>> thirds.cos_sin(torch.tensor([3]))[0]  # cos 1
+            tensor([[0.5403]])
+        """
+        if scale == 1:
+            return self
+        remembers = not is_dynamo_compiling()
+        if remembers and scale in self._at_scales:
+            return self._at_scales[scale]
+        made = SinCos.__new__(SinCos)
+        made.schedule, made.arithmetic, made.common = self.schedule, self.arithmetic, self.common
+        made.turns = scaled_turns(self.fine_turns, scale.numerator, scale.denominator)
+        if remembers:
+            while len(self._at_scales) >= KEPT_SCALES:
+                del self._at_scales[next(iter(self._at_scales))]
+            self._at_scales[scale] = made
+        return made
+
     def cos_sin(
         self,
-        positions: Int64[Tensor, "*shape"],
+        positions: Int64[Tensor, "*shape"] | Coordinates,
         dtype: torch.dtype = torch.float32,
         out: Columns | None = None,
         factor: float = 1.0,
@@ -86,7 +126,7 @@ class SinCos:
         is within 0.5000001 units in the last place.
 
         Args:
-            positions: int64, of any shape.
+            positions: int64, or coordinates of one scale, of any shape.
             dtype: The dtype of the values.
             out: The columns of a table that exists already, to be written.
             factor: The attention factor of a schedule. The common formulas round before it.
@@ -94,15 +134,19 @@ class SinCos:
         Raises:
             TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
         """
-        positions = checked(positions)
+        if isinstance(positions, Coordinates) and self.common is None:
+            own, positions = self.of_steps(positions)
+            return own.cos_sin(positions, dtype, out, factor)
         if dtype not in DTYPES:
             raise TypeError(
                 f"dtype is {dtype}; a table of sines needs a floating dtype: float16, bfloat16, "
                 f"float32 or float64. Build it in one of these and convert it."
             )
         if self.common is not None:
-            made = self._common_formula(positions, dtype, factor)
-        elif positions.device.type == "mps":  # has no float64
+            made = self._common_formula(checked(positions, reals=True), dtype, factor)
+            return made if out is None else _written(made, out)
+        positions = checked(positions)
+        if positions.device.type == "mps":  # has no float64
             cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
             made = cos.to(positions.device), sin.to(positions.device)
         elif not self._fills_a_range(positions, dtype):
@@ -111,11 +155,24 @@ class SinCos:
             return self._blocks(positions, dtype, out, factor)
         return made if out is None else _written(made, out)
 
+    def of_steps(self, positions: Coordinates) -> tuple["SinCos", Tensor]:
+        """What serves the steps of coordinates, and these steps.
+
+        Raises:
+            ValueError: The coordinates have a scale an axis.
+        """
+        if isinstance(positions.scale, tuple):
+            raise ValueError(
+                f"positions have {len(positions.scale)} scales, one an axis; one axis is encoded "
+                f"here. Take it as positions[..., 0]."
+            )
+        return self.at_scale(positions.scale), positions.values
+
     def _common_formula(
-        self, positions: Tensor, dtype: torch.dtype, factor: float
+        self, positions: Tensor | Coordinates, dtype: torch.dtype, factor: float
     ) -> tuple[Tensor, Tensor]:
         frequencies = torch.tensor(self.common, dtype=torch.float32, device=positions.device)
-        angles = positions.unsqueeze(-1).to(torch.float32) * frequencies
+        angles = floats(positions, torch.float32).unsqueeze(-1) * frequencies
         cos, sin = angles.cos(), angles.sin()
         if factor != 1.0:
             cos, sin = cos * factor, sin * factor
@@ -170,6 +227,35 @@ class SinCos:
         if not in_order:
             cos, sin = cos[positions - first], sin[positions - first]
         return (cos, sin) if out is None else _written((cos, sin), out)
+
+
+def scaled_turns(fine: Sequence[int], numerator: int, denominator: int) -> tuple[int, ...]:
+    """Turns in units of 2^-256, times a fraction, rounded to units of 2^-192.
+
+    Raises:
+        ValueError: The fraction is above 2^64, when guard bits do not reach, or a frequency comes
+            out so slow that its rounding would be felt.
+
+    Example:
+        >>> scaled_turns([3 << 255], 1, 3) == (1 << 191,)
+        True
+    """
+    if numerator > denominator << GUARD_BITS:
+        raise ValueError(
+            f"Coordinates go in steps of {numerator}/{denominator}; frequencies are kept for steps "
+            f"of up to 2^{GUARD_BITS}. Give smaller coordinates and a slower schedule, as "
+            f"Linear(schedule, factor)."
+        )
+    below = denominator << GUARD_BITS
+    made = tuple((2 * turns * numerator + below) // (2 * below) for turns in fine)
+    for turns, fine_turns in zip(made, fine, strict=True):
+        if fine_turns and abs(turns) < FEWEST:
+            raise ValueError(
+                f"Coordinates go in steps of {numerator}/{denominator}, of which a turn takes more "
+                f"than 2^128: too many for phases of 192 bits. Give coarser steps, as "
+                f"Coordinates.rounded(values, step), or larger coordinates and a faster schedule."
+            )
+    return made
 
 
 def _written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,8 @@ left padding, in a packed row, from a cache, or on one rank of many. Each functi
 out in one manner.
 """
 
-from posenc.positions.checks import Integers, checked
+from posenc.positions.checks import Integers, Positions, checked, floats
+from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.distances import checked_distances, pair_distances
 from posenc.positions.grids import centers, grid, masked_grid
 from posenc.positions.images import packed_grids
@@ -17,12 +18,16 @@ from posenc.positions.shards import shard, unshard
 
 __all__ = [
     "NOWHERE",
+    "Coordinates",
     "Integers",
+    "Positions",
     "centers",
     "checked",
     "checked_distances",
+    "common_scale",
     "consecutive",
     "decoding",
+    "floats",
     "grid",
     "kept",
     "left_padded",

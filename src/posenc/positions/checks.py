@@ -1,13 +1,14 @@
 """What a position is: an int64, or something that is one without any loss."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc.positions.coordinates import Coordinates
 
 
 @runtime_checkable
@@ -29,13 +30,37 @@ Integers = (
 )
 """What stands for an int64 tensor: a list, a range, an integer array of numpy."""
 
+Positions = Integers | Coordinates
+"""What stands for positions where real numbers do too."""
 
+
+@overload
 def checked(
-    positions: Tensor | Integers,
+    positions: Tensor | Positions,
     name: str = "positions",
     *,
     device: torch.device | str | None = None,
-) -> Int64[Tensor, "*shape"]:
+    reals: Literal[False] = False,
+) -> Tensor: ...
+
+
+@overload
+def checked(
+    positions: Tensor | Positions,
+    name: str = "positions",
+    *,
+    device: torch.device | str | None = None,
+    reals: bool,
+) -> Tensor | Coordinates: ...
+
+
+def checked(
+    positions: Tensor | Positions,
+    name: str = "positions",
+    *,
+    device: torch.device | str | None = None,
+    reals: bool = False,
+) -> Int64[Tensor, "*shape"] | Coordinates:
     """``positions`` as an int64 tensor, or an error for what cannot be a position.
 
     Narrower integers are widened, which loses nothing; lists, ranges and integer arrays become
@@ -45,9 +70,11 @@ def checked(
         positions: Whole numbers.
         name: What they are called, for the words of an error.
         device: Where to make a tensor of what is none yet.
+        reals: Whether ``Coordinates`` are taken too, as they are.
 
     Raises:
-        TypeError: ``positions`` are not integers, or unsigned where they cannot be looked at.
+        TypeError: ``positions`` are not integers, or unsigned where they cannot be looked at, or
+            coordinates where only whole positions mean anything.
         ValueError: A number is no int64.
 
     Example:
@@ -57,8 +84,17 @@ def checked(
         Traceback (most recent call last):
         ...
         TypeError: positions are torch.float32; they must be integers (int64). Floating positions \
-collide once they are large: build them with posenc.positions, or call .long() on whole numbers.
+collide once they are large: build them with posenc.positions, or call .long() on whole numbers. \
+Where real numbers are meant, as seconds, pass posenc.positions.Coordinates(positions).
     """
+    if isinstance(positions, Coordinates):
+        if reals:
+            return positions
+        raise TypeError(
+            f"{name} are Coordinates, real numbers; here rows are looked up or tokens counted, so "
+            f"they must be integers (int64). Pass whole positions, or take an encoding whose "
+            f"formula takes reals, as Rotary, Sinusoidal or ALiBi."
+        )
     if not isinstance(positions, Tensor):
         positions = _tensor(positions, name, device)
     dtype = positions.dtype
@@ -73,9 +109,22 @@ collide once they are large: build them with posenc.positions, or call .long() o
         raise TypeError(
             f"{name} are {dtype}; they must be integers (int64). Floating positions "
             f"collide once they are large: build them with posenc.positions, or call .long() on "
-            f"whole numbers."
+            f"whole numbers. Where real numbers are meant, as seconds, pass "
+            f"posenc.positions.Coordinates({name})."
         )
     return _signed(positions, name) if dtype == torch.uint64 else positions.to(torch.int64)
+
+
+def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
+    """Positions, or their distances, as floats, for formulas that compute with reals.
+
+    Example:
+        >>> floats(torch.tensor([2]), torch.float32), floats(Coordinates([0.5]), torch.float32)
+        (tensor([2.]), tensor([0.5000]))
+    """
+    if isinstance(positions, Coordinates):
+        return positions.floats(dtype)
+    return positions.to(dtype)
 
 
 def checked_within(

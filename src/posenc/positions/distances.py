@@ -1,28 +1,46 @@
 """The distance of every query from every key, in integers that cannot wrap."""
 
+from collections.abc import Callable
+from typing import Literal, overload
+
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.positions.checks import Integers, checked
+from posenc.positions.checks import Positions, checked
+from posenc.positions.coordinates import Coordinates, common_scale
 
 FARTHEST = 2**63 - 1
 """The longest distance; −2^63 is left out, so that every distance has its opposite."""
 
 
+@overload
 def pair_distances(
-    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-) -> Int64[Tensor, "*batch q_len k_len"]:
+    q_positions: Tensor | Positions, k_positions: Tensor | Positions, *, reals: Literal[False] = ...
+) -> Tensor: ...
+
+
+@overload
+def pair_distances(
+    q_positions: Tensor | Positions, k_positions: Tensor | Positions, *, reals: bool
+) -> Tensor | Coordinates: ...
+
+
+def pair_distances(
+    q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+    k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+    *,
+    reals: bool = False,
+) -> Int64[Tensor, "*batch q_len k_len"] | Coordinates:
     """q_position − k_position of every pair; what would leave int64 stays at its end.
 
     So a key far behind its query is never taken for one far ahead of it: order and windows come out
     right at whatever positions. For a number that is made of the distance itself see
-    ``checked_distances``.
+    ``checked_distances``. With ``reals`` coordinates have distances too, at their common scale.
 
     Raises:
-        TypeError: Positions are not integers.
+        TypeError: Positions are not integers, nor coordinates with ``reals``.
 
     Example:
         >>> pair_distances(torch.tensor([2]), torch.tensor([0, 1, 2]))
@@ -30,22 +48,38 @@ def pair_distances(
         >>> pair_distances(torch.tensor([2**63 - 1]), torch.tensor([-2])) == 2**63 - 1
         tensor([[True]])
     """
+    if reals and _real(q_positions, k_positions):
+        return _of_coordinates(pair_distances, q_positions, k_positions)
     queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
     ends = _ends(queries), _ends(keys)
     found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
     return found if _near(*ends) else _unwrapped(found, queries, keys)
 
 
+@overload
 def checked_distances(
-    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-) -> Int64[Tensor, "*batch q_len k_len"]:
+    q_positions: Tensor | Positions, k_positions: Tensor | Positions, *, reals: Literal[False] = ...
+) -> Tensor: ...
+
+
+@overload
+def checked_distances(
+    q_positions: Tensor | Positions, k_positions: Tensor | Positions, *, reals: bool
+) -> Tensor | Coordinates: ...
+
+
+def checked_distances(
+    q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+    k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+    *,
+    reals: bool = False,
+) -> Int64[Tensor, "*batch q_len k_len"] | Coordinates:
     """``pair_distances``, or an error where one leaves int64: then it is none that a bias may have.
 
     In a graph, under a transform, and on accelerators, where a look would wait, nothing is refused.
 
     Raises:
-        TypeError: Positions are not integers.
+        TypeError: Positions are not integers, nor coordinates with ``reals``.
         ValueError: Two of them are 2^63 or more apart.
 
     Example:
@@ -55,6 +89,8 @@ def checked_distances(
         ValueError: q_positions reach 4611686018427387904 and k_positions -4611686018427387904; a \
 distance of 2^63 or more is no int64. Count both from another start.
     """
+    if reals and _real(q_positions, k_positions):
+        return _of_coordinates(checked_distances, q_positions, k_positions)
     queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
     of_q, of_k = _ends(queries), _ends(keys)
     found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
@@ -68,6 +104,22 @@ distance of 2^63 or more is no int64. Count both from another start.
             f"Count both from another start."
         )
     return found
+
+
+def _real(*positions: Tensor | Positions) -> bool:
+    return any(isinstance(each, Coordinates) for each in positions)
+
+
+def _of_coordinates(
+    distances: Callable[..., Tensor], queries: Tensor | Positions, keys: Tensor | Positions
+) -> Coordinates:
+    """Distances in steps of one size; whole positions beside coordinates count as such."""
+    here, there = (
+        side if isinstance(side, Coordinates) else Coordinates(checked(side, name))
+        for side, name in ((queries, "q_positions"), (keys, "k_positions"))
+    )
+    here, there = common_scale(here, there)
+    return Coordinates(distances(here.values, there.values), scale=here.scale)
 
 
 Ends = tuple[int, int]

@@ -11,7 +11,7 @@ from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked
 
 Arrangement = Literal["contiguous", "interleaved"]
 """One run of pairs an axis, or pairs dealt out to the axes in turn."""
@@ -47,7 +47,7 @@ class AxisSinCos:
         self.order = [grouped.index(pair) for pair in range(len(grouped))]
 
     def table(
-        self, positions: Int64[Tensor, "*shape axes"] | Integers, dtype: torch.dtype | None = None
+        self, positions: Int64[Tensor, "*shape axes"] | Positions, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*shape 2 pairs"]:
         """cos and sin, times the attention factor of the schedule of each axis.
 
@@ -55,7 +55,7 @@ class AxisSinCos:
             TypeError: ``positions`` are not integers.
             ValueError: They do not have one coordinate an axis.
         """
-        positions = checked(positions)
+        positions = checked(positions, reals=True)
         if positions.ndim < 2 or positions.shape[-1] != self.count:
             raise ValueError(
                 f"positions have shape {tuple(positions.shape)}; they must be "

@@ -10,12 +10,12 @@ from posenc.kernels.sincos.operator import cos_sin, table_to_fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked
 
 
 def rotation_table(
     sincos: SinCos,
-    positions: Int64[Tensor, "*shape"] | Integers,
+    positions: Int64[Tensor, "*shape"] | Positions,
     dtype: torch.dtype | None = None,
     factor: float = 1.0,
     out: Tensor | None = None,
@@ -24,7 +24,7 @@ def rotation_table(
 
     Args:
         sincos: The frequencies and their arithmetic.
-        positions: int64, of any shape.
+        positions: int64, or coordinates, of any shape.
         dtype: float32 unless another is asked for.
         factor: What both are multiplied with: the attention factor of a schedule.
         out: A table of this shape, to be filled.
@@ -39,7 +39,7 @@ def rotation_table(
         tensor([[[1.],
                  [0.]]])
     """
-    positions = checked(positions)
+    positions = checked(positions, reals=True)
     table = table_to_fill(positions, 2, len(sincos), dtype=dtype, out=out)
     cos_sin(sincos, positions, table.dtype, out=Columns(table), factor=factor, fresh=out is None)
     return table

@@ -10,12 +10,12 @@ from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
 from posenc.numerics.columns import Columns
 from posenc.numerics.sincos import SinCos, empty_table
-from posenc.positions import checked
+from posenc.positions import Coordinates, checked
 
 
 def cos_sin(
     sincos: SinCos,
-    positions: Int64[Tensor, "*shape"],
+    positions: Int64[Tensor, "*shape"] | Coordinates,
     dtype: torch.dtype = torch.float32,
     out: Columns | None = None,
     factor: float = 1.0,
@@ -25,7 +25,7 @@ def cos_sin(
 
     Args:
         sincos: The frequencies and their arithmetic.
-        positions: int64, of any shape.
+        positions: int64, or coordinates of one scale, of any shape.
         dtype: The dtype of the values.
         out: The columns of a table that exists already, to be written.
         factor: The attention factor of a schedule.
@@ -41,6 +41,10 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
+    if isinstance(positions, Coordinates):
+        if sincos.common is not None:
+            return sincos.cos_sin(positions, dtype, out=out, factor=factor)
+        sincos, positions = sincos.of_steps(positions)
     positions = checked(positions)
     if sincos.common is None and dtype in FORMATS and eager():
         columns = out
@@ -75,7 +79,7 @@ def _fill(
 
 
 def table_to_fill(
-    positions: Int64[Tensor, "*shape"],
+    positions: Int64[Tensor, "*shape"] | Coordinates,
     *columns: int,
     dtype: torch.dtype | None,
     out: Tensor | None = None,
@@ -89,6 +93,8 @@ def table_to_fill(
         >>> table_to_fill(torch.zeros(2, 3, dtype=torch.int64), 4, dtype=None).shape
         torch.Size([2, 3, 4])
     """
+    if isinstance(positions, Coordinates):
+        positions = positions.values
     if out is None:
         return empty_table(positions, *columns, dtype=dtype or torch.float32)
     shape, dtype = (*positions.shape, *columns), dtype or out.dtype

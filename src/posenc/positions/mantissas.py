@@ -1,0 +1,192 @@
+"""Real numbers taken apart into whole numbers and one exact step, losing nothing."""
+
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite, lcm
+from numbers import Rational
+from typing import Any
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc._guards import may_look
+
+ONE = Fraction(1)
+
+BITS = 63
+"""Of a whole number without its sign."""
+
+DIGITS = 53
+"""Of a float64."""
+
+
+def exact_parts(
+    values: Any, device: torch.device | str | None = None
+) -> tuple[Int64[Tensor, "*shape"], Fraction]:
+    """(n, s) with values = n · s: s is 1 where all are whole, else the coarsest step there is.
+
+    Raises:
+        TypeError: ``values`` are no real numbers, or floats that nobody can look at.
+        ValueError: A number is not finite, or they span more than 63 bits.
+
+    Example:
+        >>> exact_parts([0.5, -0.75])
+        (tensor([ 2, -3]), Fraction(1, 4))
+        >>> exact_parts([Fraction(1, 3), 2])
+        (tensor([1, 6]), Fraction(1, 3))
+    """
+    kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
+    if kind in ("f", "i", "u") and not isinstance(values, Tensor):
+        values = torch.as_tensor(_native(values)).to(device)
+    if not isinstance(values, Tensor):
+        return _of_numbers(values, device)
+    if values.dtype in (torch.float64, torch.float32):
+        return _of_floats(values)
+    if values.is_floating_point():
+        raise TypeError(
+            f"values are {values.dtype}, which holds so few digits that they are hardly those "
+            f"meant. Make coordinates of the float32 or float64 that they come from, or call "
+            f".float() on numbers that are meant as they are."
+        )
+    if values.is_complex() or values.dtype in (torch.bool, torch.uint64):
+        raise TypeError(
+            f"values are {values.dtype}; coordinates are real numbers: float64, float32, signed "
+            f"integers, or fractions in a list."
+        )
+    return values.to(torch.int64), ONE
+
+
+def _native(values: Any) -> Any:
+    """An array of numpy in this machine's byte order, 64 bits wide."""
+    wide = "float64" if values.dtype.kind == "f" and values.dtype.itemsize == 8 else None
+    if values.dtype.kind == "f" and values.dtype.itemsize == 4:
+        wide = "float32"
+    if values.dtype.kind in ("i", "u"):
+        if values.dtype.kind == "u" and values.dtype.itemsize == 8:
+            raise TypeError("values are uint64; give int64, or floats.")
+        wide = "int64"
+    if wide is None:
+        raise TypeError(f"values are {values.dtype}; give float64, float32 or integers.")
+    return values.astype(wide)
+
+
+def _of_floats(values: Tensor) -> tuple[Tensor, Fraction]:
+    if values.requires_grad:
+        raise TypeError(
+            "values require a gradient, which whole numbers of steps cannot carry. Call .detach()."
+        )
+    if not may_look(values):
+        raise TypeError(
+            "values are floats, and nobody can look at them here (in a graph, a transform, or on "
+            "the meta device) for the step that they are whole numbers of. Make the coordinates "
+            "before, or give integers and a scale."
+        )
+    if not bool(values.isfinite().all()):
+        raise ValueError("A coordinate is infinite or no number; coordinates must be finite.")
+    on_cpu = values.detach().cpu().to(torch.float64)
+    whole, power = _whole(on_cpu)
+    return whole.to(values.device), Fraction(2) ** power
+
+
+def _whole(values: Tensor) -> tuple[Tensor, int]:
+    """(n, k) with values = n · 2^k, and k = 0 where that serves."""
+    fraction, exponent = torch.frexp(values)
+    digits = (fraction * 2.0**DIGITS).to(torch.int64)
+    exponent = exponent.to(torch.int64) - DIGITS
+    there = digits != 0
+    if not bool(there.any()):
+        return digits, 0
+    lowest = torch.frexp((digits & -digits).double())[1] - 1
+    least = int((exponent + lowest)[there].min())
+    most = int((exponent + DIGITS)[there].max())
+    power = 0 if least >= 0 and most <= BITS else least
+    if most - power > BITS:
+        raise ValueError(_span(most - power, values))
+    shift = exponent - power
+    left, right = shift.clamp(0, BITS - 1), (-shift).clamp(0, BITS - 1)
+    # Where digits are shifted to the right they end in as many zeros.
+    return torch.where(there, (digits << left) >> right, 0), power
+
+
+def _of_numbers(values: Any, device: torch.device | str | None) -> tuple[Tensor, Fraction]:
+    exact: list[Fraction] = []
+    shape = _gathered(values, exact)
+    denominator = lcm(*(number.denominator for number in exact))
+    steps = [number.numerator * (denominator // number.denominator) for number in exact]
+    scale = Fraction(1, denominator)
+    if max(map(abs, steps), default=0) >= 2**BITS:
+        steps, scale = _without_common_zeros(steps, scale)
+    if max(map(abs, steps), default=0) >= 2**BITS:
+        raise ValueError(_span(max(map(abs, steps)).bit_length(), None))
+    return torch.tensor(steps, dtype=torch.int64, device=device).reshape(shape), scale
+
+
+def _without_common_zeros(steps: list[int], scale: Fraction) -> tuple[list[int], Fraction]:
+    zeros = min((step & -step).bit_length() - 1 for step in steps if step)
+    return [step >> zeros for step in steps], scale * 2**zeros
+
+
+def _gathered(values: Any, into: list[Fraction]) -> list[int]:
+    """The shape of nested lists, whose numbers are put ``into`` a list."""
+    number = _number(values)
+    if number is not None:
+        into.append(number)
+        return []
+    try:
+        entries = list(values.tolist() if hasattr(values, "tolist") else values)
+    except TypeError:
+        entries = None
+    if entries is None or isinstance(values, str | bytes | dict):
+        raise TypeError(
+            f"values are a {type(values).__name__}; coordinates are a tensor or an array of floats "
+            f"or whole numbers, or a list of them and of fractions."
+        )
+    shapes = [_gathered(entry, into) for entry in entries]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError("values are lists of different lengths; give rows of one length.")
+    return [len(entries), *(shapes[0] if shapes else [])]
+
+
+def _number(value: Any) -> Fraction | None:
+    if isinstance(value, bool) or not isinstance(value, Rational | float | Decimal):
+        return None
+    if not isfinite(value):
+        raise ValueError(f"A coordinate is {value}; coordinates must be finite.")
+    return Fraction(value)
+
+
+def _span(bits: int, values: Tensor | None) -> str:
+    told = ""
+    if values is not None:
+        sizes = values.abs()
+        sizes = sizes[sizes > 0]
+        told = f", sizes from {float(sizes.min())} to {float(sizes.max())},"
+    return (
+        f"These coordinates{told} are whole numbers of one step only with {bits} bits; 63 are "
+        f"there. Say how fine they are meant, as Coordinates.rounded(values, Fraction(1, 10**6))."
+    )
+
+
+def steps_nearest(
+    values: Any, step: Fraction, device: torch.device | str | None = None
+) -> Int64[Tensor, "*shape"]:
+    """round(values / step), ties to even, without an error on the way.
+
+    Example:
+        >>> steps_nearest([0.1, 0.25, 1e9], Fraction(1, 10))
+        tensor([          1,           2, 10000000000])
+    """
+    if isinstance(values, Tensor):
+        device = values.device
+        if values.requires_grad or not may_look(values):
+            exact_parts(values)  # which tells what is wrong
+        if values.dtype in (torch.float16, torch.bfloat16):
+            values = values.float()
+        values = values.tolist()
+    exact: list[Fraction] = []
+    shape = _gathered(values, exact)
+    counts = [round(number / step) for number in exact]
+    if max(map(abs, counts), default=0) >= 2**BITS:
+        raise ValueError(f"A coordinate is 2^63 steps of {step} or more. Give a coarser step.")
+    return torch.tensor(counts, dtype=torch.int64, device=device).reshape(shape)

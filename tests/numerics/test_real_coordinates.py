@@ -1,0 +1,166 @@
+"""cos and sin at real coordinates: the promise of whole positions, against mpmath."""
+
+import random
+import re
+from fractions import Fraction
+
+import pytest
+import torch
+from mpmath import mp, mpf
+from tests.oracle import DIGITS
+
+from posenc.frequencies import FromCheckpoint, Geometric, Powers
+from posenc.kernels.sincos.operator import cos_sin
+from posenc.numerics.phases import phases, turn_limbs
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Coordinates
+
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+
+HARD = {
+    "timesteps": Coordinates(torch.tensor([999.9, 0.1, -999.9, 1e-3])),
+    "seconds": Coordinates([0.1, 36.1, -1e2 / 3]),
+    "thirds": Coordinates(torch.tensor([1, -2, 2**62, 7]), scale=Fraction(1, 3)),
+    "sevenths of large numbers": Coordinates([2**62, -(2**62) + 1], scale=Fraction(1000, 7)),
+    "mantissas of 62 bits": Coordinates([2**62 - 1, 2**61 + 1], scale=Fraction(1, 2**40)),
+    "fine": Coordinates([2**62 - 1, 1, -3], scale=Fraction(1, 2**100)),
+    "far": Coordinates([2.0**63, -(2.0**66) * 3]),
+    "coarse": Coordinates([2**62, 5], scale=2**64),
+    "grid": Coordinates(torch.arange(-7, 8, 2), scale=Fraction(1, 15)),
+}
+
+
+def truth(number: Fraction, frequency: mpf) -> tuple[mpf, mpf]:
+    with mp.workdps(DIGITS):
+        return mp.cos_sin(mpf(number.numerator) / number.denominator * frequency)
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("by", ["torch", "kernels"])
+def test_values_are_correctly_rounded(oracle, name, dtype, by):
+    sincos, made = SinCos(Geometric(16)), HARD[name]
+    built = sincos.cos_sin(made, dtype) if by == "torch" else cos_sin(sincos, made, dtype)
+    for row, number in enumerate(made.tolist()):
+        for pair, frequency in enumerate(oracle.frequencies(1e4, 16)):
+            for got, value in zip(built, truth(number, frequency), strict=True):
+                assert got[row, pair].item() == oracle.nearest(value, dtype), (number, pair)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_float64_is_within_3_ulp(oracle, name):
+    built, made = SinCos(Geometric(16)).cos_sin(HARD[name], torch.float64), HARD[name].tolist()
+    for row, number in enumerate(made):
+        for pair, frequency in enumerate(oracle.frequencies(1e4, 16)):
+            for got, value in zip(built, truth(number, frequency), strict=True):
+                assert oracle.ulps(got[row, pair].item(), value, torch.float64) <= 3
+
+
+def test_next_to_midpoints(oracle):
+    """Thirds of positions at three times the frequency are those of whole positions."""
+    thirds = SinCos(FromCheckpoint([3.0])), Coordinates(torch.arange(2**14, 2**14 + 50))
+    whole = SinCos(FromCheckpoint([1.0])).cos_sin(thirds[1].values)
+    made = thirds[0].cos_sin(thirds[1] / 3)
+    assert all(map(torch.equal, made, whole))
+    found = list(oracle.next_to_midpoints(torch.float32, "cos", 3, seed=5, limit=2**60))
+    for position, column, value in found:
+        # The same angle from half the position at twice the frequency: as doubtful.
+        twice = SinCos(Powers(1e4, (2 * column,), 64))
+        made = twice.cos_sin(Coordinates(torch.tensor([position]), scale=Fraction(1, 1)))
+        assert made[0].item() == oracle.nearest(value, torch.float32)
+
+
+def test_whole_coordinates_give_the_bits_of_whole_positions():
+    sincos, whole = SinCos(Geometric(64)), torch.randint(-(2**50), 2**50, (50,))
+    for made in (Coordinates(whole), Coordinates(whole.double())):
+        assert all(map(torch.equal, cos_sin(sincos, made), cos_sin(sincos, whole)))
+    halves = Coordinates(torch.cat([whole * 2, torch.tensor([1])]), scale=Fraction(1, 2))
+    for half, whole_ in zip(cos_sin(sincos, halves), cos_sin(sincos, whole), strict=True):
+        assert torch.equal(half[:-1], whole_)
+
+
+def test_phases_add_exactly():
+    """phase(p + k) = phase(p) + phase(k), bit for bit, at a scale that is no power of two."""
+    steps = Coordinates(torch.tensor([2**61, -5, 12]), scale=Fraction(1, 30))
+    by = Coordinates(torch.tensor([2**60 + 7]), scale=Fraction(1, 30))
+    own, _ = SinCos(Geometric(16)).of_steps(steps)
+    limbs = turn_limbs(own.turns)
+    here, there, both = (
+        sum(word << place for word, place in zip(phase, (128, 64, 0), strict=True))
+        for phase in (_words(each, limbs) for each in (steps, by, steps + by))
+    )
+    assert ((here + there - both) % 2**192 == 0).all()
+
+
+def _words(coordinates, limbs):
+    found = phases(coordinates.values[:, None], limbs)
+    import numpy as np
+
+    return [np.array(word.tolist(), dtype=object) % 2**64 for word in found]
+
+
+def test_turns_at_a_scale_err_by_half_a_unit():
+    draw, schedule = random.Random(3), Geometric(32, 5e5)
+    for _ in range(50):
+        scale = Fraction(draw.randrange(1, 10**6), draw.randrange(1, 10**9))
+        made = SinCos(schedule).at_scale(scale).turns
+        with mp.workdps(DIGITS):
+            for turns, i in zip(made, range(0, 32, 2), strict=True):
+                exact = mpf(5e5) ** (-mpf(i) / 32) / (2 * mp.pi) * 2**192
+                exact *= mpf(scale.numerator) / scale.denominator
+                assert abs(turns - exact) < 0.5 + 2**-30
+
+
+def test_steps_without_exact_phases_are_refused():
+    sincos = SinCos(Geometric(16))
+    for number in (1e-300, 5e-324):
+        with pytest.raises(ValueError, match=re.escape("too many for phases of 192 bits")):
+            sincos.cos_sin(Coordinates([number]))
+    with pytest.raises(ValueError, match=re.escape("steps of up to 2^64")):
+        sincos.cos_sin(Coordinates([1e300]))
+    # A frequency of 0 has no rounding.
+    still = SinCos(FromCheckpoint([0.0]))
+    assert still.cos_sin(Coordinates([1e-300]))[0].item() == 1.0
+    with pytest.raises(ValueError, match=re.escape("one axis is encoded")):
+        sincos.cos_sin(Coordinates([[1, 2]], scale=(1, 2)))
+
+
+def test_scales_are_kept_and_not_for_ever():
+    sincos, steps = SinCos(Geometric(8)), torch.arange(3)
+    for below in range(2, 40):
+        made = sincos.cos_sin(Coordinates(steps, scale=Fraction(1, below)))
+        again = sincos.cos_sin(Coordinates(steps, scale=Fraction(1, below)))
+        assert all(map(torch.equal, made, again))
+    assert sincos.at_scale(Fraction(1, 39)) is sincos.at_scale(Fraction(1, 39))
+    assert len(sincos._at_scales) <= 8
+
+
+def test_the_common_formula_takes_floats():
+    """arithmetic="float32": float32 coordinate × float32 frequency, as everybody computes it."""
+    schedule, times = Geometric(16), torch.tensor([999.9, 0.1])
+    angles = times[:, None] * schedule.float32("float32")
+    cos, sin = SinCos(schedule, "float32").cos_sin(Coordinates(times))
+    assert torch.equal(cos, angles.cos())
+    assert torch.equal(sin, angles.sin())
+    by_kernels = cos_sin(SinCos(schedule, "float32"), Coordinates(times))
+    assert torch.equal(by_kernels[0], cos)
+
+
+def test_meta():
+    made = Coordinates(torch.zeros(3, dtype=torch.int64, device="meta"), scale=Fraction(1, 3))
+    cos, _ = cos_sin(SinCos(Geometric(8)), made)
+    assert cos.is_meta
+    assert cos.shape == (3, 4)
+
+
+@pytest.mark.compiles
+def test_compiled_it_is_within_half_an_ulp(oracle):
+    sincos = SinCos(Geometric(16))
+    compiled = torch.compile(lambda c: cos_sin(sincos, c), fullgraph=True)
+    for name in ("timesteps", "thirds", "grid"):  # each has a scale of its own
+        made = HARD[name]
+        built = compiled(made)
+        for row, number in enumerate(made.tolist()):
+            for pair, frequency in enumerate(oracle.frequencies(1e4, 16)):
+                for got, value in zip(built, truth(number, frequency), strict=True):
+                    assert oracle.ulps(got[row, pair].item(), value, torch.float32) <= 0.5000001

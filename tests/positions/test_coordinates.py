@@ -1,0 +1,276 @@
+"""Real coordinates: nothing is lost in making them, moving them, or ordering them."""
+
+import copy
+import math
+import pickle
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posenc.positions import Coordinates, checked, checked_distances, common_scale, pair_distances
+
+TINY, HUGE = 5e-324, 1.7976931348623157e308
+
+
+def refused(error, text):
+    return pytest.raises(error, match=re.escape(text))
+
+
+def near(size):
+    """Floats that 63 bits hold together."""
+    return st.floats(-size, size).map(lambda x: math.ldexp(round(math.ldexp(x, 40)), -40))
+
+
+# What goes in comes out ---------------------------------------------------------------------------
+
+
+@given(st.lists(near(2.0**20), max_size=8))
+def test_floats_are_the_numbers_that_they_are(numbers):
+    made = Coordinates(torch.tensor(numbers, dtype=torch.float64))
+    assert made.tolist() == [Fraction(number) for number in numbers]
+    assert made.values.tolist() == Coordinates(numbers).values.tolist()  # by way of fractions
+    assert made.floats().tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, -0.0, 1.0, 999.9, -1e300, 1e-300, TINY, -3 * TINY, HUGE, 2.0**62, -(2.0**63)]
+)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_every_float_alone_is_a_coordinate(number, dtype):
+    """Denormals, the largest, and the float32 next to 999.9."""
+    given = torch.tensor([number], dtype=dtype)
+    if not given.isfinite():
+        return
+    made = Coordinates(given)
+    assert made.values.dtype == torch.int64
+    assert made.tolist() == [Fraction(given.item())]
+
+
+def test_a_timestep_of_float32_is_that_of_float32():
+    made = Coordinates(torch.tensor([999.9]))
+    assert made.tolist() == [Fraction(999.9000244140625)]
+    assert made.scale == Fraction(1, 2**13)
+
+
+def test_whole_numbers_go_in_steps_of_one():
+    for whole in ([0, 3], [0.0, 3.0], torch.tensor([0.0, 3.0]), np.array([0, 3], dtype=np.uint8)):
+        made = Coordinates(whole)
+        assert made.scale == 1
+        assert made.values.tolist() == [0, 3]
+    assert Coordinates([0.0, 2.0**70]).scale > 1
+
+
+def test_fractions_have_a_common_denominator():
+    made = Coordinates([[Fraction(1, 3), Fraction(1, 2)], [0.25, 2]])
+    assert made.scale == Fraction(1, 12)
+    assert made.values.tolist() == [[4, 6], [3, 24]]
+    thirds = Coordinates(torch.arange(3), scale=Fraction(1, 3))
+    assert thirds.tolist() == [0, Fraction(1, 3), Fraction(2, 3)]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([0.5, -2.0]),
+        np.array([0.5, -2.0], dtype=np.float32),
+        np.array([0.5, -2.0], dtype=">f8"),
+        np.array([-2.0, 0.5])[::-1],
+        [np.float64(0.5), -2],
+    ],
+)
+def test_arrays_of_numpy(array):
+    assert Coordinates(array).tolist() == [Fraction(1, 2), -2]
+
+
+def test_scales_multiply():
+    made = Coordinates(torch.tensor([0.5]), scale=1000)
+    assert made.tolist() == [500]
+    assert (made.values.tolist(), made.scale) == ([1], 500)
+    points = Coordinates(torch.tensor([[3, 4]]), scale=(Fraction(1, 7), 2))
+    assert points.tolist() == [[Fraction(3, 7), 8]]
+    assert points[..., 0].scale == Fraction(1, 7)
+
+
+def test_rounded_is_the_nearest_step():
+    given = [0.1, 0.15, 0.25, -0.25, 1e12 + 0.1]
+    tenth = Fraction(1, 10)
+    made = Coordinates.rounded(given, tenth)
+    assert made.tolist() == [round(Fraction(x) / tenth) * tenth for x in given]
+    both = Coordinates.rounded(torch.tensor(given, dtype=torch.float64), tenth)
+    assert torch.equal(both.values, made.values)
+
+
+def test_empty_and_scalar():
+    assert Coordinates([]).shape == (0,)
+    assert Coordinates(torch.zeros(0, 2)).shape == (0, 2)
+    assert Coordinates(0.5).shape == ()
+    assert Coordinates(0.5).tolist() == Fraction(1, 2)
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "text"),
+    [
+        ([float("nan")], ValueError, "must be finite"),
+        (torch.tensor([1.0, float("inf")]), ValueError, "must be finite"),
+        ([1e-300, 1.0], ValueError, "63 are there"),
+        (torch.tensor([1e-30, 1.0]), ValueError, "Coordinates.rounded"),
+        ([True], TypeError, "values are a bool"),
+        (["1"], TypeError, "values are a str"),
+        (torch.tensor([True]), TypeError, "torch.bool"),
+        (torch.tensor([1.0], dtype=torch.bfloat16), TypeError, "call .float()"),
+        (torch.tensor([1j]), TypeError, "complex"),
+        (torch.tensor([1.0], requires_grad=True), TypeError, "Call .detach()"),
+        (torch.tensor([1.0], device="meta"), TypeError, "nobody can look"),
+        ([[1.0], [1.0, 2.0]], ValueError, "different lengths"),
+        (np.array([1.0], dtype=np.float16), TypeError, "float16"),
+    ],
+)
+def test_what_is_no_coordinate_is_refused(values, error, text):
+    with refused(error, text):
+        Coordinates(values)
+
+
+@pytest.mark.parametrize(
+    ("scale", "error", "text"),
+    [
+        (0, ValueError, "must be positive"),
+        (Fraction(-1, 2), ValueError, "must be positive"),
+        (0.1, TypeError, "Fraction"),
+        (True, TypeError, "scale is True"),
+        ((1, 2, 3), ValueError, "scale has 3 numbers"),
+    ],
+)
+def test_what_is_no_scale_is_refused(scale, error, text):
+    with refused(error, text):
+        Coordinates(torch.zeros(4, 2, dtype=torch.int64), scale=scale)
+
+
+def test_bare_floats_are_no_positions_and_the_error_says_how_to_mean_them():
+    with refused(TypeError, "pass posenc.positions.Coordinates(q_positions)"):
+        checked(torch.tensor([0.5]), "q_positions")
+    with refused(TypeError, "rows are looked up or tokens counted"):
+        checked(Coordinates([0.5]))
+    assert checked(Coordinates([0.5]), reals=True).tolist() == [Fraction(1, 2)]
+
+
+# Like a tensor ------------------------------------------------------------------------------------
+
+
+def test_indexing():
+    made = Coordinates(torch.arange(12).view(2, 3, 2), scale=(Fraction(1, 2), Fraction(1, 3)))
+    assert made[1].tolist() == [[3, Fraction(7, 3)], [4, 3], [5, Fraction(11, 3)]]
+    assert made[..., 1].scale == made[:, :, 1].scale == Fraction(1, 3)
+    assert made[..., 0, :].scale == made[:, 0].scale == made.scale
+    assert made[..., :1].scale == (Fraction(1, 2),)
+    assert made[torch.tensor([True, False])].tolist() == [made[0].tolist()]
+    assert made[torch.tensor([1, 0]), None].shape == (2, 1, 3, 2)
+    with refused(TypeError, "a scale for each"):
+        made[..., torch.tensor([0])]
+    with pytest.raises(IndexError):
+        made[..., 0, 0, 0, 0]
+
+
+def test_stack_and_cat():
+    y, x = Coordinates([0.5, 1.5]), Coordinates([Fraction(1, 3), 1])
+    points = Coordinates.stack([y, x], dim=-1)
+    assert points.scale == (Fraction(1, 2), Fraction(1, 3))
+    assert points.tolist() == [[Fraction(1, 2), Fraction(1, 3)], [Fraction(3, 2), 1]]
+    assert Coordinates.stack([y, x]).scale == Fraction(1, 6)
+    assert Coordinates.cat([y, x]).tolist() == y.tolist() + x.tolist()
+    twice = Coordinates.cat([points, points + 1])
+    assert twice.tolist() == points.tolist() + (points + 1).tolist()
+
+
+def test_floats_are_the_nearest():
+    thirds = Coordinates(torch.arange(-9, 9), scale=Fraction(1, 3))
+    assert thirds.floats().tolist() == [n / 3 for n in range(-9, 9)]
+    assert thirds.floats(torch.float32).dtype == torch.float32
+
+
+def test_copies():
+    made = Coordinates([0.5, Fraction(1, 3)])
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), made.to("cpu")):
+        assert other.tolist() == made.tolist()
+    with refused(TypeError, ".floats(torch.float32)"):
+        made.to(torch.float32)
+
+
+def test_meta():
+    made = Coordinates(torch.zeros(2, 3, dtype=torch.int64, device="meta"), scale=Fraction(1, 3))
+    assert (made + Fraction(1, 2)).shape == (2, 3)
+    assert made[0].device.type == "meta"
+
+
+# Exact arithmetic and order -----------------------------------------------------------------------
+
+
+fractions = st.fractions(-1000, 1000, max_denominator=1000)
+
+
+@given(st.lists(fractions, min_size=1, max_size=6), fractions)
+def test_sums_and_order_are_those_of_fractions(numbers, by):
+    made = Coordinates(numbers)
+    assert (made + by).tolist() == (by + made).tolist() == [n + by for n in numbers]
+    assert (made - by).tolist() == [n - by for n in numbers]
+    assert (by - made).tolist() == [by - n for n in numbers]
+    assert (made * by).tolist() == [n * by for n in numbers]
+    assert (made < by).tolist() == [n < by for n in numbers]
+    assert (made >= by).tolist() == [n >= by for n in numbers]
+    assert (made == by).tolist() == [n == by for n in numbers]
+    assert (made != Coordinates(numbers)).tolist() == [False] * len(numbers)
+
+
+def test_operands_that_are_no_exact_numbers_are_refused():
+    made = Coordinates([0.5])
+    for other in (0.1, torch.tensor([0.5]), "1", None, True):
+        with pytest.raises(TypeError):
+            made + other
+    with refused(ValueError, "more than 63 bits"):
+        Coordinates(torch.tensor([2**62])) + 2**62
+    with refused(ValueError, "take more than 63 bits"):
+        Coordinates(torch.tensor([2**62])) + Fraction(1, 3)
+    assert (Coordinates(torch.tensor([2**62])) + (2**62 - 1)).tolist() == [2**63 - 1]
+
+
+def test_steps_may_be_made_finer_and_only_exactly_coarser():
+    made = Coordinates([0.5, 1.0])
+    assert made.with_scale(Fraction(1, 6)).values.tolist() == [3, 6]
+    assert made.with_scale(Fraction(1, 64)).tolist() == made.tolist()
+    with refused(ValueError, "no whole number of steps of 1"):
+        made.with_scale(1)
+    assert Coordinates([0.5, 1.5])[:0].with_scale(1).shape == (0,)
+
+
+def test_distances_are_exact_and_whole_positions_count_as_coordinates():
+    q, k = Coordinates([0.5, 2]), torch.tensor([0, 1])
+    for distances in (pair_distances, checked_distances):
+        made = distances(q, k, reals=True)
+        assert made.tolist() == [[Fraction(1, 2), Fraction(-1, 2)], [2, 1]]
+        with refused(TypeError, "q_positions are Coordinates"):
+            distances(q, k)
+    with refused(ValueError, "2^63 or more"):
+        checked_distances(Coordinates([2**62]), Coordinates([-(2**62)]), reals=True)
+
+
+def test_common_scale_is_the_coarsest():
+    six, ten = common_scale(Coordinates([Fraction(1, 6)]), Coordinates([Fraction(1, 10)]))
+    assert six.scale == ten.scale == Fraction(1, 30)
+    whole, half = common_scale(Coordinates([4]), Coordinates([[1, 3]], scale=(2, Fraction(1, 2))))
+    assert whole.scale == half.scale == (1, Fraction(1, 2))
+    assert whole.tolist() == [4, 4]
+    with refused(ValueError, "axes"):
+        common_scale(Coordinates([[1, 2]], scale=(1, 2)), Coordinates([[1] * 3], scale=(1, 2, 3)))
+
+
+def test_its_text_makes_it_again():
+    made = Coordinates([0.5, Fraction(1, 3)])
+    names = {"Coordinates": Coordinates, "Fraction": Fraction, "tensor": torch.tensor}
+    assert eval(repr(made), names).tolist() == made.tolist()
