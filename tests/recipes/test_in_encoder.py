@@ -12,17 +12,26 @@ from posenc.transformer import Encoder
 MODELS = {
     "bert": {"dim": 768, "heads": 12, "norm": "post", "embedding_norm": True},
     "bloom": {"heads": 32, "head_dim": 128, "is_causal": True},
+    "cogvideox": {"heads": 48, "head_dim": 64},
     "cohere": {"heads": 64, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "croco": {"heads": 16, "head_dim": 64},
     "deberta_v3": {"heads": 12, "head_dim": 64},
     "deepseek_v3": {"heads": 128, "head_dim": 192, "is_causal": True},
     "dinov3": {"heads": 6, "head_dim": 64},
+    "eva02": {"heads": 12, "head_dim": 64},
+    "flux": {"heads": 24, "head_dim": 128},
+    "flux2": {"heads": 48, "head_dim": 128},
     "gemma3": {"heads": 8, "kv_heads": 4, "head_dim": 256, "scale": 256**-0.5, "is_causal": True},
+    "gemma4_vision": {"heads": 12, "head_dim": 64},
     "gpt_neox": {"heads": 64, "head_dim": 96, "is_causal": True},
     "gpt_oss": {"heads": 64, "kv_heads": 8, "head_dim": 64, "is_causal": True},
     "gptj": {"heads": 16, "head_dim": 256, "is_causal": True},
+    "hunyuan_video": {"heads": 24, "head_dim": 128},
     "llama2": {"heads": 32, "head_dim": 128, "is_causal": True},
     "llama3": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "llama4": {"heads": 40, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "llama4_vision": {"heads": 16, "head_dim": 88},
+    "ltx_video": {"heads": 32, "head_dim": 64},
     "m2m100": {"dim": 1024, "heads": 16},
     "mistral": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "modernbert": {"heads": 12, "head_dim": 64},
@@ -32,8 +41,10 @@ MODELS = {
     "pixtral": {"heads": 16, "head_dim": 64},
     "qwen2": {"heads": 28, "kv_heads": 4, "head_dim": 128, "is_causal": True},
     "qwen2_vl": {"heads": 28, "kv_heads": 4, "head_dim": 128, "is_causal": True},
+    "qwen2_vl_vision": {"heads": 16, "head_dim": 80},
     "qwen3": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "qwen3_vl": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "qwen_image": {"heads": 24, "head_dim": 128},
     "rope_vit": {"heads": 6, "head_dim": 64},
     "rope_vit_mixed": {"heads": 6, "head_dim": 64},
     "sam": {"heads": 12, "head_dim": 64},
@@ -43,6 +54,8 @@ MODELS = {
     "t5": {"heads": 12, "head_dim": 64, "scale": 1.0},
     "transformer_xl": {"heads": 10, "head_dim": 41, "is_causal": True},
     "vaswani2017": {"dim": 512, "heads": 8},
+    "vjepa2": {"heads": 16, "head_dim": 64},
+    "wan": {"heads": 40, "head_dim": 128},
     "whisper_encoder": {"dim": 512, "heads": 8},
 }
 WINDOWS = {
@@ -53,7 +66,11 @@ WINDOWS = {
 GRIDS = {
     "dinov3": (14, 14), "pixtral": (3, 4), "rope_vit": (3, 4), "rope_vit_mixed": (3, 4),
     "sam": (14, 14), "swin": (7, 7), "swin_v2": (8, 8),
+    "croco": (3, 4), "eva02": (3, 4), "gemma4_vision": (3, 4), "llama4_vision": (3, 4),
+    "qwen2_vl_vision": (3, 4), "flux2": (1, 2, 2, 2),
 }  # fmt: skip
+VIDEOS = ("cogvideox", "flux", "hunyuan_video", "ltx_video", "qwen_image", "vjepa2", "wan")
+GRIDS |= dict.fromkeys(VIDEOS, (2, 2, 3))
 AXES = {"qwen2_vl": 3, "qwen3_vl": 3}
 
 
