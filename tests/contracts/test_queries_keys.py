@@ -105,7 +105,7 @@ CASES = {
     "temperature": Case(
         QueryTemperature,
         {"head_dim": 8, "period": 1},
-        {"head_dim": 12, "scale": 0.2, "period": 2, "heads_first": False},
+        {"head_dim": 12, "scale": 0.2, "period": 2, "form": "beam", "heads_first": False},
         distinct=False,
     ),
 }
@@ -142,7 +142,7 @@ VARIANTS = {
     "temperature-seq-first": Case(
         QueryTemperature,
         {"head_dim": 8, "period": 1, "heads_first": False},
-        {"scale": 0.2},
+        {"scale": 0.2, "form": "mistral", "period": 2},
         distinct=False,
         heads_first=False,
     ),

@@ -5,6 +5,7 @@ from posenc.interop.patching import Patch, patch, unpatch
 from posenc.interop.registry import register, unregister
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rotary_config import rotaries_from_config, rotary_from_config
+from posenc.interop.temperature_config import temperatures_from_config
 
 __all__ = [
     "Bert",
@@ -15,6 +16,7 @@ __all__ = [
     "rope_dictionary",
     "rotaries_from_config",
     "rotary_from_config",
+    "temperatures_from_config",
     "unpatch",
     "unregister",
 ]

@@ -52,7 +52,8 @@ def rotary_from_config(
     transformers; what it leaves out is taken from what the model's code has by default.
 
     A ``model_type`` that is not known is taken to pair channels i and i + width/2, as most do.
-    Temperatures of queries (Llama 4, Ministral 3) are no rotation: see ``QueryTemperature``.
+    Temperatures of queries (Llama 4, Ministral 3) are no rotation: ``temperatures_from_config``
+    reads them.
 
     Args:
         config: A PreTrainedConfig, a dictionary, or the path of a config.json.

@@ -4,6 +4,8 @@ import pytest
 import torch
 from mpmath import mp, mpf
 from rotary_embedding_torch import RotaryEmbedding
+from transformers.models.beam.modeling_beam import compute_attention_scaling as beam
+from transformers.models.ministral3.modeling_ministral3 import get_llama_4_attn_scale as ministral
 
 from posenc import Positional, QueryTemperature, Rotary, XPos
 from posenc.frequencies import Geometric
@@ -102,6 +104,29 @@ def test_temperature_steps_where_it_should_far_out_and_llama4s_does_not():
     assert torch.floor((torch.tensor(position).float() + 1.0) / 8192.0).item() == 4097
     got = QueryTemperature(8).table(torch.tensor([position])).item()
     assert got == pytest.approx(1 + 0.1 * float(mp.log(4097)), rel=2**-24)
+
+
+@pytest.mark.parametrize("position", [0, 16_383, 16_384, 16_385, 100_000, 10**6])
+def test_temperature_is_that_of_ministral_3_and_mistral_4(position):
+    got = QueryTemperature(8, period=16_384, form="mistral").table([position]).item()
+    theirs = ministral(torch.tensor([[position]]), 0.1, 16_384).item()
+    assert got == pytest.approx(theirs, rel=2e-7)
+    assert got == pytest.approx(1 + 0.1 * float(mp.log(1 + position // 16_384)), rel=2**-24)
+
+
+@pytest.mark.parametrize("position", [0, 2047, 4095, 100_000, 10**6, 2**40])
+def test_temperature_is_that_of_beam(position):
+    got = QueryTemperature(8, period=2048, form="beam").table([position]).item()
+    assert got == pytest.approx(beam(torch.tensor([[position]])).item(), rel=1e-6)
+    with mp.workdps(40):
+        want = (1 + mpf(position + 1) / 2048) ** mpf("0.1")
+    assert got == pytest.approx(float(want), rel=2**-24)
+
+
+def test_temperatures_are_one_before_the_first_token():
+    for form, want in (("llama4", 1.0), ("mistral", 1.0), ("beam", (1 + 1 / 2048) ** 0.1)):
+        table = QueryTemperature(8, period=2048, form=form).table([-5, 0])
+        assert table.flatten().tolist() == pytest.approx([want, want])
 
 
 def test_temperature_composes_with_rotary_in_either_order():

@@ -1,34 +1,47 @@
-"""Llama 4's query temperature: attention sharpens slowly as the context grows."""
+"""Query temperatures: attention sharpens slowly as the context grows."""
+
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.numerics.rounding import rounded
 from posenc.positions import Integers, checked
 
+Form = Literal["llama4", "mistral", "beam"]
+
 
 class QueryTemperature(QueryKeyEncoding):
-    """q · (1 + scale · ln(1 + ⌊(p + 1) / period⌋)); keys stay as they are.
+    """q times a factor that grows with its position; keys stay as they are.
 
-    Llama 4 has it in the layers that have no rotary encoding. It composes with any other encoding
-    of queries and keys. Positions below 0 count as 0. The quotient is taken in integers.
+    ``"llama4"``   1 + scale · ln(1 + ⌊(p + 1) / period⌋)
+    ``"mistral"``  1 + scale · ln(1 + ⌊p / period⌋)
+    ``"beam"``     (1 + (p + 1) / period)^scale
+
+    Llama 4 and Beam have it in the layers that have no rotary encoding, Ministral 3 and Mistral 4
+    in all. It composes with any other encoding of queries and keys. Positions below 0 count as 0.
+    Whole quotients are taken in integers. Inkling's temperature changes relative logits as well:
+    see ``LogTemperature``. ``posenc.interop.huggingface.temperatures_from_config`` reads them all.
 
     Args:
         head_dim: Width of a head.
-        scale: 0.1 in Llama 4.
-        period: Number of positions between two steps; 8192 in Llama 4.
+        scale: 0.1 in all of these models.
+        period: Number of positions between two steps: 8192 in Llama 4, the trained length in
+            Ministral 3 and Mistral 4, 2048 in Beam, whose factor has no steps.
+        form: The formula, by the model.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Raises:
-        ValueError: ``period`` is not a positive whole number.
+        ValueError: ``period`` is not a positive whole number, or ``form`` has no such name.
 
     Reference:
-        Nakanishi 2025, "Scalable-Softmax Is Superior for Attention" (arXiv:2501.19399); the formula
-        stands in the code of Llama 4 (``attn_temperature_tuning``).
+        Nakanishi 2025, "Scalable-Softmax Is Superior for Attention" (arXiv:2501.19399); the
+        formulas stand in the code of Llama 4 (``attn_temperature_tuning``), Ministral 3
+        (``get_llama_4_attn_scale``) and Beam (``compute_attention_scaling``) in transformers.
 
     Example:
         >>> QueryTemperature(64).table(torch.tensor([0, 8190, 8191]))
@@ -45,13 +58,15 @@ class QueryTemperature(QueryKeyEncoding):
         scale: float = 0.1,
         period: int = 8192,
         *,
+        form: Form = "llama4",
         heads_first: bool = True,
     ):
         super().__init__()
         check_whole(head_dim=head_dim, period=period)
         check_number(scale=scale)
+        check_choice(get_args(Form), form=form)
         self.head_dim, self.scale, self.period = head_dim, scale, period
-        self.heads_first = heads_first
+        self.form, self.heads_first = form, heads_first
 
     def table(
         self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
@@ -62,12 +77,19 @@ class QueryTemperature(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
         """
         positions = checked(positions).clamp(min=0)
-        # ⌊(p + 1) / period⌋, without a sum that may leave int64.
-        steps = positions // self.period + (positions % self.period == self.period - 1)
-        if steps.device.type == "mps":  # has no float64
-            return (1 + self.scale * steps.float().log1p()).unsqueeze(-1).to(dtype or torch.float32)
-        factor = 1 + self.scale * steps.double().log1p()
+        wide = torch.float32 if positions.device.type == "mps" else torch.float64  # has no float64
+        if self.form == "beam":
+            factor = (self.scale * ((positions.to(wide) + 1) / self.period).log1p()).exp()
+        else:
+            factor = 1 + self.scale * self._steps(positions).to(wide).log1p()
         return rounded(factor, dtype or torch.float32).unsqueeze(-1)
+
+    def _steps(self, positions: Tensor) -> Tensor:
+        """⌊(p + 1) / period⌋, or ⌊p / period⌋, without a sum that may leave int64."""
+        whole = positions // self.period
+        if self.form == "mistral":
+            return whole
+        return whole + (positions % self.period == self.period - 1)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 1"]
@@ -94,5 +116,6 @@ class QueryTemperature(QueryKeyEncoding):
         )
 
     def extra_repr(self) -> str:
-        """Width, scale and period."""
-        return f"{self.head_dim}, scale={self.scale}, period={self.period}"
+        """Width, scale and period, and the form where it is not Llama 4's."""
+        form = "" if self.form == "llama4" else f", form={self.form!r}"
+        return f"{self.head_dim}, scale={self.scale}, period={self.period}{form}"

@@ -1,0 +1,102 @@
+"""From the configuration of a Hugging Face model to the temperatures of its queries."""
+
+from pathlib import Path
+from typing import Any
+
+from posenc.encodings.queries_keys.temperature import QueryTemperature
+from posenc.encodings.scores.log_temperature import LogTemperature
+from posenc.interop import rope_models
+from posenc.interop.configurations import Configuration, read
+from posenc.interop.rope_layers import width_of_head
+
+QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
+
+
+def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> QueryTemperatures:
+    """The query temperature of each layer, and None for layers that have none.
+
+    Llama 4 (``attn_temperature_tuning``) and Beam have one in their layers without rotary
+    positions, Ministral 3 and Mistral 4 (``llama_4_scaling_beta``) in all layers, Inkling
+    (``log_scaling_n_floor``) in those that see the whole text, Inkling 2 in all. Layers of other
+    models have none. A ``LogTemperature`` is an encoding of scores, since Inkling's changes
+    relative logits, too; the others act on queries.
+
+    Args:
+        config: A PreTrainedConfig, a dictionary, or the path of a config.json.
+
+    Raises:
+        ValueError: The number of layers or another value that is needed is not given.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> config = {"model_type": "llama4_text", "head_dim": 16, "num_hidden_layers": 4}
+        >>> temperatures_from_config(config)
+        (None, None, None, QueryTemperature(16, scale=0.1, period=8192))
+    """
+    known = read(config)
+    reader = READERS.get(known.family)
+    if reader is None:
+        return (None,) * known.whole("layers")
+    types = rope_models.layer_types(known) or [None] * known.whole("layers")
+    return reader(known, types)
+
+
+def _llama4(config: Configuration, types: list) -> QueryTemperatures:
+    if config.get("attn_temperature_tuning") is False:
+        return (None,) * len(types)
+    made = QueryTemperature(
+        width_of_head(config),
+        _given(config.number("attn_scale"), 0.1),
+        _given(config.get("floor_scale"), 8192),
+    )
+    without = rope_models.unrotated(config, types, len(types))
+    return tuple(made if none else None for none in without)
+
+
+def _mistral(config: Configuration, types: list) -> QueryTemperatures:
+    rope = config.get("rope_parameters", "rope_scaling") or {}
+    beta, period = rope.get("llama_4_scaling_beta"), rope.get("original_max_position_embeddings")
+    if beta is None or period is None:
+        raise ValueError(
+            f"The rope dictionary of {config.model_type!r} has llama_4_scaling_beta = {beta!r} and "
+            f"original_max_position_embeddings = {period!r}; its queries need both. Files may "
+            f"leave defaults out: load it with transformers.AutoConfig, and pass the object."
+        )
+    return (QueryTemperature(width_of_head(config), beta, period, form="mistral"),) * len(types)
+
+
+def _beam(config: Configuration, types: list) -> QueryTemperatures:
+    rope = config.get("rope_parameters") or {"full_attention": None}
+    made = QueryTemperature(width_of_head(config), 0.1, 2048, form="beam")
+    return tuple(made if kind in rope and rope[kind] is None else None for kind in types)
+
+
+def _inkling(config: Configuration, types: list) -> QueryTemperatures:
+    first = config.family == "inkling"
+    floor = _given(config.get("log_scaling_n_floor"), None if first else 128_000)
+    if floor is None:
+        return (None,) * len(types)
+    alpha = _given(config.number("log_scaling_alpha"), 0.1)
+    every = {
+        sliding: LogTemperature(
+            config.whole("swa_num_attention_heads" if sliding else "heads"), floor, alpha
+        )
+        for sliding in (False, True)
+    }
+    sliding = [kind == "hybrid_sliding" for kind in types]
+    return tuple(None if first and local else every[local] for local in sliding)
+
+
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+READERS = {
+    "llama4": _llama4,
+    "ministral3": _mistral,
+    "mistral4": _mistral,
+    "beam": _beam,
+    "inkling": _inkling,
+    "inkling2": _inkling,
+}
+"""By the family of the model."""
