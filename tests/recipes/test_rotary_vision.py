@@ -81,7 +81,7 @@ def test_rope_vit_turns_columns_by_its_first_half_of_pairs():
 @pytest.mark.parametrize(
     ("recipe", "config"),
     [
-        (recipes.llama4_vision(), Llama4VisionConfig()),
+        (recipes.llama4_vision(), Llama4VisionConfig(hidden_size=1408)),  # as published
         (recipes.gemma4_vision(), Gemma4VisionConfig()),
         (recipes.qwen2_vl_vision(), Qwen2VLVisionConfig()),
         (recipes.vjepa2(), VJEPA2Config()),
