@@ -1,13 +1,12 @@
 """``python -m tests.fuzz``: hunt for a number of cases or for minutes, and say what was met."""
 
 import argparse
+import multiprocessing
 import subprocess
 import sys
-import time
-import traceback
+from concurrent.futures import ProcessPoolExecutor
 
-import torch
-from tests.fuzz.hunt import HUNTS, hunt
+from tests.fuzz.hunt import HUNTS, hunted
 from tests.fuzz.tally import TALLY
 
 EVERY_BACKEND = ("sdpa", "flex", "strided", "dense", "explicit")
@@ -35,22 +34,25 @@ def main(words: list[str] | None = None) -> int:
         "--only", choices=HUNTS, action="append", help="one subject; may be repeated"
     )
     parser.add_argument("--at-least", type=int, default=0, help="fail if fewer cases were met")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that hunt side by side")
     given = parser.parse_args(words)
-    torch.set_num_threads(1)
     start = commit_seed() if given.seed is None else given.seed
     cases = given.cases or (10**9 if given.minutes else 3600)
-    until = None if given.minutes is None else time.monotonic() + 60 * given.minutes
-    print(f"hunting from seed {start}", flush=True)
-    try:
-        hunt(given.only or list(HUNTS), cases, start, until=until)
-    except BaseException as found:
-        print(TALLY)
-        if isinstance(found, KeyboardInterrupt):
-            return 130
-        traceback.print_exc()
-        print(f"found something from seed {start}; pin the case in tests/fuzz/test_pinned.py")
-        return 1
+    print(f"hunting from seed {start}, {given.jobs} at a time", flush=True)
+    asked = [
+        (given.only or list(HUNTS), -(-cases // given.jobs), start + 104_729 * job, given.minutes)
+        for job in range(given.jobs)
+    ]
+    found = ""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(given.jobs, context) as pool:
+        for tally, fault in pool.map(hunted, asked):
+            TALLY.join(tally)
+            found = found or fault
     print(TALLY)
+    if found:
+        print(found + "pin the case in tests/fuzz/test_pinned.py")
+        return 1
     met = sum(sum(TALLY[subject].values()) for subject in ("cases", "constructors", "commands"))
     print(f"{met} cases, nothing found")
     if given.at_least and not _enough(met, given.at_least):

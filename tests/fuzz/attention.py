@@ -14,7 +14,7 @@ from tests.fuzz.encodings import HEAD_DIM, biases, of_content, queries_keys, rem
 from tests.fuzz.tally import TALLY
 from torch import Tensor
 
-from posenc import Positional, RemappedRotary, Rotary, XPos, attention
+from posenc import Positional, RemappedRotary, Rotary, Temperature, XPos, attention
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import documents_of, reference_attention
 
@@ -102,7 +102,7 @@ def cases(draw) -> AttentionCase:
     heads = kv_heads * group
     kinds = biases(heads) if softcap else st.one_of(biases(heads), biases(heads), of_content(heads))
     remapping = None if softcap else draw(st.none() | st.none() | st.none() | remappings())
-    scores = draw(st.lists(kinds, max_size=2))
+    scores = draw(st.just([]) | st.lists(kinds, max_size=2) | st.lists(kinds, max_size=2))
     widths = [HEAD_DIM] if any(build().changes_output for build in scores) else [1, 3, HEAD_DIM]
     given = draw(st.none() | _positions(batch, k_len, wild=remapping is None))
     if relation == "some" and given is None:
@@ -176,7 +176,7 @@ def check(case: AttentionCase) -> None:
     given, real_queries = _arguments(case)
     content = _content(case)
     _check_refusals(case, content, given)
-    if _no_int64(case) and case.score_builders:
+    if _no_int64(case) and _asks_distances(case):
         with pytest.raises(ValueError, match=r"no int64|leaves float32|int64 does not hold"):
             _run(case, content, given, None)
         TALLY.count("cases", "attention, refused in words")
@@ -206,6 +206,11 @@ def check(case: AttentionCase) -> None:
         _compare(case, "compiled", made, want, want_grads, real_queries)
     TALLY.count("cases", "attention")
     TALLY.count("relations", case.relation)
+
+
+def _asks_distances(case: AttentionCase) -> bool:
+    """Whether scores are encoded by how far apart tokens are, and not by where the query stands."""
+    return any(not isinstance(each, Temperature) for each in case.positional().scores)
 
 
 def _no_int64(case: AttentionCase) -> bool:

@@ -1,16 +1,22 @@
 """The hunts, each a subject with its cases and its check, run for a number of cases or a time."""
 
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.fuzz import attention, caches, commands, constructors, kernels
-from tests.fuzz.tally import TALLY
+from tests.fuzz.tally import TALLY, Tally
 
 PHASES = [Phase.generate, Phase.shrink]
 """What a hunt does; without the second it ends at the first thing found, whatever its size."""
+
+
+TURN = 150
+"""About so many cases pass before every subject has had its turn again."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,24 @@ def hunt(names: list[str], cases: int, start: int, *, until: float | None = None
     turn = 0
     while any(left.values()) and (until is None or time.monotonic() < until):
         for name in names:
-            count = min(left[name], max(2, round(150 * shares[name])))
+            count = min(left[name], max(1, round(TURN * shares[name])))
             if count and (until is None or time.monotonic() < until):
                 HUNTS[name].run(count, start + 7919 * turn)
                 left[name] -= count
         turn += 1
+
+
+def hunted(asked: tuple[list[str], int, int, float | None]) -> tuple[Tally, str]:
+    """What a process of its own has met, and the fault that ended it, if one did.
+
+    Args:
+        asked: Names, cases and first seed as for ``hunt``, and minutes if there is such an end.
+    """
+    names, cases, start, minutes = asked
+    torch.set_num_threads(1)
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    try:
+        hunt(names, cases, start, until=until)
+    except Exception:
+        return TALLY, f"{traceback.format_exc()}found from seed {start}; "
+    return TALLY, ""

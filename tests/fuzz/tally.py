@@ -13,6 +13,11 @@ class Tally:
         """``what`` came up in ``subject``."""
         self.counts.setdefault(subject, Counter())[what] += times
 
+    def join(self, other: "Tally") -> None:
+        """What another process has met."""
+        for subject, found in other.counts.items():
+            self.counts.setdefault(subject, Counter()).update(found)
+
     def __getitem__(self, subject: str) -> Counter[str]:
         return self.counts.get(subject, Counter())
 
