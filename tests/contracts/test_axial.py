@@ -32,7 +32,7 @@ CASES = {
         {"head_dim": 12, "heads": 2, "sizes": (20, 64, 7.5), "base": 100.0, "pairing": "half"}
         | {"heads_first": False},
         kv_heads=4,
-        limit=2**28,
+        limit=2**59,
         lift=three,
     ),
 }

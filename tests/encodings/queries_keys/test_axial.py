@@ -16,7 +16,7 @@ from transformers.models.vjepa2.modeling_vjepa2 import VJEPA2RopeAttention
 from posenc import AxialForm, AxialRotary, Rotary, VJEPA2Rotary
 from posenc.encodings.queries_keys.axial_forms import FORMS
 from posenc.frequencies import NTK, Geometric, Linear, YaRN
-from posenc.positions import grid
+from posenc.positions import Coordinates, grid
 
 ULP = 2.0**-24
 
@@ -275,3 +275,10 @@ def test_angles_of_a_stretched_grid_are_exact():
     stretched = AxialRotary(8, stretch=(3, 3)).table(torch.tensor([[3 * 2**50, 3 * 2**50 + 3]]))
     assert torch.equal(stretched, AxialRotary(8).table(torch.tensor([[2**50, 2**50 + 1]])))
     assert not math.isclose(stretched[0, 0, 0].item(), stretched[0, 0, 2].item())
+
+
+def test_axes_take_real_coordinates():
+    """Thirds along one axis and halves along the other, against a grid stretched as much."""
+    thirds = Coordinates(grid(7, 5), scale=(Fraction(1, 3), Fraction(1, 2)))
+    stretched = AxialRotary(16, stretch=(3, 2)).table(grid(7, 5))
+    assert torch.equal(AxialRotary(16).table(thirds), stretched)

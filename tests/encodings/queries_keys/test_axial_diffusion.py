@@ -24,7 +24,7 @@ from diffusers.models.transformers import (
 )
 
 from posenc import AxialRotary, LTXRotary
-from posenc.positions import grid
+from posenc.positions import Coordinates, grid
 
 ULP = 2.0**-24
 
@@ -135,5 +135,13 @@ def test_ltx2(pairing):
         want = transformer_ltx2.apply_interleaved_rotary_emb(q, theirs)
     split = q.unflatten(-1, (heads, -1)).transpose(1, 2).contiguous()
     got = encoding.encode_queries(split, encoding.table(positions)).transpose(1, 2).flatten(2)
+    # The same in seconds and pixels, as coordinates of these very numbers.
+    seconds = Coordinates.stack(
+        [Coordinates(positions[:, 0], scale=Fraction(1, 48))]
+        + [Coordinates(positions[:, axis] * 16) for axis in (1, 2)],
+        dim=-1,
+    )
+    in_seconds = LTXRotary(head_dim, heads, (20, 2048, 2048), 100.0, pairing=pairing)
+    assert torch.equal(in_seconds.table(seconds), encoding.table(positions))
     bound = 2 * q.abs().max().item() * (8 * 158 + 3) * ULP
     torch.testing.assert_close(got, want, atol=bound, rtol=0)

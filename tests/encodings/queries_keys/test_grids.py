@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from transformers import DINOv3ViTConfig, PixtralVisionConfig, Qwen2VLTextConfig, Qwen3VLTextConfig
+from transformers.models.dinov3_vit import modeling_dinov3_vit as dinov3
 from transformers.models.dinov3_vit.modeling_dinov3_vit import DINOv3ViTRopePositionEmbedding
 from transformers.models.dinov3_vit.modeling_dinov3_vit import apply_rotary_pos_emb as apply_dinov3
 from transformers.models.pixtral.modeling_pixtral import PixtralVisionRotaryEmbedding
@@ -182,6 +183,25 @@ def test_dinov3_changes_its_centers_in_training_alone():
     assert not torch.equal(encoding.table(grid(height, width), dtype=torch.float64), table)
     plain = DINOv3Rotary(8, (height, width)).table(grid(height, width))
     assert torch.equal(encoding.eval().table(grid(height, width)), plain)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"shift": 0.3}, {"jitter": 1.2}, {"rescale": 2.0}, {"shift": 0.1, "jitter": 2, "rescale": 3}],
+    ids=lambda changes: "+".join(changes),
+)
+def test_dinov3_draws_as_transformers_does(changes):
+    """Their function on centers in float64, from the same state of torch's generator."""
+    height, width = 5, 3
+    encoding = DINOv3Rotary(16, (height, width), **changes)
+    torch.manual_seed(11)
+    table = encoding.table(grid(height, width), dtype=torch.float64)
+    torch.manual_seed(11)
+    centers = centers_of_dinov3(height, width, "separate")
+    centers = dinov3.augment_patches_center_coordinates(centers, **changes)
+    angles = angles_of_dinov3(centers, 100.0 ** (torch.arange(4).double() / 4))
+    torch.testing.assert_close(table[:, 0], angles.cos(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
 
 
 def test_dinov3_by_hand():

@@ -20,7 +20,7 @@ from posenc.encodings.queries_keys.axial_forms import (
 from posenc.encodings.queries_keys.rotation import checked_heads, rotate_heads
 from posenc.frequencies import Linear, Schedule
 from posenc.numerics.sincos import Arithmetic
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 class AxialRotary(QueryKeyEncoding):
@@ -132,14 +132,14 @@ class AxialRotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq axes"] | Integers,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions``, float32 unless another dtype is asked for.
 
         Raises:
-            TypeError: ``positions`` are not integers.
+            TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
         return self.sincos.table(positions, dtype)

@@ -16,37 +16,32 @@ from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule
 from posenc.numerics.pairing import Pairing, checked_pairing
-from posenc.positions import Integers
-from posenc.positions.checks import checked_within
+from posenc.positions import Coordinates, Positions, checked
 
 AXES = 3
 
 MOST_SIZE = 2**31
-"""A bound of numerators and denominators of sizes."""
-
-REACH = 2**29
-"""A bound of coordinates: with numerators as large, what is made of them is int64."""
+"""A bound of numerators and denominators of sizes, which make steps finer."""
 
 
 @dataclass(frozen=True)
 class QuarterTurns(Schedule):
-    """π/2 · base^(k/(count − 1)) / size for k = 0 … count − 1: faster and faster, up to the base.
+    """π/2 · base^(k/(count − 1)) for k = 0 … count − 1: faster and faster, up to the base.
 
     Example:
-        >>> QuarterTurns(2, 100.0, 1).wavelengths()
+        >>> QuarterTurns(2, 100.0).wavelengths()
         (4.0, 0.04)
     """
 
     count: int
     base: float
-    size: int
     still: int = 0
     """Frequencies of 0 that come first, for pairs that do not turn."""
 
     def radians(self) -> tuple[Decimal, ...]:
         grown = Powers(self.base, tuple(-k for k in range(self.count)), max(self.count - 1, 1))
         still = (Decimal(0),) * self.still
-        return still + tuple(TWO_PI / 4 * power / self.size for power in grown.radians())
+        return still + tuple(TWO_PI / 4 * power for power in grown.radians())
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         return torch.tensor([float(w) for w in self.radians()], dtype=torch.float32)
@@ -61,8 +56,9 @@ class LTXRotary(QueryKeyEncoding):
     two may be left over, which do not turn. So each head has other frequencies, and keys need as
     many heads as queries.
 
-    Positions are ``[*batch, seq, 3]`` with (t, h, w), integers in the units of the sizes: sizes may
-    be fractions, and the table is exact all the same.
+    Positions are ``[*batch, seq, 3]`` with (t, h, w) in the units of the sizes: whole numbers, or
+    ``posenc.positions.Coordinates``, as for seconds and middles of patches. Sizes may be fractions;
+    the table is exact in any case.
 
     Args:
         head_dim: d.
@@ -117,32 +113,26 @@ class LTXRotary(QueryKeyEncoding):
         count, still = inner // (2 * AXES), inner // 2 % AXES
         # The pairs that are left over belong to time, with a frequency of 0.
         axes = (0,) * still + (0, 1, 2) * count
-        schedules = (
-            QuarterTurns(count, base, size.numerator, still if axis == 0 else 0)
-            for axis, size in enumerate(self.sizes)
-        )
+        schedules = (QuarterTurns(count, base, still if axis == 0 else 0) for axis in range(AXES))
         self.sincos = AxisSinCos(tuple(schedules), axes)
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 3"] | Integers,
+        positions: Int64[Tensor, "*batch seq 3"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
         """cos and sin for every head, float32 unless another dtype is asked for.
 
         Raises:
-            TypeError: ``positions`` are not integers.
-            ValueError: They do not have three coordinates, or are 2^29 or more.
+            TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: They do not have three coordinates, or take more than 63 bits.
         """
-        positions = checked_within(positions, -REACH, REACH)
-        if positions.shape[-1:] == (AXES,):
-            # (2p/s − 1) for s = a/b is (2bp − a) / a.
-            scaled = [
-                2 * size.denominator * positions[..., axis] - size.numerator
-                for axis, size in enumerate(self.sizes)
-            ]
-            positions = torch.stack(scaled, dim=-1)
+        positions = checked(positions, reals=True)
+        if positions.shape[-1:] == (AXES,):  # others are refused below
+            given = (Coordinates(positions[..., axis]) for axis in range(AXES))
+            centered = (2 * p / size - 1 for p, size in zip(given, self.sizes, strict=True))
+            positions = Coordinates.stack(tuple(centered), dim=-1)
         return self.sincos.table(positions, dtype).unflatten(-1, (self.heads, -1))
 
     def encode_queries(

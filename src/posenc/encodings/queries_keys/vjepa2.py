@@ -9,7 +9,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.frequencies import Geometric
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 AXES = 3
 
@@ -59,14 +59,14 @@ class VJEPA2Rotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 3"] | Integers,
+        positions: Int64[Tensor, "*batch seq 3"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 angles"]:
         """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for.
 
         Raises:
-            TypeError: ``positions`` are not integers.
+            TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have three coordinates.
         """
         return self.sincos.table(positions, dtype)
