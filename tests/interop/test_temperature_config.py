@@ -74,7 +74,7 @@ def test_a_file_is_read_as_its_object(tmp_path):
 
 def test_a_file_that_leaves_out_what_is_needed_is_refused():
     bare = {"model_type": "ministral3", "num_hidden_layers": 2, "rope_parameters": {}}
-    with pytest.raises(ValueError, match=r"llama_4_scaling_beta = None .* AutoConfig"):
+    with pytest.raises(ValueError, match=r"llama_4_scaling_beta = None .*AutoConfig"):
         temperatures_from_config(bare)
 
 
@@ -84,8 +84,8 @@ def test_rotary_and_temperature_are_the_attention_of_ministral_3(monkeypatch):
     config = Ministral3Config(
         num_hidden_layers=1, hidden_size=32, num_attention_heads=4, num_key_value_heads=2,
         head_dim=8, intermediate_size=16, vocab_size=20, attn_implementation="sdpa",
-        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "llama_4_scaling_beta": 0.5,
-                         "original_max_position_embeddings": 4},
+        rope_parameters={"rope_type": "yarn", "rope_theta": 1e4, "llama_4_scaling_beta": 0.5,
+                         "original_max_position_embeddings": 4, "factor": 3.0},
     )  # fmt: skip
     layer = Ministral3ForCausalLM(config).eval().model
     caught = {}
