@@ -59,7 +59,9 @@ from .encodings.scores import T5Bias as T5Bias
 from .encodings.scores import Temperature as Temperature
 from .encodings.scores import TransformerXL as TransformerXL
 from .encodings.scores import forgetting_bias as forgetting_bias
+from .encodings.tokens import PEG as PEG
 from .encodings.tokens import AxialSinusoidal as AxialSinusoidal
+from .encodings.tokens import Convolutional as Convolutional
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import LearnedGrid as LearnedGrid
 from .encodings.tokens import Sinusoidal as Sinusoidal

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import AxialSinusoidal, LearnedGrid
+from posenc import PEG, AxialSinusoidal, Convolutional, LearnedGrid
 from posenc.testing import Case, batteries
 
 
@@ -54,6 +54,13 @@ CASES = {
         limit=64,
         lift=place,
     ),
+    "convolutional": Case(
+        Convolutional,
+        {"dim": 8, "kernel": 5, "groups": 2},
+        {"depth": 2, "weight_norm": False, "layer_norm": True},
+        bitwise=False,
+    ),
+    "peg": Case(PEG, {"dim": 4, "axes": 2}, {"kernel": 5}, lift=place, bitwise=False),
 }
 FORMS = {
     "timm": Case(

@@ -65,12 +65,16 @@ class TokenEncoding(nn.Module, ABC):
         keeps_norm: Claim: every row of the table has the same length.
         keeps_shift: Claim: for each offset k one linear map M_k takes row p to row p + k,
             whatever p.
+        is_pointwise: Claim: what becomes of a token depends on its own content and position alone.
+            Decoding with a cache and sequences cut among devices need that. Where it does not, as
+            in convolutions, the table is the positions, and there are no rows to speak of.
     """
 
     dim: int
     batch_first: bool
     keeps_norm: bool
     keeps_shift: bool
+    is_pointwise: bool = True
 
     @abstractmethod
     def table(

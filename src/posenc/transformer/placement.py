@@ -48,6 +48,7 @@ def placed(
     remaps = positional is not None and positional.remaps
     if cache is not None:
         check_cache(is_causal, document_ids, remaps)
+        check_pointwise(positional)
     below, given = None, positions is not None
     if given:
         positions = checked(positions, device=x.device)
@@ -172,6 +173,16 @@ def check_cache(is_causal: bool, document_ids: Tensor | None, remaps: bool = Fal
             "The positions of a whole row are drawn anew at each pass, and a cache holds keys of "
             "earlier passes. Leave out the cache, or Positional(positions=...)."
         )
+
+
+def check_pointwise(positional: Positional | None) -> None:
+    """Raise where a token would be encoded by tokens that come after it."""
+    for encoding in () if positional is None else positional.tokens:
+        if not encoding.is_pointwise:
+            raise ValueError(
+                f"{type(encoding).__name__} reads the tokens beside each token, those after it "
+                f"too, and a cache was given. Encode whole sequences without a cache."
+            )
 
 
 def check_positions(positions: Tensor, batch: int, seq: int) -> None:
