@@ -1,7 +1,9 @@
 """Grids: every point once, in the order asked for; tokens without a place; packed images."""
 
 import re
+from fractions import Fraction
 from itertools import permutations, product
+from math import pi
 
 import pytest
 import torch
@@ -11,13 +13,15 @@ from transformers.models.deformable_detr.modeling_deformable_detr import (
     DeformableDetrSinePositionEmbedding,
 )
 
-from posenc import AxialRotary, Positional, attention
+from posenc import AxialRotary, DINOv3Rotary, Positional, attention
 from posenc.positions import (
     NOWHERE,
+    Coordinates,
     centers,
     grid,
     kept,
     masked_grid,
+    normalized_grid,
     packed_grids,
     placeless,
     prefixed,
@@ -186,3 +190,57 @@ def test_points_are_int64_on_the_device_asked_for(name, device):
     points = MAKERS[name](device)
     assert points.dtype == torch.int64
     assert points.device.type == device
+
+
+# Normalized coordinates.
+
+
+@pytest.mark.parametrize("low", [-1, 0])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16])
+def test_normalized_points_are_those_of_linspace_exactly(low, size):
+    """Corners from end to end, centers half a cell within."""
+    width = Fraction(1 - low, size)
+    centers_of = [low + width * i + width / 2 for i in range(size)]
+    assert normalized_grid(size, low=low).tolist() == [[c] for c in centers_of]
+    got = [row[0] for row in normalized_grid(size, low=low, at="corners").tolist()]
+    assert got == [low + Fraction((1 - low) * i, max(size - 1, 1)) - (low if size == 1 else 0)
+                   for i in range(size)]  # fmt: skip
+    ends = torch.linspace(low, 1, size, dtype=torch.float64).tolist()
+    if size > 1:
+        assert [float(value) for value in got] == pytest.approx(ends, abs=1e-15)
+
+
+@pytest.mark.parametrize("by", ["each", "min", "max"])
+def test_normalized_centers_are_dinov3s(by):
+    """Its rotary encoding counts them in turns of the periods."""
+    rotary = DINOv3Rotary(8, (3, 5), normalize="separate" if by == "each" else by)
+    points = normalized_grid(3, 5, by=by)
+    angles = 2 * pi * points.floats().unsqueeze(-1) / torch.tensor([1.0, 10.0]).double()
+    table = rotary.table(grid(3, 5), dtype=torch.float64)
+    torch.testing.assert_close(table[:, 0], angles.flatten(-2).cos(), rtol=0, atol=1e-14)
+
+
+def test_two_resolutions_share_one_range():
+    both = Coordinates.cat([normalized_grid(4, 4), normalized_grid(6, 6)])
+    assert both.shape == (52, 2)
+    assert both[16].tolist() == [Fraction(-5, 6)] * 2
+
+
+def test_tokens_without_a_place_among_coordinates():
+    points = prefixed(normalized_grid(2, 3), 2)
+    assert placeless(points).tolist() == [True] * 2 + [False] * 6
+    assert points[2:].tolist() == normalized_grid(2, 3).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: normalized_grid(0), "sizes are (0,); give one or more, each 1 or more."),
+        (lambda: normalized_grid(), "sizes are (); give one or more, each 1 or more."),
+        (lambda: normalized_grid(3, low=1), "low is 1; it must be -1 or 0."),
+        (lambda: normalized_grid(3, at="edges"), "at is 'edges' and by 'each'; they must be one"),
+    ],
+)
+def test_what_cannot_be_normalized(make, text):
+    with refused(text):
+        make()

@@ -10,6 +10,7 @@ from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.distances import checked_distances, pair_distances
 from posenc.positions.grids import centers, grid, masked_grid
 from posenc.positions.images import packed_grids
+from posenc.positions.normalized import normalized_grid
 from posenc.positions.packing import packed, runs
 from posenc.positions.padding import left_padded, over_padding
 from posenc.positions.placeless import NOWHERE, kept, placeless, prefixed
@@ -32,6 +33,7 @@ __all__ = [
     "kept",
     "left_padded",
     "masked_grid",
+    "normalized_grid",
     "over_padding",
     "packed",
     "packed_grids",

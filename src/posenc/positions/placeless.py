@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from numbers import Integral
+from typing import overload
 
 import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.positions.checks import Integers, checked
+from posenc.positions.checks import Integers, Positions, checked
+from posenc.positions.coordinates import Coordinates
 
 NOWHERE = -(2**63)
 """Every coordinate of the first token without a place; the next ones count on from there."""
@@ -16,12 +18,24 @@ MANY = 2**16
 """So many tokens without a place are told apart."""
 
 
+@overload
 def prefixed(
-    points: Int64[Tensor, "*batch seq axes"] | Integers,
+    points: Coordinates, count: int = 1, *, at: int | Sequence[int] | None = None
+) -> Coordinates: ...
+
+
+@overload
+def prefixed(
+    points: Tensor | Integers, count: int = 1, *, at: int | Sequence[int] | None = None
+) -> Tensor: ...
+
+
+def prefixed(
+    points: Int64[Tensor, "*batch seq axes"] | Positions,
     count: int = 1,
     *,
     at: int | Sequence[int] | None = None,
-) -> Int64[Tensor, "*batch longer axes"]:
+) -> Int64[Tensor, "*batch longer axes"] | Coordinates:
     """``points`` behind ``count`` class tokens or registers.
 
     Without ``at`` these stand nowhere: their coordinates are a mark (see ``placeless``) and their
@@ -29,9 +43,11 @@ def prefixed(
     grids that know the mark leave such tokens alone, or give them rows of their own.
 
     Args:
-        points: Points of a grid.
+        points: Points of a grid. Coordinates keep their scale; put tokens before them at last,
+            since what has no place cannot be moved.
         count: How many tokens are put before them.
-        at: The point where all of them stand, one coordinate for each axis or for all.
+        at: The point where all of them stand, one coordinate for each axis or for all; in steps of
+            the scale for coordinates.
 
     Raises:
         TypeError: ``points`` are not integers.
@@ -43,6 +59,8 @@ def prefixed(
         >>> placeless(prefixed(torch.tensor([[0, 0], [0, 1]]), 2))
         tensor([ True,  True, False, False])
     """
+    if isinstance(points, Coordinates):
+        return Coordinates(prefixed(points.values, count, at=at), scale=points.scale)
     points = _checked_points(points)
     if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count <= MANY:
         raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY}.")
@@ -59,14 +77,42 @@ def prefixed(
     return torch.cat((rows.expand(*points.shape[:-2], -1, -1), points), dim=-2)
 
 
-def placeless(points: Int64[Tensor, "*batch seq axes"]) -> Bool[Tensor, "*batch seq"]:
+def placeless(
+    points: Int64[Tensor, "*batch seq axes"] | Coordinates,
+) -> Bool[Tensor, "*batch seq"]:
     """Which tokens stand nowhere, as those that ``prefixed`` and ``packed_grids`` put there.
 
     Example:
         >>> placeless(torch.tensor([[NOWHERE, NOWHERE], [0, -5]]))
         tensor([ True, False])
     """
-    return points[..., 0] < NOWHERE + MANY
+    values = points.values if isinstance(points, Coordinates) else points
+    return values[..., 0] < NOWHERE + MANY
+
+
+@overload
+def with_places(points: Coordinates, nowhere: Tensor) -> Coordinates: ...
+
+
+@overload
+def with_places(points: Tensor, nowhere: Tensor) -> Tensor: ...
+
+
+def with_places(
+    points: Int64[Tensor, "*batch seq axes"] | Coordinates, nowhere: Bool[Tensor, "*batch seq"]
+) -> Int64[Tensor, "*batch seq axes"] | Coordinates:
+    """``points`` with those that stand nowhere at 0, for who computes with all alike.
+
+    Example:
+        >>> points = torch.tensor([[NOWHERE, NOWHERE], [0, -5]])
+        >>> with_places(points, placeless(points))
+        tensor([[ 0,  0],
+                [ 0, -5]])
+    """
+    if isinstance(points, Coordinates):
+        filled = points.values.masked_fill(nowhere.unsqueeze(-1), 0)
+        return Coordinates(filled, scale=points.scale)
+    return points.masked_fill(nowhere.unsqueeze(-1), 0)
 
 
 def kept(

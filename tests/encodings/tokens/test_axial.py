@@ -22,7 +22,7 @@ from transformers.models.rt_detr.modeling_rt_detr import RTDetrSinePositionEmbed
 from transformers.models.vit_mae.modeling_vit_mae import ViTMAEEmbeddings
 
 from posenc import AxialSinusoidal, Sinusoidal
-from posenc.positions import consecutive, grid, kept, masked_grid, prefixed
+from posenc.positions import Coordinates, consecutive, grid, kept, masked_grid, prefixed
 
 
 def refused(text, error=ValueError):
@@ -188,6 +188,18 @@ def test_normalized_images_end_alike():
         last = encoding.table(torch.tensor([[rows - 1, 0, rows, 1]]), dtype=torch.float64)[0]
         short = -2 * pi * 1e-6 / (rows + 1e-6)
         assert last[0].item() == pytest.approx(sin(short), rel=1e-12)
+
+
+def test_real_coordinates_are_exact():
+    """A point between others, and one that is a whole number in disguise."""
+    encoding = AxialSinusoidal(8)
+    halves = Coordinates(grid(3, 3), scale=Fraction(1, 2))
+    table = encoding.table(prefixed(halves))
+    assert not table[0].any()
+    assert torch.equal(table[[1, 3, 7, 9]], encoding.table(grid(2, 2)))
+    assert torch.equal(table[1:], AxialSinusoidal(8, stretch=2).table(grid(3, 3)))
+    shifted = AxialSinusoidal(8, "detr_unnormalized")
+    assert torch.equal(shifted.table(halves)[[0, 8]], shifted.table(grid(2, 2))[[0, 3]])
 
 
 def test_a_prefix_is_left_alone_wherever_it_is():

@@ -19,8 +19,9 @@ from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import DTYPES, Arithmetic, SinCos
-from posenc.positions import Integers, checked, placeless
+from posenc.positions import Coordinates, Positions, checked, placeless
 from posenc.positions.checks import checked_within, shifted
+from posenc.positions.placeless import with_places
 
 MILLION = 10**6
 """DETR's ε is one millionth."""
@@ -38,7 +39,8 @@ class AxialSinusoidal(TokenEncoding):
     formulas. Positions are ``[*batch, seq, axes]``, as ``posenc.positions.grid(height, width)``
     makes them; those of normalized forms (``"detr"``, ``"deformable_detr"``) are
     ``[*batch, seq, 4]``, as of ``posenc.positions.masked_grid(mask)``. Tables are exact at any
-    coordinate, as those of ``Sinusoidal`` are, for normalized forms up to 2^41. Tokens that stand
+    coordinate, as those of ``Sinusoidal`` are, for normalized forms up to 2^41; real coordinates
+    (``posenc.positions.normalized_grid``) are taken by all other forms. Tokens that stand
     nowhere (``posenc.positions.prefixed``) have rows of zeros, as MAE's class token has.
 
     Args:
@@ -120,7 +122,7 @@ class AxialSinusoidal(TokenEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq coordinates"] | Integers,
+        positions: Int64[Tensor, "*batch seq coordinates"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
@@ -137,17 +139,21 @@ class AxialSinusoidal(TokenEncoding):
         nowhere = placeless(points)
         if may_look(nowhere) and not nowhere.any():
             return self._at(points, dtype)
-        table = self._at(points.masked_fill(nowhere.unsqueeze(-1), 0), dtype)
+        here = with_places(points, nowhere)  # type: ignore[arg-type]
+        table = self._at(here, dtype)
         return table.masked_fill(nowhere.unsqueeze(-1), 0.0)
 
-    def _at(self, points: Tensor, dtype: torch.dtype) -> Tensor:
+    def _at(self, points: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         columns = []
         for (axis, sincos), turns in zip(self.parts, self.turns, strict=True):
-            if self.form.normalized:
-                cos, sin = self._normalized(points[..., axis], points[..., axis + 2], turns, dtype)
+            start = self.form.start[0]
+            if isinstance(points, Coordinates):
+                cos, sin = cos_sin(sincos, points[..., axis] + start, dtype)
+            elif self.form.normalized:
+                along, many = points[..., axis], points[..., axis + 2]
+                cos, sin = self._normalized(along, many, turns, dtype)
             else:
-                along = shifted(points[..., axis], self.form.start[0])
-                cos, sin = cos_sin(sincos, along, dtype)
+                cos, sin = cos_sin(sincos, shifted(points[..., axis], start), dtype)
             columns += [sin, cos]
         table = torch.cat(columns, dim=-1)
         return table if self.order == list(range(table.shape[-1])) else table[..., self.order]
@@ -160,8 +166,8 @@ class AxialSinusoidal(TokenEncoding):
         numerators = (halves * along + start) * (MILLION // halves)
         return quotient_cos_sin(numerators, many * MILLION + 1, turns, dtype)
 
-    def _checked_points(self, positions: Tensor | Integers) -> Tensor:
-        points = checked(positions)
+    def _checked_points(self, positions: Tensor | Positions) -> Tensor | Coordinates:
+        points = checked(positions, reals=not self.form.normalized)
         count = 2 * self.axes if self.form.normalized else self.axes
         if points.ndim < 2 or points.shape[-1] != count:
             made = "masked_grid(mask)" if self.form.normalized else "grid(...)"
@@ -169,8 +175,8 @@ class AxialSinusoidal(TokenEncoding):
                 f"positions have shape {tuple(points.shape)}; AxialSinusoidal with form "
                 f"{self.form.name!r} takes [*batch, seq, {count}], as of posenc.positions.{made}."
             )
-        if self.form.normalized:
-            inside = points.masked_fill(placeless(points).unsqueeze(-1), 0)
+        if isinstance(points, Tensor) and self.form.normalized:
+            inside = with_places(points, placeless(points))
             checked_within(inside[..., : self.axes], -REACH, REACH)
             checked_within(inside[..., self.axes :], 0, REACH, "rows and columns")
         return points
