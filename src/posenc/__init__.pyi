@@ -64,6 +64,7 @@ from .encodings.tokens import AxialSinusoidal as AxialSinusoidal
 from .encodings.tokens import Convolutional as Convolutional
 from .encodings.tokens import Learned as Learned
 from .encodings.tokens import LearnedGrid as LearnedGrid
+from .encodings.tokens import LevelEmbedding as LevelEmbedding
 from .encodings.tokens import Sinusoidal as Sinusoidal
 
 __version__: str

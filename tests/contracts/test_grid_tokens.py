@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import PEG, AxialSinusoidal, Convolutional, LearnedGrid
+from posenc import PEG, AxialSinusoidal, Convolutional, LearnedGrid, LevelEmbedding
 from posenc.testing import Case, batteries
 
 
@@ -15,6 +15,11 @@ def point(positions):
 def place(positions):
     """Each position as a point of an 8 × 8 grid, row after row."""
     return torch.stack((positions // 8, positions % 8), dim=-1)
+
+
+def leveled(positions):
+    """Each position as a point (y, x) on one of three levels."""
+    return torch.stack((positions, -positions, positions // 2 % 3), dim=-1)
 
 
 def frame(positions):
@@ -53,6 +58,12 @@ CASES = {
         {"prefix": 2, "std": 0.5, "dropout": 0.5, "batch_first": False},
         limit=64,
         lift=place,
+    ),
+    "level-embedding": Case(
+        LevelEmbedding,
+        {"of": AxialSinusoidal(8)},
+        {"levels": 3, "std": 0.5},
+        lift=leveled,
     ),
     "convolutional": Case(
         Convolutional,

@@ -8,7 +8,7 @@ out in one manner.
 from posenc.positions.checks import Integers, Positions, checked, floats
 from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.distances import checked_distances, pair_distances
-from posenc.positions.grids import centers, grid, masked_grid
+from posenc.positions.grids import centers, grid, masked_grid, on_levels
 from posenc.positions.images import packed_grids
 from posenc.positions.normalized import normalized_grid
 from posenc.positions.packing import packed, runs
@@ -34,6 +34,7 @@ __all__ = [
     "left_padded",
     "masked_grid",
     "normalized_grid",
+    "on_levels",
     "over_padding",
     "packed",
     "packed_grids",

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.positions.checks import checked
 from posenc.positions.ranges import consecutive
 
 MOST = 2**62
@@ -132,6 +133,34 @@ def masked_grid(mask: Tensor) -> Int64[Tensor, "*batch seq four"]:
     counted = [real.cumsum(axis) for axis in (-2, -1)]
     totals = [real.sum(axis, keepdim=True).expand_as(real) for axis in (-2, -1)]
     return torch.stack((counted[0] - 1, counted[1] - 1, *totals), dim=-1).flatten(-3, -2)
+
+
+def on_levels(
+    points: Sequence[Int64[Tensor, "*batch _ coordinates"]],
+) -> Int64[Tensor, "*batch seq longer"]:
+    """The points of several resolutions in one row, each with the number of its level behind it.
+
+    Args:
+        points: Those of each level, ``[*batch, seq, coordinates]``, with equal batch axes.
+
+    Raises:
+        ValueError: There is none, or they differ in their coordinates.
+
+    Example:
+        >>> on_levels([grid(1, 2), grid(1, 1)]).tolist()
+        [[0, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
+    each = [checked(of_one, "points") for of_one in points]
+    if not each or len({(*one.shape[:-2], one.shape[-1]) for one in each}) != 1:
+        raise ValueError(
+            f"points have shapes {[tuple(one.shape) for one in each]}; give one or more levels, "
+            f"[*batch, seq, coordinates], that differ in their number of points alone."
+        )
+    marked = [
+        torch.cat((one, torch.full_like(one[..., :1], level)), dim=-1)
+        for level, one in enumerate(each)
+    ]
+    return torch.cat(marked, dim=-2)
 
 
 def _checked_sizes(sizes: tuple[int, ...]) -> int:

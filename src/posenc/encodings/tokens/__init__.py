@@ -4,7 +4,16 @@ from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.convolutional import Convolutional
 from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.learned_grid import LearnedGrid
+from posenc.encodings.tokens.level import LevelEmbedding
 from posenc.encodings.tokens.peg import PEG
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 
-__all__ = ["PEG", "AxialSinusoidal", "Convolutional", "Learned", "LearnedGrid", "Sinusoidal"]
+__all__ = [
+    "PEG",
+    "AxialSinusoidal",
+    "Convolutional",
+    "Learned",
+    "LearnedGrid",
+    "LevelEmbedding",
+    "Sinusoidal",
+]
