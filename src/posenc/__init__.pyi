@@ -20,6 +20,7 @@ from .encodings.queries_keys import AxialForm as AxialForm
 from .encodings.queries_keys import AxialRotary as AxialRotary
 from .encodings.queries_keys import CounterRotary as CounterRotary
 from .encodings.queries_keys import DINOv3Rotary as DINOv3Rotary
+from .encodings.queries_keys import DirectedRotary as DirectedRotary
 from .encodings.queries_keys import FoPE as FoPE
 from .encodings.queries_keys import LTXRotary as LTXRotary
 from .encodings.queries_keys import MultimodalRotary as MultimodalRotary

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from posenc import AxialForm, AxialRotary, LTXRotary, VJEPA2Rotary
+from posenc import AxialForm, AxialRotary, DirectedRotary, LTXRotary, VJEPA2Rotary
+from posenc.encodings.queries_keys.directions import golden_gate_vectors
 from posenc.frequencies import Geometric
 from posenc.testing import Case, batteries
 
@@ -26,6 +27,17 @@ CASES = {
         {"head_dim": 24, "base": 100.0, "heads_first": False},
         lift=three,
     ),
+    "directed": Case(
+        DirectedRotary,
+        {"vectors": golden_gate_vectors(8, axes=3, heads=4)},
+        {
+            "vectors": golden_gate_vectors(8, axes=3, heads=4, fastest=30.0),
+            "pairing": "interleaved",
+            "heads_first": False,
+        },
+        kv_heads=4,
+        lift=three,
+    ),
     "ltx": Case(
         LTXRotary,
         {"head_dim": 10, "heads": 4},
@@ -45,6 +57,13 @@ CHANGES = {
     "arithmetic": "float32",
 }
 VARIANTS = {
+    "directed-alike": Case(
+        DirectedRotary,
+        {"vectors": golden_gate_vectors(8, axes=3)[0], "heads_first": False},
+        {"vectors": golden_gate_vectors(8, axes=3, still=0.5)[0], "pairing": "interleaved"},
+        lift=three,
+        heads_first=False,
+    ),
     "axial-by-axis": Case(
         AxialRotary,
         {"head_dim": 14, "form": BY_AXIS},

@@ -95,3 +95,24 @@ def _unsigned(word: Tensor) -> Tensor:
     """A word of 64 bits in float64, within rounding however small it is: the first that is not 0
     holds all digits of a fine coordinate's phase."""
     return word.double() + (word < 0) * 2.0**64
+
+
+def added(first: Phases, second: Phases) -> Phases:
+    """The sum of two phases modulo one turn, exactly.
+
+    Example:
+        >>> word, none = torch.tensor([-1]), torch.tensor([0])  # all bits set, and none
+        >>> added(Phases(none, word, word), Phases(none, none, torch.tensor([1])))
+        Phases(high=tensor([1]), middle=tensor([0]), low=tensor([0]))
+    """
+    low = first.low + second.low
+    middle = first.middle + second.middle
+    with_carry = middle + _carry(low, first.low)
+    high = first.high + second.high + _carry(middle, first.middle) + _carry(with_carry, middle)
+    return Phases(high, with_carry, low)
+
+
+def _carry(total: Tensor, part: Tensor) -> Tensor:
+    """1 where a sum of unsigned words has wrapped: it is then below its parts."""
+    sign = -(2**63)
+    return ((total ^ sign) < (part ^ sign)).to(torch.int64)

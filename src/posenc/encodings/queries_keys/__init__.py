@@ -4,6 +4,7 @@ from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.axial_forms import AxialForm
 from posenc.encodings.queries_keys.counter_rotary import CounterRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
+from posenc.encodings.queries_keys.directed import DirectedRotary
 from posenc.encodings.queries_keys.fope import FoPE
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
@@ -20,6 +21,7 @@ __all__ = [
     "AxialRotary",
     "CounterRotary",
     "DINOv3Rotary",
+    "DirectedRotary",
     "FoPE",
     "LTXRotary",
     "MultimodalRotary",

@@ -1,0 +1,206 @@
+"""Rotary in several axes at once: each pair looks in a direction of its own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
+from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
+from posenc.frequencies import FromCheckpoint
+from posenc.numerics.pairing import Pairing, checked_pairing
+from posenc.numerics.several_axes import cos_sin_of_axes
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Positions, checked
+
+
+class DirectedRotary(QueryKeyEncoding):
+    """Pair i turns by ⟨w_i, p⟩ = Σ_a w_i,a · p_a, for a point p and fixed vectors w_i.
+
+    w_i is a direction times a speed: along its direction a pair turns at that speed, across it not
+    at all. Axial rotary encodings look along the axes alone; here all directions can be seen, and
+    q·k depends on the difference of the two points all the same. Directions may differ by head,
+    and keys then need as many heads as queries. ``RoPEMixed`` learns such vectors.
+
+    A number of a vector is taken as the rational number that it is, and the table is exact at any
+    position.
+
+    Args:
+        vectors: w, ``[pairs, axes]`` or ``[heads, pairs, axes]``, in radians a unit: a tensor or
+            nested lists. ``golden_gate`` and ``spiral`` build the published ones.
+        pairing: Which channels form a pair.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+
+    Raises:
+        TypeError: The vectors are no numbers.
+        ValueError: They have another number of dimensions, or one is not finite.
+
+    Reference:
+        Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
+        (https://jerryxio.ng/posts/nd-rope); Heo et al. 2024, equation 9 (arXiv:2403.13298).
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from posenc.positions import Coordinates, grid
+        >>> encoding = DirectedRotary.golden_gate(64, heads=6)
+        >>> points = Coordinates(2 * grid(14, 14) - 13, scale=Fraction(1, 13))  # −1 … 1
+        >>> encoding.table(points).shape
+        torch.Size([196, 2, 6, 32])
+    """
+
+    is_relative = True
+
+    def __init__(
+        self,
+        vectors: Tensor | Sequence[Any],
+        *,
+        pairing: Pairing = "half",
+        heads_first: bool = True,
+    ):
+        super().__init__()
+        given = _checked_vectors(vectors)
+        self.by_head = given.ndim == 3
+        if self.by_head:
+            self.heads = given.shape[0]
+        self.axes = given.shape[-1]
+        self.head_dim = 2 * given.shape[-2]
+        self.pairing: Pairing = checked_pairing(pairing)
+        self.heads_first = heads_first
+        self.vectors = given.tolist()
+        self.parts = tuple(
+            SinCos(FromCheckpoint(along)) for along in given.flatten(end_dim=-2).unbind(-1)
+        )
+
+    @classmethod
+    def golden_gate(
+        cls,
+        head_dim: int,
+        axes: int = 2,
+        heads: int = 1,
+        *,
+        pairing: Pairing = "half",
+        heads_first: bool = True,
+        **speeds: Any,
+    ) -> "DirectedRotary":
+        """Directions spread by the golden ratio, for coordinates from −1 to 1.
+
+        Args:
+            head_dim: Width of a head.
+            axes: Number of axes.
+            heads: Number of heads.
+            pairing: Which channels form a pair.
+            heads_first: The layout of content.
+            speeds: ``slowest``, ``fastest``, ``still`` and ``spread`` of
+                ``directions.golden_gate_vectors``.
+
+        Example:
+            >>> DirectedRotary.golden_gate(64, axes=3, heads=12, fastest=40.0)
+            DirectedRotary(heads=12, pairs=32, axes=3)
+        """
+        vectors = golden_gate_vectors(head_dim, axes, heads, **speeds)
+        return cls(vectors, pairing=pairing, heads_first=heads_first)
+
+    @classmethod
+    def spiral(
+        cls,
+        head_dim: int,
+        directions: int = 4,
+        *,
+        pairing: Pairing = "interleaved",
+        heads_first: bool = True,
+        **speeds: float,
+    ) -> "DirectedRotary":
+        """Several directions at equal angles, for (y, x) in patches.
+
+        Args:
+            head_dim: Width of a head.
+            directions: Number of directions, K.
+            pairing: Which channels form a pair.
+            heads_first: The layout of content.
+            speeds: ``base`` and ``fastest`` of ``directions.spiral_vectors``.
+
+        Example:
+            >>> DirectedRotary.spiral(64)
+            DirectedRotary(pairs=32, axes=2, pairing='interleaved')
+        """
+        vectors = spiral_vectors(head_dim, directions, **speeds)
+        return cls(vectors, pairing=pairing, heads_first=heads_first)
+
+    def table(
+        self,
+        positions: Tensor | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch_seq"]:
+        """cos and sin ``[*batch, seq, 2, pairs]``, or ``[*batch, seq, 2, heads, pairs]``.
+
+        Args:
+            positions: ``[*batch, seq, axes]``, whole numbers or coordinates.
+            dtype: float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: They do not have one coordinate an axis.
+        """
+        points = checked(positions, reals=True)
+        if points.ndim < 2 or points.shape[-1] != self.axes:
+            raise ValueError(
+                f"positions have shape {tuple(points.shape)}; they must be "
+                f"[*batch, seq, {self.axes}], one coordinate an axis, as of posenc.positions.grid."
+            )
+        table = torch.stack(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-2)
+        return table.unflatten(-1, (self.heads, -1)) if self.by_head else table
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "..."]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated.
+
+        Raises:
+            ValueError: Width, length or number of heads is not that of the table.
+        """
+        rotate = rotate_each_head if self.by_head else rotate_heads
+        return rotate(
+            q,
+            table,
+            name="DirectedRotary",
+            head_dim=self.head_dim,
+            pairing=self.pairing,
+            heads_first=self.heads_first,
+        )
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "..."]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.encode_queries(k, table)
+
+    def extra_repr(self) -> str:
+        """Sizes, and a pairing that is not by halves."""
+        told = [f"heads={self.heads}"] if self.by_head else []
+        told += [f"pairs={self.head_dim // 2}", f"axes={self.axes}"]
+        if self.pairing != "half":
+            told.append(f"pairing={self.pairing!r}")
+        return ", ".join(told)
+
+
+def _checked_vectors(vectors: object) -> Tensor:
+    if isinstance(vectors, Tensor):
+        given = vectors.detach()
+    else:
+        try:
+            given = torch.tensor(vectors, dtype=torch.float64, device="cpu")
+        except (TypeError, ValueError, RuntimeError):
+            given = None
+    if given is None or not (given.is_floating_point() and given.ndim in (2, 3) and given.numel()):
+        told = vectors if given is None or given.numel() < 2 else f"of shape {tuple(given.shape)}"
+        raise TypeError(
+            f"vectors are {told}; give real numbers [pairs, axes] or [heads, pairs, axes], as "
+            f"posenc.DirectedRotary.golden_gate does."
+        )
+    if not bool(given.isfinite().all()):
+        raise ValueError("vectors hold a number that is not finite; they are radians a unit.")
+    return given.double()
