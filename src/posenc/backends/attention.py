@@ -1,12 +1,14 @@
 """One call: torch's scaled dot product attention, with positions."""
 
+from dataclasses import replace
 from typing import Any
 
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from posenc.backends.arguments import Arguments, prepared
-from posenc.backends.choice import considered
+from posenc.backends.base import Backend, ShardedTokens, Sizes
+from posenc.backends.choice import considered, explained
 from posenc.backends.explicit import reading
 from posenc.backends.features import read, readers
 from posenc.backends.masks import nothing_of
@@ -41,6 +43,8 @@ def attention(
     q_hidden: Float[Tensor, "batch q_len dim"] | None = None,
     k_hidden: Float[Tensor, "batch k_len dim"] | None = None,
     backend: str | None = None,
+    shards: ShardedTokens | None = None,
+    spread: str | None = None,
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
     """torch's ``scaled_dot_product_attention``, with positions in it.
 
@@ -93,6 +97,11 @@ def attention(
         q_hidden: The hidden state of the queries' tokens, for encodings of scores that read it.
         k_hidden: That of the keys' tokens, likewise; give both or none.
         backend: The name of a backend to insist on.
+        shards: Where the tokens are cut among devices, as ``posenc.distributed.Shards`` has it:
+            ``query``, ``key`` and ``value`` are those of this device, and meet those of all.
+            Padding and documents are told to ``shards``.
+        spread: How they meet: ``"gather"``, ``"heads"`` or ``"ring"``; if not given, what moves
+            least.
 
     Raises:
         TypeError: An argument is of another kind than said here, or positions are not integers.
@@ -121,7 +130,7 @@ def attention(
         q_document_ids=q_document_ids, cu_seqlens=cu_seqlens, window=window, sinks=sinks,
         softcap=softcap, keys_encoded=keys_encoded, q_hidden=q_hidden, k_hidden=k_hidden,
     )  # fmt: skip
-    chosen, _ = _considered(given, dropout_p, backend)
+    given, chosen, _ = _considered(given, backend, shards, spread)
     content = given.without_padding() if chosen.reads_padding else (query, key, value)
     chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
     query, key, value, tables = _encoded(given, *content, keys_encoded)
@@ -134,7 +143,13 @@ def attention(
     return out
 
 
-def explain_attention(*arguments: Any, backend: str | None = None, **named: Any) -> str:
+def explain_attention(
+    *arguments: Any,
+    backend: str | None = None,
+    shards: ShardedTokens | None = None,
+    spread: str | None = None,
+    **named: Any,
+) -> str:
     """The backend that ``attention`` takes with these arguments, and why none before it.
 
     Example:
@@ -148,21 +163,48 @@ def explain_attention(*arguments: Any, backend: str | None = None, **named: Any)
           not flex: it pays on an accelerator only
           not strided: the mask may be any
     """
-    given = prepared(*arguments, **named)
-    chosen, passed = _considered(given, given.dropout_p, backend)
-    lines = [f"{chosen.name}: {chosen.why}", *(f"  not {n}: {why}" for n, why in passed.items())]
-    return "\n".join(lines)
+    return _considered(prepared(*arguments, **named), backend, shards, spread)[2]
 
 
-def _considered(given: Arguments, dropout_p: float, backend: str | None):
-    return considered(
+def _considered(
+    given: Arguments, backend: str | None, shards: ShardedTokens | None, spread: str | None
+) -> tuple[Arguments, Backend, str]:
+    """The arguments, the backend that serves them, and the words of ``explain_attention``."""
+    if shards is not None:
+        return _spread(given, backend, shards, spread)
+    if spread is not None:
+        raise ValueError(f"spread is {spread!r} and there are no shards. Pass shards=Shards(...).")
+    chosen, passed = considered(
         list(given.scores),
         given.specification,
         heads=given.query.shape[1],
         dtype=given.query.dtype,
-        dropout_p=dropout_p,
+        dropout_p=given.dropout_p,
         backend=backend,
     )
+    return given, chosen, explained(chosen, passed)
+
+
+def _spread(
+    given: Arguments,
+    backend: str | None,
+    shards: ShardedTokens,
+    spread: str | None,
+) -> tuple[Arguments, Backend, str]:
+    if given.positional.remaps:
+        raise ValueError(
+            "positional changes positions, and each device would draw its own. Change the "
+            "positions of the whole row, cut them, and leave Positional(positions=...) out."
+        )
+    spreading = shards.spreading(given.specification)
+    q, k, v = given.query, given.key, given.value
+    sizes = Sizes(q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], q.dtype)
+    given = replace(given, specification=spreading.specification)
+    chosen, why = spreading.considered(
+        list(given.scores), given.specification, sizes,
+        spread=spread, backend=backend, dropout_p=given.dropout_p,
+    )  # fmt: skip
+    return given, chosen, why
 
 
 def _encoded(

@@ -76,3 +76,54 @@ class Request:
         made = self.table(encoding, spec.queries, spec.keys, dtype=self.dtype)
         with_batch = made.ndim == 4 or not isinstance(encoding, ScoreBias)
         return made if with_batch else made.unsqueeze(0)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The heads of attention.
+
+    Attributes:
+        heads: Number of query heads.
+        kv_heads: Number of key heads.
+        head_dim: Width of queries and keys.
+        value_dim: Width of values.
+        dtype: Dtype of all of them.
+    """
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int
+    dtype: torch.dtype
+
+
+class Spreading(Protocol):
+    """One call of attention over tokens that are cut among devices.
+
+    Attributes:
+        specification: That of this device's tokens among themselves, by which they are encoded.
+    """
+
+    specification: AttentionSpecification
+
+    def considered(
+        self,
+        scores: Sequence[ScoreEncoding],
+        specification: AttentionSpecification,
+        sizes: Sizes,
+        *,
+        spread: str | None = None,
+        backend: str | None = None,
+        dropout_p: float = 0.0,
+        table: TableBuilder | None = None,
+    ) -> tuple[Backend, str]:
+        """A backend that takes and gives this device's tokens, and why that one."""
+        ...
+
+
+class ShardedTokens(Protocol):
+    """Tokens cut among devices, as ``posenc.distributed`` has them."""
+
+    def spreading(self, given: AttentionSpecification) -> Spreading:
+        """Attention among all of them, for ``given``: what one call says of this device's."""
+        ...

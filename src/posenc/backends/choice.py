@@ -103,6 +103,18 @@ def considered(
     )
 
 
+def explained(chosen: Backend, passed: dict[str, str]) -> str:
+    """A line for the backend, and one for each that was passed over.
+
+    Example:
+        >>> print(explained(SDPA("nothing hides a score", is_causal=False), {"flex": "it rests"}))
+        sdpa: nothing hides a score
+          not flex: it rests
+    """
+    lines = [f"{chosen.name}: {chosen.why}", *(f"  not {n}: {why}" for n, why in passed.items())]
+    return "\n".join(lines)
+
+
 def from_tables(
     scores: Sequence[tuple[ScoreEncoding, Tensor]],
     mask: Tensor | None,

@@ -104,12 +104,15 @@ class Explicit:
             features=self.features,
         ).heads
 
+    def reading(self, features: Features) -> "Explicit":
+        """The same with what encodings read in the hidden state."""
+        return replace(self, features=features)
+
 
 def reading(backend: Backend, features: Features) -> Backend:
-    """The backend with what encodings read in the hidden state; only this one hands it on."""
-    if not features or not isinstance(backend, Explicit):
-        return backend
-    return replace(backend, features=features)
+    """The backend with what encodings read in the hidden state, if it hands that on."""
+    hands_on = getattr(backend, "reading", None)
+    return backend if not features or hands_on is None else hands_on(features)
 
 
 def explicit(request: Request) -> Backend | str:

@@ -86,7 +86,12 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
     """What order, a window, padding and documents hide; ``None`` where they hide nothing."""
     hidden_by: list[MaskMod] = []
     queries, keys = _with_batch(spec.query_places), _with_batch(spec.key_places)
-    if spec.is_causal and spec.order_is_that_of_rows:
+    if spec.is_causal and spec.q_rows is not None and spec.k_rows is not None:
+        q_rows, k_rows = _with_batch(spec.q_rows), _with_batch(spec.k_rows)
+        hidden_by.append(
+            lambda b, h, q, k: q_rows[b % len(q_rows), q] >= k_rows[b % len(k_rows), k]
+        )
+    elif spec.is_causal and spec.order_is_that_of_rows:
         shift = spec.k_len - spec.q_len if spec.first_row is None else spec.first_row
         hidden_by.append(lambda b, h, q, k: q + shift >= k)
     elif spec.is_causal:

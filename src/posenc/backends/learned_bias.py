@@ -56,13 +56,13 @@ class _Attention(torch.autograd.Function):
         wide = values.dtype
         grads = [torch.zeros_like(t, dtype=wide) for t in (q, k, v, values)]
         for block in blocks(q.shape, k.shape, bias, offset):
-            for part in _narrowed(block, len(q)):
-                _add_gradients(part, grads, q, k, v, bias, out, grad, scale)
+            for part in narrowed(block, len(q)):
+                add_gradients(part, grads, q, k, v, bias, out, grad, scale)
         dq, dk, dv, dvalues = grads
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dvalues, None, None, None
 
 
-def _narrowed(block: Block, batch: int) -> list[Block]:
+def narrowed(block: Block, batch: int) -> list[Block]:
     """The block, cut into so few queries at a time that their scores stay small."""
     if block.keys.start == block.keys.stop:
         return []
@@ -80,7 +80,7 @@ def _narrowed(block: Block, batch: int) -> list[Block]:
     ]
 
 
-def _add_gradients(
+def add_gradients(
     block: Block,
     grads: list[Tensor],
     q: Tensor,
@@ -90,7 +90,23 @@ def _add_gradients(
     out: Tensor,
     grad: Tensor,
     scale: float,
+    *,
+    lse: Tensor | None = None,
 ) -> None:
+    """Add what one block gives to the gradients of q, k, v and the values of ``bias``.
+
+    Args:
+        block: Queries and the keys that they see.
+        grads: Of q, k, v and the values of ``bias``, in their dtype.
+        q: Queries.
+        k: Keys.
+        v: Values.
+        bias: The bias of every distance.
+        out: What attention gave.
+        grad: The gradient of that.
+        scale: What products are multiplied with.
+        lse: The log-sum-exp of the scores of each query, where it has keys elsewhere too.
+    """
     dq, dk, dv, dvalues = grads
     wide = dvalues.dtype
     group = q.shape[1] // k.shape[1]
@@ -106,10 +122,14 @@ def _add_gradients(
                     bias.highest)  # fmt: skip
     mask = seen.reversed_rows(queries.shape[-2], keys.shape[-2], first=block.first)
     mask = mask.expand(1, q[:, block.heads].shape[1], -1, -1).unflatten(1, (-1, group))
-    weights = (torch.matmul(queries, keys.mT).mul_(scale).add_(mask)).softmax(-1).nan_to_num_(0.0)
+    scores = torch.matmul(queries, keys.mT).mul_(scale).add_(mask)
+    if lse is None:
+        weights = scores.softmax(-1).nan_to_num_(0.0)
+    else:
+        weights = scores.sub_(of_queries(lse.unsqueeze(-1))).exp_()
     dv[:, *columns] += (weights.mT @ grad_outs).sum(2)
     delta = (grad_outs * outs).sum(-1, keepdim=True)
-    scores = (torch.matmul(grad_outs, values.mT).sub_(delta)).mul_(weights)
+    scores = torch.matmul(grad_outs, values.mT).sub_(delta).mul_(weights)
     dq[:, *rows] += (scores @ keys).mul_(scale).flatten(1, 2).flip(-2)
     dk[:, *columns] += (scores.mT @ queries).sum(2).mul_(scale)
     along = _anti_diagonals(scores.sum(0).flatten(0, 1))

@@ -64,6 +64,9 @@ class AttentionSpecification:
         by_row: Whether "later" means further along the row, and not a larger position.
         first_row: The place in the row of keys that the first query has; if not given, the queries
             are the last. A tensor of one element where a graph must not depend on it.
+        q_rows: ``[q_len]`` or ``[#batch, q_len]``: the place of each query in a row of which these
+            are a part, by which "later" goes then; given with ``k_rows``.
+        k_rows: Likewise for keys.
         window: How many positions a query sees to each side, its own among them.
         padding_mask: ``[batch, k_len]``, true where a key is real.
         q_padding_mask: ``[batch, q_len]``, true where a query is real; what stands in the rows of
@@ -87,6 +90,8 @@ class AttentionSpecification:
     is_causal: bool = False
     by_row: bool = False
     first_row: int | Tensor | None = None
+    q_rows: Tensor | None = None
+    k_rows: Tensor | None = None
     window: int | None = None
     padding_mask: Tensor | None = None
     q_padding_mask: Tensor | None = None
@@ -100,6 +105,35 @@ class AttentionSpecification:
     def within(self, window: int | None) -> "AttentionSpecification":
         """The same with another window."""
         return self if window == self.window else replace(self, window=window)
+
+    def of_queries(self, rows: slice) -> "AttentionSpecification":
+        """The same for some of the queries, without ``attn_mask`` and a place among the keys.
+
+        Example:
+            >>> AttentionSpecification(1, 4, 4, is_causal=True).of_queries(slice(1, 2)).visible()
+            tensor([[[[ True,  True, False, False]]]])
+        """
+        given = self.q_rows is not None or not self.order_is_that_of_rows
+        q_rows = self.q_rows if given else consecutive(self.q_len, device=self.device)
+        k_rows = self.k_rows if given else consecutive(self.k_len, device=self.device)
+        if not given:
+            assert q_rows is not None
+            q_rows = q_rows + (
+                self.k_len - self.q_len if self.first_row is None else self.first_row
+            )
+        return replace(
+            self,
+            q_len=len(range(self.q_len)[rows]),
+            q_positions=_of(self.query_places, rows),
+            k_positions=self.key_places,
+            q_remapped=None if self.q_remapped is None else _of(self.q_remapped, rows),
+            first_row=None,
+            q_rows=None if q_rows is None else q_rows[..., rows],
+            k_rows=k_rows,
+            q_padding_mask=None if self.q_padding_mask is None else self.q_padding_mask[:, rows],
+            q_documents=None if self.q_documents is None else self.q_documents[:, rows],
+            attn_mask=None,
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -167,6 +201,8 @@ class AttentionSpecification:
         return seen
 
     def _not_later(self) -> Tensor:
+        if self.q_rows is not None and self.k_rows is not None:
+            return _four(self.q_rows.unsqueeze(-1) >= self.k_rows.unsqueeze(-2))
         if self.order_is_that_of_rows:
             rows = not_later(self.q_len, self.k_len, first=self.first_row, device=self.device)
             return rows[None, None]
@@ -195,7 +231,7 @@ class AttentionSpecification:
     @property
     def in_step(self) -> bool:
         """Whether each query has its key in the same place, and order rises along the row."""
-        if self.q_len != self.k_len or self.first_row is not None:
+        if self.q_len != self.k_len or self.first_row is not None or self.q_rows is not None:
             return False
         if self.order_is_that_of_rows:
             return True
@@ -207,7 +243,8 @@ class AttentionSpecification:
     @property
     def sees_all(self) -> bool:
         """Whether there is one query, the last, from which order hides nothing."""
-        return self.q_len == 1 and self.order_is_that_of_rows and self.first_row is None
+        told = self.first_row is not None or self.q_rows is not None
+        return self.q_len == 1 and self.order_is_that_of_rows and not told
 
     @property
     def _unplaced(self) -> bool:
@@ -224,6 +261,7 @@ class AttentionSpecification:
             self.documents,
             self.q_remapped,
             self.first_row,
+            self.q_rows,
         )
         return self._unplaced and all(one is None for one in others)
 
@@ -238,7 +276,7 @@ class AttentionSpecification:
             return "positions are points of a grid"
         tensors = (
             self.queries, self.keys, self.query_places, self.key_places, self.padding_mask,
-            self.q_padding_mask, self.documents, self.q_documents,
+            self.q_padding_mask, self.documents, self.q_documents, self.q_rows, self.k_rows,
         )  # fmt: skip
         given = [t for t in tensors if t is not None]
         if isinstance(self.first_row, Tensor) or not all(map(may_look, given)):
@@ -278,15 +316,17 @@ class AttentionSpecification:
 
     def _keeps_order(self, row: int, run: slice, seen: slice, offset: int) -> bool:
         """Whether distances of encodings are those by which order and windows hide keys."""
-        if self.is_causal and self.order_is_that_of_rows:
+        if self.is_causal and self.q_rows is not None and self.k_rows is not None:
+            if not _in_line(_row(self.q_rows, row)[run], _row(self.k_rows, row)[seen], offset):
+                return False
+        elif self.is_causal and self.order_is_that_of_rows:
             first = self.k_len - self.q_len if self.first_row is None else self.first_row
             if offset != first + run.start - seen.start:
                 return False
         if self.q_remapped is None and self.k_remapped is None:
             return True
         queries, keys = _row(self.query_places, row)[run], _row(self.key_places, row)[seen]
-        unbroken = _rises_by_one(queries) and _rises_by_one(keys)
-        return unbroken and int(queries[0]) - int(keys[0]) == offset
+        return _in_line(queries, keys, offset)
 
     def _keys_of_documents(self, row: int) -> dict[int, slice] | str:
         """The run of real keys of each document of one row."""
@@ -330,6 +370,12 @@ def _labeled_runs(labels: Tensor) -> list[tuple[int | None, slice]]:
     ]
 
 
+def _in_line(queries: Tensor, keys: Tensor, offset: int) -> bool:
+    """Whether both rise by one, and their first are ``offset`` apart."""
+    unbroken = _rises_by_one(queries) and _rises_by_one(keys)
+    return unbroken and int(queries[0]) - int(keys[0]) == offset
+
+
 def _rises_by_one(positions: Tensor) -> bool:
     return _consecutive_runs(positions, slice(0, len(positions))) == [slice(0, len(positions))]
 
@@ -357,6 +403,10 @@ def _gathered(rows: list[list[Run]], batch: int) -> tuple[Segment, ...]:
 
 def _row(positions: Tensor, row: int) -> Tensor:
     return positions if positions.ndim == 1 else positions[row if len(positions) > 1 else 0]
+
+
+def _of(places: Tensor, rows: slice) -> Tensor:
+    return places[:, rows] if places.ndim > 2 else places[..., rows]
 
 
 def _four(seen: Tensor) -> Tensor:

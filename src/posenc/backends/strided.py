@@ -14,6 +14,7 @@ from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.encodings.base import RelativeBias
 
+MANY, SHORTEST = 64, 4  # runs, and queries in one of them on average, that pay for their calls
 SMALL = 128 * 128  # pairs of a head, up to which a matrix is cheaper than looking for structure
 
 
@@ -77,6 +78,8 @@ def strided(request: Request) -> Backend | str:
     segments = spec.segments()
     if isinstance(segments, str):
         return segments
+    if not request.insisted and _are_scattered(segments):
+        return "the queries stand apart, each a run of its own"
     biases = {lengths: bias(*lengths) for lengths in {segment.lengths for segment in segments}}
     every = tuple(biases[segment.lengths] for segment in segments)
     return Strided(why, segments, every, tuple(segment.offset for segment in segments))
@@ -99,6 +102,12 @@ def _refusal(request: Request) -> str | None:
     if not request.scores and spec.hides_padding_alone:
         return "padding alone needs no matrix"
     return None
+
+
+def _are_scattered(segments: tuple[Segment, ...]) -> bool:
+    """Whether there are many runs of hardly a query each, so that a matrix is cheaper."""
+    queries = sum(segment.lengths[0] for segment in segments)
+    return len(segments) > MANY and queries < SHORTEST * len(segments)
 
 
 def _attend(

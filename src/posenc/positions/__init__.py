@@ -12,7 +12,7 @@ from posenc.positions.grids import centers, grid, masked_grid, on_levels
 from posenc.positions.images import packed_grids
 from posenc.positions.normalized import normalized_grid
 from posenc.positions.packing import packed, runs
-from posenc.positions.padding import left_padded, over_padding
+from posenc.positions.padding import in_documents, left_padded, over_padding
 from posenc.positions.placeless import NOWHERE, kept, placeless, prefixed
 from posenc.positions.ranges import consecutive, decoding
 from posenc.positions.shards import shard, unshard
@@ -30,6 +30,7 @@ __all__ = [
     "decoding",
     "floats",
     "grid",
+    "in_documents",
     "kept",
     "left_padded",
     "masked_grid",

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc.positions.checks import Integers, checked
+from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
 
 
@@ -66,3 +67,25 @@ def over_padding(
     first = torch.where(mask, index, mask.shape[-1]).amin(-1, keepdim=True)
     nearest = torch.where(before < 0, first, before).clamp(max=mask.shape[-1] - 1)
     return positions.gather(-1, nearest)
+
+
+def in_documents(
+    document_ids: Int64[Tensor, "*batch seq"], mask: Bool[Tensor, "*batch seq"] | None = None
+) -> Int64[Tensor, "*batch seq"]:
+    """Each document's real tokens counted from 0; padding in it counts for nothing.
+
+    Args:
+        document_ids: A document is a run of equal ids.
+        mask: True where a token is real; all are if not given.
+
+    Example:
+        >>> in_documents(torch.tensor([5, 5, 9, 9, 9]), torch.tensor([1, 1, 0, 1, 1]) == 1)
+        tensor([0, 1, 0, 0, 1])
+    """
+    index = packed(document_ids=document_ids)
+    if mask is None:
+        return index
+    real = mask.long()
+    count = real.cumsum(-1)
+    begin = consecutive(real.shape[-1], device=real.device) - index
+    return (count - 1 - (count - real).gather(-1, begin)).clamp(min=0)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.positional import Positional
-from posenc.positions import checked, consecutive, left_padded, over_padding, packed, runs
+from posenc.positions import checked, consecutive, in_documents, left_padded, over_padding, runs
 from posenc.transformer.kv_cache import KeyValueCache
 
 
@@ -114,7 +114,7 @@ def _default_positions(
 ) -> tuple[Tensor, int | None]:
     seq = x.shape[1]
     if document_ids is not None:
-        return _in_documents(document_ids, padding_mask), seq
+        return in_documents(document_ids, padding_mask), seq
     next_position, below = None, seq
     if cache is not None and cache.next_position is not None:
         next_position = cache.next_position
@@ -123,17 +123,6 @@ def _default_positions(
         return left_padded(padding_mask, start=0 if next_position is None else next_position), below
     new = consecutive(seq, device=x.device)
     return new if next_position is None else next_position.unsqueeze(-1) + new, below
-
-
-def _in_documents(document_ids: Tensor, padding_mask: Tensor | None) -> Tensor:
-    """Each document's tokens counted from 0; padding in it counts for nothing."""
-    index = packed(document_ids=document_ids)
-    if padding_mask is None:
-        return index
-    real = padding_mask.long()
-    count = real.cumsum(-1)
-    begin = consecutive(real.shape[-1], device=real.device) - index
-    return (count - 1 - (count - real).gather(-1, begin)).clamp(min=0)
 
 
 def check_masks(

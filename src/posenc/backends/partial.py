@@ -1,0 +1,330 @@
+"""Attention to some of the keys, with the log-sum-exp by which results for others join it.
+
+With L = log Σ exp(scores) over the keys of a part, results of parts merge by the weights
+exp(L_part − L), L = log Σ exp(L_part). Backward, each part forms its weights P = exp(scores − L)
+anew and needs of all others no more than L and δ = rowsum(dO ∘ O):
+dV = Pᵀ dO, dS = P ∘ (dO Vᵀ − δ). Neither way holds a matrix of queries × keys.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc.backends.base import Request
+from posenc.backends.blocks import Block, blocks
+from posenc.backends.explicit import attend_explicitly
+from posenc.backends.flash import flash, flash_gradients, serves
+from posenc.backends.learned_bias import ELEMENTS, add_gradients, narrowed
+from posenc.backends.specification import AttentionSpecification, Segment
+from posenc.backends.toeplitz import Toeplitz, toeplitz
+from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
+
+
+class Partial(NamedTuple):
+    """A result for some of the keys.
+
+    Attributes:
+        out: ``[batch, heads, q_len, value_dim]``, weighed among these keys, in float32 at least.
+        lse: ``[batch, heads, q_len]``: log Σ exp(scores) over them; −∞ where none is seen.
+    """
+
+    out: Float[Tensor, "batch heads q_len value_dim"]
+    lse: Float[Tensor, "batch heads q_len"]
+
+
+class Merged(NamedTuple):
+    """What the backward pass of a part must know of all parts together.
+
+    Attributes:
+        out: Their result.
+        lse: Their log-sum-exp; 0 where nothing is seen at all.
+        grad: The gradient of ``out``.
+        delta: rowsum(grad ∘ out).
+    """
+
+    out: Tensor
+    lse: Tensor
+    grad: Tensor
+    delta: Tensor
+
+
+class Part(Protocol):
+    """Attention of some queries to some keys, ready to run in both directions."""
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What else gradients must reach."""
+        ...
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
+        """The result for these keys."""
+        ...
+
+    def gradients(
+        self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
+    ) -> tuple[Tensor, ...]:
+        """The gradients of q, k, v and ``tensors``, in float32 at least."""
+        ...
+
+
+def merge(one: Partial, other: Partial) -> Partial:
+    """Both results as one.
+
+    Example:
+        >>> one = Partial(torch.tensor([[[[1.0]]]]), torch.tensor([[[0.0]]]))
+        >>> other = Partial(torch.tensor([[[[4.0]]]]), torch.tensor([[[2.0]]]).log())
+        >>> merge(one, other).out.round()
+        tensor([[[[3.]]]])
+    """
+    lse = torch.logaddexp(one.lse, other.lse)
+    shift = lse.masked_fill(lse == -torch.inf, 0.0)
+    out = sum(part.out * (part.lse - shift).exp().unsqueeze(-1) for part in (one, other))
+    return Partial(out, lse)  # type: ignore[arg-type]
+
+
+def nothing_seen(q: Tensor, v: Tensor) -> Partial:
+    """What attention to no keys gives, which merges with anything."""
+    wide = working_dtype(q.dtype)
+    return Partial(
+        q.new_zeros(*q.shape[:-1], v.shape[-1], dtype=wide),
+        q.new_full(q.shape[:-1], -torch.inf, dtype=wide),
+    )
+
+
+def with_sinks(merged: Partial, sinks: Tensor) -> Partial:
+    """The same with one score more a head, which takes its share and gives no value."""
+    lse = torch.logaddexp(merged.lse, sinks.to(merged.lse.dtype).view(1, -1, 1))
+    return Partial(merged.out * (merged.lse - lse).exp().unsqueeze(-1), lse)
+
+
+def partial_attention(request: Request) -> Part:
+    """The cheapest part that means what the request says; ``attn_mask`` and sinks are left out."""
+    spec = request.specification
+    relative = request.biases_alone and all(isinstance(e, RelativeBias) for e in request.scores)
+    if relative and spec.softcap is None:
+        segments = spec.segments()
+        if not isinstance(segments, str):
+            return _in_segments(request, segments)
+    return InRows(tuple(request.scores), spec)
+
+
+# Biases of distance -------------------------------------------------------------------------------
+
+
+def _in_segments(request: Request, segments: tuple[Segment, ...]) -> Part:
+    spec, made = request.specification, {}
+    for lengths in {segment.lengths for segment in segments}:
+        made[lengths] = toeplitz(
+            request.scores,  # type: ignore[arg-type]
+            *lengths,
+            is_causal=spec.is_causal,
+            window=spec.window,
+            dtype=request.dtype,
+            device=spec.device,
+        )
+    return InSegments(segments, tuple(made), tuple(made.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class InSegments:
+    """Runs of queries and keys one position apart, the bias of each a vector.
+
+    Attributes:
+        segments: The runs.
+        lengths: Of the runs that differ in a bias.
+        biases: The bias of each.
+    """
+
+    segments: tuple[Segment, ...]
+    lengths: tuple[tuple[int, int, int], ...]
+    biases: tuple[Toeplitz, ...]
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The biases."""
+        return tuple(bias.values for bias in self.biases)
+
+    def above(self, least: Float[Tensor, "heads"]) -> "InSegments":
+        """Without the distances whose bias lies below what can matter to a head."""
+        cut = tuple(
+            replace(b, values=b.values.masked_fill(b.values < least[:, None], -torch.inf))
+            for b in self.biases
+        )
+        return replace(self, biases=cut)
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
+        """The result for these keys."""
+        made = nothing_seen(q, v)
+        for segment, _, bias in self._each():
+            queries = q[segment.batch, :, segment.queries]
+            keys, values = (t[segment.batch, :, segment.keys] for t in (k, v))
+            for block in blocks(queries.shape, keys.shape, bias, segment.offset):
+                for rows in _small(block, queries, v):
+                    some = _of(rows, queries, keys, values)
+                    found = flash(*some, _bias(rows, bias), _dead(rows, bias), scale=scale)
+                    where = segment.batch, rows.heads, _within(segment, rows)
+                    made.out[where], made.lse[where] = found[0].flip(-2), found[1].flip(-1)
+        return made
+
+    def gradients(
+        self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
+    ) -> tuple[Tensor, ...]:
+        """The gradients of q, k, v and the biases."""
+        wide = working_dtype(q.dtype)
+        dq, dk, dv = (torch.zeros_like(t, dtype=wide) for t in (q, k, v))
+        learned = [torch.zeros_like(bias.values) for bias in self.biases]
+        for segment, number, bias in self._each():
+            rows_of, keys_of = (
+                (segment.batch, slice(None), segment.queries),
+                (segment.batch, slice(None), segment.keys),
+            )
+            content = q[rows_of], k[keys_of], v[keys_of]
+            grads = [dq[rows_of], dk[keys_of], dv[keys_of], learned[number]]
+            of_all = Merged(merged.out[rows_of], merged.lse[rows_of], merged.grad[rows_of],
+                            merged.delta[rows_of])  # fmt: skip
+            for block in blocks(content[0].shape, content[1].shape, bias, segment.offset):
+                _add(block, grads, content, bias, of_all, scale)
+        return dq, dk, dv, *learned
+
+    def _each(self) -> Iterator[tuple[Segment, int, Toeplitz]]:
+        for segment in self.segments:
+            number = self.lengths.index(segment.lengths)
+            yield segment, number, self.biases[number]
+
+
+def _add(
+    block: Block,
+    grads: list[Tensor],
+    content: tuple[Tensor, Tensor, Tensor],
+    bias: Toeplitz,
+    merged: Merged,
+    scale: float,
+) -> None:
+    """Add the gradients of one block where they belong."""
+    q, k, v = content
+    if block.keys.start == block.keys.stop:
+        return
+    if bias.values.requires_grad or not serves(q, v):
+        for rows in narrowed(block, len(q)):
+            add_gradients(
+                rows, grads, q, k, v, bias, merged.out, merged.grad, scale, lse=merged.lse
+            )
+        return
+    some = _of(block, q, k, v)
+    where = slice(None), block.heads, block.queries
+    out, grad = (t[where].flip(-2) for t in (merged.out, merged.grad))
+    made = flash_gradients(
+        grad, *some, out, merged.lse[where].flip(-1), _bias(block, bias), scale=scale
+    )
+    grads[0][where] += made[0].flip(-2)
+    for total, new in zip(grads[1:3], made[1:], strict=True):
+        total[:, block.kv_heads, block.keys] += new
+
+
+def _small(block: Block, q: Tensor, v: Tensor) -> list[Block]:
+    """The block, in pieces whose scores stay small where they are formed; none without keys."""
+    if block.keys.start == block.keys.stop:
+        return []
+    return [block] if serves(q, v) else narrowed(block, len(q))
+
+
+def _of(block: Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries of the block in reverse order, and its keys and values."""
+    rows, columns = (block.heads, block.queries), (block.kv_heads, block.keys)
+    return q[:, *rows].flip(-2), k[:, *columns], v[:, *columns]
+
+
+def _bias(block: Block, bias: Toeplitz) -> Tensor:
+    some = bias if len(bias.values) == 1 else Toeplitz(bias.values[block.heads], bias.highest)
+    rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
+    return some.reversed_rows(rows, columns, first=block.first)
+
+
+def _dead(block: Block, bias: Toeplitz) -> Tensor:
+    """[heads, rows] or [1, rows]: queries, in reverse order, that see none of the block's keys."""
+    some = bias.values if len(bias.values) == 1 else bias.values[block.heads]
+    rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
+    start = bias.highest - block.first
+    seen = (some[:, start : start + rows + columns - 1] != -torch.inf).long().cumsum(1)
+    before = torch.nn.functional.pad(seen, (1, 0))
+    return before[:, columns:] == before[:, :rows]
+
+
+def _within(segment: Segment, rows: Block) -> slice:
+    begin = segment.queries.start
+    return slice(begin + rows.queries.start, begin + rows.queries.stop)
+
+
+# Everything else ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class InRows:
+    """A few queries at a time, whose scores are formed, encoded, weighed and forgotten.
+
+    Attributes:
+        encodings: Encodings of scores, in order, each of them pairwise.
+        specification: Who stands where, and who sees whom.
+    """
+
+    encodings: tuple[ScoreEncoding, ...]
+    specification: AttentionSpecification
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The parameters that learn."""
+        every = (p for encoding in self.encodings for p in encoding.parameters())
+        return tuple(p for p in dict.fromkeys(every) if p.requires_grad)
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
+        """The result for these keys."""
+        parts = [self._attended(rows, q[:, :, rows], k, v, scale) for rows in self._rows(q, k)]
+        out, lse = (torch.cat(some, dim=2) for some in zip(*parts, strict=True))
+        return Partial(out, lse)
+
+    def gradients(
+        self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
+    ) -> tuple[Tensor, ...]:
+        """The gradients of q, k, v and the parameters."""
+        learning = self.tensors
+        wide = working_dtype(q.dtype)
+        totals = [torch.zeros_like(t, dtype=wide) for t in (q, k, v)]
+        totals += [torch.zeros_like(t) for t in learning]
+        for rows in self._rows(q, k):
+            with torch.enable_grad():
+                some = [t.detach().requires_grad_() for t in (q[:, :, rows], k, v)]
+                made = self._attended(rows, *some, scale)
+            weight = (made.lse.detach() - merged.lse[:, :, rows]).exp().unsqueeze(-1)
+            grad = merged.grad[:, :, rows].to(weight.dtype)
+            to_lse = (grad * made.out.detach()).sum(-1) - merged.delta[:, :, rows]
+            new = torch.autograd.grad(
+                made, [*some, *learning], [weight * grad, weight.squeeze(-1) * to_lse],
+                allow_unused=True,
+            )  # fmt: skip
+            for number, more in enumerate(new):
+                if more is not None:
+                    total = totals[number] if number else totals[0][:, :, rows]
+                    total += more
+        return tuple(totals)
+
+    def _rows(self, q: Tensor, k: Tensor) -> list[slice]:
+        some = max(1, ELEMENTS // max(1, len(q) * q.shape[1] * k.shape[2]))
+        return [slice(i, min(i + some, q.shape[2])) for i in range(0, q.shape[2], some)]
+
+    def _attended(self, rows: slice, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Partial:
+        spec = self.specification.of_queries(rows)
+        wide = working_dtype(q.dtype)
+        tables = []
+        for encoding in self.encodings:
+            table = encoding.table(spec.queries, spec.keys, dtype=wide)
+            tables.append((encoding, table))
+        made = attend_explicitly(
+            q, k, v.to(wide), tables, spec.visible(), scale=scale, softcap=spec.softcap
+        )
+        dead = (made.encoded == -torch.inf).all(-1)
+        lse = made.encoded.masked_fill(dead.unsqueeze(-1), 0.0).logsumexp(-1)
+        return Partial(made.heads, lse.masked_fill(dead, -torch.inf))

@@ -1,0 +1,5 @@
+"""Sequences cut among devices, on torch's process groups: nothing of transport is our own."""
+
+from posenc.distributed.shards import Shards
+
+__all__ = ["Shards"]

@@ -1,0 +1,123 @@
+"""Ranks exchange tokens for heads: each computes whole rows for a part of the heads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc.backends.base import Backend, Request
+from posenc.backends.choice import considered, explained
+from posenc.backends.dense import dense
+from posenc.backends.explicit import explicit
+from posenc.backends.specification import AttentionSpecification
+from posenc.distributed.collectives import exchanged
+from posenc.distributed.request import SpreadRequest
+from posenc.distributed.tokens import among
+from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+
+if TYPE_CHECKING:
+    from posenc.distributed.shards import Shards
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Some heads of whole rows, after an exchange, and before the next brings results home.
+
+    Attributes:
+        shards: Who holds which token.
+        backend: Attention among whole rows, for this rank's heads.
+        moves: Bytes that come to this rank.
+        inner: The words of ``explain_attention`` about ``backend``.
+
+    Reference:
+        Jacobs et al. 2023, "DeepSpeed Ulysses", section 3 (arXiv:2309.14509).
+    """
+
+    shards: "Shards"
+    backend: Backend
+    moves: int
+    inner: str
+    name = "heads"
+    what = "queries, keys, values and results are exchanged for those of other heads"
+    why = "heads divide among ranks"
+
+    @property
+    def reads_padding(self) -> bool:
+        """As the backend does."""
+        return self.backend.reads_padding
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        query, key, value = map(self._rows_of_some_heads, (query, key, value))
+        out = self.backend(query, key, value, scale=scale, dropout_p=dropout_p)
+        return self._tokens_of_all_heads(out)
+
+    def _rows_of_some_heads(self, x: Tensor) -> Tensor:
+        """[batch, heads, local, width] → [batch, heads / world, length, width]."""
+        by_rank = exchanged(x.unflatten(1, (self.shards.world, -1)).movedim(1, 0),
+                            self.shards.group)  # fmt: skip
+        return self.shards.in_order(by_rank.movedim(0, 2).flatten(2, 3), 2)
+
+    def _tokens_of_all_heads(self, x: Tensor) -> Tensor:
+        """The inverse."""
+        by_rank = self.shards.out_of_order(x, 2).unflatten(2, (self.shards.world, -1))
+        return exchanged(by_rank.movedim(2, 0), self.shards.group).movedim(0, 1).flatten(1, 2)
+
+
+def heads(request: SpreadRequest) -> Heads | str:
+    """The way, or why it cannot serve."""
+    shards, sizes = request.attention.shards, request.sizes
+    if sizes.heads % shards.world or sizes.kv_heads % shards.world:
+        return (
+            f"{sizes.heads} query heads and {sizes.kv_heads} key heads do not divide among "
+            f"{shards.world} ranks"
+        )
+    for encoding in request.scores:
+        if not isinstance(encoding, ScoreBias) or encoding.changes_output:
+            return f"{type(encoding).__name__} cannot be cut by head"
+    each = sizes.heads // shards.world
+    some = slice(shards.rank * each, (shards.rank + 1) * each)
+    spec = among(request.attention.whole, request.given, pairwise=request.pairwise)
+    if spec.sinks is not None:
+        spec = replace(spec, sinks=spec.sinks[some])
+    chosen, inner = _of_heads(request, spec, some)
+    numbers = sizes.heads * (sizes.head_dim + sizes.value_dim) + request.key_value_numbers
+    moves = (shards.world - 1) * request.bytes_of(numbers) // shards.world
+    return Heads(shards, chosen, moves, inner)
+
+
+def _of_heads(
+    request: SpreadRequest, spec: AttentionSpecification, some: slice
+) -> tuple[Backend, str]:
+    """The backend for some heads of whole rows."""
+    sizes = request.sizes
+    count = some.stop - some.start
+    if request.scores and torch.compiler.is_compiling():  # where no module can be made
+        return _in_a_graph(request, spec, some), "a graph holds all of it"
+
+    whole: dict[ScoreEncoding, ScoreBias] = {}
+
+    def table(encoding: ScoreEncoding, *positions: Tensor, dtype: torch.dtype) -> Tensor:
+        return request.table(whole[encoding], *positions, dtype=dtype)[..., some, :, :]
+
+    biases: Sequence[ScoreBias] = [e for e in request.scores if isinstance(e, ScoreBias)]
+    part = [bias if count == bias.heads else bias[some] for bias in biases]
+    whole.update(zip(part, biases, strict=True))
+    chosen, passed = considered(
+        part, spec, heads=count, dtype=sizes.dtype, table=table, backend=request.backend
+    )
+    return chosen, explained(chosen, passed)
+
+
+def _in_a_graph(request: SpreadRequest, spec: AttentionSpecification, some: slice) -> Backend:
+    def table(encoding: ScoreEncoding, *positions: Tensor, dtype: torch.dtype) -> Tensor:
+        return request.table(encoding, *positions, dtype=dtype)[..., some, :, :]
+
+    asked = Request(
+        request.scores, spec, working_dtype(request.sizes.dtype), 0.0, table, insisted=True
+    )
+    made = dense(asked)
+    return explicit(asked) if isinstance(made, str) else made  # type: ignore[return-value]

@@ -1,0 +1,85 @@
+"""Which ranks have anything to tell each other: known on all of them without a word."""
+
+import torch
+from torch import Tensor
+
+from posenc.backends.specification import AttentionSpecification
+from posenc.distributed.tokens import Tokens
+
+
+def may_see(
+    queries: Tokens, keys: Tokens, given: AttentionSpecification, window: int | None
+) -> bool:
+    """Whether a query may see a key; said of some that see none, never denied of one that does.
+
+    Args:
+        queries: Tokens that look.
+        keys: Tokens that are looked at.
+        given: Whether a later key is hidden.
+        window: How many positions a query sees to each side; all if not given.
+    """
+    rows = max(1 if t is None else len(t) for t in (*_sets(queries), *_sets(keys)))
+    return any(_row_may(_one(queries, r), _one(keys, r), given, window) for r in range(rows))
+
+
+def _row_may(
+    queries: Tokens, keys: Tokens, given: AttentionSpecification, window: int | None
+) -> bool:
+    if not len(queries) or not len(keys):
+        return False
+    if given.is_causal:
+        by_row = given.order_is_that_of_rows
+        late, early = (t.rows if by_row else t.places for t in (queries, keys))
+        if int(late.max()) < int(early.min()):
+            return False
+    if queries.documents is not None and keys.documents is not None:
+        ours, theirs = queries.documents.aminmax(), keys.documents.aminmax()
+        if int(ours.max) < int(theirs.min) or int(ours.min) > int(theirs.max):
+            return False
+    if window is None or queries.places.ndim > 1:
+        return True
+    if queries.documents is not None:  # which count their positions from 0 again
+        return _nearest(queries.rows, keys.rows) < window if _follow_rows(queries, keys) else True
+    return _nearest(queries.places, keys.places) < window
+
+
+def _follow_rows(*sets: Tokens) -> bool:
+    """Whether positions rise with rows, one by one, wherever documents do not begin."""
+    steps = [(t.rows - t.places) for t in sets]
+    of_documents = [t.documents for t in sets]
+    together, documents = torch.cat(steps), torch.cat([d for d in of_documents if d is not None])
+    order = documents.argsort(stable=True)
+    together, documents = together[order], documents[order]
+    return not bool(((together.diff() != 0) & (documents.diff() == 0)).any())
+
+
+def _nearest(queries: Tensor, keys: Tensor) -> int:
+    """The least distance between two of them."""
+    keys = keys.sort().values
+    after = torch.searchsorted(keys, queries.contiguous()).clamp(max=len(keys) - 1)
+    before = (after - 1).clamp(min=0)
+    return min(int((queries - keys[i]).abs().min()) for i in (after, before))
+
+
+def _sets(tokens: Tokens) -> list[Tensor | None]:
+    grid = tokens.positions is not None and tokens.positions.ndim > 2
+    positions = tokens.positions if grid or tokens.positions is None else _two(tokens.positions)
+    rows = _two(tokens.rows)
+    return [rows, positions, tokens.documents, tokens.real]
+
+
+def _two(x: Tensor) -> Tensor:
+    return x if x.ndim > 1 else x.unsqueeze(0)
+
+
+def _one(tokens: Tokens, row: int) -> Tokens:
+    """The real tokens of one row of the batch."""
+    rows, positions, documents, real = (
+        None if t is None else t[row if len(t) > 1 else 0] for t in _sets(tokens)
+    )
+    if real is not None:
+        rows, positions, documents = (
+            None if t is None else t[real] for t in (rows, positions, documents)
+        )
+    assert rows is not None
+    return Tokens(rows, positions, documents, None)

@@ -1,0 +1,256 @@
+"""Keys and values go round, and each rank's queries meet them part by part."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from posenc.backends.base import Request
+from posenc.backends.partial import (
+    InSegments,
+    Merged,
+    Part,
+    merge,
+    nothing_seen,
+    partial_attention,
+    with_sinks,
+)
+from posenc.backends.toeplitz import Toeplitz, margin
+from posenc.distributed.reach import may_see
+from posenc.distributed.request import SpreadRequest
+from posenc.distributed.tokens import between
+from posenc.distributed.transport import Schedule
+from posenc.encodings.base import RelativeBias, working_dtype
+
+if TYPE_CHECKING:
+    from posenc.distributed.spreading import ShardedAttention
+
+
+@dataclass(frozen=True, eq=False)
+class Ring:
+    """Results for the keys of each rank, merged by their log-sum-exp; two ranks' keys at a time.
+
+    At step s the keys of the rank s before this one arrive while those before them are worked
+    with. Backward they go round once more, scores are formed again, and gradients go home.
+
+    Attributes:
+        attention: The tokens of all ranks.
+        request: What is asked.
+        parts: Attention to the keys of each rank; ``None`` where none of them is seen.
+        profile: The bias at distances −(length − 1) … length − 1, where it may leave parts out.
+        moves: Bytes that come to this rank.
+
+    Reference:
+        Liu et al. 2023, "Ring Attention with Blockwise Transformers for Near-Infinite Context",
+        section 3 (arXiv:2310.01889).
+    """
+
+    attention: "ShardedAttention"
+    request: SpreadRequest
+    parts: tuple[Part | None, ...]
+    profile: Tensor | None
+    schedule: Schedule
+    moves: int
+    name = "ring"
+    what = "keys and values of other ranks come here one after the other"
+    why = "it holds the keys of two ranks at a time"
+    reads_padding = True
+
+    @property
+    def inner(self) -> str:
+        """How many of the steps have anything to see, and how scores are formed."""
+        seen = [part for part in self.parts if part is not None]
+        vectors = sum(isinstance(part, InSegments) for part in seen)
+        return (
+            f"{len(seen)} of {len(self.parts)} steps see a key; {vectors} hold a bias as a vector, "
+            f"{len(seen) - vectors} form scores a few queries at a time"
+        )
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        return _around(self, query, key, value, scale)
+
+    def within_reach(self, query: Tensor, key: Tensor, scale: float) -> "Ring":
+        """Without the distances at which no weight can reach the last bit of a result.
+
+        A query sees itself, whose score is bias(0) − c at least if scores lie in ±c; the key at
+        distance n has bias(n) + c at most.
+        """
+        assert self.profile is not None
+        with torch.no_grad():
+            longest = torch.cat([t.float().norm(dim=-1).amax((0, 2)) for t in (query, key)])
+            dist.all_reduce(longest, dist.ReduceOp.MAX, group=self.attention.shards.group)
+            queries, keys = longest.split((query.shape[1], key.shape[1]))
+            bound = queries * keys.repeat_interleave(query.shape[1] // key.shape[1]) * abs(scale)
+            bound = bound.nan_to_num(nan=torch.inf)  # such content may do anything
+            at_zero = self.profile[:, self.profile.shape[1] // 2]
+            length = self.attention.shards.length
+            least = at_zero - 2 * bound - margin(length, self.profile.dtype)
+            matters = (self.profile >= least[:, None]).any(0).nonzero().flatten()
+        reach = int((matters - self.profile.shape[1] // 2).abs().max())
+        window = self.request.given.window
+        schedule = _schedule(self.request, reach + 1 if window is None else min(window, reach + 1))
+        parts = tuple(
+            part.above(least) if isinstance(part, InSegments) and takes else None
+            for part, takes in zip(self.parts, schedule.takes, strict=True)
+        )
+        return replace(self, parts=parts, schedule=schedule)
+
+
+def ring(request: SpreadRequest) -> Ring | str:
+    """The way, or why it cannot serve."""
+    for encoding in request.scores:
+        if not encoding.is_pairwise:
+            return (
+                f"{type(encoding).__name__} looks at the tokens between a query and a key, which "
+                f"no rank of a ring has together"
+            )
+        if encoding.reads_hidden:
+            return f"{type(encoding).__name__} reads the hidden state, which does not go round"
+    if request.backend is not None:
+        return f"the backend {request.backend!r} was asked for, and a ring has blocks of its own"
+    attention = request.attention
+    shards = attention.shards
+    schedule = _schedule(request, request.given.window)
+    parts = tuple(
+        _part(request, rank) if takes else None for rank, takes in enumerate(schedule.takes)
+    )
+    others = sum(takes for rank, takes in enumerate(schedule.takes) if rank != shards.rank)
+    moves = others * request.bytes_of(request.key_value_numbers)
+    return Ring(attention, request, parts, _falling(request, parts), schedule, moves)
+
+
+def _schedule(request: SpreadRequest, window: int | None) -> Schedule:
+    attention = request.attention
+    shards = attention.shards
+    own, others = attention.own, [attention.of_rank(rank) for rank in range(shards.world)]
+    given = replace(attention.specification, window=window)
+    takes = tuple(may_see(own, other, given, window) for other in others)
+    gives = tuple(may_see(other, own, given, window) for other in others)
+    return Schedule(shards.group, takes, gives)
+
+
+def _part(request: SpreadRequest, rank: int) -> Part:
+    attention = request.attention
+    keys = attention.own if rank == attention.shards.rank else attention.of_rank(rank)
+    spec = replace(between(attention.own, keys, request.given), sinks=None)
+    return partial_attention(
+        Request(
+            request.scores, spec, working_dtype(request.sizes.dtype), 0.0, request.table,
+            insisted=True,
+        )
+    )  # fmt: skip
+
+
+def _falling(request: SpreadRequest, parts: tuple[Part | None, ...]) -> Tensor | None:
+    """The bias at every distance, if it may lie so low that whole parts do not matter."""
+    attention, shards = request.attention, request.attention.shards
+    own_positions = attention.whole.positions
+    told = own_positions is None or own_positions is shards.whole.positions
+    vectors = all(isinstance(part, InSegments | None) for part in parts)
+    learning = any(p.requires_grad for e in request.scores for p in e.parameters())
+    if not (request.scores and told and vectors) or learning or not shards.length:
+        return None
+    distance = torch.arange(1 - shards.length, shards.length, device=shards.device)
+    values = torch.zeros(1, len(distance), dtype=working_dtype(request.sizes.dtype),
+                         device=shards.device)  # fmt: skip
+    for bias in request.scores:
+        assert isinstance(bias, RelativeBias)
+        values = values + bias.profile(distance, dtype=values.dtype)
+    falls = Toeplitz(values, shards.length - 1).falls_far(shards.length)
+    return values.expand(request.sizes.heads, -1) if falls else None
+
+
+@torch.compiler.disable  # a graph has no sending from rank to rank
+def _around(ring: Ring, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    if ring.profile is not None:
+        ring = ring.within_reach(query, key, scale)
+    tensors = [t for part in ring.parts if part is not None for t in part.tensors]
+    sinks = ring.request.given.sinks
+    return _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[return-value]
+
+
+class _Ring(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        ring: Ring,
+        scale: float,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        sinks: Tensor | None,
+        *tensors: Tensor,
+    ) -> Tensor:
+        made, schedule = nothing_seen(q, v), ring.schedule
+        own = torch.cat((k, v), dim=-1).contiguous()
+        coming = None
+        for step in (0, *schedule.steps):
+            there = own if coming is None else coming.arrived()
+            if step + 1 in schedule.steps:
+                coming = schedule.content(own, step + 1)
+            part = ring.parts[schedule.source(step)]
+            if part is not None and there is not None:
+                keys, values = there.split((k.shape[-1], v.shape[-1]), dim=-1)
+                made = merge(made, part(q, keys, values, scale=scale))
+        if sinks is not None:
+            made = with_sinks(made, sinks)
+        out = made.out.to(q.dtype)
+        ctx.save_for_backward(q, k, v, out, made.lse, sinks)
+        ctx.ring, ctx.scale = ring, scale
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        q, k, v, out, lse, sinks = ctx.saved_tensors
+        ring, schedule = ctx.ring, ctx.ring.schedule
+        grad = grad.contiguous()
+        wide = lse.dtype
+        delta = (grad.to(wide) * out.to(wide)).sum(-1)
+        merged = Merged(out, lse.masked_fill(lse == -torch.inf, 0.0), grad, delta)
+        own = torch.cat((k, v), dim=-1).contiguous()
+        dq, dkv = torch.zeros_like(q, dtype=wide), torch.zeros_like(own, dtype=wide)
+        learned: list[tuple[Tensor, ...]] = [()] * len(ring.parts)
+        coming, homeward = None, None
+        for step in (0, *schedule.steps):
+            source = schedule.source(step)
+            there = own if coming is None else coming.arrived()
+            if step + 1 in schedule.steps:
+                coming = schedule.content(own, step + 1)
+            part, made = ring.parts[source], None
+            if part is not None and there is not None:
+                keys, values = there.split((k.shape[-1], v.shape[-1]), dim=-1)
+                to_q, to_k, to_v, *rest = part.gradients(q, keys, values, merged, scale=ctx.scale)
+                dq += to_q
+                made, learned[source] = torch.cat((to_k, to_v), dim=-1).contiguous(), tuple(rest)
+            if step == 0:
+                dkv = dkv if made is None else dkv + made
+                continue
+            _add(dkv, homeward)
+            homeward = schedule.gradients(made, dkv, step)
+        _add(dkv, homeward)
+        dk, dv = dkv.split((k.shape[-1], v.shape[-1]), dim=-1)
+        to_sinks = None if sinks is None else _of_sinks(sinks, lse, delta)
+        rest = [
+            some
+            for part, found in zip(ring.parts, learned, strict=True)
+            if part is not None
+            for some in (found or [None] * len(part.tensors))
+        ]
+        return None, None, dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), to_sinks, *rest
+
+
+def _add(total: Tensor, transfer: Any) -> None:
+    arrived = None if transfer is None else transfer.arrived()
+    if arrived is not None:
+        total += arrived
+
+
+def _of_sinks(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
+    """A sink has weight exp(sink − L) and no value, so its score gets −weight · δ."""
+    weight = (sinks.to(lse.dtype).view(1, -1, 1) - lse).exp()
+    return (-weight * delta).sum((0, 2)).to(sinks.dtype)

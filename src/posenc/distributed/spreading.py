@@ -1,0 +1,128 @@
+"""One call of attention over shards: the ways in which queries and keys of all ranks meet."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from posenc.backends.base import Backend, Sizes, TableBuilder
+from posenc.backends.choice import built, check_heads
+from posenc.backends.specification import AttentionSpecification
+from posenc.distributed.gather import gather
+from posenc.distributed.heads import heads
+from posenc.distributed.request import SpreadRequest, Way
+from posenc.distributed.ring import ring
+from posenc.distributed.tokens import Tokens, between
+from posenc.encodings.base import ScoreEncoding
+
+if TYPE_CHECKING:
+    from posenc.distributed.shards import Shards
+
+WAYS: dict[str, Callable[[SpreadRequest], Way | str]] = {
+    "gather": gather,
+    "heads": heads,
+    "ring": ring,
+}
+"""Every way by name; each gives itself, or why it cannot serve."""
+
+UNASKED = ("gather", "heads")
+"""A ring computes scores twice more to hold less; who wants that asks for it."""
+
+
+class ShardedAttention:
+    """Attention among the tokens of all ranks, for what one call says of this rank's.
+
+    Args:
+        shards: Who holds which token.
+        whole: The whole rows, as encodings see them.
+        given: What the call says of this rank's tokens.
+        by_rank: The tokens of each rank, if they were cut already.
+
+    Attributes:
+        specification: Of this rank's tokens among themselves, by which they are encoded.
+    """
+
+    def __init__(
+        self,
+        shards: "Shards",
+        whole: Tokens,
+        given: AttentionSpecification,
+        by_rank: Sequence[Tokens] | None,
+    ):
+        self.shards, self.whole = shards, whole
+        self._by_rank = by_rank
+        own = self.of_rank(shards.rank)
+        if whole.positions is not None and given.q_positions is not None:
+            # The caller's own tensor, by which kept tables know it.
+            own = Tokens(own.rows, given.q_positions, own.documents, own.real)
+        self.own = own
+        self.specification = between(own, own, given)
+
+    def of_rank(self, rank: int) -> Tokens:
+        """The tokens of one rank."""
+        if self._by_rank is None:
+            return self.shards.part(self.whole, rank)
+        return self._by_rank[rank]
+
+    def considered(
+        self,
+        scores: Sequence[ScoreEncoding],
+        specification: AttentionSpecification,
+        sizes: Sizes,
+        *,
+        spread: str | None = None,
+        backend: str | None = None,
+        dropout_p: float = 0.0,
+        table: TableBuilder | None = None,
+    ) -> tuple[Backend, str]:
+        """The way that serves, and why; see ``posenc.attention``.
+
+        Raises:
+            ValueError: ``spread`` names no way or one that cannot serve, weights are to be
+                dropped, an encoding was built for other heads, or ranks were given other sizes.
+        """
+        if spread not in (None, *WAYS):
+            raise ValueError(f"spread is {spread!r}; it must be one of {', '.join(WAYS)}, or None.")
+        if dropout_p:
+            raise ValueError(
+                f"Attention weights are to be dropped with probability {dropout_p} and shards were "
+                f"given; each rank would draw other weights. Drop hidden states instead."
+            )
+        check_heads(scores, sizes.heads)
+        asked = (specification.batch, self.shards.local, sizes, spread,
+                 tuple(type(e).__name__ for e in scores))  # fmt: skip
+        self.shards.settle("attention", asked)
+        request = SpreadRequest(
+            self, scores, specification, sizes, backend, built if table is None else table
+        )
+        ways, passed = {}, {}
+        for name in UNASKED if spread is None else (spread,):
+            made = WAYS[name](request)
+            if isinstance(made, str):
+                passed[name] = made
+            else:
+                ways[name] = made
+        if not ways:
+            raise ValueError(
+                f"The spread {spread!r} cannot serve: {passed[str(spread)]}. Leave spread out."
+            )
+        chosen = min(ways.values(), key=lambda way: way.moves)
+        return chosen, _explained(chosen, ways, passed, asked=spread is not None)
+
+
+def _explained(chosen: Way, ways: dict[str, Way], passed: dict[str, str], *, asked: bool) -> str:
+    why = "it was asked for" if asked else "it moves least" if len(ways) > 1 else "it serves"
+    lines = [f"{chosen.name}: {why}; {chosen.what}, {_told(chosen.moves)} to this rank"]
+    lines += [f"  {line}" for line in chosen.inner.splitlines()]
+    for name, way in ways.items():
+        if way is not chosen:
+            lines.append(f"  not {name}: {way.what}, {_told(way.moves)}")
+    lines += [f"  not {name}: {why}" for name, why in passed.items()]
+    if not asked:
+        lines.append("  not ring: it computes scores again backward, so it is taken on request")
+    return "\n".join(lines)
+
+
+def _told(count: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"

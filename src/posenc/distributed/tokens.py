@@ -1,0 +1,82 @@
+"""Some tokens of the rows of a batch: their places, positions, documents, and which are real."""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from posenc.backends.specification import AttentionSpecification
+from posenc.positions import over_padding
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """What attention must know of some tokens.
+
+    Attributes:
+        rows: ``[n]`` or ``[#batch, n]``: the place of each in its row.
+        positions: ``[n]``, ``[#batch, n]`` or a grid; ``None``: ``rows``.
+        documents: ``[batch, n]``: the number of each token's document.
+        real: ``[batch, n]``: true where a token is no padding.
+    """
+
+    rows: Tensor
+    positions: Tensor | None
+    documents: Tensor | None
+    real: Tensor | None
+
+    @property
+    def places(self) -> Tensor:
+        """Positions, or the places in the row that stand for them."""
+        return self.rows if self.positions is None else self.positions
+
+    def __len__(self) -> int:
+        return self.rows.shape[-1]
+
+
+def between(
+    queries: Tokens, keys: Tokens, given: AttentionSpecification, *, pairwise: bool = True
+) -> AttentionSpecification:
+    """The specification of attention from some tokens to some, with the rest as ``given``.
+
+    Args:
+        queries: Tokens that look.
+        keys: Tokens that are looked at.
+        given: Whose order, window, batch and device hold.
+        pairwise: Whether no encoding counts the tokens between.
+    """
+    placed = queries.positions is not None
+    by_row = given.order_is_that_of_rows and placed
+    counted = None
+    if not pairwise and keys.real is not None and keys.places.ndim < 3:
+        counted = over_padding(keys.places, keys.real)
+    same = queries is keys
+    return replace(
+        given,
+        q_len=len(queries),
+        k_len=len(keys),
+        q_positions=queries.places,
+        k_positions=queries.places if same else keys.places,
+        k_remapped=counted,
+        q_rows=queries.rows if by_row else None,
+        k_rows=keys.rows if by_row else None,
+        padding_mask=_of_all(keys.real, given.batch),
+        q_padding_mask=_of_all(queries.real, given.batch),
+        documents=_of_all(keys.documents, given.batch),
+        q_documents=_of_all(queries.documents, given.batch),
+    )
+
+
+def _of_all(told: Tensor | None, batch: int) -> Tensor | None:
+    """For every row of the batch, where they were told once for all."""
+    return None if told is None else told.expand(batch, -1)
+
+
+def among(
+    tokens: Tokens, given: AttentionSpecification, *, pairwise: bool = True
+) -> AttentionSpecification:
+    """The same of whole rows among themselves, which need no places where they are in order."""
+    spec = between(tokens, tokens, given, pairwise=pairwise)
+    plain = tokens.positions is None and tokens.real is None and tokens.documents is None
+    if plain:
+        spec = replace(spec, q_positions=None, k_positions=None)
+    return replace(spec, q_rows=None, k_rows=None)

@@ -1,0 +1,121 @@
+"""What ranks are asked to do: attention over shards, held against attention of one process."""
+
+import importlib
+from itertools import product
+
+import torch
+import torch.distributed as dist
+
+from posenc import Positional, attention
+from posenc.distributed import Shards
+
+BATCH, HEADS, KV_HEADS, HEAD_DIM, LENGTH = 2, 4, 2, 8, 22
+BOUNDS = {torch.float64: 1e-13, torch.float32: 3e-6}
+DOCUMENTS = torch.tensor([[0] * 9 + [1] * 12 + [2], [3] * 5 + [7] * 5 + [3] * 12])
+REAL = torch.tensor([[True] * 22, [False] * 3 + [True] * 4 + [False] + [True] * 12 + [False] * 2])
+
+DESCRIBED = {
+    "plain": {},
+    "packed": {"document_ids": DOCUMENTS},
+    "padded": {"padding_mask": REAL},
+    "packed-padded": {"document_ids": DOCUMENTS, "padding_mask": REAL},
+}
+ORDERS = [{}, {"is_causal": True}, {"is_causal": True, "window": 4}]
+
+
+def case_of(module: str, name: str):
+    loaded = importlib.import_module(module)
+    return {**loaded.CASES, **getattr(loaded, "VARIANTS", {})}[name]
+
+
+def every_way(group, module: str, name: str, thorough: bool) -> int:
+    """One score encoding by every way that it allows; how many comparisons were made."""
+    case, made = case_of(module, name), 0
+    combinations = list(product(DESCRIBED, ORDERS, BOUNDS))
+    if not thorough:  # each word of each once
+        dtypes = (torch.float64, torch.float32)
+        combinations = [
+            (described, ORDERS[i % 3], dtypes[i % 2]) for i, described in enumerate(DESCRIBED)
+        ][-group.size() :]
+    for number, (described, order, dtype) in enumerate(combinations):
+        if case.lift and "window" in order:
+            order = {}
+        layouts = ["contiguous", "zigzag", "striped"]
+        layouts += ["zigzag_by_document"] if "packed" in described else []
+        layout = layouts[(number + len(name)) % len(layouts)]
+        heads = case.heads if case.heads % KV_HEADS == 0 else HEADS
+        held = Held(group, [case.module().to(dtype)], dtype, described, order, layout, heads,
+                    case.lift)  # fmt: skip
+        for spread in ("gather", "heads", "ring"):
+            if allows(held.positional.scores[0], spread, heads, group.size()):
+                held.compare(spread)
+                made += 1
+    return made
+
+
+def allows(encoding, spread: str, heads: int, world: int) -> bool:
+    if spread == "ring":
+        return encoding.is_pairwise
+    divides = heads % world == 0 and KV_HEADS % world == 0
+    return spread == "gather" or (divides and hasattr(encoding, "__getitem__")
+                                  and not encoding.changes_output)  # fmt: skip
+
+
+def content(dtype, heads: int = HEADS, kv_heads: int = KV_HEADS, length: int = LENGTH):
+    generator = torch.Generator().manual_seed(3)
+    shapes = [(heads, HEAD_DIM), (kv_heads, HEAD_DIM), (kv_heads, HEAD_DIM), (heads, HEAD_DIM)]
+    return [
+        torch.randn(BATCH, h, length, d, dtype=torch.float64, generator=generator).to(dtype)
+        for h, d in shapes
+    ]
+
+
+class Held:
+    """Attention over shards held against attention of one process, results and gradients."""
+
+    def __init__(
+        self, group, scores, dtype, described: str, order: dict, layout: str, heads: int = HEADS,
+        lift=None, queries_keys=(), **more,
+    ):  # fmt: skip
+        given = DESCRIBED[described]
+        self.label = f"{layout}, {described}, {order}, {dtype}"
+        self.group, self.dtype, self.more = group, dtype, {**order, **more}
+        self.positional = Positional(queries_keys=queries_keys, scores=scores)
+        self.learning = [p for p in self.positional.parameters() if p.requires_grad]
+        *whole, self.upstream = content(dtype, heads)
+        self.whole = [t.requires_grad_() for t in whole]
+        real = given.get("padding_mask", torch.ones(BATCH, LENGTH, dtype=torch.bool))
+        self.seen = real[:, None, :, None]
+        self.upstream = self.upstream * self.seen
+        self.grid = lift(torch.arange(LENGTH)).expand(BATCH, -1, -1) if lift else None
+        self.expected = attention(
+            *self.whole, positional=self.positional, q_positions=self.grid, k_positions=self.grid,
+            **given, **self.more,
+        )  # fmt: skip
+        self.gradients = torch.autograd.grad(
+            self.expected, [*self.whole, *self.learning], self.upstream
+        )
+        self.shards = Shards(group, length=LENGTH, layout=layout, **given)
+
+    def compare(self, spread: str | None, **more) -> None:
+        shards = self.shards
+        part = [shards.cut(t.detach(), dim=2).requires_grad_() for t in self.whole]
+        grid = None if self.grid is None else shards.cut(self.grid, dim=1)
+        out = attention(*part, positional=self.positional, q_positions=grid, k_positions=grid,
+                        shards=shards, spread=spread, **self.more, **more)  # fmt: skip
+        found = torch.autograd.grad(out, [*part, *self.learning], shards.cut(self.upstream, dim=2))
+        bound = BOUNDS[self.dtype]
+        with torch.no_grad():
+            self._near("out", shards.join(out, dim=2) * self.seen, self.expected * self.seen,
+                       spread, bound)  # fmt: skip
+            for name, own, g in zip("qkv", found, self.gradients, strict=False):
+                self._near(f"d{name}", shards.join(own, dim=2), g, spread, bound)
+            for own, g in zip(found[3:], self.gradients[3:], strict=True):
+                total = own.contiguous()  # gloo reads memory as it lies
+                dist.all_reduce(total, group=self.group)
+                # A sum over all pairs, each with roundings of its own.
+                self._near("a parameter", total, g, spread, 4 * bound)
+
+    def _near(self, name: str, found, expected, spread, bound: float) -> None:
+        error = float((found - expected).abs().max() / expected.abs().max().clamp(min=1.0))
+        assert error < bound, f"{name} by {spread}, {self.label}: {error}"
