@@ -55,7 +55,7 @@ def every_way(group, module: str, name: str, thorough: bool) -> int:
 
 def allows(encoding, spread: str, heads: int, world: int) -> bool:
     if spread == "ring":
-        return encoding.is_pairwise
+        return encoding.is_pairwise and not encoding.reads_hidden
     divides = heads % world == 0 and KV_HEADS % world == 0
     return spread == "gather" or (divides and hasattr(encoding, "__getitem__")
                                   and not encoding.changes_output)  # fmt: skip
@@ -81,6 +81,10 @@ class Held:
         self.label = f"{layout}, {described}, {order}, {dtype}"
         self.group, self.dtype, self.more = group, dtype, {**order, **more}
         self.positional = Positional(queries_keys=queries_keys, scores=scores)
+        widths = [e.dim for e in self.positional.scores if e.reads_hidden]
+        generator = torch.Generator().manual_seed(4)
+        self.hidden = [torch.randn(BATCH, LENGTH, width, dtype=dtype, generator=generator)
+                       for width in widths[:1]]  # fmt: skip
         self.learning = [p for p in self.positional.parameters() if p.requires_grad]
         *whole, self.upstream = content(dtype, heads)
         self.whole = [t.requires_grad_() for t in whole]
@@ -90,7 +94,7 @@ class Held:
         self.grid = lift(torch.arange(LENGTH)).expand(BATCH, -1, -1) if lift else None
         self.expected = attention(
             *self.whole, positional=self.positional, q_positions=self.grid, k_positions=self.grid,
-            **given, **self.more,
+            **given, **self.more, **self._hidden(*self.hidden),
         )  # fmt: skip
         self.gradients = torch.autograd.grad(
             self.expected, [*self.whole, *self.learning], self.upstream
@@ -102,7 +106,8 @@ class Held:
         part = [shards.cut(t.detach(), dim=2).requires_grad_() for t in self.whole]
         grid = None if self.grid is None else shards.cut(self.grid, dim=1)
         out = attention(*part, positional=self.positional, q_positions=grid, k_positions=grid,
-                        shards=shards, spread=spread, **self.more, **more)  # fmt: skip
+                        shards=shards, spread=spread, **self.more, **more,
+                        **self._hidden(*map(shards.cut, self.hidden)))  # fmt: skip
         found = torch.autograd.grad(out, [*part, *self.learning], shards.cut(self.upstream, dim=2))
         bound = BOUNDS[self.dtype]
         with torch.no_grad():
@@ -115,6 +120,9 @@ class Held:
                 dist.all_reduce(total, group=self.group)
                 # A sum over all pairs, each with roundings of its own.
                 self._near("a parameter", total, g, spread, 4 * bound)
+
+    def _hidden(self, *hidden) -> dict:
+        return {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}
 
     def _near(self, name: str, found, expected, spread, bound: float) -> None:
         error = float((found - expected).abs().max() / expected.abs().max().clamp(min=1.0))

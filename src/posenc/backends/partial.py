@@ -297,7 +297,7 @@ class InRows:
         for rows in self._rows(q, k):
             with torch.enable_grad():
                 some = [t.detach().requires_grad_() for t in (q[:, :, rows], k, v)]
-                made = self._attended(rows, *some, scale)
+                made = self._attended(rows, some[0], some[1], some[2], scale)
             weight = (made.lse.detach() - merged.lse[:, :, rows]).exp().unsqueeze(-1)
             grad = merged.grad[:, :, rows].to(weight.dtype)
             to_lse = (grad * made.out.detach()).sum(-1) - merged.delta[:, :, rows]

@@ -76,7 +76,8 @@ def heads(request: SpreadRequest) -> Heads | str:
             f"{shards.world} ranks"
         )
     for encoding in request.scores:
-        if not isinstance(encoding, ScoreBias) or encoding.changes_output:
+        beyond = encoding.changes_output or encoding.reads_hidden
+        if not isinstance(encoding, ScoreBias) or beyond:
             return f"{type(encoding).__name__} cannot be cut by head"
     each = sizes.heads // shards.world
     some = slice(shards.rank * each, (shards.rank + 1) * each)

@@ -71,7 +71,7 @@ class Ring:
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
-        return _around(self, query, key, value, scale)
+        return _around(self, query, key, value, scale)  # type: ignore[reportCallIssue]
 
     def within_reach(self, query: Tensor, key: Tensor, scale: float) -> "Ring":
         """Without the distances at which no weight can reach the last bit of a result.
