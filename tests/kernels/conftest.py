@@ -1,6 +1,7 @@
 """What the tests of kernels share: contents in every kind of memory, and every library."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.kernels import library as of
-from posenc.kernels.addition import cpu as addition
 from posenc.kernels.library import library
-from posenc.kernels.rotary import cpu as rotary
-from posenc.kernels.sincos import cpu as sincos
 
 LAYOUTS = ("contiguous", "transposed", "sliced", "unaligned", "expanded", "strided channels")
 
@@ -45,7 +43,8 @@ def variants() -> list[str]:
 def variant(request):
     """Kernels in C of one library after the other; ``usefixtures`` it where they are compared."""
     chosen = of.built_for(request.param)
-    modules = addition, rotary, sincos
+    folders = sorted(path.parent.name for path in Path(of.__file__).parent.glob("*/cpu.py"))
+    modules = [import_module(f"posenc.kernels.{name}.cpu") for name in folders]
     for module in modules:
         module.library = lambda: chosen
     _forget(modules)
@@ -57,8 +56,9 @@ def variant(request):
 
 def _forget(modules) -> None:
     for module in modules:
-        module._native.cache_clear()
-    rotary._native_with_tensors.cache_clear()
+        for kept in vars(module).values():
+            if hasattr(kept, "cache_clear") and kept is not library:
+                kept.cache_clear()
 
 
 class Memory:

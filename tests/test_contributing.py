@@ -1,0 +1,150 @@
+"""CONTRIBUTING, followed to the letter: what it adds to the tree works there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from posenc.kernels.library import BUILT, library
+
+ROOT = Path(__file__).parents[1]
+STEP = re.compile(
+    r"(?:(?P<new>New)|In) `(?P<path>[^`]+)`(?: below `(?P<below>[^`]+)`)?:\n\n"
+    r"```\w+\n(?P<text>.*?)```",
+    re.DOTALL,
+)
+ASKED = {
+    "A bias": [
+        *("tests/encodings/scores/test_logarithmic.py", "tests/contracts/test_scores.py"),
+        *("src/posenc/encodings/scores/logarithmic.py", "tests/encodings/test_arguments.py"),
+        *("tests/test_exports.py", "tests/test_architecture.py"),
+    ],
+    "A schedule": [
+        *("tests/frequencies/test_halved.py", "src/posenc/frequencies/halved.py"),
+        *("tests/encodings/test_arguments.py",),
+    ],
+    "A command": ["tests/cli/commands/test_period.py", "tests/cli/test_main.py"],
+    "A backend": ["tests/backends/test_single.py", "tests/backends/test_backends.py"],
+    "A kernel": [
+        *("tests/kernels/test_native_doubling.py", "src/posenc/kernels/doubling"),
+        *("tests/test_architecture.py",),
+    ],
+}
+NARROWED = {
+    "A bias": "logarithmic or Logarithmic or exports or architecture or every_public",
+    "A schedule": "halved or Halved or every_public",
+    "A command": "period or help or longest",
+    "A backend": "one_key or bad_arguments",
+    "A kernel": "doubl or layers or bits or core",
+}
+"""What of those files is about what was added; all of them are run with every change anyway."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A file that is new, or lines below the first line that begins with ``below``."""
+
+    path: str
+    text: str
+    below: str | None
+
+    def take(self, root: Path) -> None:
+        path = root / self.path
+        if self.below is None:
+            assert not path.exists(), f"{self.path} is there already"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.text)
+            return
+        lines = path.read_text().splitlines(keepends=True)
+        starts = [index for index, line in enumerate(lines) if line.startswith(self.below)]
+        assert starts, f"{self.path} has no line that begins with {self.below!r}"
+        path.write_text("".join([*lines[: starts[0] + 1], self.text, *lines[starts[0] + 1 :]]))
+
+
+def steps(title: str) -> list[Step]:
+    """What one section asks for, in its order."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
+    found = [
+        Step(each["path"], each["text"], None if each["new"] else each["below"])
+        for each in STEP.finditer(section)
+    ]
+    assert len(found) == section.count("```") // 2, "a step is not understood"
+    return found
+
+
+def copied(to: Path) -> Path:
+    """The tree without what is not needed to try it."""
+    left_out = shutil.ignore_patterns("__pycache__", "CMakeFiles", "CMake*.txt.user", "*.ninja*")
+    for name in ("src", "tests", "benchmarks"):
+        shutil.copytree(ROOT / name, to / name, ignore=left_out)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, to)
+    return to
+
+
+def tried(root: Path, *words: str) -> None:
+    """pytest in the copy, without the import hook of the installed package."""
+    paths = [str(root / "src"), str(root), *(path for path in sys.path if path)]
+    ran = subprocess.run(
+        [sys.executable, "-S", "-m", "pytest", "-n0", "-x", "-p", "no:cacheprovider", *words],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " passed" in ran.stdout, ran.stdout
+
+
+@pytest.mark.slow("CONTRIBUTING followed to the letter")
+@pytest.mark.parametrize("title", ASKED)
+def test_each_section_works_as_it_stands(tmp_path, title):
+    root = copied(tmp_path / "tree")
+    for step in steps(title):
+        step.take(root)
+    if title == "A kernel":
+        if library() is None or shutil.which("cmake") is None:
+            pytest.skip("there is no C compiler, or no CMake")
+        build(root / "src/posenc/kernels/csrc")
+    narrowed = ["-k", NARROWED[title]] if title in NARROWED else []
+    tried(root, "-m", "not compiles and not slow", *narrowed, *ASKED[title])
+
+
+def build(sources: Path) -> None:
+    """``cmake --build``, in a folder that was configured."""
+    for path in sources.glob("CMakeCache.txt"):
+        path.unlink()
+    for words in (["-S", sources, "-B", sources], ["--build", sources]):
+        made = subprocess.run(["cmake", *map(str, words)], capture_output=True, text=True)
+        assert made.returncode == 0, made.stdout + made.stderr
+    assert (sources / "built" / f"kernels_{capability()}.so").exists()
+
+
+def capability() -> str:
+    """The library that torch's choice of instructions asks for."""
+    name = torch.backends.cpu.get_cpu_capability().lower()
+    return name if (BUILT / f"kernels_{name}.so").exists() else "default"
+
+
+def test_a_line_that_is_not_there_is_told(tmp_path):
+    (tmp_path / "here.py").write_text("a = 1\n")
+    with pytest.raises(AssertionError, match="no line that begins with 'b = '"):
+        Step("here.py", "c = 2\n", "b = ").take(tmp_path)
+    Step("here.py", "c = 2\n", "a = ").take(tmp_path)
+    assert (tmp_path / "here.py").read_text() == "a = 1\nc = 2\n"
+
+
+def test_every_section_has_its_steps():
+    assert {title: len(steps(title)) for title in ASKED} == {
+        "A bias": 7,
+        "A schedule": 5,
+        "A command": 3,
+        "A backend": 4,
+        "A kernel": 7,
+    }
