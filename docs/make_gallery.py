@@ -16,8 +16,9 @@ import torch
 from matplotlib.axes import Axes
 
 import posenc.plots as plots
-from posenc import ALiBi, Positional, Rotary, Sinusoidal, T5Bias
+from posenc import ALiBi, AxialRotary, DirectedRotary, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
+from posenc.inspection.directions import frequency_vectors
 from posenc.plots.style import Theme
 from posenc.positions import consecutive
 from posenc.transformer import Encoder
@@ -58,6 +59,19 @@ def binary(theme: Theme) -> Axes:
     """Binary digits and waves: both count."""
     sines = Sinusoidal(10, base=40.0).table(consecutive(32))[:, ::2]
     return plots.binary_comparison(sines, theme=theme)
+
+
+def directions(theme: Theme) -> Axes:
+    """Where the pairs of three rotary encodings of images look."""
+    encodings = {
+        "axial": AxialRotary(64),
+        "spiral": DirectedRotary.spiral(64),
+        "golden gate": DirectedRotary.golden_gate(64, slowest=0.01, fastest=1.0),
+    }
+    vectors = {
+        name: frequency_vectors(encoding).view(-1, 2) for name, encoding in encodings.items()
+    }
+    return plots.directions(vectors, theme=theme)
 
 
 def phasors(theme: Theme) -> Axes:
@@ -174,6 +188,7 @@ GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "curves": curves,
     "wavelengths": wavelengths,
     "binary": binary,
+    "directions": directions,
     "phasors": phasors,
     "similarity": similarity,
     "profile": profile,

@@ -45,6 +45,7 @@ DRAWN = {
     "embedding_sum": lambda **o: plots.embedding_sum(ROWS * 2, ROWS, **o),
     "binary_comparison": lambda **o: plots.binary_comparison(ROWS[:, ::2], **o),
     "attention": lambda **o: plots.attention(np.eye(3), np.full((3, 3), 1 / 3), **o),
+    "directions": lambda **o: plots.directions({"a": [[1.0, 0.0], [0.1, 0.1]]}, **o),
     "phasors": lambda **o: plots.phasors([1.0, 0.0], [0.0, 1.0], position=3, **o),
     "norms": lambda **o: plots.norms([3.0, 4.0], [2.0, 2.0], **o),
     "error_curve": lambda **o: plots.error_curve({"mine": {10: 1e-6, 100: 1e-5}}, **o),
@@ -166,6 +167,18 @@ def test_hands_point_to_cos_and_sin():
     assert (hand.get_xdata()[1], hand.get_ydata()[1]) == (0.6, 0.8)
 
 
+def test_directions_and_their_mirror_images_stand_where_pairs_look():
+    vectors = np.array([[0.0, 1.0], [-0.01, 0.0], [0.1, 0.1], [0.0, 0.0]])  # (y, x)
+    ax = plots.directions({"four": vectors})
+    points, mirrored = (each.get_offsets() for each in ax.collections)
+    np.testing.assert_allclose(points, -mirrored)
+    np.testing.assert_allclose(points[:2], [[1.0, 0.0], [0.0, -0.25]])  # fastest, slowest
+    assert points[2, 0] == points[2, 1]
+    assert len(points) == 3
+    bottom, top = ax.get_ylim()
+    assert bottom > top  # y grows downward
+
+
 @pytest.mark.parametrize(
     ("draw", "text"),
     [
@@ -179,6 +192,9 @@ def test_hands_point_to_cos_and_sin():
         (lambda: plots.error_curve({}), "errors is empty"),
         (lambda: plots.norms([1.0], [1.0, 2.0]), "1 embeddings, 2 encodings"),
         (lambda: plots.scaling([1.0], {}, trained_length=3), "for all 1 pairs"),
+        (lambda: plots.directions({}), "vectors is empty"),
+        (lambda: plots.directions({"a": np.zeros((3, 2))}), "No pair of a turns"),
+        (lambda: plots.directions({"a": np.ones((3, 3))}), "3 axes; the plane has two"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, text):

@@ -2,6 +2,7 @@
 
 from posenc.plots.bias import bias
 from posenc.plots.curves import curves
+from posenc.plots.directions import directions
 from posenc.plots.error_curve import error_curve
 from posenc.plots.heatmap import heatmap
 from posenc.plots.matrices import shift_map, similarity_matrix
@@ -18,6 +19,7 @@ __all__ = [
     "bias",
     "binary_comparison",
     "curves",
+    "directions",
     "distance_profile",
     "embedding_sum",
     "error_curve",

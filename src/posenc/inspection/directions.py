@@ -1,0 +1,44 @@
+"""Where pairs of channels look in a space of several axes, and how fast they turn there."""
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import AxisSinCos
+from posenc.encodings.queries_keys.directed import DirectedRotary
+from posenc.encodings.queries_keys.mixed import RoPEMixed
+
+
+def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pairs axes"]:
+    """w of each pair, which turns by ⟨w, p⟩ at a point p: radians a unit along each axis.
+
+    Args:
+        encoding: An axial, multimodal, directed or mixed rotary encoding.
+
+    Raises:
+        TypeError: It turns by no such product.
+
+    Example:
+        >>> from posenc import AxialRotary
+        >>> frequency_vectors(AxialRotary(8))  # (y, x): two pairs along x, then two along y
+        tensor([[0.0000, 1.0000],
+                [0.0000, 0.1000],
+                [1.0000, 0.0000],
+                [0.1000, 0.0000]], dtype=torch.float64)
+    """
+    if isinstance(encoding, DirectedRotary):
+        return torch.tensor(encoding.vectors, dtype=torch.float64)
+    if isinstance(encoding, RoPEMixed):  # x first
+        return encoding.frequencies.detach().double().flip(0).movedim(0, -1)
+    sincos = getattr(encoding, "sincos", None)
+    if not isinstance(sincos, AxisSinCos):
+        raise TypeError(
+            f"{encoding!r} does not turn pairs by a product with points. Give an axial, "
+            f"multimodal, directed or mixed rotary encoding."
+        )
+    vectors = torch.zeros(len(sincos.axes), sincos.count, dtype=torch.float64)
+    speeds = [iter(schedule.wavelengths()) for schedule in sincos.schedules]
+    for pair, axis in enumerate(sincos.axes):
+        vectors[pair, axis] = 2 * torch.pi / next(speeds[axis])
+    return vectors
