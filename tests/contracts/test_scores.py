@@ -95,7 +95,9 @@ CASES = {
         {"reach": 3, "std": 1.0, "values": True},
         bitwise=False,
     ),
-    "swin": Case(SwinBias, {"heads": 4, "window": (4, 8)}, {"std": 0.5}, lift=in_window),
+    "swin": Case(
+        SwinBias, {"heads": 4, "window": (4, 8)}, {"std": 0.5, "class_token": True}, lift=in_window
+    ),
     "swin-v2": Case(
         SwinV2Bias,
         {"heads": 4, "window": (4, 8), "hidden": 6},

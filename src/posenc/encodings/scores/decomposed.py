@@ -9,7 +9,7 @@ from posenc._guards import may_look
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
-from posenc.encodings.scores.windows import checked_window, displacements
+from posenc.encodings.scores.windows import checked_window, displacements, without_place
 from posenc.positions import Integers
 
 
@@ -25,7 +25,8 @@ class DecomposedRelative(ScoreEncoding):
     In MViTv2 queries and keys are pooled, and one of the two may lie on a coarser grid: give both
     in the units of the finer one, as ``grid(2, 2) * 2`` beside ``grid(4, 4)``. Where the keys are
     the coarser ones, they stand ``key_stride`` apart, and its rows are counted from the last key:
-    Δy + H − key_stride, which begins at 0 all the same.
+    Δy + H − key_stride, which begins at 0 all the same. Tokens that stand nowhere
+    (``posenc.positions.prefixed``), as MViTv2's class token, neither give nor take anything.
 
     Args:
         heads: Number of query heads.
@@ -104,7 +105,9 @@ class DecomposedRelative(ScoreEncoding):
         """
         apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
         if self.key_stride != (1, 1) and may_look(apart) and apart.numel():
-            ends = zip(apart.unbind(-3), self.size, self.key_stride, strict=True)
+            absent = without_place(apart)
+            known = apart if absent is None else apart.masked_fill(absent.unsqueeze(-3), 0)
+            ends = zip(known.unbind(-3), self.size, self.key_stride, strict=True)
             if any(int(along.amin()) < step - size for along, size, step in ends):
                 raise ValueError(
                     f"A key stands beyond the last of its grid: with size {self.size} and "
@@ -127,12 +130,18 @@ class DecomposedRelative(ScoreEncoding):
         assert q is not None
         wide = working_dtype(scores.dtype)
         total = scores.to(wide)
+        absent = without_place(table)
+        if absent is not None:
+            table = table.masked_fill(absent.unsqueeze(-3), 0)
         for axis, rows in enumerate((self.vertical, self.horizontal)):
             # One product a displacement, not a pair: there are far fewer of them.
             at = products(q.to(wide), rows)
             first = self.size[axis] - self.key_stride[axis]
             index = table.select(-3, axis).unsqueeze(-3) + first
-            total = total + at.gather(-1, index.expand(scores.shape))
+            change = at.gather(-1, index.expand(scores.shape))
+            if absent is not None:
+                change = change.masked_fill(absent.unsqueeze(-3), 0.0)
+            total = total + change
         return total.to(scores.dtype)
 
     @torch.no_grad()

@@ -5,9 +5,14 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
-from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
+from posenc.encodings.scores.windows import (
+    SPECIAL,
+    checked_window,
+    displacements,
+    rows_by_displacement,
+)
 from posenc.positions import Integers
 
 
@@ -20,9 +25,14 @@ class SwinBias(ScoreBias):
     Only their difference counts, so a window may stand anywhere in an image; the rows of ``weight``
     lie as in checkpoints (``relative_position_bias_table``). Scores are scaled as usual.
 
+    Tokens that stand nowhere (``posenc.positions.prefixed``) get no bias; with ``class_token``, as
+    in BEiT and data2vec, there are three rows more: what they see in the patches, what patches see
+    in them, and what they see in each other.
+
     Args:
         heads: Number of query heads.
         window: Height and width H, W, or one number for both; 7 in the paper.
+        class_token: Whether tokens that stand nowhere have rows of their own.
         std: Standard deviation of the (truncated) normal initialization.
         device: Where the parameters are made.
         dtype: Their dtype.
@@ -31,7 +41,8 @@ class SwinBias(ScoreBias):
         ValueError: ``heads`` or ``window`` is not positive, or tokens lie further apart than it.
 
     Reference:
-        Liu et al. 2021, "Swin Transformer", equation 4 (arXiv:2103.14030).
+        Liu et al. 2021, "Swin Transformer", equation 4 (arXiv:2103.14030); Bao et al. 2022, "BEiT"
+        (arXiv:2106.08254), whose code has the rows of the class token.
 
     Example:
         >>> from posenc import positions
@@ -48,6 +59,7 @@ class SwinBias(ScoreBias):
         heads: int,
         window: int | tuple[int, int] = 7,
         *,
+        class_token: bool = False,
         std: float = 0.02,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -56,8 +68,9 @@ class SwinBias(ScoreBias):
         check_whole(heads=heads)
         check_positive_number(std=std)
         self.heads, self.window, self.std = heads, checked_window(window), std
+        self.class_token = bool(class_token)
         height, width = self.window
-        rows = (2 * height - 1) * (2 * width - 1)
+        rows = (2 * height - 1) * (2 * width - 1) + SPECIAL * self.class_token
         self.weight = nn.Parameter(torch.empty(rows, heads, device=device, dtype=dtype))
         self.reset_parameters()
 
@@ -83,24 +96,33 @@ class SwinBias(ScoreBias):
         return biases if dtype is None else biases.to(dtype)
 
     @torch.no_grad()
-    def resized(self, window: int | tuple[int, int]) -> "SwinBias":
+    def resized(
+        self, window: int | tuple[int, int], *, interpolation: str = "bicubic"
+    ) -> "SwinBias":
         """A new encoding for another window, interpolated bicubically as the authors' code does.
 
-        Interpolation runs in float32 at least, and in float64 for weights in float64.
+        Interpolation runs in float32 at least, and in float64 for weights in float64; ``"linear"``
+        is what transformers does for BEiT. The rows of class tokens stay as they are.
 
         Example:
             >>> SwinBias(3, window=7).resized(12).window
             (12, 12)
         """
-        other = SwinBias(self.heads, window, std=self.std).to(self.weight)
+        check_choice(("bicubic", "linear"), interpolation=interpolation)
+        other = SwinBias(self.heads, window, class_token=self.class_token, std=self.std)
+        other = other.to(self.weight)
         sizes = [[2 * size - 1 for size in each] for each in (self.window, other.window)]
-        wide = self.weight.to(working_dtype(self.weight.dtype))
+        within = sizes[0][0] * sizes[0][1]
+        wide = self.weight[:within].to(working_dtype(self.weight.dtype))
         images = wide.T.unflatten(-1, sizes[0]).unsqueeze(0)
-        images = F.interpolate(images, size=sizes[1], mode="bicubic", align_corners=False)
-        other.weight.copy_(images[0].flatten(1).T)
+        mode = "bicubic" if interpolation == "bicubic" else "bilinear"
+        images = F.interpolate(images, size=sizes[1], mode=mode, align_corners=False)
+        rows = images[0].flatten(1).T
+        other.weight.copy_(torch.cat((rows, self.weight[within:].to(rows))))
         other.weight.requires_grad_(self.weight.requires_grad)
         return other.train(self.training)
 
     def extra_repr(self) -> str:
-        """Heads and window."""
-        return f"heads={self.heads}, window={self.window}"
+        """Heads and window, and whether class tokens have rows."""
+        special = ", class_token=True" if self.class_token else ""
+        return f"heads={self.heads}, window={self.window}{special}"

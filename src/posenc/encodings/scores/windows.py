@@ -3,12 +3,16 @@
 import operator
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
 from posenc._guards import may_look
-from posenc.positions import Integers, checked, checked_distances
+from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
+from posenc.positions.placeless import MANY, with_places
+
+SPECIAL = 3
+"""Pairs with tokens that stand nowhere: from one to a place, from a place to one, among them."""
 
 
 def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple[int, int]:
@@ -43,6 +47,9 @@ def displacements(
 ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
     """q − k along both axes of a grid, all less than the window.
 
+    Where a token stands nowhere, as a class token, it is a mark: NOWHERE if that is the query,
+    NOWHERE + 1 if it is the key, NOWHERE + 2 if neither has a place.
+
     Args:
         q_positions: (y, x) of the queries, as ``posenc.positions.grid`` makes them.
         k_positions: (y, x) of the keys.
@@ -60,8 +67,16 @@ def displacements(
     """
     queries = _points(checked(q_positions, "q_positions"), "q_positions")
     keys = _points(checked(k_positions, "k_positions"), "k_positions")
+    lost = placeless(queries).unsqueeze(-1), placeless(keys).unsqueeze(-2)
+    nowhere = lost[0] | lost[1]
+    marked = not may_look(nowhere) or bool(nowhere.any())
+    if marked:
+        queries = with_places(queries, lost[0].squeeze(-1))
+        keys = with_places(keys, lost[1].squeeze(-2))
     along = [checked_distances(queries[..., axis], keys[..., axis]) for axis in range(2)]
     apart = torch.stack(along, dim=-3)
+    if marked:
+        apart = apart.masked_fill(nowhere.unsqueeze(-3), 0)
     if may_look(apart) and apart.numel():
         far = tuple(int(apart.select(-3, axis).abs().amax()) for axis in range(2))
         if far[0] >= window[0] or far[1] >= window[1]:
@@ -69,7 +84,23 @@ def displacements(
                 f"Tokens lie {far} apart along (y, x); {name} was built for a window of {window}. "
                 f"Give positions within one window, or a larger one with resized(...)."
             )
-    return apart
+    if not marked:
+        return apart
+    marks = NOWHERE + lost[1].to(torch.int64) + (lost[0] & lost[1]).to(torch.int64)
+    return torch.where(nowhere.unsqueeze(-3), marks.unsqueeze(-3), apart)
+
+
+def without_place(
+    apart: Int64[Tensor, "*batch 2 q_len k_len"],
+) -> Bool[Tensor, "*batch q_len k_len"] | None:
+    """For which pairs there is no displacement; ``None`` where all have one, as can be seen.
+
+    Example:
+        >>> without_place(torch.tensor([[[-1]], [[1]]])) is None
+        True
+    """
+    absent = apart.select(-3, 0) < NOWHERE + MANY
+    return absent if not may_look(absent) or bool(absent.any()) else None
 
 
 def _points(positions: Tensor, name: str) -> Tensor:
@@ -88,6 +119,8 @@ def rows_by_displacement(
 ) -> Float[Tensor, "*batch heads q_len k_len"]:
     """For each pair the row of its displacement, ``(dy + h − 1)(2w − 1) + dx + w − 1``.
 
+    Three more rows are for pairs with tokens that stand nowhere; they are zeros if not there.
+
     Example:
         >>> apart = torch.tensor([[[-1]], [[1]]])
         >>> rows_by_displacement(torch.arange(9.0).view(9, 1), apart, (2, 2))
@@ -96,4 +129,10 @@ def rows_by_displacement(
     height, width = window
     dy, dx = apart.unbind(-3)
     index = (dy + height - 1) * (2 * width - 1) + dx + width - 1
+    absent = without_place(apart)
+    if absent is not None:
+        within = (2 * height - 1) * (2 * width - 1)
+        index = torch.where(absent, dy - NOWHERE + within, index)
+        if len(rows) == within:
+            rows = torch.cat((rows, rows.new_zeros(SPECIAL, rows.shape[1])))
     return F.embedding(index, rows).movedim(-1, -3)

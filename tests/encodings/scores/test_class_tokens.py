@@ -1,0 +1,81 @@
+"""Class tokens beside the patches of a window: BEiT's three rows, MViTv2's nothing."""
+
+import pytest
+import torch
+from transformers import BeitConfig, SamVisionConfig
+from transformers.models.beit.modeling_beit import BeitRelativePositionBias
+from transformers.models.sam.modeling_sam import SamVisionAttention
+
+from posenc import DecomposedRelative, SwinBias, SwinV2Bias
+from posenc.positions import grid, prefixed
+
+
+def beit(window=(5, 5), heads=3):
+    config = BeitConfig(
+        hidden_size=12, num_attention_heads=heads, image_size=[4 * n for n in window], patch_size=4
+    )
+    theirs = BeitRelativePositionBias(config)
+    torch.nn.init.normal_(theirs.relative_position_bias_table)
+    ours = SwinBias(heads, window, class_token=True)
+    ours.weight.data = theirs.relative_position_bias_table.data
+    return ours, theirs
+
+
+@pytest.mark.parametrize("window", [(5, 5), (2, 2), (1, 1)])  # theirs mixes up unequal sides
+def test_beit(window):
+    ours, theirs = beit(window)
+    points = prefixed(grid(*window))
+    assert torch.equal(ours.table(points, points), theirs(window)[0])
+
+
+@pytest.mark.parametrize("window", [(7, 7), (3, 6)])
+def test_beit_at_another_size(window):
+    ours, theirs = beit()
+    points = prefixed(grid(*window))
+    resized = ours.resized(window, interpolation="linear")
+    torch.testing.assert_close(resized.table(points, points), theirs(window)[0])
+    assert torch.equal(resized.weight[-3:], ours.weight[-3:])
+
+
+def test_a_class_token_in_any_place():
+    """Which tokens are asked for, and in which order, does not change what two see."""
+    ours, _ = beit((2, 3))
+    points = prefixed(grid(2, 3), 2)
+    whole = ours.table(points, points)
+    some, order = torch.tensor([3, 1]), torch.tensor([7, 0, 4, 1, 2])
+    assert torch.equal(ours.table(points[some], points[order]), whole[:, some][:, :, order])
+    batch = torch.stack([points, points.flip(0)])
+    assert torch.equal(ours.table(batch, points)[1], whole.flip(1))
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [SwinBias(2, 3), SwinV2Bias(2, 3, hidden=4), DecomposedRelative(2, 4, 3, std=1.0)],
+    ids=lambda each: type(each).__name__,
+)
+def test_without_rows_of_their_own_they_change_nothing(encoding):
+    points, q = grid(3, 3), torch.randn(1, 2, 11, 4)
+    scores = torch.randn(1, 2, 11, 11)
+    got = encoding(scores, prefixed(points, 2), prefixed(points, 2), q=q)
+    assert torch.equal(got[..., :2, :], scores[..., :2, :])
+    assert torch.equal(got[..., :2], scores[..., :2])
+    alone = encoding(scores[..., 2:, 2:], points, points, q=q[..., 2:, :])
+    torch.testing.assert_close(got[..., 2:, 2:], alone)
+
+
+@pytest.mark.parametrize(("q_size", "k_size"), [(4, 4), (8, 4), (4, 8), (6, 2)])
+def test_sams_own_code_picks_the_rows_of_coarser_grids(q_size, k_size):
+    """transformers keeps MViTv2's ``get_rel_pos``, which SAM calls with equal sizes alone."""
+    size, width = max(q_size, k_size), 8
+    config = SamVisionConfig(hidden_size=width, num_attention_heads=1, image_size=16 * size)
+    theirs = SamVisionAttention(config, window_size=0)
+    rows = torch.randn(2 * size - 1, width)
+    picked = theirs.get_rel_pos(q_size, k_size, rows)
+    encoding = DecomposedRelative(1, width, size, key_stride=size // k_size)
+    with torch.no_grad():
+        encoding.vertical.copy_(rows)
+        encoding.horizontal.zero_()
+    q = torch.randn(1, q_size, width)
+    queries, keys = (grid(n, 1) * torch.tensor([size // n, 1]) for n in (q_size, k_size))
+    got = encoding(torch.zeros(1, q_size, k_size), queries, keys, q=q)
+    torch.testing.assert_close(got[0], torch.einsum("qc,qkc->qk", q[0], picked))
