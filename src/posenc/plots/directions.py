@@ -41,7 +41,7 @@ def directions(
         >>> ax.get_xlabel()
         'direction along x; rings: radians a unit'
     """
-    given = {name: _turning(name, values) for name, values in vectors.items()}
+    given = {name: _moving(name, values) for name, values in vectors.items()}
     if not given:
         raise ValueError("vectors is empty; give frequencies [pairs, 2] by name.")
     colors = look(theme)
@@ -71,7 +71,7 @@ def directions(
     return ax
 
 
-def _turning(name: str, values: ArrayLike) -> np.ndarray:
+def _moving(name: str, values: ArrayLike) -> np.ndarray:
     pairs = numbers(values, name, 2)
     if pairs.shape[1] != 2:
         raise ValueError(f"{name} has {pairs.shape[1]} axes; the plane has two. Pick two of them.")

@@ -71,9 +71,9 @@ def golden_gate_vectors(
         raise ValueError(f"spread is 'angle' with {axes} axes; it is of two. Give 'normal'.")
     pairs = head_dim // 2
     resting = round(still * pairs)
-    turning = pairs - resting
+    moving = pairs - resting
     ratio = fastest / slowest
-    sizes = [0.0] * resting + [slowest * ratio ** (i / max(turning - 1, 1)) for i in range(turning)]
+    sizes = [0.0] * resting + [slowest * ratio ** (i / max(moving - 1, 1)) for i in range(moving)]
     looks = [
         _by_angle(number) if spread == "angle" else _by_normal(number, axes)
         for number in range(heads * pairs)
