@@ -121,9 +121,37 @@ class Spreading(Protocol):
         ...
 
 
+class Dropout(Protocol):
+    """Dropout of hidden states that are cut among devices."""
+
+    def of_block(self, index: int) -> "Dropout":
+        """That of one block."""
+        ...
+
+    def __call__(self, x: Tensor, probability: float, use: int = 0) -> Tensor:
+        """``x`` with elements dropped; ``use`` tells one use in a block from another."""
+        ...
+
+
 class ShardedTokens(Protocol):
-    """Tokens cut among devices, as ``posenc.distributed`` has them."""
+    """Tokens cut among devices, as ``posenc.distributed`` has them.
+
+    Attributes:
+        length: Number of tokens of a whole row.
+        local: Number of tokens of a row on this device.
+        positions: Where these stand, each document counted from 0 and padding for nothing.
+        padding_mask: True where they are real; ``None``: all are.
+    """
+
+    length: int
+    local: int
+    positions: Tensor
+    padding_mask: Tensor | None
 
     def spreading(self, given: AttentionSpecification) -> Spreading:
         """Attention among all of them, for ``given``: what one call says of this device's."""
+        ...
+
+    def hidden_dropout(self) -> Dropout:
+        """Dropout for one pass, the same on every device."""
         ...

@@ -13,7 +13,8 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.agreement import agree
-from posenc.distributed.collectives import everyones, gathered
+from posenc.distributed.collectives import everyones, from_first, gathered
+from posenc.distributed.dropout import HiddenDropout
 from posenc.distributed.layouts import NOBODY, Layout, dealt
 from posenc.distributed.spreading import ShardedAttention
 from posenc.distributed.tokens import Tokens
@@ -269,6 +270,14 @@ class Shards:
         whole = self._whole(given)
         by_rank = self._by_rank if whole is self.whole else None
         return ShardedAttention(self, whole, given, by_rank)
+
+    def hidden_dropout(self) -> HiddenDropout:
+        """Dropout for one pass, by a key that the group's first rank draws from torch's generator.
+
+        Every rank calls it.
+        """
+        key = torch.randint(2**63 - 1, (1,), device=self.device)
+        return HiddenDropout(self.rows, from_first(key, self.group)[0])
 
     def settle(self, name: str, shapes: Any) -> None:
         """Ask all ranks, once for each new ``shapes``, whether theirs are the same."""

@@ -57,6 +57,7 @@ def between(
         q_positions=queries.places,
         k_positions=queries.places if same else keys.places,
         k_remapped=counted,
+        by_row=by_row,
         q_rows=queries.rows if by_row else None,
         k_rows=keys.rows if by_row else None,
         padding_mask=_of_all(keys.real, given.batch),
@@ -79,4 +80,4 @@ def among(
     plain = tokens.positions is None and tokens.real is None and tokens.documents is None
     if plain:
         spec = replace(spec, q_positions=None, k_positions=None)
-    return replace(spec, q_rows=None, k_rows=None)
+    return replace(spec, by_row=given.by_row, q_rows=None, k_rows=None)

@@ -56,7 +56,9 @@ def drawn(probability: float) -> Dropping | None:
     return Dropping(probability, int(torch.randint(2**63 - 1, (), device="cpu")))
 
 
-def philox(counters: Int64[Tensor, "4 *shape"], key: int) -> Int64[Tensor, "4 *shape"]:
+def philox(
+    counters: Int64[Tensor, "4 *shape"], key: int | Int64[Tensor, ""]
+) -> Int64[Tensor, "4 *shape"]:
     """Philox 4x32-7: for each counter of four words of 32 bits, four random ones.
 
     A round makes of (c₀, c₁, c₂, c₃), with hi and lo the halves of a product,
@@ -64,7 +66,7 @@ def philox(counters: Int64[Tensor, "4 *shape"], key: int) -> Int64[Tensor, "4 *s
 
     Args:
         counters: Words of 32 bits, the lowest first.
-        key: 64 bits.
+        key: 64 bits; a tensor where no value may be looked at.
 
     Reference:
         Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3", section 3.3.

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_choice
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
@@ -55,6 +56,7 @@ class Block(nn.Module):
         activation: ``"relu"``, ``"gelu"``, or a function.
         dropout: Probability of dropping, while training: attention weights, activated elements,
             and elements of what is added to the residual.
+        attention_dropout: That of attention weights, if it is another.
         eps: ε of the norms.
         bias: Whether the linear maps have a bias.
 
@@ -84,6 +86,7 @@ class Block(nn.Module):
         norm: Norm = "post",
         activation: Activation = "relu",
         dropout: float = 0.0,
+        attention_dropout: float | None = None,
         eps: float = 1e-5,
         bias: bool = True,
     ):
@@ -96,7 +99,7 @@ class Block(nn.Module):
             kv_heads=kv_heads,
             head_dim=head_dim,
             bias=bias,
-            dropout=dropout,
+            dropout=dropout if attention_dropout is None else attention_dropout,
             scale=scale,
             window=window,
         )
@@ -108,15 +111,23 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, x: Float[Tensor, "batch seq dim"], **attention: Any
+        self, x: Float[Tensor, "batch seq dim"], *, drop: Dropout | None = None, **attention: Any
     ) -> Float[Tensor, "batch seq dim"]:
-        """The block on ``x``; further arguments are those of ``MultiHeadAttention``."""
+        """The block on ``x``; further arguments are those of ``MultiHeadAttention``.
+
+        With ``drop``, hidden states are cut among devices, and it drops their elements.
+        """
         first, second = self.attention_norm, self.feed_forward_norm
         if self.norm == "pre":
-            x = x + self.dropout(self.attention(first(x), **attention))
-            return x + self.dropout(self.feed_forward(second(x)))
-        x = first(x + self.dropout(self.attention(x, **attention)))
-        return second(x + self.dropout(self.feed_forward(x)))
+            x = x + self._dropped(self.attention(first(x), **attention), drop, 0)
+            return x + self._dropped(self.feed_forward(second(x), drop), drop, 2)
+        x = first(x + self._dropped(self.attention(x, **attention), drop, 0))
+        return second(x + self._dropped(self.feed_forward(x, drop), drop, 2))
+
+    def _dropped(self, x: Tensor, drop: Dropout | None, use: int) -> Tensor:
+        if drop is None or not self.training:
+            return self.dropout(x)
+        return drop(x, self.dropout.p, use)
 
     def stages(self, x: Float[Tensor, "batch seq dim"], **attention: Any) -> BlockStages:
         """The same block with every number between; arguments as for ``MultiHeadAttention``."""

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc.backends.base import Backend, TableBuilder
+from posenc.backends.base import Backend, ShardedTokens, Sizes, TableBuilder
 from posenc.backends.choice import chosen
 from posenc.backends.features import readers
 from posenc.encodings.arguments import check_flag, check_whole
@@ -30,7 +30,7 @@ from posenc.transformer.layers import (
     windows_of,
 )
 from posenc.transformer.normalization import LayerNorm, NormStages
-from posenc.transformer.placement import Placement, placed
+from posenc.transformer.placement import Placement, placed, placed_in_shards
 from posenc.transformer.tables import AttentionTables, Rotations, Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
@@ -81,6 +81,8 @@ class Encoder(nn.Module):
         norm: ``"post"`` as in Vaswani et al., or ``"pre"``.
         activation: ``"relu"``, ``"gelu"``, or a function.
         dropout: Probability of dropping while training; see ``Block``.
+        attention_dropout: That of attention weights, if it is another; 0 where rows are cut among
+            devices.
         is_causal: Whether a token sees only itself and the tokens before it in its row.
         embedding_norm: Whether a norm (and dropout) follows the token encodings, as in BERT.
         final_norm: Whether a norm follows the last block; if not given, where ``norm`` is "pre".
@@ -118,6 +120,7 @@ class Encoder(nn.Module):
         norm: Norm = "post",
         activation: Activation = "relu",
         dropout: float = 0.0,
+        attention_dropout: float | None = None,
         is_causal: bool = False,
         embedding_norm: bool = False,
         final_norm: bool | None = None,
@@ -132,6 +135,9 @@ class Encoder(nn.Module):
             check_flag(final_norm=final_norm)
         self.dim, self.heads, self.depth, self.is_causal = dim, heads, depth, is_causal
         self.dropout, self.windows = checked_dropout(dropout), windows_of(window, depth)
+        self.attention_dropout = (
+            self.dropout if attention_dropout is None else checked_dropout(attention_dropout)
+        )
         self.positional: Positional | nn.ModuleList = held(positional, depth)
         self.blocks = nn.ModuleList(
             Block(
@@ -144,6 +150,7 @@ class Encoder(nn.Module):
                 norm=norm,
                 activation=activation,
                 dropout=dropout,
+                attention_dropout=attention_dropout,
                 eps=eps,
                 bias=bias,
             )
@@ -177,6 +184,8 @@ class Encoder(nn.Module):
         padding_mask: Bool[Tensor, "batch seq"] | None = None,
         document_ids: Int64[Tensor, "batch seq"] | None = None,
         cache: KeyValueCache | None = None,
+        shards: ShardedTokens | None = None,
+        spread: str | None = None,
     ) -> Float[Tensor, "batch seq dim"]:
         """Encode ``x``; shape and dtype stay those of ``x``.
 
@@ -189,6 +198,9 @@ class Encoder(nn.Module):
             document_ids: For packed rows: tokens see those with the same id, and a new document
                 begins where the id changes.
             cache: What earlier calls left; the tokens of ``x`` follow them, and are added to it.
+            shards: Where rows are cut among devices, as ``posenc.distributed.Shards`` has it; ``x``
+                holds this device's tokens. Padding and documents are told to ``shards``.
+            spread: How queries and keys of all devices meet; see ``posenc.attention``.
 
         Raises:
             TypeError: Positions or ids are not integers, or the mask is not boolean.
@@ -196,15 +208,25 @@ class Encoder(nn.Module):
         """
         graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
         with nullcontext() if cache is None or graph else cache.undone_on_error():
-            placement = self._placed(x, positions, padding_mask, document_ids, cache)
+            drop = None
+            if shards is None:
+                placement = self._placed(x, positions, padding_mask, document_ids, cache)
+            else:
+                _check_alone(padding_mask, document_ids, cache)
+                placement = self._placed_in_shards(x, positions, shards)
+                padding_mask = shards.padding_mask
+                if self.training and self.dropout:
+                    drop = shards.hidden_dropout()
             dtype = x.dtype
             x = self._encoded(x, self._token_tables(x, placement), padding_mask)
             if self.embedding_norm is not None:
-                x = self.embedding_dropout(self.embedding_norm(x))
-            tables = self._chosen_tables(x, placement)
+                x = self.embedding_norm(x)
+                x = self.embedding_dropout(x) if drop is None else drop(x, self.dropout)
+            tables = self._chosen_tables(x, placement, spread)
             for index, block in enumerate(self.blocks):
                 layer = None if cache is None else cache.layer(index)
-                x = block(x, tables=tables[index], cache=layer)
+                of_block = {} if drop is None else {"drop": drop.of_block(index)}
+                x = block(x, tables=tables[index], cache=layer, **of_block)
             return (x if self.final_norm is None else self.final_norm(x)).to(dtype)
 
     def stages(
@@ -249,10 +271,7 @@ class Encoder(nn.Module):
         document_ids: Tensor | None,
         cache: KeyValueCache | None,
     ) -> Placement:
-        if x.ndim != 3 or x.shape[-1] != self.dim:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}; this encoder takes [batch, seq, {self.dim}]."
-            )
+        self._check_width(x)
         return placed(
             x,
             positions,
@@ -262,6 +281,20 @@ class Encoder(nn.Module):
             document_ids=document_ids,
             cache=cache,
         )
+
+    def _placed_in_shards(
+        self, x: Tensor, positions: Tensor | None, shards: ShardedTokens
+    ) -> Placement:
+        self._check_width(x)
+        return placed_in_shards(
+            x, positions, shards, positional=self.first, is_causal=self.is_causal
+        )
+
+    def _check_width(self, x: Tensor) -> None:
+        if x.ndim != 3 or x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; this encoder takes [batch, seq, {self.dim}]."
+            )
 
     def _token_tables(self, x: Tensor, placement: Placement) -> TokenTables:
         dtype = working_dtype(x.dtype)
@@ -298,10 +331,12 @@ class Encoder(nn.Module):
             )
         ]
 
-    def _chosen_tables(self, x: Tensor, placement: Placement) -> list[AttentionTables]:
+    def _chosen_tables(
+        self, x: Tensor, placement: Placement, spread: str | None = None
+    ) -> list[AttentionTables]:
         """The same for the cheapest backend; biases and masks meet once here, not in each block."""
         layers = list(zip(scores_of(self.layers), self.windows, strict=True))
-        backends = once_each(layers, partial(self._chosen, x=x, placement=placement))
+        backends = once_each(layers, partial(self._chosen, x=x, placement=placement, spread=spread))
         rotations = self._rotations(x, placement)
         return [
             AttentionTables(rotation, backend=backend, positions=rows, readers=readers(scores))
@@ -311,16 +346,31 @@ class Encoder(nn.Module):
         ]
 
     def _chosen(
-        self, layer: tuple[ScoreEncodings, int | None], *, x: Tensor, placement: Placement
+        self,
+        layer: tuple[ScoreEncodings, int | None],
+        *,
+        x: Tensor,
+        placement: Placement,
+        spread: str | None,
     ) -> Backend:
         scores, window = layer
+        specification, table = placement.specification.within(window), self._bias_table(placement)
+        dropout_p = self.attention_dropout if self.training else 0.0
+        if placement.spreading is not None:
+            inside = cast(Block, self.blocks[0]).attention
+            sizes = Sizes(self.heads, inside.kv_heads, inside.head_dim, inside.head_dim, x.dtype)
+            return placement.spreading.considered(
+                scores, specification, sizes, spread=spread, dropout_p=dropout_p, table=table
+            )[0]
+        if spread is not None:
+            raise ValueError(f"spread is {spread!r} and there are no shards. Pass shards=Shards().")
         return chosen(
             scores,
-            placement.specification.within(window),
+            specification,
             heads=self.heads,
             dtype=x.dtype,
-            dropout_p=self.dropout if self.training else 0.0,
-            table=self._bias_table(placement),
+            dropout_p=dropout_p,
+            table=table,
         )
 
     def _rotations(self, x: Tensor, placement: Placement) -> list[Rotations]:
@@ -330,3 +380,14 @@ class Encoder(nn.Module):
 
     def _bias_table(self, placement: Placement) -> TableBuilder:
         return partial(self.tables.biases, below=placement.below)
+
+
+def _check_alone(
+    padding_mask: Tensor | None, document_ids: Tensor | None, cache: KeyValueCache | None
+) -> None:
+    """Refuse what would describe one device's tokens alone."""
+    told = {"padding_mask": padding_mask, "document_ids": document_ids, "cache": cache}
+    for name, value in told.items():
+        if value is not None:
+            hint = "Decode with whole rows." if name == "cache" else f"Tell Shards({name}=...)."
+            raise ValueError(f"{name} and shards were given. {hint}")

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
 
@@ -66,9 +67,13 @@ class FeedForward(nn.Module):
         self.activation = named(activation)
         self.dropout = nn.Dropout(checked_dropout(dropout))
 
-    def forward(self, x: Float[Tensor, "*batch seq dim"]) -> Float[Tensor, "*batch seq dim"]:
-        """``stages(x).output``."""
-        return self.stages(x).output
+    def forward(
+        self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
+        if drop is None or not self.training:
+            return self.stages(x).output
+        return self.contract(drop(self.activation(self.expand(x)), self.dropout.p, use=1))
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.backends.base import ShardedTokens, Spreading
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.positional import Positional
 from posenc.positions import checked, consecutive, in_documents, left_padded, over_padding, runs
@@ -20,11 +21,13 @@ class Placement:
         positions: Where encodings take the tokens of this pass to stand.
         below: A bound that no position reaches, if one is known without looking.
         specification: The tokens of this pass and those that they may look at, cached ones first.
+        spreading: Attention among the tokens of all devices, where they are cut among several.
     """
 
     positions: Tensor
     below: int | None
     specification: AttentionSpecification
+    spreading: Spreading | None = None
 
 
 def placed(
@@ -87,6 +90,46 @@ def placed(
         device=x.device,
     )
     return Placement(positions if remapped is None else remapped, below, specification)
+
+
+def placed_in_shards(
+    x: Tensor,
+    positions: Any,
+    shards: ShardedTokens,
+    *,
+    positional: Positional | None = None,
+    is_causal: bool = False,
+) -> Placement:
+    """The same where ``x`` holds one device's tokens of rows that are cut among several.
+
+    Raises:
+        TypeError: Positions are not integers.
+        ValueError: A shape does not fit, or an encoding needs the tokens of other devices.
+    """
+    batch, seq = x.shape[:2]
+    if seq != shards.local:
+        raise ValueError(
+            f"x has {seq} tokens a row; {shards!r} holds {shards.local} of them here. Pass "
+            f"shards.cut(x)."
+        )
+    check_cuttable(positional)
+    below = None
+    if positions is None:
+        positions, below = shards.positions, shards.length
+    positions = checked(positions, device=x.device)
+    check_positions(positions, batch, seq)
+    specification = AttentionSpecification(
+        batch=batch,
+        q_len=seq,
+        k_len=seq,
+        q_positions=positions,
+        k_positions=positions,
+        is_causal=is_causal,
+        by_row=True,
+        device=x.device,
+    )
+    spreading = shards.spreading(specification)
+    return Placement(positions, below, spreading.specification, spreading)
 
 
 @dataclass(frozen=True)
@@ -171,6 +214,29 @@ def check_pointwise(positional: Positional | None) -> None:
             raise ValueError(
                 f"{type(encoding).__name__} reads the tokens beside each token, those after it "
                 f"too, and a cache was given. Encode whole sequences without a cache."
+            )
+
+
+def check_cuttable(positional: Positional | None) -> None:
+    """Raise where an encoding needs more of a row than one device holds, or draws by itself."""
+    if positional is None:
+        return
+    if positional.remaps:
+        raise ValueError(
+            "positional changes positions, and each device would draw its own. Change the "
+            "positions of the whole row, cut them, and leave Positional(positions=...) out."
+        )
+    for encoding in positional.tokens:
+        name = type(encoding).__name__
+        if not encoding.is_pointwise:
+            raise ValueError(
+                f"{name} reads the tokens beside each token, which other devices hold. Encode "
+                f"whole rows before shards.cut, and leave it out here."
+            )
+        if encoding.training and getattr(encoding, "dropout", 0.0):
+            raise ValueError(
+                f"{name} was built with dropout={encoding.dropout}, which would fall on other "
+                f"elements on each device. Build it with dropout=0.0."
             )
 
 
