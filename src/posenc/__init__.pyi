@@ -15,6 +15,9 @@ from .encodings.base import RelativeBias as RelativeBias
 from .encodings.base import ScoreBias as ScoreBias
 from .encodings.base import ScoreEncoding as ScoreEncoding
 from .encodings.base import TokenEncoding as TokenEncoding
+from .encodings.graphs import Graph as Graph
+from .encodings.graphs import LaplacianEncoding as LaplacianEncoding
+from .encodings.graphs import RandomWalkEncoding as RandomWalkEncoding
 from .encodings.positional import Positional as Positional
 from .encodings.queries_keys import AxialForm as AxialForm
 from .encodings.queries_keys import AxialRotary as AxialRotary

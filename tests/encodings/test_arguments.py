@@ -16,9 +16,12 @@ from posenc import (
     SHAPE,
     AxialForm,
     DualChunk,
+    Graph,
+    LaplacianEncoding,
     PoSE,
     Positional,
     Randomized,
+    RandomWalkEncoding,
     ReRoPE,
     Rotary,
     SelfExtend,
@@ -56,6 +59,9 @@ SOUND = {
     if inspect.isclass(case.build)
 } | {
     Positional: {},
+    Graph: {"edge_index": torch.zeros(2, 1, dtype=torch.int64)},
+    LaplacianEncoding: {"k": 2},
+    RandomWalkEncoding: {"walk_length": 2},
     AxialForm: {"name": "mine", "axes": "yx", "formula": "[y | x]", "split": (4, 4)},
     PoSE: {"longest": 9},
     SHAPE: {"most": 9},

@@ -1,0 +1,87 @@
+"""One basis of each eigenspace, by a rule that knows no solver.
+
+Eigenvalues closer than a tolerance are one, and their eigenvectors any basis U of one space, whose
+projector P = U Uᵀ is all that is certain of it. The rule picks nodes one after the other:
+
+1. the node i with the largest P_ii, the one nearest to the space;
+2. among those equally near, the one with the largest Σ_j (P_ij)³;
+3. among those equal in that too, the first by number.
+
+Its vector is P e_i / √P_ii, positive at i; P loses it, and the next node is picked. For a space of
+one vector the rule says: the entry of largest magnitude is positive, and where several are as
+large, those that lean the way of the sum of cubes.
+
+Rules 1 and 2 move with the nodes when these are numbered anew. Rule 3 is needed where nodes look
+the same to both, as where a symmetry of the graph exchanges them.
+"""
+
+import numpy as np
+
+TIES = 1e-6  # of the largest: what is closer is equal
+
+
+def groups(values: np.ndarray, tolerance: float) -> np.ndarray:
+    """The number of each value's group; ascending values within ``tolerance`` are one group.
+
+    Example:
+        >>> groups(np.array([0.0, 1.0, 1.0 + 1e-12, 2.0]), 1e-8)
+        array([0, 1, 1, 2])
+    """
+    return np.concatenate([[0], np.cumsum(np.diff(values) > tolerance)])[: len(values)]
+
+
+def signed(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rule for eigenvectors of eigenvalues of their own, columns of a stack of matrices.
+
+    Returns:
+        The vectors with their signs, and of each the node that was picked and its P_ii.
+
+    Example:
+        >>> made, node, near = signed(np.array([[[0.6], [-0.8]]]))
+        >>> made[0, :, 0], node[0], near[0]
+        (array([-0.6,  0.8]), array([1]), array([0.64]))
+    """
+    near = vectors**2
+    most = near.max(axis=-2, keepdims=True)
+    cubes = vectors**3 * (vectors**3).sum(axis=-2, keepdims=True)
+    node = _first(near >= (1 - TIES) * most, cubes, TIES * most**2)
+    at = node[..., None, :]
+    picked = np.take_along_axis(vectors, at, axis=-2)
+    close = np.take_along_axis(near, at, axis=-2)
+    return vectors * np.where(picked < 0, -1.0, 1.0), node, close[..., 0, :]
+
+
+def basis(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rule for one eigenspace, of which the columns of a matrix are any basis.
+
+    Returns:
+        As ``signed``.
+
+    Example:
+        >>> turned = np.array([[0.6, -0.8], [0.8, 0.6], [0.0, 0.0]])
+        >>> basis(turned)[0].round(12) + 0.0
+        array([[1., 0.],
+               [0., 1.],
+               [0., 0.]])
+    """
+    rest, made, nodes, nearness = vectors, [], [], []
+    for _ in range(vectors.shape[1]):
+        near = (rest**2).sum(axis=1)
+        most = near.max()
+        moments = np.einsum("ja,jb,jc->abc", rest, rest, rest, optimize=True)
+        cubes = np.einsum("ia,ib,ic,abc->i", rest, rest, rest, moments, optimize=True)
+        tied = near >= (1 - TIES) * most
+        node = int(_first(tied[:, None], cubes[:, None], TIES * most**2)[0])
+        along = rest[node] / np.sqrt(near[node])
+        vector = rest @ along
+        rest = rest - np.outer(vector, along)
+        made.append(vector)
+        nodes.append(node)
+        nearness.append(near[node])
+    return np.stack(made, axis=1), np.array(nodes), np.array(nearness)
+
+
+def _first(tied: np.ndarray, cubes: np.ndarray, slack: np.ndarray | float) -> np.ndarray:
+    """Of the tied rows the first among those with the largest cubes."""
+    cubes = np.where(tied, cubes, -np.inf)
+    return (cubes >= cubes.max(axis=-2, keepdims=True) - slack).argmax(axis=-2)

@@ -1,0 +1,216 @@
+"""Laplacian eigenvectors of graphs, the same at every call."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.encodings.graphs.canonical import basis, groups, signed
+from posenc.encodings.graphs.components import Blocks, Components
+from posenc.encodings.graphs.graph import Graph
+from posenc.encodings.graphs.modes import sparse_modes
+from posenc.encodings.graphs.ranking import Candidates
+from posenc.encodings.graphs.sparse import scipy_sparse
+
+Normalization = Literal["sym", "rw", "none"]
+
+DENSE = 1024  # nodes of a part up to which all of its eigenvectors are found
+
+
+class Eigenvectors(NamedTuple):
+    """The first eigenvectors of each graph of a batch, as networks that read them want them.
+
+    Attributes:
+        vectors: ``[nodes, k]``, zero where a graph has fewer.
+        values: ``[graphs, k]``: their eigenvalues, zero where a graph has fewer.
+        real: ``[graphs, k]``: true where there is one.
+    """
+
+    vectors: Float[Tensor, "nodes k"]
+    values: Float[Tensor, "graphs k"]
+    real: Bool[Tensor, "graphs k"]
+
+
+@dataclass(frozen=True)
+class LaplacianEncoding:
+    """PE(i) = [ u_1(i), …, u_k(i) ],  the eigenvectors of a Laplacian with the smallest eigenvalues
+
+    after the first. ``normalization`` names the Laplacian as PyTorch Geometric does:
+
+    - ``"sym"``:  I − D^(−1/2) A D^(−1/2), the paper's
+    - ``"rw"``:   I − D⁻¹ A, whose eigenvectors are D^(−1/2) times those of ``"sym"``
+    - ``"none"``: D − A
+
+    each of length 1. An isolated node has eigenvalue 1 in the first two, as the formulas say with
+    0 for 1/0. A graph must be undirected; ``graph.undirected()`` makes it so. A graph with fewer
+    than k + 1 nodes has zeros in the rest.
+
+    The same graph has the same encoding, bit for bit, whenever it is made on one machine, and with
+    the same signs and to about 1e-8 on another. What is arbitrary in an eigenvector is settled by
+    rule: eigenvalues closer than ``tolerance`` times the largest possible one are one; each
+    connected part has eigenvectors of its own, zero elsewhere; and
+    ``posenc.encodings.graphs.canonical`` says which basis of an eigenspace is taken, with which
+    signs. Between equal eigenvalues of several parts, that of the smaller part comes first. When
+    nodes are numbered anew, the rows follow, but where a symmetry of the graph leaves the rule no
+    other choice than the numbers. ``SignNet`` and its like, which take any sign, read the same
+    from ``eigenvectors``.
+
+    Parts of up to 1024 nodes are solved densely, many at once; larger ones by Lanczos, and if that
+    converges slowly by a sparse factorization, both of SciPy.
+
+    Args:
+        k: Number of eigenvectors, and width of the encoding.
+        normalization: Which Laplacian.
+        self_loops: Whether edges from a node to itself stay, which the others leave out.
+        tolerance: Distance of eigenvalues, as a part of the largest possible one (2, or twice the
+            largest degree), up to which they count as one. A long chain has more of them within
+            1e-8 than a molecule has; there take less.
+
+    Raises:
+        ValueError: ``k`` is not a positive whole number, or ``normalization`` has no such name.
+
+    Reference:
+        Belkin & Niyogi 2003, "Laplacian Eigenmaps"; Dwivedi et al. 2020, "Benchmarking Graph Neural
+        Networks", section 4.1 (arXiv:2003.00982); ``AddLaplacianEigenvectorPE`` of PyTorch
+        Geometric, which draws its signs. Ma et al. 2023, "Laplacian Canonization for Graph Neural
+        Networks" (arXiv:2310.18716), settle what is arbitrary from projectors too, otherwise.
+
+    Example:
+        >>> path = Graph(torch.tensor([[0, 1], [1, 2]])).undirected()
+        >>> LaplacianEncoding(k=2, normalization="none").table(path).round(decimals=4) + 0.0
+        tensor([[ 0.7071, -0.4082],
+                [ 0.0000,  0.8165],
+                [-0.7071, -0.4082]])
+    """
+
+    k: int
+    normalization: Normalization = "sym"
+    self_loops: bool = False
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_whole(k=self.k)
+        check_choice(get_args(Normalization), normalization=self.normalization)
+        check_flag(self_loops=self.self_loops)
+        check_positive_number(tolerance=self.tolerance)
+
+    def table(
+        self, graph: Graph, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "nodes {self.k}"]:
+        """One row a node, float32 unless another dtype is asked for.
+
+        Raises:
+            ModuleNotFoundError: SciPy is not installed.
+            ValueError: An edge of the graph goes one way alone.
+        """
+        return self.eigenvectors(graph, dtype=dtype).vectors
+
+    def eigenvectors(self, graph: Graph, *, dtype: torch.dtype | None = None) -> Eigenvectors:
+        """The same, with the eigenvalues of each graph and how many it has.
+
+        Raises:
+            ModuleNotFoundError: SciPy is not installed.
+            ValueError: An edge of the graph goes one way alone.
+
+        Example:
+            >>> pair = Graph(torch.tensor([[0, 1], [1, 0]]))
+            >>> LaplacianEncoding(k=2).eigenvectors(pair)
+            Eigenvectors(vectors=tensor([[ 0.7071,  0.0000],
+                    [-0.7071,  0.0000]]), values=tensor([[2., 0.]]), real=tensor([[ True, False]]))
+        """
+        if graph.is_directed:
+            raise ValueError(
+                "An edge of the graph goes one way alone, and a Laplacian needs both. Pass "
+                "graph.undirected()."
+            )
+        adjacency = graph.adjacency()
+        if not self.self_loops:
+            adjacency = _without_loops(adjacency)
+        found = self._found(adjacency, graph)
+        device, dtype = graph.edge_index.device, dtype or torch.float32
+        vectors, values, real = (torch.from_numpy(each) for each in found)
+        return Eigenvectors(vectors.to(device, dtype), values.to(device, dtype), real.to(device))
+
+    def _found(self, adjacency: Any, graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        degree = np.asarray(adjacency.sum(axis=1)).ravel()
+        bound = 2.0 if self.normalization != "none" else 2 * float(degree.max(initial=0.0))
+        bound, components = bound or 1.0, Components(adjacency)
+        candidates = Candidates(self.k, bound * self.tolerance, graph, components.label)
+        for blocks in components.blocks(DENSE):
+            laplacian = self._laplacian(components.dense(blocks), degree[blocks.nodes])
+            self._add(candidates, blocks, *np.linalg.eigh(laplacian), degree)
+        for blocks in components.larger(DENSE):
+            laplacian = self._sparse(components.sparse(blocks), degree[blocks.nodes[0]])
+            values, vectors = sparse_modes(
+                laplacian, self.k + 1, bound * self.tolerance, largest=bound
+            )
+            self._add(candidates, blocks, values[None], vectors[None], degree)
+        return candidates.ranked()
+
+    def _laplacian(self, blocks: np.ndarray, degree: np.ndarray) -> np.ndarray:
+        size = np.arange(blocks.shape[-1])
+        if self.normalization == "none":
+            made = -blocks
+            made[:, size, size] += degree
+            return made
+        root = _inverse_root(degree)
+        made = -root[:, :, None] * blocks * root[:, None, :]
+        made[:, size, size] += 1
+        return made
+
+    def _sparse(self, adjacency: Any, degree: np.ndarray) -> Any:
+        diagonal = scipy_sparse().diags_array
+        if self.normalization == "none":
+            return (diagonal(degree) - adjacency).tocsr()
+        root = diagonal(_inverse_root(degree))
+        return (diagonal(np.ones(len(degree))) - root @ adjacency @ root).tocsr()
+
+    def _add(
+        self,
+        candidates: Candidates,
+        blocks: Blocks,
+        values: np.ndarray,
+        vectors: np.ndarray,
+        degree: np.ndarray,
+    ) -> None:
+        """Settle the first eigenvectors of these parts, and offer them to their graphs."""
+        count = min(self.k + 1, blocks.size)
+        made, nodes, near = signed(vectors[..., :count])
+        tolerance = candidates.tolerance
+        gaps = np.diff(values[:, : count + 1], axis=1) <= tolerance
+        for at in np.flatnonzero(gaps.any(axis=1)):
+            settled = _settled(values[at], vectors[at], count, tolerance)
+            made[at], nodes[at], near[at] = settled
+        if self.normalization == "rw":
+            made = made * _inverse_root(degree[blocks.nodes], 1.0)[..., None]
+            made = made / np.linalg.norm(made, axis=1, keepdims=True)
+        nodes = np.take_along_axis(blocks.nodes, nodes, axis=1)
+        candidates.offer(blocks, values[:, :count], made, nodes, near)
+
+
+def _settled(
+    values: np.ndarray, vectors: np.ndarray, count: int, tolerance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The basis of every eigenspace that the first ``count`` vectors of one part reach."""
+    group = groups(values, tolerance)
+    made = [basis(vectors[:, group == number]) for number in range(group[count - 1] + 1)]
+    parts = (np.concatenate([each[part] for each in made], axis=-1) for part in range(3))
+    vectors, nodes, near = parts
+    return vectors[:, :count], nodes[:count], near[:count]
+
+
+def _without_loops(adjacency: Any) -> Any:
+    made = adjacency.tocsr(copy=True)
+    made.setdiag(0)
+    made.eliminate_zeros()
+    return made
+
+
+def _inverse_root(degree: np.ndarray, of_nothing: float = 0.0) -> np.ndarray:
+    """1/√degree, and ``of_nothing`` where the degree is 0."""
+    with np.errstate(divide="ignore"):
+        return np.where(degree > 0, 1 / np.sqrt(degree), of_nothing)

@@ -1,0 +1,71 @@
+"""One basis of each eigenspace: the rule by hand, and what it does not depend on."""
+
+import numpy as np
+import pytest
+
+from posenc.encodings.graphs.canonical import basis, groups, signed
+
+
+def turned(vectors: np.ndarray, seed: int) -> np.ndarray:
+    """Another basis of the same space."""
+    width = vectors.shape[1]
+    turn, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((width, width)))
+    return vectors @ turn
+
+
+def space(nodes: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((nodes, width)))[0]
+
+
+def test_groups_are_chains_of_close_values():
+    values = np.array([0.0, 0.5, 1.0, 3.0, 3.4])
+    assert groups(values, 0.5).tolist() == [0, 0, 0, 1, 1]
+    assert groups(values, 0.1).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_the_basis_does_not_depend_on_the_one_that_was_found(width):
+    vectors = space(12, width)
+    want = basis(vectors)
+    for seed in range(5):
+        got = basis(turned(vectors, seed))
+        np.testing.assert_allclose(got[0], want[0], atol=1e-12)
+        assert np.array_equal(got[1], want[1])
+
+
+def test_it_is_a_basis_of_the_same_space():
+    vectors = space(12, 4)
+    made, nodes, near = basis(turned(vectors, 1))
+    np.testing.assert_allclose(made.T @ made, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(made @ made.T, vectors @ vectors.T, atol=1e-12)
+    assert (made[nodes, range(4)] > 0).all()
+    assert (np.diff(near) <= 1e-12).all()
+
+
+def test_it_moves_with_the_nodes():
+    vectors, order = space(12, 3), np.random.default_rng(3).permutation(12)
+    moved = np.empty_like(vectors)
+    moved[order] = vectors
+    np.testing.assert_allclose(basis(turned(moved, 4))[0][order], basis(vectors)[0], atol=1e-12)
+
+
+def test_one_vector_has_one_sign():
+    vectors = space(9, 1)
+    for sign in (1, -1):
+        made = signed(sign * vectors[None])[0][0]
+        np.testing.assert_allclose(made, basis(vectors)[0])
+        assert made[np.abs(made).argmax()] > 0
+
+
+def test_equal_entries_lean_the_way_of_their_cubes():
+    # −2 is as large as 2, twice; the sum of cubes is negative before the sign is turned.
+    vector = np.array([2.0, 1.0, -2.0, -2.0, 1.0, 2.0, -1.5])
+    vector = vector / np.linalg.norm(vector)
+    for order in (slice(None), slice(None, None, -1)):
+        made = signed(vector[order][None, :, None])[0][0, :, 0]
+        np.testing.assert_allclose(made, -vector[order])
+
+
+def test_where_nothing_else_tells_the_first_node_does():
+    made = signed(np.array([[[-0.5], [0.5], [-0.5], [0.5]]]))[0][0, :, 0]
+    assert made.tolist() == [0.5, -0.5, 0.5, -0.5]

@@ -1,0 +1,72 @@
+"""Graphs as lists of edges."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Graph, RandomWalkEncoding
+
+
+def edges(*pairs: tuple[int, int]) -> torch.Tensor:
+    return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
+
+
+def test_nodes_are_counted_from_the_edges_or_the_batch():
+    assert Graph(edges((0, 3))).num_nodes == 4
+    assert Graph(edges()).num_nodes == 0
+    assert Graph(edges((0, 1)), batch=torch.tensor([0, 0, 1])).num_nodes == 3
+    assert Graph(edges((0, 1)), num_nodes=7).num_nodes == 7
+
+
+def test_edges_listed_twice_add_and_those_of_no_weight_are_none():
+    graph = Graph(edges((0, 1), (0, 1), (1, 2)), edge_weight=torch.tensor([1.0, 2.0, 0.0]))
+    made = graph.adjacency()
+    assert made.nnz == 1
+    assert made[0, 1] == 3
+
+
+def test_undirected_takes_the_larger_weight_both_ways():
+    graph = Graph(edges((0, 1), (1, 0), (1, 2)), edge_weight=torch.tensor([1.0, 4.0, 2.0]))
+    assert graph.is_directed
+    both = graph.undirected()
+    assert not both.is_directed
+    want = [[0, 4, 0], [4, 0, 2], [0, 2, 0]]
+    assert np.array_equal(both.adjacency().toarray(), want)
+    assert both.undirected().edge_index.tolist() == both.edge_index.tolist()
+
+
+def test_undirected_keeps_graphs_apart_and_weights_out():
+    batch = torch.tensor([0, 0, 1, 1])
+    both = Graph(edges((0, 1), (2, 3)), batch=batch).undirected()
+    assert both.edge_weight is None
+    assert both.num_graphs == 2
+    assert torch.equal(both.batch, batch)
+
+
+REFUSED = [
+    (lambda: Graph([[0], [1]]), TypeError, "edge_index is a list; it must be an int64 tensor"),
+    (lambda: Graph(torch.rand(2, 3)), TypeError, "edge_index is torch.float32; it must be"),
+    (lambda: Graph(torch.tensor([[0, 1], [1, 2], [2, 0]])), ValueError, r"must be \[2, edges\]"),
+    (lambda: Graph(edges((0, 5)), 3), ValueError, "edge_index holds 5; there are 3 nodes"),
+    (lambda: Graph(edges((0, -1)), 3), ValueError, "edge_index holds -1; there are 3 nodes"),
+    (lambda: Graph(edges((0, 1)), -1), ValueError, "num_nodes is -1; it must be a whole number"),
+    (lambda: Graph(edges((0, 1)), edge_weight=torch.ones(2)), ValueError, "there are 1 edges"),
+    (lambda: Graph(edges((0, 1)), edge_weight=-torch.ones(1)), ValueError, "not negative"),
+    (lambda: Graph(edges((0, 1)), edge_weight=torch.ones(1).long()), TypeError, "edge_weight is"),
+    (lambda: Graph(edges((0, 1)), batch=torch.tensor([0, 1])), ValueError, "joins nodes of two"),
+    (lambda: Graph(edges((0, 1)), 3, batch=torch.zeros(2).long()), ValueError, "there are 3"),
+]
+
+
+@pytest.mark.parametrize(("build", "kind", "words"), REFUSED)
+def test_what_is_no_graph_is_told(build, kind, words):
+    with pytest.raises(kind, match=words):
+        build()
+
+
+def test_without_scipy_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'posenc\[graphs\]'"):
+        RandomWalkEncoding(2).table(Graph(edges((0, 1))))

@@ -1,0 +1,216 @@
+"""Laplacian eigenvectors: against PyTorch Geometric, known spectra, and the promise of one sign."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Graph, LaplacianEncoding
+from posenc.encodings.graphs import laplacian as module
+from posenc.encodings.graphs.modes import sparse_modes
+
+NORMALIZATIONS = ["sym", "rw", "none"]
+
+
+def eigenvectors(graph: Graph, k: int, **options):
+    return LaplacianEncoding(k, **options).eigenvectors(graph, dtype=torch.float64)
+
+
+def dense_laplacian(graph: Graph, normalization: str) -> np.ndarray:
+    """The formula, entry by entry."""
+    weight = graph.adjacency().toarray()
+    degree, size = weight.sum(axis=1), len(weight)
+    made = np.zeros((size, size))
+    for i in range(size):
+        for j in range(size):
+            if normalization == "none":
+                made[i, j] = (degree[i] if i == j else 0) - weight[i, j]
+                continue
+            by = degree[i] if normalization == "rw" else math.sqrt(degree[i] * degree[j])
+            made[i, j] = (i == j) - (weight[i, j] / by if by else 0)
+    return made
+
+
+def chain(nodes: int) -> Graph:
+    return Graph(torch.stack([torch.arange(nodes - 1), torch.arange(1, nodes)])).undirected()
+
+
+# What they are.
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+@pytest.mark.parametrize("weighted", [True, False])
+def test_they_are_the_first_eigenvectors(drawn_graph, normalization, weighted):
+    graph = drawn_graph(weighted=weighted)
+    found = eigenvectors(graph, 6, normalization=normalization)
+    matrix = dense_laplacian(graph, normalization)
+    want = np.sort(np.linalg.eigvals(matrix).real)[1:7]
+    np.testing.assert_allclose(found.values[0], want, atol=1e-12)
+    vectors = found.vectors.numpy()
+    np.testing.assert_allclose(matrix @ vectors, vectors * found.values.numpy(), atol=1e-10)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=0), 1)
+
+
+@pytest.mark.parametrize("nodes", [24, 150])
+def test_they_are_those_of_pytorch_geometric_but_for_signs(drawn_graph, nodes):
+    transforms = pytest.importorskip("torch_geometric.transforms")
+    from torch_geometric.data import Data
+
+    for seed in range(2):
+        graph = drawn_graph(nodes, 3 * nodes, seed=seed)
+        data = Data(edge_index=graph.edge_index, num_nodes=nodes)
+        transform = transforms.AddLaplacianEigenvectorPE(4, is_undirected=True)
+        want = transform(data).laplacian_eigenvector_pe.double()
+        got = eigenvectors(graph, 4).vectors
+        torch.testing.assert_close(got.abs(), want.abs(), atol=1e-4, rtol=0)  # theirs is float32
+
+
+def test_the_first_tells_two_clusters_apart(two_triangles):
+    """As PyTorch Geometric's own test has it: one number on each of two triangles."""
+    for clusters in (two_triangles, joined(two_triangles)):
+        vector = eigenvectors(clusters, 1).vectors[:, 0]
+        one, other = vector[[0, 1, 4]], vector[[2, 3, 5]]
+        assert (one.mean() - other.mean()).abs() > 0.3
+        assert max(one.std(), other.std()) < 0.1
+
+
+def joined(graph: Graph) -> Graph:
+    bridge = torch.tensor([[0], [2]])
+    weight = torch.ones(graph.edge_index.shape[1] + 1)
+    weight[-1] = 0.01
+    return Graph(torch.cat([graph.edge_index, bridge], dim=1), edge_weight=weight).undirected()
+
+
+def test_a_chain_has_cosines():
+    found = eigenvectors(chain(9), 3, normalization="none")
+    for mode in (1, 2, 3):
+        angles = math.pi * mode * (torch.arange(9).double() + 0.5) / 9
+        want = torch.cos(angles) / torch.cos(angles).norm()
+        got = found.vectors[:, mode - 1]
+        torch.testing.assert_close(got * torch.sign(got[0]), want * torch.sign(want[0]))
+        value = 2 - 2 * math.cos(math.pi * mode / 9)
+        assert found.values[0, mode - 1].item() == pytest.approx(value, abs=1e-12)
+
+
+def test_isolated_nodes_and_self_loops():
+    edges = torch.tensor([[0, 1, 0], [1, 0, 0]])
+    alone = Graph(edges[:, :2], num_nodes=3)
+    assert eigenvectors(alone, 2).values.tolist() == [[1.0, 2.0]]  # as its formula says
+    assert eigenvectors(alone, 2, normalization="none").values.tolist() == [[0.0, 2.0]]
+    looped = Graph(edges)
+    assert eigenvectors(looped, 1).values.tolist() == [[2.0]]
+    kept = eigenvectors(looped, 1, self_loops=True).values.item()
+    assert kept == pytest.approx(1.5)  # [[1/2, −1/√2], [−1/√2, 1]]
+
+
+def test_graphs_with_fewer_nodes_have_zeros():
+    found = eigenvectors(Graph(torch.tensor([[0, 1, 3, 4], [1, 0, 4, 3]]), 6,
+                               batch=torch.tensor([0, 0, 1, 2, 2, 2])), 3)  # fmt: skip
+    assert found.real.tolist() == [[True, False, False], [False] * 3, [True, True, False]]
+    assert not found.vectors[:2, 1:].any()
+    assert not found.vectors[2].any()
+
+
+def test_a_graph_of_nothing_has_no_rows():
+    found = eigenvectors(Graph(torch.zeros(2, 0, dtype=torch.int64)), 2)
+    assert found.vectors.shape == (0, 2)
+
+
+# That they are the same.
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_every_call_gives_the_same_bits(grid, drawn_graph, normalization):
+    for graph in (grid(5, 5), drawn_graph(), grid(34, 31, closed=True)):
+        one, other = (eigenvectors(graph, 5, normalization=normalization) for _ in range(2))
+        assert torch.equal(one.vectors, other.vectors)
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_rows_move_with_the_nodes(drawn_graph, normalization):
+    for seed in range(8):
+        graph = drawn_graph(18, 60, seed=seed, weighted=seed % 2 == 0)
+        order = torch.randperm(18, generator=torch.Generator().manual_seed(seed))
+        moved = Graph(order[graph.edge_index], 18, graph.edge_weight)
+        one, other = (
+            eigenvectors(each, 6, normalization=normalization).vectors for each in (graph, moved)
+        )
+        torch.testing.assert_close(other[order], one, atol=1e-8, rtol=0)
+
+
+def test_another_solver_gives_the_same_vectors(monkeypatch, grid, drawn_graph):
+    """Dense, Lanczos and factorized: signs agree, and so do bases of eigenspaces."""
+    for graph, k in ((drawn_graph(60, 200), 5), (grid(8, 8), 7), (grid(8, 8, closed=True), 6)):
+        want = eigenvectors(graph, k)
+        monkeypatch.setattr(module, "DENSE", 10)
+        for restarts in (500, 1):
+            monkeypatch.setattr("posenc.encodings.graphs.modes.RESTARTS", restarts)
+            got = eigenvectors(graph, k)
+            torch.testing.assert_close(got.values, want.values, atol=1e-10, rtol=0)
+            torch.testing.assert_close(got.vectors, want.vectors, atol=1e-8, rtol=0)
+        monkeypatch.undo()
+
+
+def test_a_turned_basis_gives_the_same_vectors(monkeypatch, grid):
+    """Whatever basis of an eigenspace a solver finds."""
+    graph = grid(6, 6, closed=True)
+    want = eigenvectors(graph, 7)
+    assert (want.values.diff() < 1e-10).any()
+    plain, generator = np.linalg.eigh, np.random.default_rng(0)
+
+    def turned(matrix):
+        values, vectors = plain(matrix)
+        for start in range(0, len(values[0])):
+            same = np.flatnonzero(np.abs(values[0] - values[0, start]) < 1e-9)
+            if same[0] == start:
+                turn, _ = np.linalg.qr(generator.standard_normal((len(same), len(same))))
+                vectors[0][:, same] = vectors[0][:, same] @ turn
+        return values, vectors
+
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    got = eigenvectors(graph, 7)
+    torch.testing.assert_close(got.vectors, want.vectors, atol=1e-8, rtol=0)
+
+
+def test_lanczos_passes_over_no_copy_of_an_eigenvalue(grid, scipy):
+    """A torus of 34 × 34 has its first eigenvalue four times, and the next one too."""
+    graph = grid(34, 34, closed=True)
+    adjacency = graph.adjacency()
+    degree = np.asarray(adjacency.sum(axis=1)).ravel()
+    found, _ = sparse_modes((scipy.diags_array(degree) - adjacency).tocsr(), 9, 1e-8, 8.0)
+    rows = 2 - 2 * np.cos(2 * np.pi * np.arange(34) / 34)
+    want = np.sort((rows[:, None] + rows).ravel())
+    np.testing.assert_allclose(found, want[: len(found)], atol=1e-9)
+
+
+def test_a_batch_is_its_graphs(drawn_graph, grid):
+    graphs = [drawn_graph(5, 4), grid(3, 3), drawn_graph(5, 4, seed=1), grid(2, 7), grid(3, 3)]
+    starts = np.cumsum([0] + [each.num_nodes for each in graphs])[:-1]
+    edges = torch.cat([g.edge_index + s for g, s in zip(graphs, starts, strict=True)], dim=1)
+    sizes = torch.tensor([each.num_nodes for each in graphs])
+    batch = torch.arange(len(graphs)).repeat_interleave(sizes)
+    whole = eigenvectors(Graph(edges, batch=batch), 4)
+    alone = [eigenvectors(each, 4) for each in graphs]
+    assert torch.equal(whole.vectors, torch.cat([each.vectors for each in alone]))
+    assert torch.equal(whole.values, torch.cat([each.values for each in alone]))
+
+
+def test_parts_of_one_graph_have_vectors_of_their_own(grid):
+    one, other = grid(2, 3), grid(4, 4)
+    edges = torch.cat([one.edge_index, other.edge_index + 6], dim=1)
+    found = eigenvectors(Graph(edges), 6)
+    inside = found.vectors.abs() > 1e-12
+    assert not (inside[:6].any(0) & inside[6:].any(0)).any()
+    # The first, left out, is the constant of the smaller part; the next is that of the larger.
+    assert found.values[0, 0].abs() < 1e-12
+    assert inside[6:, 0].all()
+
+
+def test_what_does_not_fit_is_told():
+    with pytest.raises(ValueError, match=r"goes one way alone, .* graph\.undirected\(\)"):
+        LaplacianEncoding(2).table(Graph(torch.tensor([[0], [1]])))
+    with pytest.raises(ValueError, match="normalization is 'symmetric'; it must be 'sym', 'rw' or"):
+        LaplacianEncoding(2, "symmetric")
+    with pytest.raises(ValueError, match="k is 0; it must be a whole number from 1 on"):
+        LaplacianEncoding(0)

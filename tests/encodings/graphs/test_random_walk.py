@@ -1,0 +1,111 @@
+"""Random walks, against PyTorch Geometric, dense powers, and walks counted by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Graph, RandomWalkEncoding
+from posenc.encodings.graphs import random_walk
+
+
+def table(graph: Graph, length: int) -> torch.Tensor:
+    return RandomWalkEncoding(length).table(graph, dtype=torch.float64)
+
+
+def by_powers(graph: Graph, length: int) -> np.ndarray:
+    """Equation by equation, with whole dense powers."""
+    adjacency = graph.adjacency().toarray()
+    leaving = adjacency.sum(axis=1, keepdims=True)
+    steps = np.divide(adjacency, leaving, out=np.zeros_like(adjacency), where=leaving > 0)
+    powers = [np.linalg.matrix_power(steps, number) for number in range(1, length + 1)]
+    return np.stack([np.diagonal(power) for power in powers], axis=1)
+
+
+def test_they_are_the_rows_of_the_tests_of_pytorch_geometric():
+    graph = Graph(torch.tensor([[0, 1, 0, 4, 1, 4, 2, 3, 3, 5], [1, 0, 4, 0, 4, 1, 3, 2, 5, 3]]))
+    assert table(graph, 3).tolist() == [
+        [0.0, 0.5, 0.25],
+        [0.0, 0.5, 0.25],
+        [0.0, 0.5, 0.00],
+        [0.0, 1.0, 0.00],
+        [0.0, 0.5, 0.25],
+        [0.0, 0.5, 0.00],
+    ]
+    loops = Graph(torch.tensor([[0, 1, 2], [0, 1, 2]]), num_nodes=4)
+    assert table(loops, 3).tolist() == [[1.0] * 3] * 3 + [[0.0] * 3]
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_they_are_those_of_pytorch_geometric(drawn_graph, length):
+    transforms = pytest.importorskip("torch_geometric.transforms")
+    from torch_geometric.data import Data
+
+    for seed in range(3):
+        graph = drawn_graph(seed=seed)
+        data = Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes)
+        want = transforms.AddRandomWalkPE(length)(data).random_walk_pe
+        torch.testing.assert_close(RandomWalkEncoding(length).table(graph), want)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_they_are_the_diagonals_of_powers(drawn_graph, directed):
+    graph = drawn_graph(weighted=True)
+    if directed:
+        graph = Graph(graph.edge_index[:, ::3], graph.num_nodes, graph.edge_weight[::3])
+        assert graph.is_directed
+    torch.testing.assert_close(table(graph, 8), torch.from_numpy(by_powers(graph, 8)))
+
+
+def test_both_orders_of_degrees_and_edges_have_the_same_diagonals(drawn_graph):
+    """The paper writes A D⁻¹, the public code D⁻¹ A."""
+    graph = drawn_graph()
+    adjacency = graph.adjacency().toarray()
+    steps = adjacency / adjacency.sum(axis=0)
+    want = np.diagonal(np.linalg.matrix_power(steps, 5))
+    np.testing.assert_allclose(table(graph, 5)[:, 4], want)
+
+
+def test_a_walk_that_ends_does_not_return():
+    one_way = Graph(torch.tensor([[0, 1], [1, 2]]), num_nodes=4)
+    assert not table(one_way, 5).any()
+    ring = Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    assert table(ring, 6).tolist() == [[0, 0, 1, 0, 0, 1]] * 3
+
+
+@pytest.mark.parametrize("full", [1, 10**6])
+def test_large_parts_are_as_small_ones(monkeypatch, drawn_graph, full):
+    """By sparse powers, and by columns where these would fill up."""
+    graph = drawn_graph(nodes=40, weighted=True)
+    directed = Graph(graph.edge_index[:, 1:], graph.num_nodes, graph.edge_weight[1:])
+    want = [table(each, 7) for each in (graph, directed)]
+    monkeypatch.setattr(random_walk, "DENSE", 10)
+    monkeypatch.setattr(random_walk, "FULL", full)
+    monkeypatch.setattr(random_walk, "MOST_NUMBERS", 120)  # three columns at a time
+    for each, rows in zip((graph, directed), want, strict=True):
+        torch.testing.assert_close(table(each, 7), rows)
+
+
+def test_a_batch_is_its_graphs(drawn_graph):
+    graphs = [drawn_graph(nodes, seed=nodes) for nodes in (5, 9, 5, 13)]
+    starts = np.cumsum([0, 5, 9, 5])
+    edges = torch.cat([g.edge_index + s for g, s in zip(graphs, starts, strict=True)], dim=1)
+    batch = torch.tensor([0, 1, 2, 3]).repeat_interleave(torch.tensor([5, 9, 5, 13]))
+    whole = table(Graph(edges, batch=batch), 6)
+    assert torch.equal(whole, torch.cat([table(each, 6) for each in graphs]))
+
+
+def test_rows_move_with_the_nodes(drawn_graph):
+    graph, order = drawn_graph(), torch.randperm(24, generator=torch.Generator().manual_seed(1))
+    moved = Graph(order[graph.edge_index], 24)
+    torch.testing.assert_close(table(moved, 9)[order], table(graph, 9))
+
+
+def test_a_graph_of_nothing_has_no_rows():
+    empty = torch.zeros(2, 0, dtype=torch.int64)
+    assert table(Graph(empty), 3).shape == (0, 3)
+    assert table(Graph(empty, num_nodes=2), 3).tolist() == [[0.0] * 3] * 2
+
+
+def test_what_does_not_fit_is_told():
+    with pytest.raises(ValueError, match="walk_length is 0; it must be a whole number from 1 on"):
+        RandomWalkEncoding(0)
