@@ -10,13 +10,24 @@ from posenc.transformer import Encoder
 
 # What a recipe's model has beside its encodings: heads, kv_heads, head_dim, and the rest.
 MODELS = {
+    "ast": {"dim": 768, "heads": 12},
+    "beit": {"heads": 12, "head_dim": 64},
     "bert": {"dim": 768, "heads": 12, "norm": "post", "embedding_norm": True},
     "bloom": {"heads": 32, "head_dim": 128, "is_causal": True},
+    "clip_vision": {"dim": 768, "heads": 12},
     "cogvideox": {"heads": 48, "head_dim": 64},
+    "cogvideox_2b": {"dim": 1920, "heads": 30},
     "cohere": {"heads": 64, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "cpvt": {"dim": 192, "heads": 3},
     "croco": {"heads": 16, "head_dim": 64},
+    "dab_detr": {"dim": 256, "heads": 8},
+    "data2vec_audio": {"dim": 768, "heads": 12},
     "deberta_v3": {"heads": 12, "head_dim": 64},
     "deepseek_v3": {"heads": 128, "head_dim": 192, "is_causal": True},
+    "deformable_detr": {"dim": 256, "heads": 8},
+    "deit": {"dim": 768, "heads": 12},
+    "detr": {"dim": 256, "heads": 8},
+    "dinov2": {"dim": 768, "heads": 12},
     "dinov3": {"heads": 6, "head_dim": 64},
     "eva02": {"heads": 12, "head_dim": 64},
     "flux": {"heads": 24, "head_dim": 128},
@@ -33,11 +44,13 @@ MODELS = {
     "llama4_vision": {"heads": 16, "head_dim": 88},
     "ltx_video": {"heads": 32, "head_dim": 64},
     "m2m100": {"dim": 1024, "heads": 16},
+    "mae": {"dim": 768, "heads": 12},
     "mistral": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "modernbert": {"heads": 12, "head_dim": 64},
     "mpt": {"heads": 32, "head_dim": 128, "is_causal": True},
     "opt": {"dim": 768, "heads": 12, "is_causal": True},
     "phi3": {"heads": 32, "head_dim": 96, "is_causal": True},
+    "pixart": {"dim": 1152, "heads": 16},
     "pixtral": {"heads": 16, "head_dim": 64},
     "qwen2": {"heads": 28, "kv_heads": 4, "head_dim": 128, "is_causal": True},
     "qwen2_vl": {"heads": 28, "kv_heads": 4, "head_dim": 128, "is_causal": True},
@@ -47,15 +60,21 @@ MODELS = {
     "qwen_image": {"heads": 24, "head_dim": 128},
     "rope_vit": {"heads": 6, "head_dim": 64},
     "rope_vit_mixed": {"heads": 6, "head_dim": 64},
+    "rt_detr": {"dim": 256, "heads": 8},
     "sam": {"heads": 12, "head_dim": 64},
+    "siglip": {"dim": 768, "heads": 12},
     "smollm3": {"heads": 16, "kv_heads": 4, "head_dim": 128, "is_causal": True},
     "swin": {"heads": 3, "head_dim": 32},
     "swin_v2": {"heads": 3, "head_dim": 32},
     "t5": {"heads": 12, "head_dim": 64, "scale": 1.0},
     "transformer_xl": {"heads": 10, "head_dim": 41, "is_causal": True},
     "vaswani2017": {"dim": 512, "heads": 8},
+    "vit": {"dim": 768, "heads": 12},
+    "vivit": {"dim": 768, "heads": 12},
     "vjepa2": {"heads": 16, "head_dim": 64},
     "wan": {"heads": 40, "head_dim": 128},
+    "wav2vec2": {"dim": 768, "heads": 12},
+    "whisper_decoder": {"dim": 512, "heads": 8, "is_causal": True},
     "whisper_encoder": {"dim": 512, "heads": 8},
 }
 WINDOWS = {
@@ -71,6 +90,12 @@ GRIDS = {
 }  # fmt: skip
 VIDEOS = ("cogvideox", "flux", "hunyuan_video", "ltx_video", "qwen_image", "vjepa2", "wan")
 GRIDS |= dict.fromkeys(VIDEOS, (2, 2, 3))
+GRIDS |= dict.fromkeys(("cpvt", "mae", "pixart", "rt_detr", "siglip"), (3, 4))
+GRIDS["cogvideox_2b"] = (2, 2, 3)
+BEHIND_TOKENS = {  # so many tokens without a place, then a grid
+    "ast": (2, (3, 4)), "beit": (1, (3, 4)), "clip_vision": (1, (3, 4)), "deit": (2, (3, 4)),
+    "dinov2": (1, (3, 4)), "vit": (1, (3, 4)), "vivit": (1, (2, 3, 4)),
+}  # fmt: skip
 AXES = {"qwen2_vl": 3, "qwen3_vl": 3}
 
 
@@ -91,6 +116,12 @@ def built(name: str, depth: int | None) -> tuple[Encoder, int]:
 def places(name: str) -> torch.Tensor | None:
     if name in GRIDS:
         return positions.grid(*GRIDS[name])[None]
+    if name in BEHIND_TOKENS:
+        count, size = BEHIND_TOKENS[name]
+        return positions.prefixed(positions.grid(*size), count)[None]
+    if name.endswith("detr"):
+        image = positions.masked_grid(torch.ones(1, 3, 4, dtype=torch.bool))
+        return positions.on_levels([image, image]) if name == "deformable_detr" else image
     if name in AXES:
         return torch.arange(5)[None, :, None].expand(1, 5, AXES[name])
     return None

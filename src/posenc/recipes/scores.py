@@ -10,6 +10,22 @@ from posenc.encodings.scores.t5 import T5Bias
 from posenc.encodings.scores.transformer_xl import TransformerXL
 
 
+def beit(heads: int = 12, *, window: int = 14) -> Positional:
+    """BEiT: a table of biases for the whole image, and three rows for its class token.
+
+    Its positions are ``posenc.positions.prefixed(grid(14, 14))``; a checkpoint's
+    ``relative_position_bias_table`` is the weight, in each layer its own.
+
+    Reference:
+        Bao et al. 2022 (arXiv:2106.08254).
+
+    Example:
+        >>> beit().scores[0].weight.shape
+        torch.Size([732, 12])
+    """
+    return Positional(scores=SwinBias(heads, window, class_token=True))
+
+
 def bloom(heads: int = 32) -> Positional:
     """BLOOM: ALiBi alone.
 

@@ -1,0 +1,63 @@
+"""Models of speech and sound that add positions to their tokens."""
+
+from posenc.encodings.positional import Positional
+from posenc.encodings.tokens.convolutional import Convolutional
+from posenc.encodings.tokens.learned import Learned
+from posenc.encodings.tokens.learned_grid import LearnedGrid
+
+
+def ast(dim: int = 768, *, size: tuple[int, int] = (12, 101)) -> Positional:
+    """The audio spectrogram transformer: two tokens, then frequency × time.
+
+    Args:
+        dim: Width of the tokens.
+        size: Patches along frequency and time.
+
+    Reference:
+        Gong et al. 2021 (arXiv:2104.01778).
+
+    Example:
+        >>> ast().tokens[0].weight.shape
+        torch.Size([1214, 768])
+    """
+    return Positional(tokens=LearnedGrid(dim, size, prefix=2))
+
+
+def data2vec_audio(dim: int = 768) -> Positional:
+    """data2vec's audio model: five narrow convolutions with layer norms between.
+
+    Reference:
+        Baevski et al. 2022 (arXiv:2202.03555).
+
+    Example:
+        >>> data2vec_audio().tokens[0].depth
+        5
+    """
+    convolutions = Convolutional(dim, 19, depth=5, weight_norm=False, layer_norm=True)
+    return Positional(tokens=convolutions)
+
+
+def wav2vec2(dim: int = 768) -> Positional:
+    """wav2vec 2.0, HuBERT, WavLM and UniSpeech: one convolution of 128 taps in 16 groups.
+
+    Reference:
+        Baevski et al. 2020 (arXiv:2006.11477); Hsu et al. 2021, "HuBERT" (arXiv:2106.07447).
+
+    Example:
+        >>> wav2vec2().tokens[0]
+        Convolutional(768, kernel=128, groups=16)
+    """
+    return Positional(tokens=Convolutional(dim))
+
+
+def whisper_decoder(dim: int = 512, *, max_len: int = 448) -> Positional:
+    """Whisper's text decoder: one learned vector for each of 448 positions.
+
+    Reference:
+        Radford et al. 2022 (arXiv:2212.04356).
+
+    Example:
+        >>> whisper_decoder().tokens[0]
+        Learned(512, max_len=448)
+    """
+    return Positional(tokens=Learned(dim, max_len))
