@@ -13,7 +13,7 @@ from posenc._guards import may_look
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
-from posenc.positions import checked, consecutive, over_padding, runs
+from posenc.positions import Coordinates, checked, common_scale, consecutive, over_padding, runs
 
 LAYOUT = "[batch, heads, seq, head_dim]"
 
@@ -338,6 +338,8 @@ class _Asked:
             if same and self.q_len == self.k_len
             else self._fitting(k_positions, self.k_len, "k_positions", query.device)
         )
+        if self.k_positions is not self.q_positions:
+            self.q_positions, self.k_positions = _alike(self.q_positions, self.k_positions)
         if (self.q_positions.ndim > 2) != (self.k_positions.ndim > 2):
             raise ValueError(
                 f"q_positions have shape {tuple(self.q_positions.shape)} and k_positions "
@@ -353,7 +355,10 @@ class _Asked:
             return True
         assert self.q_positions is not None
         assert self.k_positions is not None
-        sides = self.q_positions, self.k_positions
+        sides = tuple(
+            side.values if isinstance(side, Coordinates) else side  # of one scale
+            for side in (self.q_positions, self.k_positions)
+        )
         return (
             sides[0].shape == sides[1].shape and all(map(may_look, sides)) and (torch.equal(*sides))
         )
@@ -363,8 +368,10 @@ class _Asked:
         """Whether the queries are the last of the keys, as without positions they are."""
         return self.queries_are_keys or (not self.placed and self.q_len <= self.k_len)
 
-    def _fitting(self, positions: Any, seq: int, name: str, device: torch.device) -> Tensor:
-        positions = checked(positions, name, device=device)
+    def _fitting(
+        self, positions: Any, seq: int, name: str, device: torch.device
+    ) -> Tensor | Coordinates:
+        positions = checked(positions, name, device=device, reals=True)
         shape, batch = tuple(positions.shape), self.batch
         if shape != (seq,) and not (len(shape) in (2, 3) and shape[:2] in ((batch, seq), (1, seq))):
             raise ValueError(
@@ -373,6 +380,16 @@ class _Asked:
                 f"[{batch}, {seq}, axes] for a grid."
             )
         return positions
+
+
+def _alike(
+    queries: Tensor | Coordinates, keys: Tensor | Coordinates
+) -> tuple[Tensor | Coordinates, Tensor | Coordinates]:
+    """Both in steps of one size, if one is of coordinates."""
+    if not (isinstance(queries, Coordinates) or isinstance(keys, Coordinates)):
+        return queries, keys
+    here, there = common_scale(Coordinates(queries), Coordinates(keys))
+    return here, there
 
 
 def _check_places(
@@ -405,7 +422,9 @@ def _check_places(
             )
 
 
-def _remapped(positional: Positional, asked: _Asked, device: torch.device) -> Tensor | None:
+def _remapped(
+    positional: Positional, asked: _Asked, device: torch.device
+) -> Tensor | Coordinates | None:
     """Where encodings take the tokens to stand, if positions are remapped."""
     if not positional.remaps:
         return None
@@ -422,8 +441,11 @@ def _remapped(positional: Positional, asked: _Asked, device: torch.device) -> Te
 
 
 def _counted(
-    positional: Positional, asked: _Asked, padding: Tensor | None, remapped: Tensor | None
-) -> Tensor | None:
+    positional: Positional,
+    asked: _Asked,
+    padding: Tensor | None,
+    remapped: Tensor | Coordinates | None,
+) -> Tensor | Coordinates | None:
     """Where encodings take the keys to stand, so that those that count tokens leave padding out."""
     scores = cast("Sequence[ScoreEncoding]", positional.scores)
     if padding is None or all(encoding.is_pairwise for encoding in scores):
@@ -431,7 +453,9 @@ def _counted(
     places = asked.k_positions if remapped is None else remapped
     if places is None:
         places = consecutive(asked.k_len, device=padding.device)
-    return places if places.ndim > 2 else over_padding(places, padding)
+    if isinstance(places, Coordinates) or places.ndim > 2:
+        return places
+    return over_padding(places, padding)
 
 
 # Padding and documents ----------------------------------------------------------------------------

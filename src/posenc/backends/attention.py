@@ -15,7 +15,7 @@ from posenc.backends.masks import nothing_of
 from posenc.backends.sdpa import refuse_context_parallel
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.positional import Positional
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 def attention(
@@ -29,8 +29,8 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool | None = None,
     positional: Positional | None = None,
-    q_positions: Integers | None = None,
-    k_positions: Integers | None = None,
+    q_positions: Positions | None = None,
+    k_positions: Positions | None = None,
     padding_mask: Bool[Tensor, "batch k_len"] | None = None,
     q_padding_mask: Bool[Tensor, "batch q_len"] | None = None,
     document_ids: Int64[Tensor, "batch k_len"] | None = None,
@@ -76,7 +76,8 @@ def attention(
         enable_gqa: Whether fewer key heads may serve; ``None``: where they divide.
         positional: Encodings. Those of tokens act before attention, and are not applied here.
         q_positions: ``[q_len]``, ``[batch, q_len]`` or a grid ``[batch, q_len, axes]``. If not
-            given, keys stand at 0, 1, 2, … and the queries are the last of them.
+            given, keys stand at 0, 1, 2, … and the queries are the last of them. Real numbers are
+            ``posenc.positions.Coordinates``; order and windows go by their values.
         k_positions: Where the keys stand, likewise; give both or none.
         padding_mask: True where a key is real. Padding is seen by nobody.
         q_padding_mask: True where a query is real; what stands in the rows of others means
@@ -214,12 +215,12 @@ def _encoded(
     spec, dtype = given.specification, working_dtype(query.dtype)
     tables: list[tuple[QueryKeyEncoding, Tensor]] = []
     for encoding in given.queries_keys:
-        table = encoding.table(spec.queries, dtype=dtype)
+        table = encoding.table(spec.queries, dtype=dtype)  # type: ignore[arg-type]
         tables.append((encoding, table))
         query = encoding.encode_queries(query, table)
         if not keys_encoded:
             if not spec.one_table:
-                table = encoding.table(spec.keys, dtype=dtype)
+                table = encoding.table(spec.keys, dtype=dtype)  # type: ignore[arg-type]
             key = encoding.encode_keys(key, table)
             value = encoding.encode_values(value, table)
     return query, key, value, tables

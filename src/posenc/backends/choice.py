@@ -14,6 +14,7 @@ from posenc.backends.sdpa import SDPA, sdpa
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided import strided
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.positions import Coordinates
 
 BACKENDS: dict[str, Callable[[Request], Backend | str]] = {
     "sdpa": sdpa,
@@ -26,10 +27,14 @@ BACKENDS: dict[str, Callable[[Request], Backend | str]] = {
 
 
 def built(
-    encoding: ScoreEncoding, q_positions: Tensor, k_positions: Tensor, *, dtype: torch.dtype
+    encoding: ScoreEncoding,
+    q_positions: Tensor | Coordinates,
+    k_positions: Tensor | Coordinates,
+    *,
+    dtype: torch.dtype,
 ) -> Tensor:
     """The table, computed now."""
-    return encoding.table(q_positions, k_positions, dtype=dtype)
+    return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
 
 
 def chosen(

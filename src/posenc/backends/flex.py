@@ -12,6 +12,7 @@ from posenc.backends.base import Backend, Request
 from posenc.backends.sdpa import grouped
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
+from posenc.positions import Coordinates
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -25,8 +26,8 @@ FARTHEST_APART = 2**22
 
 def score_mod(
     bias: ScoreBias,
-    q_positions: Tensor,
-    k_positions: Tensor,
+    q_positions: Tensor | Coordinates,
+    k_positions: Tensor | Coordinates,
     *,
     dtype: torch.dtype = torch.float32,
 ) -> ScoreMod:
@@ -36,7 +37,7 @@ def score_mod(
 
     Args:
         bias: The bias.
-        q_positions: ``[q_len]`` or ``[batch, q_len]``.
+        q_positions: ``[q_len]`` or ``[batch, q_len]``; coordinates are read from a table.
         k_positions: ``[k_len]`` or ``[batch, k_len]``.
         dtype: Dtype of the bias.
 
@@ -52,7 +53,7 @@ def score_mod(
     """
     ends = _ends_of_distance(bias, q_positions, k_positions)
     if ends is None:
-        table = bias.table(q_positions, k_positions, dtype=dtype)
+        table = bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         table = table if table.ndim == 4 else table.unsqueeze(0)
 
         def from_table(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
@@ -60,6 +61,8 @@ def score_mod(
 
         return from_table
     assert isinstance(bias, RelativeBias)
+    assert isinstance(q_positions, Tensor)
+    assert isinstance(k_positions, Tensor)
     queries, keys = _with_batch(q_positions), _with_batch(k_positions)
     least, most = ends
     profile = bias.profile(torch.arange(least, most + 1, device=queries.device), dtype=dtype)
@@ -72,9 +75,11 @@ def score_mod(
 
 
 def _ends_of_distance(
-    bias: ScoreEncoding, q_positions: Tensor, k_positions: Tensor
+    bias: ScoreEncoding, q_positions: Tensor | Coordinates, k_positions: Tensor | Coordinates
 ) -> tuple[int, int] | None:
     """The least and the largest distance, where a bias goes by a distance that a profile spans."""
+    if isinstance(q_positions, Coordinates) or isinstance(k_positions, Coordinates):
+        return None
     if not isinstance(bias, RelativeBias) or not (q_positions.numel() and k_positions.numel()):
         return None
     least = int(q_positions.amin()) - int(k_positions.amax())
@@ -96,8 +101,8 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
         hidden_by.append(lambda b, h, q, k: q + shift >= k)
     elif spec.is_causal:
         hidden_by.append(lambda b, h, q, k: queries[b % len(queries), q] >= keys[b % len(keys), k])
-    if spec.window is not None:
-        first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.window))
+    if spec.reach is not None:
+        first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.reach))
 
         def within(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
             key = keys[b % len(keys), k]

@@ -320,7 +320,7 @@ class InRows:
         wide = working_dtype(q.dtype)
         tables = []
         for encoding in self.encodings:
-            table = encoding.table(spec.queries, spec.keys, dtype=wide)
+            table = encoding.table(spec.queries, spec.keys, dtype=wide)  # type: ignore[arg-type]
             tables.append((encoding, table))
         made = attend_explicitly(
             q, k, v.to(wide), tables, spec.visible(), scale=scale, softcap=spec.softcap

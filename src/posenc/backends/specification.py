@@ -10,7 +10,7 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.backends.masks import not_later
 from posenc.backends.toeplitz import hides
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 from posenc.positions.distances import pair_distances
 
 MOST_SEGMENTS = 4096  # a row; with more, each would be too small to pay for its call
@@ -55,7 +55,7 @@ class AttentionSpecification:
         q_len: Number of queries.
         k_len: Number of keys.
         q_positions: ``[q_len]``, ``[#batch, q_len]`` or a grid ``[#batch, q_len, axes]``; ``None``:
-            the last of 0, 1, 2, ….
+            the last of 0, 1, 2, …. Coordinates have the scale of those of the keys.
         k_positions: Likewise; ``None``: 0, 1, 2, ….
         q_remapped: Where encodings take the queries to stand, if elsewhere; order and windows stay
             with ``q_positions``.
@@ -83,10 +83,10 @@ class AttentionSpecification:
     batch: int
     q_len: int
     k_len: int
-    q_positions: Tensor | None = None
-    k_positions: Tensor | None = None
-    q_remapped: Tensor | None = None
-    k_remapped: Tensor | None = None
+    q_positions: Tensor | Coordinates | None = None
+    k_positions: Tensor | Coordinates | None = None
+    q_remapped: Tensor | Coordinates | None = None
+    k_remapped: Tensor | Coordinates | None = None
     is_causal: bool = False
     by_row: bool = False
     first_row: int | Tensor | None = None
@@ -124,8 +124,10 @@ class AttentionSpecification:
         return replace(
             self,
             q_len=len(range(self.q_len)[rows]),
-            q_positions=_of(self.query_places, rows),
-            k_positions=self.key_places,
+            q_positions=_of(
+                self.query_places if self.q_positions is None else self.q_positions, rows
+            ),
+            k_positions=self.key_places if self.k_positions is None else self.k_positions,
             q_remapped=None if self.q_remapped is None else _of(self.q_remapped, rows),
             first_row=None,
             q_rows=None if q_rows is None else q_rows[..., rows],
@@ -146,27 +148,38 @@ class AttentionSpecification:
 
     @property
     def query_places(self) -> Tensor:
-        """Where the queries stand."""
+        """Where the queries stand, by which order goes; coordinates in steps of their scale."""
         if self.q_positions is not None:
-            return self.q_positions
+            return _steps(self.q_positions)
         return consecutive(self.q_len, start=self.k_len - self.q_len, device=self.device)
 
     @property
     def key_places(self) -> Tensor:
-        """Where the keys stand."""
+        """Where the keys stand, likewise."""
         if self.k_positions is not None:
-            return self.k_positions
+            return _steps(self.k_positions)
         return consecutive(self.k_len, device=self.device)
 
     @property
-    def queries(self) -> Tensor:
+    def queries(self) -> Tensor | Coordinates:
         """Where encodings take the queries to stand."""
-        return self.query_places if self.q_remapped is None else self.q_remapped
+        if self.q_remapped is not None:
+            return self.q_remapped
+        return self.query_places if self.q_positions is None else self.q_positions
 
     @property
-    def keys(self) -> Tensor:
+    def keys(self) -> Tensor | Coordinates:
         """Where encodings take the keys to stand."""
-        return self.key_places if self.k_remapped is None else self.k_remapped
+        if self.k_remapped is not None:
+            return self.k_remapped
+        return self.key_places if self.k_positions is None else self.k_positions
+
+    @property
+    def reach(self) -> int | None:
+        """The window in steps of ``query_places`` and ``key_places``."""
+        if self.window is None or not isinstance(self.q_positions, Coordinates):
+            return self.window
+        return self.q_positions.window(self.window)
 
     @property
     def one_table(self) -> bool:
@@ -188,8 +201,8 @@ class AttentionSpecification:
         seen = None
         if self.is_causal:
             seen = self._not_later()
-        if self.window is not None:
-            hidden = hides(self.distance(), is_causal=False, window=self.window)
+        if self.reach is not None:
+            hidden = hides(self.distance(), is_causal=False, window=self.reach)
             assert hidden is not None
             seen = _both(seen, _four(~hidden))
         if self.padding_mask is not None:
@@ -236,7 +249,9 @@ class AttentionSpecification:
         if self.order_is_that_of_rows:
             return True
         positions = self.q_positions
-        if positions is None or positions is not self.k_positions or not may_look(positions):
+        if not isinstance(positions, Tensor) or positions is not self.k_positions:
+            return False
+        if not may_look(positions):
             return False
         return bool((positions.diff() > 0).all())
 
@@ -274,11 +289,13 @@ class AttentionSpecification:
             return "the mask may be any"
         if self.queries.ndim > 2:
             return "positions are points of a grid"
+        if isinstance(self.queries, Coordinates) or isinstance(self.keys, Coordinates):
+            return "positions are real coordinates"
         tensors = (
             self.queries, self.keys, self.query_places, self.key_places, self.padding_mask,
             self.q_padding_mask, self.documents, self.q_documents, self.q_rows, self.k_rows,
         )  # fmt: skip
-        given = [t for t in tensors if t is not None]
+        given = [t for t in tensors if isinstance(t, Tensor)]
         if isinstance(self.first_row, Tensor) or not all(map(may_look, given)):
             return "positions and masks cannot be looked at here"
         rows = []
@@ -297,6 +314,8 @@ class AttentionSpecification:
         keys_of = self._keys_of_documents(row)
         if isinstance(keys_of, str):
             return keys_of
+        assert isinstance(self.queries, Tensor)
+        assert isinstance(self.keys, Tensor)
         queries, keys = _row(self.queries, row), _row(self.keys, row)
         found: list[Run] = []
         for document, some in self._queries_by_document(row):
@@ -348,6 +367,10 @@ class AttentionSpecification:
         if ids is None:
             return [(0, slice(0, self.q_len))]
         return [(document, run) for document, run in _labeled_runs(ids) if document is not None]
+
+
+def _steps(positions: Tensor | Coordinates) -> Tensor:
+    return positions.values if isinstance(positions, Coordinates) else positions
 
 
 def _labels(documents: Tensor | None, real: Tensor | None, row: int, length: int):
@@ -405,7 +428,7 @@ def _row(positions: Tensor, row: int) -> Tensor:
     return positions if positions.ndim == 1 else positions[row if len(positions) > 1 else 0]
 
 
-def _of(places: Tensor, rows: slice) -> Tensor:
+def _of(places: Tensor | Coordinates, rows: slice) -> Tensor | Coordinates:
     return places[:, rows] if places.ndim > 2 else places[..., rows]
 
 

@@ -19,7 +19,7 @@ from posenc.distributed.layouts import NOBODY, Layout, dealt
 from posenc.distributed.spreading import ShardedAttention
 from posenc.distributed.tokens import Tokens
 from posenc.encodings.arguments import check_whole
-from posenc.positions import checked, consecutive, in_documents, left_padded, runs
+from posenc.positions import Coordinates, checked, consecutive, in_documents, left_padded, runs
 
 
 class Shards:
@@ -293,6 +293,12 @@ class Shards:
             return self._in_row
         if positions is self.positions:
             return self.whole
+        if isinstance(positions, Coordinates):
+            raise TypeError(
+                "positions are Coordinates, and the sequence is cut among devices, which tell each "
+                "other whole positions. Pass whole numbers of one step, and an encoding whose "
+                "frequencies are those of a step, as Rotary(Linear(schedule, factor))."
+            )
         every = everyones(positions, self.group)
         axis = 1 if positions.ndim > 2 else positions.ndim - 1
         every = every.movedim(0, axis).flatten(axis, axis + 1)

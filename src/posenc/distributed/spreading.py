@@ -52,7 +52,8 @@ class ShardedAttention:
         own = self.of_rank(shards.rank)
         if whole.positions is not None and given.q_positions is not None:
             # The caller's own tensor, by which kept tables know it.
-            own = Tokens(own.rows, given.q_positions, own.documents, own.real)
+            positions = given.q_positions  # whole ones; the shards refuse others
+            own = Tokens(own.rows, positions, own.documents, own.real)  # type: ignore[arg-type]
         self.own = own
         self.specification = between(own, own, given)
 

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.positions import Integers, checked, checked_distances, consecutive
+from posenc.positions import Integers, Positions, checked, checked_distances, consecutive
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -68,6 +68,7 @@ class TokenEncoding(nn.Module, ABC):
         is_pointwise: Claim: what becomes of a token depends on its own content and position alone.
             Decoding with a cache and sequences cut among devices need that. Where it does not, as
             in convolutions, the table is the positions, and there are no rows to speak of.
+        takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
     """
 
     dim: int
@@ -75,6 +76,7 @@ class TokenEncoding(nn.Module, ABC):
     keeps_norm: bool
     keeps_shift: bool
     is_pointwise: bool = True
+    takes_reals: bool = False
 
     @abstractmethod
     def table(
@@ -91,7 +93,7 @@ class TokenEncoding(nn.Module, ABC):
     def forward(
         self,
         x: Float[Tensor, "*batch seq dim"],
-        positions: Int64[Tensor, "*rows seq"] | Integers | None = None,
+        positions: Int64[Tensor, "*rows seq"] | Positions | None = None,
     ) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
         if x.ndim < 2:
@@ -100,8 +102,9 @@ class TokenEncoding(nn.Module, ABC):
             )
         if positions is None:
             positions = consecutive(x.shape[-2 if self.batch_first else 0], device=x.device)
-        positions = checked(positions, device=x.device)
-        return self.encode(x, self.table(positions, dtype=working_dtype(x.dtype)))
+        positions = checked(positions, device=x.device, reals=True)
+        table = self.table(positions, dtype=working_dtype(x.dtype))  # type: ignore[arg-type]
+        return self.encode(x, table)
 
 
 class QueryKeyEncoding(nn.Module, ABC):
@@ -119,6 +122,7 @@ class QueryKeyEncoding(nn.Module, ABC):
             they are better gathered once for all layers.
         changes_values: Whether ``encode_values`` does anything.
         changes_output: Whether ``encode_output`` does anything.
+        takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
     """
 
     head_dim: int
@@ -127,6 +131,7 @@ class QueryKeyEncoding(nn.Module, ABC):
     reads_rows: bool = False
     changes_values: bool = False
     changes_output: bool = False
+    takes_reals: bool = False
 
     @abstractmethod
     def table(
@@ -177,13 +182,14 @@ class QueryKeyEncoding(nn.Module, ABC):
         self,
         q: Float[Tensor, "*batch _ _ head_dim"],
         k: Float[Tensor, "*batch _ _ head_dim"],
-        positions: Int64[Tensor, "..."] | Integers | None = None,
+        positions: Int64[Tensor, "..."] | Positions | None = None,
     ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)
-        positions = checked(positions, device=q.device)
-        return self.encode_both(q, k, self.table(positions, dtype=working_dtype(q.dtype)))
+        positions = checked(positions, device=q.device, reals=True)
+        table = self.table(positions, dtype=working_dtype(q.dtype))  # type: ignore[arg-type]
+        return self.encode_both(q, k, table)
 
 
 class ScoreEncoding(nn.Module, ABC):
@@ -195,6 +201,7 @@ class ScoreEncoding(nn.Module, ABC):
         is_pairwise: Claim: the change of one score depends on its own query and key alone, not on
             the tokens between or beside them. Attention over parts of the keys needs that.
         changes_output: Whether ``encode_output`` does anything.
+        takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
         reads_hidden: Whether it reads the hidden state, from which queries and keys are projected.
             Then ``encode`` takes ``q_features=`` and ``k_features=``, what ``query_features`` and
             ``key_features`` read there: a fourth projection, which a cache keeps as it keeps keys.
@@ -204,6 +211,7 @@ class ScoreEncoding(nn.Module, ABC):
     is_relative: bool
     is_pairwise: bool
     changes_output: bool = False
+    takes_reals: bool = False
     reads_hidden: bool = False
 
     @abstractmethod
@@ -260,8 +268,8 @@ class ScoreEncoding(nn.Module, ABC):
     def forward(
         self,
         scores: Float[Tensor, "*batch heads q_len k_len"],
-        q_positions: Int64[Tensor, "..."] | Integers | None = None,
-        k_positions: Int64[Tensor, "..."] | Integers | None = None,
+        q_positions: Int64[Tensor, "..."] | Positions | None = None,
+        k_positions: Int64[Tensor, "..."] | Positions | None = None,
         *,
         q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
@@ -277,9 +285,9 @@ class ScoreEncoding(nn.Module, ABC):
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:
             k_positions = consecutive(scores.shape[-1], device=scores.device)
-        q_positions = checked(q_positions, "q_positions", device=scores.device)
-        k_positions = checked(k_positions, "k_positions", device=scores.device)
-        table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))
+        q_positions = checked(q_positions, "q_positions", device=scores.device, reals=True)
+        k_positions = checked(k_positions, "k_positions", device=scores.device, reals=True)
+        table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))  # type: ignore[arg-type]
         features = {}
         if self.reads_hidden:
             features = {
@@ -358,8 +366,8 @@ class RelativeBias(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
@@ -369,5 +377,5 @@ class RelativeBias(ScoreBias):
             TypeError: Positions are not integers.
             ValueError: Two of them are 2^63 or more apart.
         """
-        distance = checked_distances(q_positions, k_positions)
-        return self.profile(distance, dtype=dtype).movedim(0, -3)
+        distance = checked_distances(q_positions, k_positions, reals=bool(self.takes_reals))
+        return self.profile(distance, dtype=dtype).movedim(0, -3)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from posenc.encodings.base import (
     TokenEncoding,
 )
 from posenc.encodings.remapping.remapped import PairRemapping
-from posenc.positions import Integers, checked
+from posenc.positions import Coordinates, Positions, checked
 
 PLACES = {
     "tokens": TokenEncoding,
@@ -83,10 +83,10 @@ class Positional(nn.Module):
 
     def remapped(
         self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
         *,
         generator: torch.Generator | None = None,
-    ) -> Int64[Tensor, "*batch seq"]:
+    ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """Where the tokens are taken to stand: all changes of positions, in order.
 
         Those that act in training only are left out in evaluation (``.eval()``). Each call draws
@@ -106,6 +106,8 @@ class Positional(nn.Module):
             >>> positional.remapped(range(3))
             tensor([0, 1, 2])
         """
+        if not self.remaps:
+            return checked(positions, reals=True)
         positions = checked(positions)
         if self.positions and positions.ndim > 2:
             raise ValueError(

@@ -127,12 +127,35 @@ def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     return positions.to(dtype)
 
 
+@overload
 def checked_within(
-    positions: Tensor | Integers, low: int, high: int, name: str = "positions"
-) -> Int64[Tensor, "*shape"]:
+    positions: Tensor | Positions,
+    low: int,
+    high: int,
+    name: str = ...,
+    *,
+    reals: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def checked_within(
+    positions: Tensor | Positions, low: int, high: int, name: str = ..., *, reals: bool
+) -> Tensor | Coordinates: ...
+
+
+def checked_within(
+    positions: Tensor | Positions,
+    low: int,
+    high: int,
+    name: str = "positions",
+    *,
+    reals: bool = False,
+) -> Int64[Tensor, "*shape"] | Coordinates:
     """``checked`` positions from ``low`` to ``high``, for who computes with them further.
 
-    On accelerators, where a look would wait, and where nobody can look, they are not compared.
+    On accelerators, where a look would wait, and where nobody can look, they are not compared. Nor
+    are coordinates, with ``reals``, whose arithmetic looks by itself.
 
     Raises:
         TypeError: ``positions`` are not integers.
@@ -145,6 +168,8 @@ def checked_within(
         ValueError: positions run from 4611686018427387904 to 4611686018427387904; what is made of \
 them fits into int64 from -2305843009213693952 to 2305843009213693952. Count from another start.
     """
+    if isinstance(positions, Coordinates) and reals:
+        return positions
     positions = checked(positions, name)
     if positions.is_cpu and may_look(positions) and positions.numel():
         first, last = (int(end) for end in positions.aminmax())
@@ -156,8 +181,20 @@ them fits into int64 from -2305843009213693952 to 2305843009213693952. Count fro
     return positions
 
 
-def shifted(positions: Tensor | Integers, by: int) -> Int64[Tensor, "*shape"]:
+@overload
+def shifted(positions: Tensor | Positions, by: int, *, reals: Literal[False] = ...) -> Tensor: ...
+
+
+@overload
+def shifted(positions: Tensor | Positions, by: int, *, reals: bool) -> Tensor | Coordinates: ...
+
+
+def shifted(
+    positions: Tensor | Positions, by: int, *, reals: bool = False
+) -> Int64[Tensor, "*shape"] | Coordinates:
     """``positions + by``, refused where a sum would leave int64 and can be looked at.
+
+    Coordinates, with ``reals``, are shifted by whole units.
 
     Raises:
         TypeError: ``positions`` are not integers.
@@ -167,6 +204,8 @@ def shifted(positions: Tensor | Integers, by: int) -> Int64[Tensor, "*shape"]:
         >>> shifted([0, 1], 2)
         tensor([2, 3])
     """
+    if isinstance(positions, Coordinates) and reals:
+        return positions + by if by else positions
     if not by:
         return checked(positions)
     least, most = -(2**63) - min(by, 0), 2**63 - 1 - max(by, 0)

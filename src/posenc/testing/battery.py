@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from posenc.testing import claims, compilation, differentiation, purity, serving, shapes
+from posenc.testing import claims, compilation, differentiation, purity, reals, serving, shapes
 from posenc.testing.cases import Case
 
 PLAIN = (
@@ -29,6 +29,7 @@ PLAIN = (
     differentiation.gradients,
     differentiation.gradients_stay_finite,
     claims.claims,
+    reals.reals,
 )
 
 COMPILING = (

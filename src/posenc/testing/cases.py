@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 
 Tensors = tuple[Tensor, ...]
 
@@ -99,9 +99,9 @@ class Subject:
         """The table at ``positions``."""
         return module.table(self.lifted(positions), dtype=dtype)  # type: ignore[operator]
 
-    def lifted(self, positions: Tensor) -> Tensor:
-        """The positions as the encoding takes them."""
-        if self.case.lift is None:
+    def lifted(self, positions: Any) -> Any:
+        """The positions as the encoding takes them; coordinates are there already."""
+        if self.case.lift is None or isinstance(positions, Coordinates):
             return positions
         return self.case.lift(positions.long()).to(positions.dtype)
 
@@ -111,12 +111,12 @@ class Subject:
             return positions
         return self.lifted(consecutive(seq, device=device) if positions is None else positions)
 
-    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         """What the encoding makes of the content."""
         made = module(*content, positions)
         return made if isinstance(made, tuple) else (made,)
 
-    def run_all(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+    def run_all(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         """The same, and what it makes of values and of the output of attention, if anything."""
         made = self.run(module, content, positions)
         changes = [f"changes_{part}" for part in ("values", "output")]
@@ -157,7 +157,7 @@ class Tokens(Subject):
     def shapes(self, seq: int) -> list[tuple[int, ...]]:
         return [(seq, self.case.module().dim)]  # type: ignore[list-item]
 
-    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         placed = self.placed(positions, content[0].shape[-2], content[0].device)
         return super().run(module, content, placed)
 
@@ -169,7 +169,7 @@ class QueriesKeys(Subject):
         width = self.case.module().head_dim
         return [(heads, seq, width) for heads in (self.case.heads, self.case.kv_heads)]  # type: ignore[misc]
 
-    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         positions = self.placed(positions, content[0].shape[-2], content[0].device)
         if self.case.heads_first:
             return module(*content, positions)
@@ -199,7 +199,7 @@ class Scores(Subject):
     def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
         return table[..., rows, :][..., rows]
 
-    def run(self, module: nn.Module, content: Tensors, positions: Tensor | None) -> Tensors:
+    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         scores, q, k, *hidden = content
         positions = self.placed(positions, scores.shape[-1], scores.device)
         read = {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}

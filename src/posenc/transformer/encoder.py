@@ -17,6 +17,7 @@ from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.addition import checked_dropout
+from posenc.positions import Coordinates
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.kv_cache import KeyValueCache
@@ -50,7 +51,7 @@ class EncoderStages:
         output: The result.
     """
 
-    positions: Tensor
+    positions: Tensor | Coordinates
     token_tables: tuple[Tensor, ...]
     encoded: Tensor
     embedding_norm: NormStages | None
@@ -179,7 +180,7 @@ class Encoder(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch seq dim"],
-        positions: Int64[Tensor, "..."] | None = None,
+        positions: Int64[Tensor, "..."] | Coordinates | None = None,
         *,
         padding_mask: Bool[Tensor, "batch seq"] | None = None,
         document_ids: Int64[Tensor, "batch seq"] | None = None,
@@ -191,8 +192,9 @@ class Encoder(nn.Module):
 
         Args:
             x: Embedded tokens.
-            positions: ``[seq]`` or ``[batch, seq]``. If not given, each row counts its real tokens
-                from 0 (from the next position behind a cache), and each document its own.
+            positions: ``[seq]`` or ``[batch, seq]``, whole or ``Coordinates``. If not given, each
+                row counts its real tokens from 0 (from the next position behind a cache), and each
+                document its own.
             padding_mask: **True where a token is real**, False at padding, on whichever side.
                 Padding is seen by no token; what stands in its own place afterwards means nothing.
             document_ids: For packed rows: tokens see those with the same id, and a new document
@@ -232,7 +234,7 @@ class Encoder(nn.Module):
     def stages(
         self,
         x: Float[Tensor, "batch seq dim"],
-        positions: Int64[Tensor, "..."] | None = None,
+        positions: Int64[Tensor, "..."] | Coordinates | None = None,
         *,
         padding_mask: Bool[Tensor, "batch seq"] | None = None,
         document_ids: Int64[Tensor, "batch seq"] | None = None,
@@ -266,7 +268,7 @@ class Encoder(nn.Module):
     def _placed(
         self,
         x: Tensor,
-        positions: Tensor | None,
+        positions: Tensor | Coordinates | None,
         padding_mask: Tensor | None,
         document_ids: Tensor | None,
         cache: KeyValueCache | None,

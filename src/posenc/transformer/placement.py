@@ -9,7 +9,15 @@ from torch import Tensor
 from posenc.backends.base import ShardedTokens, Spreading
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.positional import Positional
-from posenc.positions import checked, consecutive, in_documents, left_padded, over_padding, runs
+from posenc.positions import (
+    Coordinates,
+    checked,
+    consecutive,
+    in_documents,
+    left_padded,
+    over_padding,
+    runs,
+)
 from posenc.transformer.kv_cache import KeyValueCache
 
 
@@ -24,7 +32,7 @@ class Placement:
         spreading: Attention among the tokens of all devices, where they are cut among several.
     """
 
-    positions: Tensor
+    positions: Tensor | Coordinates
     below: int | None
     specification: AttentionSpecification
     spreading: Spreading | None = None
@@ -54,9 +62,11 @@ def placed(
         check_pointwise(positional)
     below, given = None, positions is not None
     if given:
-        positions = checked(positions, device=x.device)
+        positions = checked(positions, device=x.device, reals=True)
         check_positions(positions, batch, seq)
-        if padding_mask is not None and positions.ndim < 3:
+        if isinstance(positions, Coordinates):
+            check_reals(cache)
+        elif padding_mask is not None and positions.ndim < 3:
             positions = over_padding(positions, padding_mask)
     else:
         positions, below = _default_positions(x, padding_mask, document_ids, cache)
@@ -65,6 +75,7 @@ def placed(
     documents = None if document_ids is None else runs(document_ids)
     keys = _Keys(positions, padding_mask, seq, None)
     if cache is not None:
+        assert isinstance(positions, Tensor)
         cache.extend(positions, padding_mask, below=below, batch=batch)
         assert cache.positions is not None
         keys = _Keys(cache.positions, cache.padding_mask, cache.places, cache.first_row)
@@ -143,7 +154,7 @@ class _Keys:
         first_row: The place of the first query among them, if it is not told by the lengths.
     """
 
-    positions: Tensor
+    positions: Tensor | Coordinates
     real: Tensor | None
     length: int
     first_row: Tensor | None
@@ -240,7 +251,17 @@ def check_cuttable(positional: Positional | None) -> None:
             )
 
 
-def check_positions(positions: Tensor, batch: int, seq: int) -> None:
+def check_reals(cache: KeyValueCache | None) -> None:
+    """Raise for coordinates behind a cache, which counts positions on."""
+    if cache is not None:
+        raise TypeError(
+            "positions are Coordinates and a cache was given, which keeps whole positions. Encode "
+            "the whole row, or keep encoded keys and pass them to posenc.attention with "
+            "k_positions and keys_encoded=True."
+        )
+
+
+def check_positions(positions: Tensor | Coordinates, batch: int, seq: int) -> None:
     """Raise where positions are not [seq], [batch, seq] or [batch, seq, axes]."""
     shape = tuple(positions.shape)
     if shape != (seq,) and not (len(shape) in (2, 3) and shape[:2] in ((batch, seq), (1, seq))):

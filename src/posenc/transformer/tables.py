@@ -15,7 +15,7 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 
 FEWEST_ROWS = 64
 
@@ -118,7 +118,7 @@ class Tables:
     def rows(
         self,
         encoding: TokenEncoding | QueryKeyEncoding,
-        positions: Int64[Tensor, "*batch seq"],
+        positions: Int64[Tensor, "*batch seq"] | Coordinates,
         *,
         dtype: torch.dtype = torch.float32,
         below: int | None = None,
@@ -127,25 +127,29 @@ class Tables:
 
         Args:
             encoding: An encoding of tokens, or of queries and keys.
-            positions: Where the tokens stand. Grids (with an axis of coordinates) are not kept;
-                they take the batch axis, ``[batch, seq, axes]``.
+            positions: Where the tokens stand. Grids (with an axis of coordinates) and real
+                coordinates are not kept; grids take the batch axis, ``[batch, seq, axes]``.
             dtype: The dtype of the table.
             below: A bound that no position reaches, if the caller knows one; otherwise the
                 positions are looked at, which on an accelerator waits for it.
         """
         kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
-        return encoding.table(positions, dtype=dtype) if kept is None else kept[positions]
+        if kept is None:
+            return encoding.table(positions, dtype=dtype)  # type: ignore[arg-type]
+        return kept[positions]  # type: ignore[index]
 
     def kept_rows(
         self,
         encoding: TokenEncoding | QueryKeyEncoding,
-        positions: Int64[Tensor, "*batch seq"],
+        positions: Int64[Tensor, "*batch seq"] | Coordinates,
         *,
         dtype: torch.dtype = torch.float32,
         below: int | None = None,
     ) -> Tensor | None:
         """The rows 0, 1, 2, … that are kept, if they reach all positions; arguments as above."""
-        size = None if positions.ndim > 2 else self._size(encoding, positions, below)
+        if isinstance(positions, Coordinates) or positions.ndim > 2:
+            return None
+        size = self._size(encoding, positions, below)
         if size is None:
             return None
         return self._built(encoding, size, dtype, positions.device)
@@ -153,13 +157,14 @@ class Tables:
     def rotations(
         self,
         encodings: tuple[QueryKeyEncoding, ...],
-        positions: Int64[Tensor, "*batch seq"],
+        positions: Int64[Tensor, "*batch seq"] | Coordinates,
         *,
         dtype: torch.dtype = torch.float32,
         below: int | None = None,
     ) -> Rotations:
         """Kept tables with the rows to read, if all encodings read rows; else gathered tables."""
-        if all(encoding.reads_rows for encoding in encodings):
+        whole = isinstance(positions, Tensor)
+        if whole and all(encoding.reads_rows for encoding in encodings):
             kept = [self.kept_rows(e, positions, dtype=dtype, below=below) for e in encodings]
             tables = tuple(
                 (e, rows) for e, rows in zip(encodings, kept, strict=True) if rows is not None
@@ -172,8 +177,8 @@ class Tables:
     def biases(
         self,
         encoding: ScoreEncoding,
-        q_positions: Int64[Tensor, "*batch q_len"],
-        k_positions: Int64[Tensor, "*batch k_len"],
+        q_positions: Int64[Tensor, "*batch q_len"] | Coordinates,
+        k_positions: Int64[Tensor, "*batch k_len"] | Coordinates,
         *,
         dtype: torch.dtype = torch.float32,
         below: int | None = None,
@@ -182,6 +187,8 @@ class Tables:
 
         A relative bias is gathered from its kept profile; other score encodings are computed.
         """
+        if isinstance(q_positions, Coordinates) or isinstance(k_positions, Coordinates):
+            return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         flat = q_positions.ndim < 3 and k_positions.ndim < 3
         size = None
         if isinstance(encoding, RelativeBias) and flat:

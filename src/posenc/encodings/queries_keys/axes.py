@@ -11,7 +11,7 @@ from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Positions, checked
+from posenc.positions import Coordinates, Positions, checked
 
 Arrangement = Literal["contiguous", "interleaved"]
 """One run of pairs an axis, or pairs dealt out to the axes in turn."""
@@ -67,6 +67,18 @@ class AxisSinCos:
         ]
         table = torch.cat(tables, dim=-1)
         return table if self.order == sorted(self.order) else table[..., self.order]
+
+
+def stacked(axes: Sequence[Tensor | Coordinates]) -> Tensor | Coordinates:
+    """One tensor, or coordinates, an axis, put together as positions with so many axes.
+
+    Example:
+        >>> stacked([Coordinates([0.5]), Coordinates([2])]).scale
+        (Fraction(1, 2), Fraction(1, 1))
+    """
+    if isinstance(axes[0], Coordinates):
+        return Coordinates.stack(axes, dim=-1)  # type: ignore[arg-type]
+    return torch.stack(axes, dim=-1)  # type: ignore[arg-type]
 
 
 def of_each_axis(schedule: Schedule, axes: Sequence[int]) -> tuple[Schedule, ...]:

@@ -71,6 +71,7 @@ class AxialRotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 class CounterRotary(QueryKeyEncoding):
@@ -40,6 +40,7 @@ class CounterRotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
     changes_values = True
     changes_output = True
 
@@ -51,7 +52,10 @@ class CounterRotary(QueryKeyEncoding):
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin, as of the rotation.
 

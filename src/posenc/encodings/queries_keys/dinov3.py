@@ -18,12 +18,12 @@ from posenc.encodings.arguments import (
     check_whole,
 )
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisSinCos
+from posenc.encodings.queries_keys.axes import AxisSinCos, stacked
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import Integers
+from posenc.positions import Coordinates, Positions, floats
 from posenc.positions.checks import checked_within
 
 Normalization = Literal["separate", "min", "max"]
@@ -104,6 +104,7 @@ class DINOv3Rotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class DINOv3Rotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 2"] | Integers,
+        positions: Int64[Tensor, "*batch seq 2"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
@@ -152,19 +153,19 @@ class DINOv3Rotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates.
         """
-        steps = 2 * checked_within(positions, -REACH, REACH) + 1
+        steps = 2 * checked_within(positions, -REACH, REACH, reals=True) + 1
         if steps.shape[-1] == 2:
             height, width = self.sizes
-            steps = torch.stack((steps[..., 0] - height, steps[..., 1] - width), dim=-1)
+            steps = stacked([steps[..., 0] - height, steps[..., 1] - width])
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return self._augmented(steps, dtype or torch.float32)
         return self.sincos.table(steps, dtype)
 
-    def _augmented(self, steps: Tensor, dtype: torch.dtype) -> Tensor:
+    def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         """The table at centers that are shifted and stretched at random."""
         wide = torch.float32 if steps.device.type == "mps" else torch.float64
         made = {"dtype": wide, "device": steps.device}
-        centers = steps.to(wide) / torch.tensor(self.sizes, **made)
+        centers = floats(steps, wide) / torch.tensor(self.sizes, **made)
         if self.shift:
             centers = centers + torch.empty(2, **made).uniform_(-self.shift, self.shift)
         for stretch, axes in ((self.jitter, 2), (self.rescale, 1)):

@@ -15,7 +15,7 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.kernels.rotary.operator import rotate
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked
 
 Slow = Literal["paper", "code"]
 
@@ -65,6 +65,7 @@ class FoPE(QueryKeyEncoding):
     """
 
     is_relative = False
+    takes_reals = True
 
     def __init__(
         self,
@@ -107,7 +108,10 @@ class FoPE(QueryKeyEncoding):
             coefficients += torch.eye(len(self.sincos), device=coefficients.device)
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
         """What multiplies each pair of each head, and its turned neighbor, times the attention
         factor of the schedule; float32 unless another dtype is asked for.
@@ -118,7 +122,7 @@ class FoPE(QueryKeyEncoding):
         dtype = dtype or torch.float32
         wide = torch.promote_types(dtype, torch.float32)
         factor = self.frequencies.attention_factor
-        parts = self.sincos.cos_sin(checked(positions), wide, factor=factor)
+        parts = self.sincos.cos_sin(checked(positions, reals=True), wide, factor=factor)
         rest = factor, factor if self.slow == "code" else 0.0
         made = [
             self._padded(part, coefficients, value)

@@ -85,6 +85,7 @@ class LTXRotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked, floats
 
 
 class RoPEMixed(QueryKeyEncoding):
@@ -48,6 +48,7 @@ class RoPEMixed(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class RoPEMixed(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 2"] | Integers,
+        positions: Int64[Tensor, "*batch seq 2"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
@@ -117,14 +118,14 @@ class RoPEMixed(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates.
         """
-        positions = checked(positions)
+        positions = checked(positions, reals=True)
         if positions.ndim < 2 or positions.shape[-1] != 2:
             raise ValueError(
                 f"positions have shape {tuple(positions.shape)}; they must be [*batch, seq, 2] "
                 f"with (y, x), as of posenc.positions.grid."
             )
         wide = torch.float32 if positions.device.type == "mps" else torch.float64
-        y, x = positions.to(wide)[..., None, None, :].unbind(-1)
+        y, x = floats(positions, wide)[..., None, None, :].unbind(-1)
         along_x, along_y = self.frequencies.to(wide)
         angles = y * along_y + x * along_x
         return torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)

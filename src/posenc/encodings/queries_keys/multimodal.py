@@ -11,7 +11,7 @@ from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 class MultimodalRotary(QueryKeyEncoding):
@@ -43,6 +43,7 @@ class MultimodalRotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class MultimodalRotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 3"] | Integers,
+        positions: Int64[Tensor, "*batch seq 3"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:

@@ -8,13 +8,14 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
 from posenc.frequencies.difference import Difference
 from posenc.numerics.sincos import SinCos
+from posenc.positions import Positions
 
 ALIKE = ("head_dim", "pairing", "rotated", "heads_first")
 
 
 def rerotate(
     keys: Float[Tensor, "*batch _ _ head_dim"],
-    positions: Int64[Tensor, "*rows seq"],
+    positions: Int64[Tensor, "*rows seq"] | Positions,
     old: Rotary,
     new: Rotary,
     *,

@@ -12,7 +12,7 @@ from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 class Rotary(QueryKeyEncoding):
@@ -22,7 +22,8 @@ class Rotary(QueryKeyEncoding):
 
     with position p and the frequencies ω_i of a schedule. The product of a query at m and a key at
     n depends on m − n alone, since R(m)ᵀR(n) = R(n − m). There is no longest length: a table is
-    exact at any int64 position (correctly rounded up to float32, within 3 ulp in float64).
+    exact at any int64 position, and at any real one (``Coordinates``): correctly rounded up to
+    float32, within 3 ulp in float64.
 
     Args:
         frequencies: A schedule, or the rotated width r for ``Geometric(r, base)``.
@@ -52,6 +53,7 @@ class Rotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
     reads_rows = True
 
     def __init__(
@@ -86,7 +88,7 @@ class Rotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
         *,
         dtype: torch.dtype | None = None,
         out: Tensor | None = None,

@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked
 
 ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
 
@@ -41,6 +41,7 @@ class StartTokenRotary(QueryKeyEncoding):
     """
 
     is_relative = False
+    takes_reals = True
     reads_rows = True
 
     def __init__(self, rotary: Rotary, start: Rotary, count: int):
@@ -59,7 +60,7 @@ class StartTokenRotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
@@ -68,7 +69,7 @@ class StartTokenRotary(QueryKeyEncoding):
         Raises:
             TypeError: ``positions`` are not integers.
         """
-        positions = checked(positions)
+        positions = checked(positions, reals=True)
         first = (positions < self.count)[..., None, None]
         near = self.start.table(positions, dtype=dtype)
         return torch.where(first, near, self.rotary.table(positions, dtype=dtype))

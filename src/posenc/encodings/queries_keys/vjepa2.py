@@ -46,6 +46,7 @@ class VJEPA2Rotary(QueryKeyEncoding):
     """
 
     is_relative = False
+    takes_reals = True
 
     def __init__(self, head_dim: int, base: float = 10_000.0, *, heads_first: bool = True):
         super().__init__()

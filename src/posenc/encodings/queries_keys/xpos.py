@@ -13,7 +13,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import Integers, checked
+from posenc.positions import Coordinates, Positions, checked, floats
 
 LARGEST_LOG = 80.0
 """exp(80) and its inverse are float32 numbers with room for content."""
@@ -49,6 +49,7 @@ class XPos(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self, rotary: Rotary, scale_base: float = 512.0, gamma: float = 0.4, origin: int = 0
@@ -68,7 +69,10 @@ class XPos(QueryKeyEncoding):
         self.reach = int(LARGEST_LOG / max(abs(rate) for rate in self.rates))
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 4 pairs"]:
         """cos and sin for queries, then cos and sin for keys, each rounded once.
 
@@ -76,15 +80,16 @@ class XPos(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: A factor would leave float32 at so large a distance from the origin.
         """
-        positions = checked(positions)
+        positions = checked(positions, reals=True)
         self._check_range(positions)
         if positions.device.type == "mps":  # has no float64
-            return self.table(positions.cpu(), dtype=dtype).to(positions.device)
+            return self.table(positions.to("cpu"), dtype=dtype).to(positions.device)
         turns = rotation_table(
             self.rotary.sincos, positions, torch.float64, self.rotary.frequencies.attention_factor
         )
         rates = torch.tensor(self.rates, dtype=torch.float64, device=positions.device)
-        logarithms = ((positions - self.origin).double()[..., None] * rates).unsqueeze(-2)
+        away = floats(positions - self.origin, torch.float64)
+        logarithms = (away[..., None] * rates).unsqueeze(-2)
         both = torch.cat((turns * logarithms.exp(), turns * (-logarithms).exp()), dim=-2)
         return rounded(both, dtype or torch.float32)
 
@@ -100,10 +105,11 @@ class XPos(QueryKeyEncoding):
         """``k`` rotated and multiplied by ζ^(−p/B)."""
         return self.rotary.encode_keys(k, table[..., 2:, :])
 
-    def _check_range(self, positions: Tensor) -> None:
-        if not may_look(positions) or not positions.numel():
+    def _check_range(self, positions: Tensor | Coordinates) -> None:
+        whole = positions.floats() if isinstance(positions, Coordinates) else positions
+        if not may_look(whole) or not whole.numel():
             return
-        first, last = (int(end) for end in positions.aminmax())
+        first, last = (end.item() for end in whole.aminmax())
         for position in (first, last):
             if abs(position - self.origin) > self.reach:
                 raise ValueError(

@@ -11,7 +11,7 @@ from torch import Tensor
 from posenc.encodings.arguments import check_positive_number
 from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked, floats
 
 SlopeRule = Literal["authors", "geometric"]
 
@@ -49,6 +49,8 @@ class ALiBi(RelativeBias):
                 [ 0.0000, -0.2500, -0.5000]])
     """
 
+    takes_reals = True
+
     def __init__(
         self,
         heads: int,
@@ -62,14 +64,15 @@ class ALiBi(RelativeBias):
         self.rule, self.slopes = _slopes(heads, slopes, alibi_bias_max)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """−m_h · |distance|, float32 unless another dtype is asked for."""
-        distance = checked(distance, "distance")
+        distance = checked(distance, "distance", reals=True)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
-        away = distance.clamp(min=0).to(wide) if self.is_causal else distance.to(wide).abs()
+        away = floats(distance, wide)
+        away = away.clamp(min=0) if self.is_causal else away.abs()
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
         slopes = slopes.view(-1, *[1] * distance.ndim)
         return (slopes * (0.0 - away)).to(dtype or torch.float32)

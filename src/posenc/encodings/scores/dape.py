@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 class DAPE(ScoreEncoding):
@@ -59,7 +59,7 @@ class DAPE(ScoreEncoding):
         check_whole(heads=heads, hidden=hidden)
         check_bias("DAPE", heads, bias)
         self.heads, self.bias, self.hidden = heads, bias, hidden
-        self.is_relative = bias.is_relative
+        self.is_relative, self.takes_reals = bias.is_relative, bias.takes_reals
         factory = {"device": device, "dtype": dtype}
         self.expand = nn.Linear(2 * heads, hidden, **factory)
         self.contract = nn.Linear(hidden, heads, **factory)
@@ -71,13 +71,13 @@ class DAPE(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "..."] | Integers,
-        k_positions: Int64[Tensor, "..."] | Integers,
+        q_positions: Int64[Tensor, "..."] | Positions,
+        k_positions: Int64[Tensor, "..."] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of the bias."""
-        return self.bias.table(q_positions, k_positions, dtype=dtype)
+        return self.bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
 
     def encode(
         self,

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias
-from posenc.positions import Integers, checked, checked_distances
+from posenc.positions import Positions, checked, checked_distances, floats
 
 EPSILON = 1e-6
 
@@ -42,6 +42,7 @@ class FIRE(ScoreBias):
     """
 
     is_relative = False
+    takes_reals = True
 
     def __init__(
         self,
@@ -75,18 +76,18 @@ class FIRE(ScoreBias):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair."""
         dtype = dtype or torch.float32
-        distance = checked_distances(q_positions, k_positions)
-        q = checked(q_positions, "q_positions").unsqueeze(-1)
+        distance = floats(checked_distances(q_positions, k_positions, reals=True), dtype)
+        q = floats(checked(q_positions, "q_positions", reals=True), dtype).unsqueeze(-1)
         c, limit = self.c.to(dtype), (self.factor.to(dtype) * self.threshold).abs()
-        near = (c * distance.to(dtype)).abs().log1p()
-        most = (c * torch.maximum(q.to(dtype), limit)).abs().log1p() + EPSILON
+        near = (c * distance).abs().log1p()
+        most = (c * torch.maximum(q, limit)).abs().log1p() + EPSILON
         x = (near / most).unsqueeze(-1)
         # Meta tensors know no autocast.
         with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import RelativeBias, ScoreBias
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 def bias_of_heads(bias: ScoreBias, heads: int | slice) -> ScoreBias:
@@ -66,16 +66,18 @@ class BiasHeads(ScoreBias):
         super().__init__()
         self.of, self.chosen = of, chosen
         self.heads, self.is_relative = len(chosen), of.is_relative
+        self.takes_reals = of.takes_reals
 
     def table(
         self,
-        q_positions: Int64[Tensor, "..."] | Integers,
-        k_positions: Int64[Tensor, "..."] | Integers,
+        q_positions: Int64[Tensor, "..."] | Positions,
+        k_positions: Int64[Tensor, "..."] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of these heads."""
-        return self.of.table(q_positions, k_positions, dtype=dtype)[..., _slice(self.chosen), :, :]
+        table = self.of.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
+        return table[..., _slice(self.chosen), :, :]
 
     def extra_repr(self) -> str:
         """Which heads."""
@@ -88,13 +90,14 @@ class RelativeBiasHeads(RelativeBias):
     def __init__(self, of: RelativeBias, chosen: range):
         super().__init__()
         self.of, self.chosen = of, chosen
-        self.heads = len(chosen)
+        self.heads, self.takes_reals = len(chosen), of.takes_reals
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The profile of these heads."""
-        return self.of.profile(distance, dtype=dtype)[_slice(self.chosen)]
+        profile = self.of.profile(distance, dtype=dtype)  # type: ignore[arg-type]
+        return profile[_slice(self.chosen)]
 
     def extra_repr(self) -> str:
         """Which heads."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from posenc._guards import eager
 from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
-from posenc.positions import Integers, checked, checked_distances
+from posenc.positions import Positions, checked, checked_distances, floats
 
 Kernel = Literal["log", "power"]
 
@@ -49,6 +49,8 @@ class KERPLE(RelativeBias):
         tensor([[-0.0000, -0.6931, -1.3863]])
     """
 
+    takes_reals = True
+
     def __init__(
         self,
         heads: int,
@@ -79,11 +81,11 @@ class KERPLE(RelativeBias):
             nn.init.uniform_(self.r, 0.0, 2.0)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The kernel of each head at each distance."""
         dtype = dtype or torch.float32
-        away = checked(distance, "distance").clamp(min=0).to(dtype)
+        away = floats(checked(distance, "distance", reals=True), dtype).clamp(min=0)
         each = (-1, *[1] * away.ndim)
         a = held(self, self.a, None).to(dtype).view(each)
         p = held(self, self.p, MOST if self.kernel == "power" else None).to(dtype).view(each)
@@ -125,6 +127,7 @@ class KERPLEWeight(ScoreEncoding):
 
     is_relative = True
     is_pairwise = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -148,14 +151,15 @@ class KERPLEWeight(ScoreEncoding):
 
     def table(
         self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The weight of every pair, at most 1."""
         dtype = dtype or torch.float32
-        away = checked_distances(q_positions, k_positions).clamp(min=0).to(dtype).unsqueeze(-3)
+        distance = checked_distances(q_positions, k_positions, reals=True)
+        away = floats(distance, dtype).clamp(min=0).unsqueeze(-3)
         a, p = (
             held(self, number, most).to(dtype).view(-1, 1, 1)
             for number, most in ((self.a, None), (self.p, MOST))

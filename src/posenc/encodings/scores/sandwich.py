@@ -8,7 +8,7 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.frequencies import Powers
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Integers, checked
+from posenc.positions import Positions, checked
 
 
 class Sandwich(RelativeBias):
@@ -39,6 +39,8 @@ class Sandwich(RelativeBias):
                 [1.0000, 0.7701]])
     """
 
+    takes_reals = True
+
     def __init__(self, heads: int, dim: int = 128, base: float = 10_000.0, *, first: int = 0):
         super().__init__()
         check_whole(heads=heads)
@@ -52,10 +54,10 @@ class Sandwich(RelativeBias):
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """Sums of exact cosines, over the ratio of each head."""
-        distance, dtype = checked(distance, "distance"), dtype or torch.float32
+        distance, dtype = checked(distance, "distance", reals=True), dtype or torch.float32
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = torch.float32 if distance.device.type == "mps" else torch.float64
         cos, _ = self.sincos.cos_sin(distance, fine)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import RelativeBias, ScoreBias
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 
 def bias_sum(*biases: ScoreBias) -> ScoreBias:
@@ -45,11 +45,12 @@ class BiasSum(ScoreBias):
         self.parts = nn.ModuleList(parts)
         self.heads = self.parts[0].heads  # type: ignore[assignment]
         self.is_relative = all(part.is_relative for part in self.parts)
+        self.takes_reals = all(part.takes_reals for part in self.parts)
 
     def table(
         self,
-        q_positions: Int64[Tensor, "..."] | Integers,
-        k_positions: Int64[Tensor, "..."] | Integers,
+        q_positions: Int64[Tensor, "..."] | Positions,
+        k_positions: Int64[Tensor, "..."] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
@@ -68,9 +69,10 @@ class RelativeBiasSum(RelativeBias):
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.heads = self.parts[0].heads  # type: ignore[assignment]
+        self.takes_reals = all(part.takes_reals for part in self.parts)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The sum of the profiles."""
         first, *others = (part.profile(distance, dtype=dtype) for part in self.parts)  # type: ignore[operator]

@@ -99,6 +99,7 @@ class AxialSinusoidal(TokenEncoding):
             check_choice(tuple(GRID_FORMS), form=form)
             form = GRID_FORMS[form]
         self.dim, self.form, self.base, self.batch_first = dim, form, base, batch_first
+        self.takes_reals = not form.normalized
         self.axes = _checked_axes(form, axes)
         self.stretch = _checked_stretch(stretch, self.axes)
         if form.normalized and (arithmetic != "exact" or set(self.stretch) != {1}):

@@ -10,7 +10,7 @@ from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
 from posenc.numerics.columns import columns_of
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Integers
+from posenc.positions import Positions
 from posenc.positions.checks import shifted
 
 
@@ -21,8 +21,8 @@ class Sinusoidal(TokenEncoding):
 
     with position p, pair i, width d = ``dim`` and n = ``base``; the other conventions are listed in
     ``posenc.encodings.tokens.conventions``. There is no longest length: a table is exact at any
-    int64 position (correctly rounded up to float32, within 3 ulp in float64). The arguments are
-    fixed once it is built; build another for others.
+    int64 position, and at any real one (``Coordinates``): correctly rounded up to float32, within
+    3 ulp in float64. The arguments are fixed once it is built; build another for others.
 
     Args:
         dim: Width of the embeddings.
@@ -51,6 +51,8 @@ class Sinusoidal(TokenEncoding):
         >>> encoding(torch.zeros(2, 7, 4)).shape
         torch.Size([2, 7, 4])
     """
+
+    takes_reals = True
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class Sinusoidal(TokenEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
         *,
         dtype: torch.dtype | None = None,
         out: Tensor | None = None,
@@ -95,7 +97,7 @@ class Sinusoidal(TokenEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: ``out`` has another shape or dtype.
         """
-        positions = shifted(positions, self.offset + self.convention.first)
+        positions = shifted(positions, self.offset + self.convention.first, reals=True)
         table = table_to_fill(positions, self.dim, dtype=dtype, out=out)
         if self.dim % 2:
             table.zero_()

@@ -1,0 +1,303 @@
+"""Encodings at real coordinates: seconds, pixels and timesteps, against mpmath and fractions."""
+
+import re
+from fractions import Fraction
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+import posenc
+from posenc import (
+    CABLE,
+    FIRE,
+    KERPLE,
+    ALiBi,
+    AxialRotary,
+    CoPE,
+    Forgetting,
+    Learned,
+    MultimodalRotary,
+    Positional,
+    QueryTemperature,
+    RoPEMixed,
+    Rotary,
+    Sandwich,
+    Shaw,
+    Sinusoidal,
+    T5Bias,
+    XPos,
+    attention,
+    rerotate,
+)
+from posenc.encodings.tokens.conventions import CONVENTIONS
+from posenc.frequencies import Geometric, YaRN
+from posenc.positions import Coordinates
+from posenc.transformer import Encoder
+
+HALF = Fraction(1, 2)
+SECONDS = Coordinates([Fraction(1, 3), Fraction(1, 10), -2.5, Fraction(9999, 10)])
+
+
+def mp_of(number: Fraction) -> mpf:
+    return mpf(number.numerator) / number.denominator
+
+
+def wanted(number, channel, dim, oracle, dtype=torch.float32):
+    """One channel of a sinusoidal encoding at a real position."""
+    if channel.function == "zero":
+        return 0.0
+    with mp.workdps(60):
+        e = channel.exponent
+        angle = mp_of(number + channel.first) * oracle.frequency(1e4, e.numerator, e.denominator)
+        return oracle.nearest(getattr(mp, channel.function)(angle), dtype)
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_every_sinusoidal_convention_is_correctly_rounded(oracle, name):
+    encoding, convention = Sinusoidal(10, convention=name), CONVENTIONS[name]
+    table = encoding.table(SECONDS)
+    for row, number in zip(table.tolist(), SECONDS.tolist(), strict=True):
+        for index, got in enumerate(row):
+            assert got == wanted(number, convention.channel(index, 10), 10, oracle), index
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_sinusoids_in_other_dtypes_are_rounded_once(oracle, dtype):
+    table, paper = Sinusoidal(8).table(SECONDS, dtype=dtype), CONVENTIONS["paper"]
+    for row, number in zip(table.tolist(), SECONDS.tolist(), strict=True):
+        for index, got in enumerate(row):
+            assert got == wanted(number, paper.channel(index, 8), 8, oracle, dtype)
+
+
+def test_an_offset_is_one_of_whole_units():
+    shifted = Sinusoidal(8, offset=2).table(SECONDS)
+    assert torch.equal(shifted, Sinusoidal(8).table(SECONDS + 2))
+
+
+def test_a_scaled_schedule_at_coordinates(oracle):
+    """What one coordinate turns is the schedule's frequency, whatever the schedule."""
+    schedule = YaRN(Geometric(8), factor=4, trained_length=1000)
+    table = Rotary(schedule).table(Coordinates([0.5]))
+    for pair, radians in enumerate(schedule.turns()):
+        with mp.workdps(80):
+            cos, sin = mp.cos_sin(mpf(radians) / 2**192 * mp.pi)  # half of 2π
+            for part, value in ((0, cos), (1, sin)):
+                value *= mpf(schedule.attention_factor)
+                assert table[0, part, pair].item() == oracle.nearest(value, torch.float32)
+
+
+def test_axes_have_scales_of_their_own():
+    y, x = Coordinates([Fraction(1, 3), 2]), Coordinates([0.25, -1])
+    points = Coordinates.stack([y, x], dim=-1)
+    both = Coordinates(points.values * torch.tensor([4, 3]), scale=Fraction(1, 12))
+    for encoding in (AxialRotary(8), RoPEMixed(8, heads=2)):
+        torch.testing.assert_close(
+            encoding.table(points), encoding.table(both), rtol=0, atol=2**-23
+        )
+    t = Coordinates.stack([y, y, y], dim=-1)
+    rotary = Rotary(12)
+    table = MultimodalRotary(rotary, (2, 2, 2)).table(t)
+    assert torch.equal(table, rotary.table(y))
+
+
+def test_shifts_are_exact():
+    """Products depend on the difference of times, wherever the clock began."""
+    rotary, begun = Rotary(16), Fraction(10**9, 3)
+    q, k = torch.randn(2, 1, 4, 16, dtype=torch.float64)
+    products = []
+    for start in (0, begun):
+        table = rotary.table(SECONDS + start, dtype=torch.float64)
+        products.append(rotary.encode_queries(q, table) @ rotary.encode_keys(k, table).mT)
+    torch.testing.assert_close(*products, rtol=0, atol=1e-13)
+
+
+def test_biases_at_halves():
+    q, k = Coordinates([1.5, 2.25]), torch.tensor([0, 1])
+    distance = torch.tensor([[1.5, 0.5], [2.25, 1.25]])
+    alibi = ALiBi(2)
+    slopes = torch.tensor(alibi.slopes).view(2, 1, 1)
+    assert torch.equal(alibi.table(q, k), -slopes * distance)
+    kerple = KERPLE(2)
+    torch.testing.assert_close(
+        kerple.table(q, k),
+        -kerple.p.view(2, 1, 1) * torch.log1p(kerple.a.view(2, 1, 1) * distance),
+    )
+    made = Sandwich(1, dim=4).table(q, k)[0]
+    with mp.workdps(40):
+        for (row, column), d in zip(
+            [(0, 0), (0, 1), (1, 0), (1, 1)], distance.flatten().tolist(), strict=True
+        ):
+            value = (mp.cos(mpf(d)) + mp.cos(mpf(d) / 100)) / 8
+            assert abs(made[row, column].item() - value) < 2**-22
+    assert FIRE(2).table(q, k).shape == (2, 2, 2)
+
+
+def test_a_bias_far_from_zero_is_that_near_it():
+    q, k, far = Coordinates([0.5, 1.5]), Coordinates([0.25, 0.75]), 2**55
+    near = ALiBi(4).table(q, k)
+    assert torch.equal(ALiBi(4).table(q + far, k + far), near)
+
+
+def test_sums_and_heads_of_biases():
+    both = ALiBi(2) + KERPLE(2)
+    assert both.takes_reals
+    assert not (ALiBi(2) + T5Bias(2)).takes_reals
+    assert torch.equal(ALiBi(4)[1:3].table(SECONDS, SECONDS), ALiBi(4).table(SECONDS, SECONDS)[1:3])
+
+
+def test_xpos_fades_with_real_distance():
+    xpos = XPos(Rotary(4, pairing="interleaved"))
+    table = xpos.table(Coordinates([256.0, 256.5]))
+    norms = table[:, :2].norm(dim=-2)
+    assert norms[0] == pytest.approx(torch.tensor([(2 / 7) ** 0.5, (9 / 14) ** 0.5]))
+    assert (norms[1] / norms[0]).tolist() == pytest.approx(
+        [(2 / 7) ** (1 / 1024), (9 / 14) ** (1 / 1024)]
+    )
+    with pytest.raises(ValueError, match="leaves float32"):
+        xpos.table(Coordinates([1e6 + 0.5]))
+
+
+def test_rerotation_at_coordinates():
+    old, new = Rotary(8), Rotary(Geometric(8, 1e6))
+    k = torch.randn(1, 2, 4, 8)
+    cached = old.encode_keys(k, old.table(SECONDS))
+    wanted = new.encode_keys(k, new.table(SECONDS))
+    torch.testing.assert_close(rerotate(cached, SECONDS, old, new), wanted, rtol=0, atol=2e-6)
+
+
+LOOKUPS = {
+    "Learned": lambda: Learned(8, max_len=16).table(SECONDS),
+    "QueryTemperature": lambda: QueryTemperature(8).table(SECONDS),
+    "T5Bias": lambda: T5Bias(2).table(SECONDS, SECONDS),
+    "Shaw": lambda: Shaw(2, 8, reach=4).table(SECONDS, SECONDS),
+    "CoPE": lambda: CoPE(2, 8, max_positions=4).table(SECONDS, SECONDS),
+    "Forgetting": lambda: Forgetting(2, 8).table(SECONDS, SECONDS),
+    "CABLE": lambda: CABLE(2, 8).table(SECONDS, SECONDS),
+    "kept rows": lambda: Sinusoidal(8).encode(torch.zeros(4, 8), torch.zeros(9, 8), SECONDS),
+    "remapping": lambda: Positional(positions=posenc.SHAPE(9)).remapped(SECONDS),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_lookups_and_counts_refuse(name):
+    with pytest.raises(TypeError, match=re.escape("are Coordinates, real numbers")):
+        LOOKUPS[name]()
+
+
+# Attention ----------------------------------------------------------------------------------------
+
+
+def plain(q, k, v, positional, q_at, k_at, seen):
+    """Attention written out, with fractions for order."""
+    queries_keys = positional.queries_keys
+    for encoding in queries_keys:
+        q = encoding.encode_queries(q, encoding.table(q_at))
+        k = encoding.encode_keys(k, encoding.table(k_at))
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    for encoding in positional.scores:
+        scores = encoding(scores, q_at, k_at)
+    hidden = torch.tensor([[not seen(a, b) for b in k_at.tolist()] for a in q_at.tolist()])
+    return scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
+
+
+@pytest.mark.parametrize("backend", [None, "dense", "explicit", "flex"])
+@pytest.mark.parametrize(
+    "positional",
+    [Positional(queries_keys=Rotary(8)), Positional(scores=ALiBi(2)), Positional(scores=FIRE(2))],
+    ids=["rotary", "alibi", "fire"],
+)
+def test_attention_orders_by_value(positional, backend):
+    if backend == "flex":
+        positional = positional.requires_grad_(False)
+    q_at, k_at = Coordinates([0.5, Fraction(7, 3)]), Coordinates([2.25, 0.5, 1, 0])
+    q, k, v = torch.randn(1, 2, 2, 8), torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8)
+    given = {"positional": positional, "q_positions": q_at, "k_positions": k_at}
+    made = attention(q, k, v, is_causal=True, backend=backend, **given)
+    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: b <= a)
+    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
+    made = attention(q, k, v, is_causal=True, window=2, backend=backend, **given)
+    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: a - 2 < b <= a)
+    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
+
+
+def test_whole_coordinates_attend_as_whole_positions():
+    x, whole = torch.randn(2, 2, 200, 8), torch.arange(200)
+    mask = torch.ones(2, 200, dtype=torch.bool)
+    mask[0, :50] = False
+    positional = Positional(queries_keys=Rotary(8), scores=ALiBi(2))
+    for given in (
+        {},
+        {"window": 7},
+        {"padding_mask": mask},
+        {"document_ids": torch.arange(400).view(2, 200) // 30},
+    ):
+        made, want = (
+            attention(
+                x,
+                x,
+                x,
+                is_causal=True,
+                positional=positional,
+                q_positions=at,
+                k_positions=at,
+                **given,
+            )
+            for at in (Coordinates(whole), whole)
+        )
+        torch.testing.assert_close(made, want, rtol=1e-5, atol=2e-6)
+
+
+def test_whole_positions_beside_coordinates():
+    x = torch.randn(1, 2, 3, 8)
+    positional = Positional(queries_keys=Rotary(8))
+    both = attention(
+        x, x, x, positional=positional, q_positions=Coordinates([0, 1, 2.5]), k_positions=range(3)
+    )
+    same = attention(
+        x,
+        x,
+        x,
+        positional=positional,
+        q_positions=Coordinates([0, 1, 2.5]),
+        k_positions=Coordinates([0, 1, 2]),
+    )
+    assert torch.equal(both, same)
+
+
+def test_an_encoder_at_coordinates():
+    torch.manual_seed(0)
+    positional = Positional(Sinusoidal(16), Rotary(8), ALiBi(2))
+    encoder = Encoder(dim=16, heads=2, depth=2, positional=positional).eval()
+    x, seconds = torch.randn(1, 4, 16), SECONDS
+    whole = encoder(x, torch.tensor([0, 2, 3, 9]))
+    torch.testing.assert_close(encoder(x, Coordinates([0, 2, 3, 9])), whole)
+    assert not torch.allclose(encoder(x, seconds), whole)
+    # Rotary and ALiBi alone know differences alone.
+    relative = Encoder(
+        dim=16,
+        heads=2,
+        depth=2,
+        positional=Positional(queries_keys=Rotary(8), scores=ALiBi(2)),
+        window=100,
+    ).eval()
+    shifted = relative(x, seconds + Fraction(10**6, 7))
+    torch.testing.assert_close(relative(x, seconds), shifted, rtol=0, atol=2e-6)
+
+
+def test_a_cache_keeps_whole_positions():
+    from posenc.transformer import KeyValueCache
+
+    encoder = Encoder(dim=16, heads=2, depth=1, positional=Positional(), is_causal=True)
+    with pytest.raises(TypeError, match="which keeps whole positions"):
+        encoder(torch.randn(1, 4, 16), SECONDS, cache=KeyValueCache(1))
+
+
+@pytest.mark.compiles
+@pytest.mark.slow("it compiles a model")
+def test_a_compiled_encoder_at_coordinates():
+    positional = Positional(Sinusoidal(16), Rotary(8))
+    encoder = Encoder(dim=16, heads=2, depth=1, positional=positional).eval()
+    compiled, x = torch.compile(encoder, fullgraph=True), torch.randn(1, 4, 16)
+    for at in (SECONDS, SECONDS + HALF, Coordinates([0.5, 1.5, 2.5, 3.5])):
+        torch.testing.assert_close(compiled(x, at), encoder(x, at), rtol=0, atol=1e-5)
