@@ -34,6 +34,7 @@ from .encodings.queries_keys import StartTokenRotary as StartTokenRotary
 from .encodings.queries_keys import VJEPA2Rotary as VJEPA2Rotary
 from .encodings.queries_keys import XPos as XPos
 from .encodings.queries_keys import rerotate as rerotate
+from .encodings.remapping import CAPE as CAPE
 from .encodings.remapping import SHAPE as SHAPE
 from .encodings.remapping import DualChunk as DualChunk
 from .encodings.remapping import PoSE as PoSE

@@ -13,6 +13,7 @@ import torch
 
 import posenc
 from posenc import (
+    CAPE,
     SHAPE,
     AxialForm,
     DualChunk,
@@ -63,6 +64,7 @@ SOUND = {
     LaplacianEncoding: {"k": 2},
     RandomWalkEncoding: {"walk_length": 2},
     AxialForm: {"name": "mine", "axes": "yx", "formula": "[y | x]", "split": (4, 4)},
+    CAPE: {},
     PoSE: {"longest": 9},
     SHAPE: {"most": 9},
     Randomized: {"longest": 9},

@@ -1,0 +1,120 @@
+"""CAPE: positions that are shifted, jittered and stretched while training."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.encodings.arguments import check_number
+from posenc.encodings.remapping.drawing import share, uniform
+from posenc.positions import Coordinates, Integers, checked
+
+FINENESS = 2**20
+"""Steps that each step of the given coordinates is cut into."""
+
+FARTHEST = 2**36
+"""A bound of given steps and of shifts, so that finer ones stay int64 when they are stretched."""
+
+WIDEST = 32
+"""A bound of the scale, likewise."""
+
+
+@dataclass(frozen=True)
+class CAPE:
+    """p_i → λ · (p_i + Δ + ε_i), drawn anew at each call
+
+    with a global shift Δ ~ U(−global_shift, global_shift) and a scale λ, ln λ ~ U(−ln scale,
+    ln scale), one for each row, and a local shift ε_i ~ U(−local_shift, local_shift) of each token.
+    An absolute encoding of real coordinates learns so to rely on what these leave: the order of
+    tokens, and distances about as they are. Up to a local shift of half the distance between tokens
+    their order stays.
+
+    All of it is meant for training; evaluation takes positions as they are. The paper then centers
+    positions in seconds on their mean, which is ``coordinates - mean`` before either. Results are
+    real coordinates, multiples of 2⁻²⁰ of a step of those given, so shifts are the same for all
+    tokens of a row exactly. Queries and keys of one row need one draw: call it once, and hand the
+    result to both.
+
+    The form is the paper's; a public implementation draws local shifts from half of that range.
+
+    Args:
+        global_shift: Δmax, in units of the coordinates: 5 tokens for text in the paper, 60 seconds
+            for speech.
+        local_shift: εmax, likewise.
+        scale: λmax, from 1 to 32.
+
+    Raises:
+        ValueError: A shift is negative, or ``scale`` less than 1 or more than 32.
+
+    Reference:
+        Likhomanenko et al. 2021, "CAPE: Encoding Relative Positions with Continuous Augmented
+        Positional Embeddings", section 3.1 (arXiv:2106.03143).
+
+    Example:
+        >>> shifted = CAPE(global_shift=5, local_shift=0, scale=1)(range(4))
+        >>> (shifted - shifted[:1]).tolist()
+        [Fraction(0, 1), Fraction(1, 1), Fraction(2, 1), Fraction(3, 1)]
+    """
+
+    global_shift: float = 5.0
+    local_shift: float = 0.5
+    scale: float = 1.03
+
+    def __post_init__(self) -> None:
+        check_number(0.0, global_shift=self.global_shift, local_shift=self.local_shift)
+        check_number(1.0, scale=self.scale)
+        if self.scale > WIDEST:
+            raise ValueError(f"scale is {self.scale}; it must be from 1 to {WIDEST}.")
+
+    def __call__(
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Integers | Coordinates,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Coordinates:
+        """The coordinates where the tokens are taken to stand.
+
+        Args:
+            positions: ``[*batch, seq]``, whole or real.
+            generator: Draws the shifts and scales; torch's own if not given.
+
+        Raises:
+            TypeError: Positions are neither whole numbers nor coordinates.
+            ValueError: They have a scale an axis, or they or a shift reach 2^36 of their steps.
+        """
+        given = checked(positions, reals=True)
+        if isinstance(given, Tensor):
+            given = Coordinates(given)
+        step = self._step(given) / FINENESS
+        steps = given.values * FINENESS
+        for most, shape in (
+            (self.global_shift, (*steps.shape[:-1], 1)),
+            (self.local_shift, steps.shape),
+        ):
+            reach = torch.full(shape, int(Fraction(most) / step), device=steps.device)
+            steps = steps + uniform(2 * reach, generator) - reach
+        if self.scale > 1:
+            shape = torch.Size((*steps.shape[:-1], 1))
+            drawn = 2 * share(shape, steps.device, generator) - 1
+            steps = (steps.double() * (drawn * log(self.scale)).exp()).round().long()
+        return Coordinates(steps, scale=step)
+
+    def _step(self, given: Coordinates) -> Fraction:
+        if not isinstance(given.scale, Fraction):
+            raise ValueError(
+                f"Coordinates have {len(given.scale)} scales, one an axis; CAPE takes those of one "
+                f"line. Take an axis, as coordinates[..., 0]."
+            )
+        farthest = max(map(Fraction, (self.global_shift, self.local_shift))) / given.scale
+        if may_look(given.values) and given.numel():
+            farthest = max(farthest, Fraction(int(given.values.abs().max())))
+        if farthest >= FARTHEST:
+            raise ValueError(
+                f"Coordinates and shifts reach {int(farthest)} steps of {given.scale}; CAPE takes "
+                f"fewer than 2^36. Give them in coarser steps, as Coordinates.rounded(values, step)."
+            )
+        return given.scale

@@ -1,0 +1,90 @@
+"""CAPE: what its draws keep, and how far they go."""
+
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+
+from posenc import CAPE
+from posenc.positions import Coordinates
+
+
+def drawn(cape: CAPE, rows: int = 4000, seq: int = 6, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return cape(torch.arange(seq).expand(rows, seq), generator=generator).floats()
+
+
+def test_without_anything_to_draw_positions_stay():
+    made = CAPE(global_shift=0, local_shift=0, scale=1)(range(5))
+    assert (made == torch.arange(5)).all()
+
+
+def test_a_global_shift_is_one_a_row_exactly():
+    made = CAPE(5.0, 0, 1)(torch.arange(7).expand(50, 7))
+    moved = made - torch.arange(7)
+    assert torch.equal(moved.values, moved.values[:, :1].expand(50, 7))
+    assert moved.values[:, 0].unique().numel() > 40
+
+
+def test_shifts_fill_their_range():
+    whole = drawn(CAPE(2.0, 0, 1))[:, 0]
+    each = drawn(CAPE(0, 0.5, 1)) - torch.arange(6)
+    for shifts, most in ((whole, 2.0), (each.ravel(), 0.5)):
+        assert shifts.abs().max() <= most
+        assert shifts.min() < -0.98 * most
+        assert shifts.max() > 0.98 * most
+        # A uniform number has mean 0 and variance most²/3; 4000 draws come within 5 deviations.
+        assert abs(shifts.mean()) < 5 * most / math.sqrt(3 * 4000)
+        assert shifts.var().item() == pytest.approx(most**2 / 3, rel=0.1)
+    assert torch.corrcoef(each.T).fill_diagonal_(0).abs().max() < 0.1  # each its own
+
+
+def test_the_scale_is_uniform_in_its_logarithm():
+    made = drawn(CAPE(0, 0, 1.5))
+    logs = (made[:, 1:] / torch.arange(1, 6)).log()
+    torch.testing.assert_close(logs, logs[:, :1].expand(-1, 5), atol=1e-5, rtol=0)
+    assert logs.abs().max() <= math.log(1.5) + 1e-5
+    assert abs(logs[:, 0].mean()) < 5 * math.log(1.5) / math.sqrt(3 * 4000)
+
+
+def test_local_shifts_of_half_the_distance_keep_order():
+    assert (drawn(CAPE(60.0, 0.5, 1.1)).diff(dim=-1) >= 0).all()
+
+
+def test_the_farthest_stay_int64():
+    cape = CAPE(global_shift=2.0**35, local_shift=2.0**35, scale=32)
+    made = cape(torch.tensor([2**36 - 1]).expand(100, 1)).floats()
+    assert (made > -(2.0**41)).all()
+    assert (made < 2.0**42).all()
+
+
+def test_it_takes_seconds_in_their_own_steps():
+    frames = Coordinates(torch.arange(4), scale=Fraction(1, 100))
+    made = CAPE(global_shift=60, local_shift=0, scale=1)(frames)
+    assert (made - made[:1]).tolist() == [Fraction(n, 100) for n in range(4)]
+    assert abs(made[0].tolist()) <= 60
+
+
+def test_a_generator_draws_the_same_again():
+    cape = CAPE()
+    one, other, third = (drawn(cape, 3, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(one, other)
+    assert not torch.equal(one, third)
+
+
+def test_what_does_not_fit_is_told():
+    with pytest.raises(ValueError, match=r"scale is 0\.5; it must be a finite number from 1 on"):
+        CAPE(scale=0.5)
+    with pytest.raises(ValueError, match="local_shift is -1; it must be a finite number from 0"):
+        CAPE(local_shift=-1)
+    with pytest.raises(TypeError, match="int64"):
+        CAPE()(torch.rand(3))
+    for cape, far in ((CAPE(), 2**36), (CAPE(global_shift=2.0**40), 0)):
+        with pytest.raises(ValueError, match=r"CAPE takes fewer than 2\^36"):
+            cape([far])
+    with pytest.raises(ValueError, match="scale is 33; it must be from 1 to 32"):
+        CAPE(scale=33)
+    points = Coordinates.stack([Coordinates([0.5, 1.5]), Coordinates([0, 1])], dim=-1)
+    with pytest.raises(ValueError, match="have 2 scales, one an axis; CAPE takes those of one"):
+        CAPE()(points)
