@@ -16,11 +16,21 @@ import torch
 from matplotlib.axes import Axes
 
 import posenc.plots as plots
-from posenc import ALiBi, AxialRotary, DirectedRotary, Positional, Rotary, Sinusoidal, T5Bias
+from posenc import (
+    ALiBi,
+    AxialRotary,
+    AxialSinusoidal,
+    DirectedRotary,
+    Positional,
+    Rotary,
+    Sinusoidal,
+    T5Bias,
+)
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
+from posenc.inspection import patches
 from posenc.inspection.directions import frequency_vectors
 from posenc.plots.style import Theme
-from posenc.positions import consecutive
+from posenc.positions import consecutive, grid, masked_grid
 from posenc.transformer import Encoder
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -72,6 +82,26 @@ def directions(theme: Theme) -> Axes:
         name: frequency_vectors(encoding).view(-1, 2) for name, encoding in encodings.items()
     }
     return plots.directions(vectors, theme=theme)
+
+
+def grid_channels(theme: Theme) -> Axes:
+    """Channels of MAE's encoding over its grid of patches."""
+    table = AxialSinusoidal(64).table(grid(14, 14))
+    return plots.grid_channels(table, (14, 14), theme=theme)
+
+
+def patch_similarity(theme: Theme) -> Axes:
+    """One patch against all others, by four encodings of images."""
+    points, size, patch = grid(14, 14), (14, 14), (4, 9)
+    golden_gate = DirectedRotary.golden_gate(64, slowest=0.01, fastest=1.0)
+    tables = {
+        "MAE, d = 768": AxialSinusoidal(768).table(points),
+        "DETR, d = 256": AxialSinusoidal(256, "detr").table(masked_grid(torch.ones(size).bool())),
+        "axial rotary, d = 64": AxialRotary(64).table(points),
+        "golden gate, d = 64": golden_gate.table(points),
+    }
+    alike = {name: patches.patch_similarity(t, size, patch) for name, t in tables.items()}
+    return plots.patch_similarity(alike, patch, theme=theme)
 
 
 def phasors(theme: Theme) -> Axes:
@@ -189,6 +219,8 @@ GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "wavelengths": wavelengths,
     "binary": binary,
     "directions": directions,
+    "grid-channels": grid_channels,
+    "patch-similarity": patch_similarity,
     "phasors": phasors,
     "similarity": similarity,
     "profile": profile,

@@ -4,9 +4,11 @@ from posenc.plots.bias import bias
 from posenc.plots.curves import curves
 from posenc.plots.directions import directions
 from posenc.plots.error_curve import error_curve
+from posenc.plots.grid_channels import grid_channels
 from posenc.plots.heatmap import heatmap
 from posenc.plots.matrices import shift_map, similarity_matrix
 from posenc.plots.norms import norms
+from posenc.plots.patch_similarity import patch_similarity
 from posenc.plots.phasors import phasors
 from posenc.plots.profile import distance_profile, rotary_score
 from posenc.plots.saving import save
@@ -23,8 +25,10 @@ __all__ = [
     "distance_profile",
     "embedding_sum",
     "error_curve",
+    "grid_channels",
     "heatmap",
     "norms",
+    "patch_similarity",
     "phasors",
     "rotary_score",
     "save",
