@@ -48,6 +48,7 @@ from .encodings.scores import KERPLE as KERPLE
 from .encodings.scores import ALiBi as ALiBi
 from .encodings.scores import CoPE as CoPE
 from .encodings.scores import Cyclic as Cyclic
+from .encodings.scores import DAPEv2 as DAPEv2
 from .encodings.scores import DeBERTa as DeBERTa
 from .encodings.scores import DecomposedRelative as DecomposedRelative
 from .encodings.scores import Forgetting as Forgetting

@@ -2,7 +2,18 @@
 
 import pytest
 
-from posenc import CABLE, DAPE, KERPLE, ALiBi, Cyclic, LogTemperature, PaTH, RelativeLogits, T5Bias
+from posenc import (
+    CABLE,
+    DAPE,
+    KERPLE,
+    ALiBi,
+    Cyclic,
+    DAPEv2,
+    LogTemperature,
+    PaTH,
+    RelativeLogits,
+    T5Bias,
+)
 from posenc.testing import Case, batteries
 
 
@@ -32,6 +43,12 @@ CASES = {
         RelativeLogits,
         {"heads": 4, "dim": 6, "width": 3, "extent": 3, "std": 1.0},
         {"width": 2, "extent": 4, "clip": 0.5, "std": 0.5},
+        bitwise=False,
+    ),
+    "dape-v2": Case(
+        DAPEv2,
+        {"heads": 4, "bias": ALiBi(4), "hidden": 5},
+        {"hidden": 6, "kernel": 5},
         bitwise=False,
     ),
     "log-temperature": Case(LogTemperature, {"heads": 4, "floor": 3}, {"floor": 5, "alpha": 0.5}),

@@ -115,6 +115,6 @@ class CAPE:
         if farthest >= FARTHEST:
             raise ValueError(
                 f"Coordinates and shifts reach {int(farthest)} steps of {given.scale}; CAPE takes "
-                f"fewer than 2^36. Give them in coarser steps, as Coordinates.rounded(values, step)."
+                f"fewer than 2^36. Give coarser steps, as Coordinates.rounded(values, step)."
             )
         return given.scale

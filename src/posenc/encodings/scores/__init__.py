@@ -5,6 +5,7 @@ from posenc.encodings.scores.cable import CABLE
 from posenc.encodings.scores.cope import CoPE
 from posenc.encodings.scores.cyclic import Cyclic
 from posenc.encodings.scores.dape import DAPE
+from posenc.encodings.scores.dape_v2 import DAPEv2
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.decomposed import DecomposedRelative
 from posenc.encodings.scores.fire import FIRE
@@ -30,6 +31,7 @@ __all__ = [
     "ALiBi",
     "CoPE",
     "Cyclic",
+    "DAPEv2",
     "DeBERTa",
     "DecomposedRelative",
     "Forgetting",

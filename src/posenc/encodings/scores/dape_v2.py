@@ -1,0 +1,162 @@
+"""DAPE v2: a bias adapted to the scores of neighboring keys, by convolutions along the row."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc._guards import may_look
+from posenc.encodings.arguments import check_whole
+from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.scores.content import checked_content
+from posenc.encodings.scores.dape import check_bias
+from posenc.positions import Integers, checked, checked_distances
+
+
+class DAPEv2(ScoreEncoding):
+    """scores + B + f([scores, B]), f two convolutions over ``kernel`` neighboring keys
+
+    with leaky ReLU between them, over all heads at once: DAPE_{1×kernel} of the paper; a kernel of
+    1 is ``DAPE``. Keys after their query count as zeros, as in the authors' code, and their scores
+    are left as they are. So are keys beyond either end of a document; a packed row is convolved
+    document by document.
+
+    Where the authors' code convolves a whole row at once, its last query has no zeros to its right
+    where all others have them: units of the hidden layer that lie past the row are left out. Here
+    every query is treated as those others are, so that a decoded token equals that of a whole pass.
+
+    Padding lies between neighbors and cannot be told from them here; rows in which positions repeat
+    are refused where they can be looked at. Pack documents instead, and let a ``KeyValueCache``
+    grow. Memory is that of 4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
+
+    The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2, whose kernels have an
+    axis of one more, as ``expand`` and ``contract``.
+
+    Args:
+        heads: Number of query heads.
+        bias: The bias B, for as many heads.
+        hidden: Width of the hidden layer.
+        kernel: Keys that each convolution sees, an odd number.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        TypeError: ``bias`` is no ``ScoreBias``.
+        ValueError: A number is not positive, ``kernel`` is even, the bias is of other heads, or
+            positions repeat.
+
+    Reference:
+        Zheng et al. 2024, "DAPE V2: Process Attention Score as Feature Map for Length
+        Extrapolation" (arXiv:2410.04798); ``positional_embeddings.py`` of chuanyang-Zheng/DAPE.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> dape = DAPEv2(4, ALiBi(4))
+        >>> dape(torch.randn(1, 4, 5, 5)).shape
+        torch.Size([1, 4, 5, 5])
+    """
+
+    is_pairwise = False  # it looks at neighboring keys
+
+    def __init__(
+        self,
+        heads: int,
+        bias: ScoreBias,
+        hidden: int = 32,
+        kernel: int = 3,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(heads=heads, hidden=hidden, kernel=kernel)
+        check_bias("DAPEv2", heads, bias)
+        if kernel % 2 == 0:
+            raise ValueError(f"kernel is {kernel}; it must be odd, so that a key is in its middle.")
+        self.heads, self.bias, self.hidden, self.kernel = heads, bias, hidden, kernel
+        self.is_relative = bias.is_relative
+        factory = {"device": device, "dtype": dtype}
+        self.expand = nn.Conv1d(2 * heads, hidden, kernel, **factory)
+        self.contract = nn.Conv1d(hidden, heads, kernel, **factory)
+
+    def reset_parameters(self) -> None:
+        """Draw both layers anew, as ``torch.nn.Conv1d`` does; the bias keeps its own."""
+        self.expand.reset_parameters()
+        self.contract.reset_parameters()
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
+        """The two positions of every pair, which say what the bias is and where documents begin."""
+        queries = checked(q_positions, "q_positions").unsqueeze(-1)
+        keys = checked(k_positions, "k_positions").unsqueeze(-2)
+        return torch.stack(torch.broadcast_tensors(queries, keys), dim=-3)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Int64[Tensor, "*rows 2 q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` with the bias and what f makes of both, in float32 at least, rounded once."""
+        checked_content("DAPEv2", self.heads, scores)
+        wide = scores.to(working_dtype(scores.dtype))
+        # A sum over one entry, or over none where there are no keys or no queries.
+        queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
+        bias = self.bias.table(queries, keys, dtype=wide.dtype).expand(wide.shape)
+        seen = (checked_distances(queries, keys) >= 0).unsqueeze(-3)
+        pairs = torch.where(seen, torch.cat([wide, bias], dim=-3), 0)
+        made = wide + bias + self._convolved(pairs, keys)
+        return torch.where(seen, made, wide).to(scores.dtype)
+
+    def _convolved(self, pairs: Tensor, keys: Tensor) -> Tensor:
+        """f at every key, from a window of its own, so that documents stay apart."""
+        if 0 in pairs.shape:
+            return pairs[..., : self.heads, :, :]
+        reach = 2 * (self.kernel // 2)
+        same, begun = _window(keys, reach)
+        windows = F.pad(pairs, (reach, reach)).unfold(-1, 2 * reach + 1, 1)
+        windows = torch.where(same[..., None, None, :, :], windows, 0).movedim(-4, -2)
+        shape, dtype = windows.shape[:-2], windows.dtype
+        with torch.autocast(pairs.device.type, enabled=False):
+            inner = F.conv1d(
+                windows.flatten(0, -3), self.expand.weight.to(dtype), self.expand.bias.to(dtype)
+            )
+            half = self.kernel // 2
+            begun = begun[..., None, :, half : half + self.kernel].expand(*shape, self.kernel)
+            inner = torch.where(begun.flatten(0, -2).unsqueeze(-2), F.leaky_relu(inner), 0)
+            made = F.conv1d(inner, self.contract.weight.to(dtype), self.contract.bias.to(dtype))
+        return made.squeeze(-1).unflatten(0, shape).movedim(-1, -3)
+
+    def extra_repr(self) -> str:
+        """The arguments besides the bias."""
+        return f"heads={self.heads}, hidden={self.hidden}, kernel={self.kernel}"
+
+
+def _window(keys: Int64[Tensor, "*rows k_len"], reach: int) -> tuple[Tensor, Tensor]:
+    """Of the neighbors of each key: which are of its document, and which lie not before it begins.
+
+    Both are ``[*rows, k_len, 2 · reach + 1]``.
+    """
+    step = keys.diff(dim=-1)
+    if may_look(step) and bool((step == 0).any()):
+        raise ValueError(
+            "Positions of keys repeat, as they do where there is padding, which DAPEv2 cannot tell "
+            "from neighbors. Pack documents instead, and let a KeyValueCache grow."
+        )
+    row = torch.arange(keys.shape[-1], device=keys.device)
+    begins = F.pad(step < 0, (1, 0), value=True)[..., : keys.shape[-1]]
+    start = torch.where(begins, row, 0).cummax(-1).values
+    there = row.unsqueeze(-1) + torch.arange(-reach, reach + 1, device=keys.device)
+    begun = there >= start.unsqueeze(-1)
+    inside = there.clamp(0, max(keys.shape[-1] - 1, 0)).expand(begun.shape)
+    document = start.unsqueeze(-1).expand(begun.shape)
+    theirs = start.unsqueeze(-2).expand(*start.shape, start.shape[-1]).gather(-1, inside)
+    return begun & (there < keys.shape[-1]) & (theirs == document), begun

@@ -1,0 +1,124 @@
+"""DAPE v2 against the convolutions of its authors, and what convolutions may not see."""
+
+import pytest
+import torch
+from torch import nn
+
+import posenc
+from posenc import DAPE, FIRE, KERPLE, ALiBi, DAPEv2, Positional
+from posenc.positions import packed
+from posenc.testing.reference import reference_attention
+from posenc.transformer import Encoder, KeyValueCache
+
+HEADS, HIDDEN = 3, 4
+
+
+@pytest.fixture
+def example(drawn):
+    def make(kernel: int = 3, bias=ALiBi):
+        return drawn(DAPEv2(HEADS, bias(HEADS), HIDDEN, kernel))
+
+    return make
+
+
+def random_scores(seq: int = 8, heads: int = HEADS) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seq)
+    return torch.randn(2, heads, seq, seq, generator=generator, dtype=torch.float64)
+
+
+def of_the_authors(dape: DAPEv2, scores: torch.Tensor) -> torch.Tensor:
+    """Their modules, on what their code puts together for them."""
+    kernel = dape.kernel
+    network = nn.Sequential(
+        nn.Conv2d(2 * HEADS, HIDDEN, (1, kernel), padding=(0, kernel // 2)),
+        nn.LeakyReLU(),
+        nn.Conv2d(HIDDEN, HEADS, (1, kernel), padding=(0, kernel // 2)),
+    ).double()
+    for layer, ours in ((network[0], dape.expand), (network[2], dape.contract)):
+        layer.load_state_dict({"weight": ours.weight.unsqueeze(2), "bias": ours.bias})
+    seq = scores.shape[-1]
+    bias = dape.bias.table(range(seq), range(seq), dtype=scores.dtype).expand(scores.shape)
+    both = torch.cat([scores, bias], dim=1)
+    return (scores + bias + network(torch.tril(both))).detach()
+
+
+@pytest.mark.parametrize("bias", [ALiBi, KERPLE, FIRE])
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_it_is_the_code_of_the_authors_but_in_the_last_rows(example, kernel, bias):
+    dape, scores = example(kernel, bias), random_scores()
+    got, want = dape(scores).detach().tril(), of_the_authors(dape, scores).tril()
+    last = kernel // 2
+    rows = slice(0, 8 - last)
+    torch.testing.assert_close(got[..., rows, :], want[..., rows, :])
+    differs = (got - want).abs()[..., 8 - last :, :].amax(dim=(0, 1, 3))
+    assert (differs > 1e-3).all()  # where theirs has no zeros to the right
+
+
+def test_those_too_where_their_row_goes_on(example):
+    """The last row as the authors' code has it once more tokens follow."""
+    dape, scores = example(), random_scores(9)
+    got = dape(scores[..., :8, :8]).detach().tril()
+    want = of_the_authors(dape, scores)[..., :8, :8].tril()
+    torch.testing.assert_close(got, want)
+
+
+def test_a_kernel_of_one_is_dape(example, drawn):
+    dape, scores = example(1), random_scores()
+    same = drawn(DAPE(HEADS, ALiBi(HEADS), HIDDEN))
+    for name in ("expand", "contract"):
+        ours = getattr(dape, name)
+        layer = {"weight": ours.weight.squeeze(-1), "bias": ours.bias}
+        getattr(same, name).load_state_dict(layer)
+    torch.testing.assert_close(dape(scores).tril(), same(scores).tril())
+
+
+def test_a_later_key_does_not_matter_and_is_left_as_it_is(example):
+    dape, scores = example(), random_scores()
+    changed = scores.clone()
+    changed[..., 5:] += 3
+    assert torch.equal(dape(changed)[..., :5, :5], dape(scores)[..., :5, :5])
+    assert torch.equal(dape(scores).triu(1), scores.triu(1))
+
+
+def test_documents_do_not_see_each_other(example):
+    dape, scores = example(5), random_scores()
+    together = dape(scores, packed([3, 5]), packed([3, 5]))
+    for part in (slice(0, 3), slice(3, 8)):
+        alone = dape(scores[..., part, part])
+        torch.testing.assert_close(together[..., part, part].tril(), alone.tril())
+
+
+def test_attention_is_its_definition(example):
+    dape, here = example(), torch.arange(6)
+    q, k, v = torch.randn(3, 1, HEADS, 6, 8).double()
+    positional = Positional(scores=dape)
+    got = posenc.attention(q, k, v, is_causal=True, positional=positional)
+    want = reference_attention(
+        q, k, v, positional=positional, q_positions=here, k_positions=here,
+        visible=lambda row, i, j: j <= i,
+    )  # fmt: skip
+    torch.testing.assert_close(got, want)
+
+
+def test_decoding_behind_a_cache_is_the_whole_pass():
+    torch.manual_seed(0)
+    positional = Positional(scores=DAPEv2(2, KERPLE(2)))
+    encoder = Encoder(8, 2, 2, positional=positional, is_causal=True).eval()
+    x, cache = torch.randn(2, 6, 8), KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder(x[:, :3], cache=cache)]
+        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, 6)]
+        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), atol=1e-5, rtol=1e-5)
+
+
+def test_what_does_not_fit_is_told(example):
+    with pytest.raises(ValueError, match="kernel is 2; it must be odd"):
+        DAPEv2(4, ALiBi(4), kernel=2)
+    with pytest.raises(ValueError, match="Positions of keys repeat, as they do where there is"):
+        example()(random_scores(3), [0, 0, 1], [0, 0, 1])
+    q = torch.randn(1, 4, 5, 8)
+    real = torch.tensor([[False, True, True, True, True]])
+    with pytest.raises(ValueError, match="Pack documents instead, and let a KeyValueCache grow"):
+        posenc.attention(
+            q, q, q, padding_mask=real, positional=Positional(scores=DAPEv2(4, ALiBi(4)))
+        )
