@@ -21,10 +21,14 @@ from .encodings.graphs import RandomWalkEncoding as RandomWalkEncoding
 from .encodings.positional import Positional as Positional
 from .encodings.queries_keys import AxialForm as AxialForm
 from .encodings.queries_keys import AxialRotary as AxialRotary
+from .encodings.queries_keys import CayleySTRING as CayleySTRING
+from .encodings.queries_keys import CirculantSTRING as CirculantSTRING
+from .encodings.queries_keys import ComRoPE as ComRoPE
 from .encodings.queries_keys import CounterRotary as CounterRotary
 from .encodings.queries_keys import DINOv3Rotary as DINOv3Rotary
 from .encodings.queries_keys import DirectedRotary as DirectedRotary
 from .encodings.queries_keys import FoPE as FoPE
+from .encodings.queries_keys import LieRE as LieRE
 from .encodings.queries_keys import LTXRotary as LTXRotary
 from .encodings.queries_keys import MultimodalRotary as MultimodalRotary
 from .encodings.queries_keys import QueryTemperature as QueryTemperature

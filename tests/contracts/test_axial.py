@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from posenc import AxialForm, AxialRotary, DirectedRotary, LTXRotary, VJEPA2Rotary
+from posenc import (
+    AxialForm,
+    AxialRotary,
+    CayleySTRING,
+    CirculantSTRING,
+    ComRoPE,
+    DirectedRotary,
+    LieRE,
+    LTXRotary,
+    VJEPA2Rotary,
+)
 from posenc.encodings.queries_keys.directions import golden_gate_vectors
 from posenc.frequencies import Geometric
 from posenc.testing import Case, batteries
@@ -25,6 +35,40 @@ CASES = {
         VJEPA2Rotary,
         {"head_dim": 16},
         {"head_dim": 24, "base": 100.0, "heads_first": False},
+        lift=three,
+    ),
+    "liere": Case(
+        LieRE,
+        {"head_dim": 8, "axes": 3, "heads": 4},
+        {"head_dim": 12, "block": 4, "heads": 2, "heads_first": False},
+        kv_heads=4,
+        limit=2**18,
+        bitwise=False,
+        lift=three,
+    ),
+    "comrope": Case(
+        ComRoPE,
+        {"head_dim": 12, "axes": 3, "block": 4},
+        {"head_dim": 24, "block": 2, "heads": 2, "variant": "AP", "std": 0.1}
+        | {"heads_first": False},
+        limit=2**18,
+        bitwise=False,
+        lift=three,
+    ),
+    "cayley-string": Case(
+        CayleySTRING,
+        {"head_dim": 8, "axes": 3},
+        {"head_dim": 12, "base": 10.0, "std": 1.0, "heads_first": False},
+        limit=2**18,
+        bitwise=False,
+        lift=three,
+    ),
+    "circulant-string": Case(
+        CirculantSTRING,
+        {"head_dim": 8, "axes": 3},
+        {"head_dim": 9, "std": 1.0, "heads_first": False},
+        limit=2**18,
+        bitwise=False,
         lift=three,
     ),
     "directed": Case(
@@ -57,6 +101,16 @@ CHANGES = {
     "arithmetic": "float32",
 }
 VARIANTS = {
+    "comrope-ap": Case(
+        ComRoPE,
+        {"head_dim": 12, "axes": 3, "block": 2, "heads": 4, "variant": "AP", "heads_first": False},
+        {"block": 4, "std": 0.1},
+        kv_heads=4,
+        limit=2**18,
+        bitwise=False,
+        lift=three,
+        heads_first=False,
+    ),
     "directed-alike": Case(
         DirectedRotary,
         {"vectors": golden_gate_vectors(8, axes=3)[0], "heads_first": False},

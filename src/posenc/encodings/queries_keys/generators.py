@@ -1,0 +1,80 @@
+"""Rotations of several channels at once: exponentials of skew matrices, a block of a head each."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.positions import Coordinates, Positions, checked, floats
+
+
+def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape axes"]:
+    """``positions`` as float64, or float32 where there is none, with one coordinate an axis.
+
+    Raises:
+        TypeError: ``positions`` are neither integers nor coordinates.
+        ValueError: They do not have one coordinate an axis.
+
+    Example:
+        >>> points_of([[1, 2]], axes=2)
+        tensor([[1., 2.]], dtype=torch.float64)
+    """
+    given: Tensor | Coordinates = checked(positions, reals=True)
+    if given.ndim < 2 or given.shape[-1] != axes:
+        raise ValueError(
+            f"positions have shape {tuple(given.shape)}; they must be [*batch, seq, {axes}], one "
+            f"coordinate an axis, as of posenc.positions.grid."
+        )
+    return floats(given, torch.float32 if given.device.type == "mps" else torch.float64)
+
+
+def block_rotations(
+    points: Float[Tensor, "*shape axes"],
+    generators: Float[Tensor, "axes heads n b b"],
+    dtype: torch.dtype | None,
+) -> Float[Tensor, "*shape heads n b b"]:
+    """exp(Σ_a p_a A_a) for skew A_a, in the precision of the points, then rounded.
+
+    Example:
+        >>> quarter = torch.tensor([[0.0, -torch.pi / 2], [torch.pi / 2, 0.0]]).view(1, 1, 1, 2, 2)
+        >>> (block_rotations(torch.tensor([[3.0]]), quarter, None).squeeze() + 2).round() - 2
+        tensor([[ 0.,  1.],
+                [-1.,  0.]])
+    """
+    exponents = torch.einsum("...a,ahnij->...hnij", points, generators.to(points.dtype))
+    return torch.linalg.matrix_exp(exponents).to(dtype or torch.float32)
+
+
+def rotate_blocks(
+    x: Float[Tensor, "*batch _ _ head_dim"],
+    table: Float[Tensor, "*rows heads n b b"],
+    *,
+    name: str,
+    head_dim: int,
+    heads_first: bool,
+) -> Float[Tensor, "*batch _ _ head_dim"]:
+    """Each block of a head times its matrix, in float32 at least.
+
+    Args:
+        x: Queries or keys.
+        table: The matrices of each token; with one head, for all heads alike.
+        name: Who rotates, for the words of an error.
+        head_dim: Width that heads must have.
+        heads_first: The layout of ``x``.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: Width, length or number of heads is not that of the table.
+    """
+    checked_heads(x, table.shape[-5], name=name, head_dim=head_dim, heads_first=heads_first)
+    heads, built = x.shape[-3 if heads_first else -2], table.shape[-4]
+    if built not in (1, heads):
+        raise ValueError(
+            f"{name} was built for {built} heads; content has {heads}. Build "
+            f"{name}(heads={heads}), with as many key heads as query heads, or heads=None for all "
+            f"alike."
+        )
+    matrices = table.transpose(-5, -4) if heads_first else table
+    wide = torch.promote_types(x.dtype, table.dtype)
+    blocks = x.to(wide).unflatten(-1, (table.shape[-3], -1)).unsqueeze(-1)
+    return (matrices.to(wide) @ blocks).squeeze(-1).flatten(-2).to(x.dtype)

@@ -1,0 +1,245 @@
+"""STRING: rotary in a basis that is learned, or in that of Fourier with learned frequencies."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from posenc.encodings.arguments import check_number, check_positive_number, check_whole
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.generators import points_of
+from posenc.encodings.queries_keys.rotation import checked_heads, rotate_heads
+from posenc.frequencies import Geometric
+from posenc.positions import Positions
+
+
+class CayleySTRING(QueryKeyEncoding):
+    """z → RoPE(p) P z: pair i of P z turns by Σ_a p_a f_a,i, with an orthogonal matrix P.
+
+    P = (I − S)(I + S)⁻¹ with a skew matrix S. S and the frequencies f are learned. P is the same
+    for queries and keys of all heads, so the product of a query and a key depends on the difference
+    of their points, and norms are kept. At first P is near the identity. Angles are float64.
+
+    Args:
+        head_dim: d, even.
+        axes: Number of coordinates of a point.
+        base: The frequencies begin as base^(−2i/d) along each axis.
+        std: Standard deviation of the upper triangle of S at first; the paper does not say it.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        frequencies: f, ``[axes, d/2]``.
+        skew: ``[d, d]``; S is its upper triangle less the transpose of that.
+
+    Raises:
+        ValueError: An odd width, or a number that is not positive.
+
+    Reference:
+        Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING",
+        section 3 (arXiv:2502.02562); pairs are neighbors.
+
+    Example:
+        >>> from posenc.positions import grid
+        >>> CayleySTRING(16, axes=3).table(grid(2, 3, 4)).shape
+        torch.Size([24, 2, 8])
+    """
+
+    is_relative = True
+
+    def __init__(
+        self,
+        head_dim: int,
+        axes: int = 2,
+        base: float = 100.0,
+        *,
+        std: float = 0.02,
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        _check_width(head_dim, 2)
+        check_whole(axes=axes)
+        check_positive_number(base=base)
+        check_number(0.0, std=std)
+        self.head_dim, self.axes, self.base, self.std = head_dim, axes, base, std
+        self.heads_first = heads_first
+        factory = {"device": device, "dtype": dtype}
+        self.frequencies = nn.Parameter(torch.empty(axes, head_dim // 2, **factory))
+        self.skew = nn.Parameter(torch.empty(head_dim, head_dim, **factory))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Begin anew: geometric frequencies, and a basis near that of the channels."""
+        self.frequencies.copy_(Geometric(self.head_dim, self.base).float32("float32"))
+        nn.init.normal_(self.skew, std=self.std)
+
+    def table(
+        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*rows 2 pairs"]:
+        """cos and sin at ``positions [*batch, seq, axes]``, float32 unless another is asked for.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: They do not have one coordinate an axis.
+        """
+        points = points_of(positions, self.axes)
+        return _cos_sin(points @ self.frequencies.to(points), dtype)
+
+    def basis(self) -> Float[Tensor, "d d"]:
+        """P, computed in float64 where there is any."""
+        wide = torch.float32 if self.skew.device.type == "mps" else torch.float64
+        upper = self.skew.to(wide).triu(1)
+        skew, one = upper - upper.mT, torch.eye(self.head_dim, dtype=wide, device=upper.device)
+        return torch.linalg.solve(one + skew, one - skew)  # the two factors commute
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` in the learned basis, rotated.
+
+        Raises:
+            ValueError: Width or length is not that of the table.
+        """
+        name, layout = "CayleySTRING", {"head_dim": self.head_dim, "heads_first": self.heads_first}
+        checked_heads(q, table.shape[-3], name=name, **layout)
+        wide = torch.promote_types(q.dtype, torch.float32)
+        based = q.to(wide) @ self.basis().to(wide).mT
+        return rotate_heads(based, table, name=name, pairing="interleaved", **layout).to(q.dtype)
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` as queries."""
+        return self.encode_queries(k, table)
+
+    def extra_repr(self) -> str:
+        """Sizes and base."""
+        return f"{self.head_dim}, axes={self.axes}, base={self.base}"
+
+
+class CirculantSTRING(QueryKeyEncoding):
+    """z → exp(Σ_a p_a (C_a − C_aᵀ)) z with learned circulant matrices C_a.
+
+    Fourier waves diagonalize all circulant matrices at once: wave j of z, 0 < j < d/2, turns by
+    −2 Σ_a p_a Σ_m c_a,m sin(2πjm/d), where c_a is the first column of C_a; its mean, and for even d
+    its alternating sum, stay. The matrices commute, so the product of a query and a key depends on
+    the difference of their points, and norms are kept. Angles are float64.
+
+    Args:
+        head_dim: d, 3 or more.
+        axes: Number of coordinates of a point.
+        std: Standard deviation of c at first; the paper does not say it.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        columns: c, ``[axes, d]``.
+
+    Raises:
+        ValueError: A width below 3, or a number that is not positive.
+
+    Reference:
+        Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING",
+        section 3 (arXiv:2502.02562).
+
+    Example:
+        >>> from posenc.positions import grid
+        >>> CirculantSTRING(16).table(grid(3, 4)).shape
+        torch.Size([12, 2, 7])
+    """
+
+    is_relative = True
+
+    def __init__(
+        self,
+        head_dim: int,
+        axes: int = 2,
+        *,
+        std: float = 0.1,
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(3, head_dim=head_dim)
+        check_whole(axes=axes)
+        check_number(0.0, std=std)
+        self.head_dim, self.axes, self.std, self.heads_first = head_dim, axes, std, heads_first
+        self.columns = nn.Parameter(torch.empty(axes, head_dim, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw all columns anew."""
+        nn.init.normal_(self.columns, std=self.std)
+
+    def table(
+        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*rows 2 pairs"]:
+        """cos and sin of each wave at ``positions [*batch, seq, axes]``.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: They do not have one coordinate an axis.
+        """
+        points = points_of(positions, self.axes)
+        sines = _fourier(self.head_dim, points).sin()
+        return _cos_sin(points @ (-2 * self.columns.to(points) @ sines.mT), dtype)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` with its waves rotated.
+
+        Raises:
+            ValueError: Width or length is not that of the table.
+        """
+        checked_heads(
+            q,
+            table.shape[-3],
+            name="CirculantSTRING",
+            head_dim=self.head_dim,
+            heads_first=self.heads_first,
+        )
+        x = q.to(torch.promote_types(q.dtype, table.dtype))
+        angles, norm = _fourier(self.head_dim, x), (2 / self.head_dim) ** 0.5
+        even, odd = norm * angles.cos(), -norm * angles.sin()
+        cos, sin = table.to(x.dtype).unsqueeze(-4 if self.heads_first else -3).unbind(-2)
+        real, imaginary = x @ even.mT, x @ odd.mT
+        # What is added to both parts of each wave; the mean and the alternating sum stay.
+        more = real * (cos - 1) - imaginary * sin
+        less = imaginary * (cos - 1) + real * sin
+        return (x + more @ even + less @ odd).to(q.dtype)
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` as queries."""
+        return self.encode_queries(k, table)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return f"{self.head_dim}, axes={self.axes}"
+
+
+def _check_width(head_dim: int, least: int) -> None:
+    check_whole(least, head_dim=head_dim)
+    if head_dim % 2:
+        raise ValueError(f"head_dim is {head_dim}; channels turn in pairs, so it must be even.")
+
+
+def _cos_sin(angles: Tensor, dtype: torch.dtype | None) -> Tensor:
+    return torch.stack((angles.cos(), angles.sin()), dim=-2).to(dtype or torch.float32)
+
+
+def _fourier(head_dim: int, like: Tensor) -> Float[Tensor, "pairs d"]:
+    """2πjm/d for the waves 0 < j < d/2; whole numbers are reduced before they are rounded."""
+    j = torch.arange(1, (head_dim + 1) // 2, device=like.device)
+    m = torch.arange(head_dim, device=like.device)
+    wide = torch.float32 if like.device.type == "mps" else torch.float64
+    turns = (j[:, None] * m % head_dim).to(wide) / head_dim
+    return (2 * torch.pi * turns).to(like.dtype)
