@@ -285,7 +285,7 @@ class Encoder(nn.Module):
         )
 
     def _placed_in_shards(
-        self, x: Tensor, positions: Tensor | None, shards: ShardedTokens
+        self, x: Tensor, positions: Tensor | Coordinates | None, shards: ShardedTokens
     ) -> Placement:
         self._check_width(x)
         return placed_in_shards(
