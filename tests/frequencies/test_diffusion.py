@@ -1,0 +1,167 @@
+"""Schedules of image and video generators: NTK by parts, DyPE, RIFLEx, against their formulas."""
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+from posenc import AxialRotary, Rotary
+from posenc.frequencies import (
+    NTK,
+    DyNTK,
+    DyYaRN,
+    Geometric,
+    Linear,
+    NTKByParts,
+    RIFLEx,
+    intrinsic_frequency,
+)
+from posenc.frequencies.schedule import TURN_BITS
+
+FLUX = Geometric(56)
+
+
+def refused(text, error=ValueError):
+    return pytest.raises(error, match=re.escape(text))
+
+
+def radians(schedule):
+    return [turns / 2.0**TURN_BITS * 2 * math.pi for turns in schedule.turns()]
+
+
+def by_parts(dim, base, length, trained, kappa):
+    """The authors' formula for one axis, in float64 numbers."""
+    s, pairs = length / trained, dim // 2
+    plain = [base ** (-2 * i / dim) for i in range(pairs)]
+    larger = base * s ** (dim / (dim - 2))
+    ntk = [larger ** (-2 * i / dim) for i in range(pairs)]
+
+    def kept(fast, slow):
+        def border(turns):
+            return dim * math.log(trained / (turns * kappa * 2 * math.pi)) / (2 * math.log(base))
+
+        low = max(math.floor(border(fast)), 0)
+        high = min(math.ceil(border(slow)), dim - 1, pairs)
+        return [1 - min(max((i - low) / (high - low), 0), 1) for i in range(pairs)]
+
+    mixed = [w / s * (1 - m) + n * m for w, n, m in zip(plain, ntk, kept(1.25, 0.75), strict=True)]
+    return [v * (1 - m) + w * m for v, w, m in zip(mixed, plain, kept(16, 2), strict=True)]
+
+
+@pytest.mark.parametrize("time", [1.0, 0.9, 0.5, 0.25])
+@pytest.mark.parametrize("length", [128, 256])
+def test_dyyarn_is_the_authors_formula(length, time):
+    made = DyYaRN(FLUX, 64).at(length, time)
+    want = by_parts(56, 1e4, length, 64, time**2)
+    assert radians(made) == pytest.approx(want, rel=1e-13)
+    assert made.attention_factor == pytest.approx(0.1 * math.log(length / 64) + 1)
+
+
+def test_the_end_of_the_denoising_has_the_frequencies_of_the_training():
+    """Where the borders lie past the last pair, all pairs are on their fast side."""
+    for time in (0.0, 1e-3):
+        assert DyYaRN(FLUX, 64).at(256, time).turns() == FLUX.turns()
+    assert DyYaRN(FLUX, 64).at(64, 1.0) is FLUX
+    assert DyYaRN(FLUX, 64).at(7, 0.3) is FLUX
+
+
+def test_borders_before_the_first_pair_leave_all_on_the_slow_side():
+    assert NTKByParts(FLUX, 4, 1).turns() == Linear(FLUX, 4).turns()
+
+
+def test_factor_one_is_the_schedule():
+    for one, other in zip(NTKByParts(FLUX, 1, 64).turns(), FLUX.turns(), strict=True):
+        assert abs(one - other) <= 1
+
+
+def test_dyntk_by_hand():
+    """s = 4, κ(t) = 2t²: 4² at first, 4^½ at half of the time."""
+    dype = DyNTK(FLUX, 64)
+    assert dype.at(256, 1.0) == NTK(FLUX, 16)
+    assert dype.at(256, 0.5) == NTK(FLUX, 2)
+    assert dype.at(64, 1.0).turns() == FLUX.turns()
+    slowest = DyNTK(FLUX, 64, exponent=1.5).at(256, 0.3)
+    with mp.workdps(60):
+        factor = mpf(4) ** (2 * mpf(0.3) ** mpf(1.5))
+        last = mpf(1e4) ** (-mpf(54) / 56) / factor
+        assert abs(mpf(slowest.turns()[-1]) / 2**192 * 2 * mp.pi / last - 1) < mpf(10) ** -45
+
+
+def test_by_axis():
+    """Height and width of FLUX by their own lengths; its first axis stays."""
+    flux, dype = AxialRotary(128, form="flux"), DyYaRN(FLUX, 64)
+    first, *_ = flux.schedules
+    height, width = dype.at(256, 0.7), dype.at(128, 0.7)
+    points = torch.tensor([[0, 3, 5], [0, 100, 20]])
+    table = flux.with_schedules((first, height, width)).table(points)
+    assert torch.equal(table[..., 8:36], Rotary(height).table(points[:, 1]))
+    assert torch.equal(table[..., 36:], Rotary(width).table(points[:, 2]))
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: DyNTK(FLUX, 64).at(256, 1.5), "time is 1.5; it runs from 1 (noise) to 0"),
+        (lambda: DyNTK(FLUX, 64).at(256, math.nan), "time is nan; it runs from 1"),
+        (lambda: DyYaRN(FLUX, 64).at(0, 1.0), "length is 0; it must be a whole number"),
+        (lambda: DyYaRN(FLUX, 64, scale=0), "scale is 0; it must be a positive"),
+        (lambda: NTKByParts(FLUX, 4, 64, beta=(0.75, 1.25)), "the second the smaller"),
+        (lambda: NTKByParts(FLUX, 0.5, 64), "factor is 0.5; it says by how much"),
+        (lambda: RIFLEx(FLUX, 29, 60), "has frequencies 1 … 28"),
+        (lambda: RIFLEx(FLUX, 0, 60), "k is 0"),
+        (lambda: RIFLEx(FLUX, 4, 0), "length is 0"),
+        (lambda: intrinsic_frequency(FLUX, 0), "0"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(make, text):
+    with refused(text):
+        make()
+
+
+def test_a_rotation_asks_for_length_and_time():
+    with refused("depends on the length", TypeError):
+        Rotary(DyNTK(FLUX, 64))
+
+
+# RIFLEx -------------------------------------------------------------------------------------------
+
+
+def test_riflex_changes_one_frequency():
+    schedule = Geometric(16, base=256.0)
+    longer = RIFLEx(schedule, 4, 66)
+    expected = radians(schedule)
+    expected[3] = 0.9 * 2 * math.pi / 66
+    assert radians(longer) == pytest.approx(expected, rel=1e-15)
+    assert longer.turns()[:3] == schedule.turns()[:3]
+    assert longer.turns()[4:] == schedule.turns()[4:]
+
+
+def test_riflex_turns_once_in_the_video_and_no_more():
+    longer = RIFLEx(Geometric(16, base=256.0), 4, 66, share=1)
+    assert longer.turns()[3] == round(Fraction(2**192, 66))
+    table = Rotary(longer).table([0, 66])
+    torch.testing.assert_close(table[1, :, 3], table[0, :, 3], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("dim", "base", "frames", "k"),
+    [(16, 256.0, 48, 4), (44, 1e4, 30, 5), (16, 1e4, 20, 2)],
+    ids=["HunyuanVideo", "Wan", "CogVideoX"],
+)
+def test_the_intrinsic_frequency_is_the_authors(dim, base, frames, k):
+    """By their rule: periods rounded to whole frames, the nearest one taken."""
+    periods = [round(2 * math.pi * base ** (2 * j / dim)) for j in range(dim // 2)]
+    assert min(range(dim // 2), key=lambda j: abs(periods[j] - frames)) + 1 == k
+    assert intrinsic_frequency(Geometric(dim, base), frames) == k
+
+
+def test_float32_forms():
+    schedule = Geometric(16, base=256.0)
+    made = RIFLEx(schedule, 4, 66).float32("float32")
+    assert made[3].item() == torch.tensor(0.9 * 2 * math.pi / 66).item()
+    assert torch.equal(made[:3], schedule.float32("float32")[:3])
+    by = NTKByParts(FLUX, 4, 64)
+    assert by.float32("float32").tolist() == torch.tensor(radians(by)).tolist()
