@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc import CounterRotary, FoPE, Rotary
+from posenc import CounterRotary, FoPE, PoPE, Rotary
 from posenc.frequencies import Geometric
 from posenc.testing import Case, batteries
 
@@ -27,8 +27,29 @@ CASES = {
         kv_heads=4,
         bitwise=False,
     ),
+    "pope": Case(
+        PoPE,
+        {"frequencies": 6, "heads": 4, "head_dim": 8, "phases": "uniform"},
+        {
+            "frequencies": Geometric(12, base=100.0),
+            "base": 100,
+            "heads": 2,
+            "head_dim": 10,
+            "phases": "zero",
+            "heads_first": False,
+        },
+        kv_heads=4,
+        bitwise=False,  # torch rounds softplus by the shape
+    ),
 }
 VARIANTS = {
+    "pope-seq-first": Case(
+        PoPE,
+        {"frequencies": 8, "heads": 2, "phases": "uniform", "heads_first": False},
+        {"base": 100, "head_dim": 10, "phases": "zero"},
+        bitwise=False,
+        heads_first=False,
+    ),
     "counter-seq-first": Case(
         CounterRotary,
         {"rotary": Rotary(8, pairing="interleaved", heads_first=False)},

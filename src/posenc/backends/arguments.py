@@ -104,9 +104,9 @@ def prepared(
     k_hidden: Tensor | None = None,
 ) -> Arguments:
     """The arguments of ``attention``, checked; see there."""
-    _check_content(query, key, value, enable_gqa)
-    _check_hidden(query, key, q_hidden, k_hidden)
     positional = _checked_positional(positional)
+    _check_content(query, key, value, enable_gqa, positional if keys_encoded is True else None)
+    _check_hidden(query, key, q_hidden, k_hidden)
     _check_numbers(dropout_p=dropout_p, scale=scale, softcap=softcap, window=window)
     _check_flags(is_causal=is_causal, keys_encoded=keys_encoded)
     asked = _Asked(query, key, q_positions, k_positions)
@@ -142,7 +142,13 @@ def prepared(
 # Content ------------------------------------------------------------------------------------------
 
 
-def _check_content(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool | None) -> None:
+def _check_content(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    enable_gqa: bool | None,
+    encoded_by: Positional | None,
+) -> None:
     content = {"query": query, "key": key, "value": value}
     for name, x in content.items():
         if not isinstance(x, Tensor):
@@ -181,11 +187,15 @@ def _check_content(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool |
             f"query has {query.shape[1]} heads and key {key.shape[1]}, and enable_gqa is False. "
             f"Leave it out, or give as many key heads."
         )
-    if (
-        key.shape[:3] != value.shape[:3]
-        or len(query) != len(key)
-        or (query.shape[-1] != key.shape[-1])
-    ):
+    width = query.shape[-1]
+    for encoding in () if encoded_by is None else encoded_by.queries_keys:
+        width = cast(QueryKeyEncoding, encoding).encoded_dim
+    if width != query.shape[-1] and key.shape[-1] != width:
+        raise ValueError(
+            f"{said}; encoded keys are {width} wide here. Pass them as they were encoded, or leave "
+            f"keys_encoded out."
+        )
+    if key.shape[:3] != value.shape[:3] or len(query) != len(key) or key.shape[-1] != width:
         raise ValueError(
             f"{said}. Give keys and values one batch, heads and length, and queries the batch and "
             f"width of keys, as {LAYOUT}."

@@ -111,7 +111,9 @@ class QueryKeyEncoding(nn.Module, ABC):
     """Place two: a change of queries and keys inside attention.
 
     Queries and keys have separate methods: some encodings treat them differently, grouped-query
-    attention has fewer key heads, and decoding stores encoded keys.
+    attention has fewer key heads, and decoding stores encoded keys. Both keep their shape, except
+    that an encoding may make heads wider: then ``encoded_dim`` says so, scores are scaled by the
+    width that went in, and a cache keeps keys as wide as they came out.
 
     Attributes:
         head_dim: Width of one head.
@@ -139,17 +141,22 @@ class QueryKeyEncoding(nn.Module, ABC):
     ) -> Float[Tensor, "..."]:
         """What ``positions`` alone say; the sequence stays the axis after the batch axes."""
 
+    @property
+    def encoded_dim(self) -> int:
+        """Width of one head of encoded queries and keys; what it was for all but a few."""
+        return self.head_dim
+
     @abstractmethod
     def encode_queries(
         self, q: Float[Tensor, "*batch heads q_len head_dim"], table: Tensor
-    ) -> Float[Tensor, "*batch heads q_len head_dim"]:
-        """``q`` with its positions in it; shape and dtype stay those of ``q``."""
+    ) -> Float[Tensor, "*batch heads q_len {self.encoded_dim}"]:
+        """``q`` with its positions in it; dtype and shape stay, but for ``encoded_dim``."""
 
     @abstractmethod
     def encode_keys(
         self, k: Float[Tensor, "*batch kv_heads k_len head_dim"], table: Tensor
-    ) -> Float[Tensor, "*batch kv_heads k_len head_dim"]:
-        """``k`` with its positions in it; shape and dtype stay those of ``k``."""
+    ) -> Float[Tensor, "*batch kv_heads k_len {self.encoded_dim}"]:
+        """``k`` with its positions in it; dtype and shape stay, but for ``encoded_dim``."""
 
     def encode_both(
         self,
@@ -157,7 +164,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         k: Float[Tensor, "*batch _ _ head_dim"],
         table: Tensor,
         positions: Int64[Tensor, "..."] | None = None,
-    ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
+    ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
         """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``."""
         if positions is not None:
             table = table[positions]
@@ -183,7 +190,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         q: Float[Tensor, "*batch _ _ head_dim"],
         k: Float[Tensor, "*batch _ _ head_dim"],
         positions: Int64[Tensor, "..."] | Positions | None = None,
-    ) -> tuple[Float[Tensor, "*batch _ _ head_dim"], Float[Tensor, "*batch _ _ head_dim"]]:
+    ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)

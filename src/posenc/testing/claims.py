@@ -92,11 +92,11 @@ def _tokens_are_pointwise(case: Case, subject: Subject) -> bool:
 def _products_are_relative(case: Case, subject: Subject) -> bool:
     module = case.module().double()
     q, k = subject.content(6, (1,), torch.float64)
-    k = k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3)
 
     def products(shift: int) -> Tensor:
         turned_q, turned_k = subject.run(module, (q, k), consecutive(6, start=shift))
-        return turned_q @ turned_k.mT
+        group = q.shape[-3] // k.shape[-3]
+        return turned_q @ turned_k.repeat_interleave(group, dim=-3).mT
 
     return _unmoved(products, case)
 

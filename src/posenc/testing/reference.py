@@ -63,6 +63,7 @@ def reference_attention(
     positional = Positional() if positional is None else positional
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
+    scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
     for encoding in cast("Sequence[QueryKeyEncoding]", positional.queries_keys):
         table = encoding.table(q_positions, dtype=torch.float64)
         query = encoding.encode_queries(query, table)
@@ -71,7 +72,6 @@ def reference_attention(
             table = encoding.table(k_positions, dtype=torch.float64)
             key = encoding.encode_keys(key, table)
             value = encoding.encode_values(value, table)
-    scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
     group = query.shape[1] // key.shape[1]
     keys = torch.stack([key[:, head // group] for head in range(query.shape[1])], dim=1)
     values = torch.stack([value[:, head // group] for head in range(query.shape[1])], dim=1)

@@ -20,9 +20,11 @@ def shape_and_dtype(case: Case) -> None:
         for batch in ((), (3,), (2, 3)):
             for seq in (0, 1, 6):
                 content = subject.content(seq, batch, dtype)
+                width = getattr(module, "encoded_dim", content[0].shape[-1])
                 for before, after in zip(content, subject.run(module, content, None), strict=False):
                     what = f"{dtype} content of shape {tuple(before.shape)}"
-                    assert after.shape == before.shape, f"{what} came out as {tuple(after.shape)}"
+                    shape = (*before.shape[:-1], width)
+                    assert after.shape == shape, f"{what} came out as {tuple(after.shape)}"
                     assert after.dtype == dtype, f"{what} came out as {after.dtype}"
                     assert torch.isfinite(after).all(), f"{what} came out with infinities or NaN"
 

@@ -133,3 +133,5 @@ def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> 
                         f"holds [batch, seq, dim] and [batch, heads, seq, head_dim]. Build it "
                         f"with {order}=True."
                     )
+            if place == "queries_keys":
+                size = encoding.encoded_dim

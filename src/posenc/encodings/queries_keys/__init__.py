@@ -11,6 +11,7 @@ from posenc.encodings.queries_keys.liere import LieRE
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.pope import PoPE
 from posenc.encodings.queries_keys.rerotation import rerotate
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.start_tokens import StartTokenRotary
@@ -32,6 +33,7 @@ __all__ = [
     "LTXRotary",
     "LieRE",
     "MultimodalRotary",
+    "PoPE",
     "QueryTemperature",
     "RoPEMixed",
     "Rotary",

@@ -1,0 +1,165 @@
+"""PoPE: content says how much, position says at what angle."""
+
+from math import pi
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.arguments import check_choice, check_whole
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotation import checked_heads, rotation_table
+from posenc.frequencies import Schedule
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Integers
+
+Phases = Literal["zero", "uniform"]
+
+
+class PoPE(QueryKeyEncoding):
+    """Each channel is a magnitude, turned by an angle of its own that content cannot change.
+
+    q_c → softplus(q_c) · (cos pω_c, sin pω_c)
+    k_c → softplus(k_c) · (cos(pω_c + δ_c), sin(pω_c + δ_c))
+
+    so that the product of a query at t and a key at s is Σ_c softplus(q_c) softplus(k_c)
+    cos((s − t) ω_c + δ_c). A channel becomes a pair: encoded heads are wider (``encoded_dim``),
+    with the two numbers of a channel side by side. Scores are scaled by the width that went in. δ
+    is learned, for each key head, and held within [−2π, 0].
+
+    Args:
+        frequencies: A schedule with ω_c for channel c, or the number of channels d that are
+            encoded, for base^(−c/d).
+        heads: Number of key heads.
+        base: 10000 if not given; a schedule has its own.
+        head_dim: Width of a head, where it is more than the channels that are encoded; those after
+            them stay as they are.
+        phases: How δ begins: all ``"zero"``, or ``"uniform"`` within its bounds.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        bias: δ, ``[heads, channels]``, under the name that it has in PoPE-pytorch.
+
+    Raises:
+        TypeError: As of ``Rotary``.
+        ValueError: A number is not positive, or a head is narrower than the schedule.
+
+    Reference:
+        Gopalakrishnan et al. 2025, "Decoupling the What and Where With Polar Coordinate Positional
+        Embeddings" (arXiv:2509.10534); ``PolarEmbedding`` in x-transformers, PoPE-pytorch.
+
+    Example:
+        >>> pope = PoPE(64, heads=2)
+        >>> q, k = pope(torch.randn(1, 8, 5, 64), torch.randn(1, 2, 5, 64))
+        >>> q.shape, k.shape
+        (torch.Size([1, 8, 5, 128]), torch.Size([1, 2, 5, 128]))
+    """
+
+    is_relative = True
+
+    def __init__(
+        self,
+        frequencies: int | Schedule,
+        heads: int,
+        *,
+        base: int | float | None = None,
+        head_dim: int | None = None,
+        phases: Phases = "zero",
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        if not isinstance(frequencies, Schedule):
+            check_whole(frequencies=frequencies)
+            frequencies = 2 * frequencies  # type: ignore[assignment]
+        self.frequencies = Rotary(frequencies, base=base).frequencies
+        self.sincos = SinCos(self.frequencies)
+        self.channels = len(self.sincos)
+        self.head_dim = self.channels if head_dim is None else head_dim
+        check_whole(heads=heads)
+        check_whole(self.channels, head_dim=self.head_dim)
+        check_choice(get_args(Phases), phases=phases)
+        self.heads, self.phases, self.heads_first = heads, phases, heads_first
+        self.bias = nn.Parameter(torch.empty(heads, self.channels, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set δ to its first values."""
+        if self.phases == "zero":
+            nn.init.zeros_(self.bias)
+        else:
+            nn.init.uniform_(self.bias, -2 * pi, 0.0)
+
+    @property
+    def encoded_dim(self) -> int:
+        """Two numbers for each channel that is encoded, and one for each that is not."""
+        return self.head_dim + self.channels
+
+    def table(
+        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*batch seq 2 channels"]:
+        """cos and sin at ``positions``, times the attention factor of the schedule.
+
+        float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+        """
+        return rotation_table(self.sincos, positions, dtype, self.frequencies.attention_factor)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 channels"]
+    ) -> Float[Tensor, "*batch _ _ encoded_dim"]:
+        """Magnitudes of ``q`` at the angles of their positions.
+
+        Raises:
+            ValueError: Width or length is not that of the table.
+        """
+        cos, sin = self._rows(q, table)
+        return self._turned(q, cos, sin)
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 channels"]
+    ) -> Float[Tensor, "*batch _ _ encoded_dim"]:
+        """Magnitudes of ``k`` at the angles of their positions, and δ further.
+
+        Raises:
+            ValueError: Width, length or number of heads does not fit.
+        """
+        cos, sin = self._rows(k, table)
+        heads = k.shape[-3 if self.heads_first else -2]
+        if heads != self.heads:
+            raise ValueError(
+                f"PoPE was built for {self.heads} key heads; keys have {heads}. Build it with "
+                f"heads={heads}."
+            )
+        delta = self.bias.to(cos.dtype).clamp(-2 * pi, 0.0)
+        if self.heads_first:
+            delta = delta.unsqueeze(-2)
+        ahead, across = delta.cos(), delta.sin()
+        return self._turned(k, cos * ahead - sin * across, sin * ahead + cos * across)
+
+    def _rows(self, x: Tensor, table: Tensor) -> tuple[Tensor, ...]:
+        """cos and sin, with an axis for the heads, in float32 at least."""
+        checked_heads(
+            x, table.shape[-3], name="PoPE", head_dim=self.head_dim, heads_first=self.heads_first
+        )
+        table = table.to(torch.promote_types(table.dtype, working_dtype(x.dtype)))
+        return tuple(part.unsqueeze(-3 if self.heads_first else -2) for part in table.unbind(-2))
+
+    def _turned(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        wide = x.to(cos.dtype)
+        magnitude, rest = F.softplus(wide[..., : self.channels]), wide[..., self.channels :]
+        pairs = torch.stack((magnitude * cos, magnitude * sin), dim=-1).flatten(-2)
+        return torch.cat((pairs, rest), dim=-1).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """The schedule, and the arguments."""
+        width = "" if self.head_dim == self.channels else f", head_dim={self.head_dim}"
+        return f"{self.frequencies!r}, heads={self.heads}{width}, phases={self.phases!r}"

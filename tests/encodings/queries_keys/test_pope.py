@@ -1,0 +1,131 @@
+"""PoPE: the paper's sum in mpmath, widths that grow, and every place that must bear it."""
+
+import math
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+from posenc import ALiBi, PoPE, Positional, Rotary, attention
+from posenc.frequencies import Geometric
+from posenc.positions import consecutive
+from posenc.testing.reference import reference_attention
+from posenc.transformer import Encoder, KeyValueCache
+
+DIM = 6
+
+
+@pytest.fixture
+def pope():
+    torch.manual_seed(0)
+    return PoPE(DIM, heads=2, phases="uniform").double()
+
+
+@pytest.mark.parametrize(("t", "s"), [(3, 0), (0, 5), (2**40 + 1, 2**40 - 9)])
+def test_products_are_the_sum_of_the_paper(pope, t, s):
+    """Σ softplus(q_c) softplus(k_c) cos((s − t) 10000^(−c/d) + δ_c)"""
+    torch.manual_seed(1)
+    q, k = torch.randn(2, 1, DIM).double(), torch.randn(2, 1, DIM).double()
+    at_t, at_s = (pope.table([p], dtype=torch.float64) for p in (t, s))
+    got = pope.encode_queries(q, at_t) @ pope.encode_keys(k, at_s).mT
+    with mp.workdps(50):
+        for head in range(2):
+            want = sum(
+                mp.log1p(mp.exp(q[head, 0, c].item())) * mp.log1p(mp.exp(k[head, 0, c].item()))
+                * mp.cos((s - t) * mpf(10_000) ** (-mpf(c) / DIM) + pope.bias[head, c].item())
+                for c in range(DIM)
+            )  # fmt: skip
+            assert got[head, 0, 0].item() == pytest.approx(float(want), rel=1e-13)
+
+
+def test_two_numbers_of_a_channel_stand_side_by_side():
+    pope = PoPE(2, heads=1, base=100.0)
+    q = torch.zeros(1, 1, 2)  # softplus(0) = ln 2
+    angles = torch.tensor([3.0, 0.3])
+    pairs = torch.stack((angles.cos(), angles.sin()), dim=-1).flatten() * math.log(2)
+    torch.testing.assert_close(pope.encode_queries(q, pope.table([3]))[0, 0], pairs)
+
+
+def test_channels_past_the_schedule_stay(pope):
+    partial = PoPE(Geometric(8), heads=2, head_dim=DIM)
+    q = torch.randn(1, 4, 3, DIM)
+    made, _ = partial(q, q[:, :2])
+    assert made.shape == (1, 4, 3, partial.encoded_dim) == (1, 4, 3, 10)
+    assert torch.equal(made[..., 8:], q[..., 4:])
+
+
+def test_phases_are_held_within_a_turn(pope):
+    k, table = torch.randn(2, 3, DIM).double(), pope.table(range(3), dtype=torch.float64)
+    with torch.no_grad():
+        pope.bias.fill_(1.0)
+        beyond = pope.encode_keys(k, table)
+        pope.bias.zero_()
+    assert torch.equal(beyond, pope.encode_keys(k, table))
+    assert not PoPE(DIM, heads=2).bias.any()
+    drawn = PoPE(64, heads=8, phases="uniform").bias
+    assert -6.2832 < drawn.min() < -6.1
+    assert -0.1 < drawn.max() <= 0
+
+
+def test_scores_are_scaled_by_the_width_that_went_in(pope):
+    torch.manual_seed(2)
+    q, k, v = torch.randn(1, 4, 5, DIM), torch.randn(1, 2, 5, DIM), torch.randn(1, 2, 5, 3)
+    positional = Positional(queries_keys=pope)
+    made_q, made_k = pope(q.double(), k.double(), consecutive(5))
+    scores = made_q @ made_k.repeat_interleave(2, 1).mT / DIM**0.5
+    want = scores.softmax(-1) @ v.double().repeat_interleave(2, 1)
+    for backend in ("sdpa", "dense", "explicit"):
+        got = attention(q, k, v, positional=positional, backend=backend)
+        torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+    both = Positional(queries_keys=pope, scores=ALiBi(4))
+    at = {"q_positions": consecutive(5), "k_positions": consecutive(5)}
+    want = reference_attention(q, k, v, positional=both, **at)
+    got = attention(q, k, v, positional=both, **at)
+    torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_cache_keeps_wide_keys(pope):
+    torch.manual_seed(3)
+    q, k = torch.randn(1, 4, 5, DIM), torch.randn(1, 2, 5, DIM)
+    positional = Positional(queries_keys=pope)
+    want = attention(q, k, k, positional=positional, is_causal=True)
+    kept = pope.encode_keys(k, pope.table(range(5)))
+    got = attention(q, kept, k, positional=positional, is_causal=True, keys_encoded=True)
+    torch.testing.assert_close(got, want)
+    with pytest.raises(ValueError, match="encoded keys are 12 wide here"):
+        attention(q, k, k, positional=positional, keys_encoded=True)
+
+
+@pytest.mark.parametrize("size", [None, 16])
+def test_an_encoder_decodes_with_it_as_it_reads(size):
+    torch.manual_seed(0)
+    positional = Positional(queries_keys=PoPE(8, heads=2, phases="uniform"))
+    encoder = Encoder(32, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
+    x, cache = torch.randn(2, 12, 32), KeyValueCache(size)
+    with torch.no_grad():
+        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
+        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
+
+
+def test_what_comes_after_it_is_as_wide():
+    wide = Positional(queries_keys=(PoPE(8, heads=4), Rotary(16)))
+    assert Encoder(32, 4, 1, positional=wide)(torch.randn(1, 3, 32)).shape == (1, 3, 32)
+    with pytest.raises(ValueError, match=r"Rotary was built with head_dim=8; .* head_dim 16"):
+        Encoder(32, 4, 1, positional=Positional(queries_keys=(PoPE(8, heads=4), Rotary(8))))
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: PoPE(8, 0), "heads is 0"),
+        (lambda: PoPE(8, 2, head_dim=4), "head_dim is 4; it must be a whole number from 8 on"),
+        (lambda: PoPE(8, 2, phases="normal"), "phases is 'normal'; it must be 'zero' or 'uniform'"),
+        (
+            lambda: PoPE(8, 2)(torch.ones(1, 4, 3, 8), torch.ones(1, 4, 3, 8)),
+            "built for 2 key heads; keys have 4",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()
