@@ -14,7 +14,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import checked_heads, rotation_table
 from posenc.frequencies import Schedule
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Integers
+from posenc.positions import Positions
 
 Phases = Literal["zero", "uniform"]
 
@@ -61,6 +61,7 @@ class PoPE(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -102,7 +103,10 @@ class PoPE(QueryKeyEncoding):
         return self.head_dim + self.channels
 
     def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 channels"]:
         """cos and sin at ``positions``, times the attention factor of the schedule.
 
