@@ -23,7 +23,14 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.positions import Integers, Positions, checked, checked_distances, consecutive
+from posenc.positions import (
+    Coordinates,
+    Integers,
+    Positions,
+    checked,
+    checked_distances,
+    consecutive,
+)
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -51,7 +58,7 @@ class PositionRemapping(ABC):
         positions: Int64[Tensor, "*batch seq"],
         *,
         generator: torch.Generator | None = None,
-    ) -> Int64[Tensor, "*batch seq"]:
+    ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """The positions where the tokens are taken to stand; ``generator`` draws what is random."""
 
 

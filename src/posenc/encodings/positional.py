@@ -97,7 +97,7 @@ class Positional(nn.Module):
             generator: Draws what is random; torch's own if not given.
 
         Raises:
-            TypeError: Positions are not integers.
+            TypeError: Positions are not integers, or reals where a change takes none.
             ValueError: They are points of a grid, or do not fit a change.
 
         Example:
@@ -108,7 +108,7 @@ class Positional(nn.Module):
         """
         if not self.remaps:
             return checked(positions, reals=True)
-        positions = checked(positions)
+        positions = checked(positions, reals=True)
         if self.positions and positions.ndim > 2:
             raise ValueError(
                 f"positions have shape {tuple(positions.shape)}, as points of a grid; "
@@ -117,7 +117,8 @@ class Positional(nn.Module):
             )
         for remapping in self.positions:
             if self.training or not remapping.training_only:
-                positions = remapping(positions, generator=generator)
+                # One that takes no reals says so.
+                positions = remapping(positions, generator=generator)  # type: ignore[arg-type]
         return positions
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -6,8 +6,10 @@ from fractions import Fraction
 import pytest
 import torch
 
-from posenc import CAPE
+import posenc
+from posenc import CAPE, SHAPE, ALiBi, Positional, Rotary, Sinusoidal
 from posenc.positions import Coordinates
+from posenc.transformer import Encoder
 
 
 def drawn(cape: CAPE, rows: int = 4000, seq: int = 6, seed: int = 0) -> torch.Tensor:
@@ -64,6 +66,44 @@ def test_it_takes_seconds_in_their_own_steps():
     made = CAPE(global_shift=60, local_shift=0, scale=1)(frames)
     assert (made - made[:1]).tolist() == [Fraction(n, 100) for n in range(4)]
     assert abs(made[0].tolist()) <= 60
+
+
+def test_a_sinusoid_is_taken_where_it_says():
+    made = CAPE()(torch.arange(6), generator=torch.Generator().manual_seed(0))
+    table = Sinusoidal(4).table(made, dtype=torch.float64)
+    angles = made.floats().unsqueeze(-1) * torch.tensor([1.0, 0.01], dtype=torch.float64)
+    want = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+    torch.testing.assert_close(table, want, atol=1e-12, rtol=0)
+
+
+def test_a_model_is_shifted_in_training_alone():
+    torch.manual_seed(0)
+    positional = Positional(Sinusoidal(8), Rotary(4), ALiBi(2), positions=CAPE())
+    encoder, x = Encoder(8, 2, 1, positional=positional, is_causal=True), torch.randn(2, 5, 8)
+    real = torch.tensor([[True, True, True, False, False], [True] * 5])
+    assert not torch.equal(encoder(x, padding_mask=real), encoder(x, padding_mask=real))
+    plain = Encoder(8, 2, 1, positional=Positional(Sinusoidal(8), Rotary(4), ALiBi(2)),
+                    is_causal=True)  # fmt: skip
+    plain.load_state_dict(encoder.state_dict())
+    got, want = encoder.eval()(x, padding_mask=real), plain.eval()(x, padding_mask=real)
+    assert torch.equal(got[real], want[real])
+
+
+def test_a_relative_encoding_does_not_see_a_global_shift():
+    q, k, v = torch.randn(3, 2, 2, 6, 8).double()
+    shifted = Positional(queries_keys=Rotary(8), positions=CAPE(5.0, 0, 1))
+    got = posenc.attention(q, k, v, is_causal=True, positional=shifted)
+    want = posenc.attention(q, k, v, is_causal=True, positional=shifted.eval())
+    torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
+
+
+def test_changes_of_whole_positions_come_before_it():
+    after, before = (
+        Positional(positions=each) for each in ((CAPE(), SHAPE(3)), (SHAPE(3), CAPE()))
+    )
+    assert isinstance(before.remapped(range(4)), Coordinates)
+    with pytest.raises(TypeError, match="positions are Coordinates, real numbers"):
+        after.remapped(range(4))
 
 
 def test_a_generator_draws_the_same_again():

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int64
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.encodings.arguments import check_number
+from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
 from posenc.positions import Coordinates, Integers, checked
 
@@ -24,8 +26,8 @@ WIDEST = 32
 
 
 @dataclass(frozen=True)
-class CAPE:
-    """p_i → λ · (p_i + Δ + ε_i), drawn anew at each call
+class CAPE(PositionRemapping):
+    """p_i → λ · (p_i + Δ + ε_i), in training alone, drawn anew at each call
 
     with a global shift Δ ~ U(−global_shift, global_shift) and a scale λ, ln λ ~ U(−ln scale,
     ln scale), one for each row, and a local shift ε_i ~ U(−local_shift, local_shift) of each token.
@@ -33,11 +35,10 @@ class CAPE:
     tokens, and distances about as they are. Up to a local shift of half the distance between tokens
     their order stays.
 
-    All of it is meant for training; evaluation takes positions as they are. The paper then centers
-    positions in seconds on their mean, which is ``coordinates - mean`` before either. Results are
-    real coordinates, multiples of 2⁻²⁰ of a step of those given, so shifts are the same for all
-    tokens of a row exactly. Queries and keys of one row need one draw: call it once, and hand the
-    result to both.
+    Evaluation takes positions as they are; the paper centers those in seconds on their mean before
+    either. Results are real coordinates, multiples of 2⁻²⁰ of a step of those given, so that a
+    shift is the same for all tokens of a row exactly, and encodings must take reals. Queries and
+    keys of one row need one draw: call it once, and hand the result to both.
 
     The form is the paper's; a public implementation draws local shifts from half of that range.
 
@@ -59,6 +60,8 @@ class CAPE:
         >>> (shifted - shifted[:1]).tolist()
         [Fraction(0, 1), Fraction(1, 1), Fraction(2, 1), Fraction(3, 1)]
     """
+
+    training_only: ClassVar[bool] = True
 
     global_shift: float = 5.0
     local_shift: float = 0.5

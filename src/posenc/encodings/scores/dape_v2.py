@@ -124,20 +124,24 @@ class DAPEv2(ScoreEncoding):
         same, begun = _window(keys, reach)
         windows = F.pad(pairs, (reach, reach)).unfold(-1, 2 * reach + 1, 1)
         windows = torch.where(same[..., None, None, :, :], windows, 0).movedim(-4, -2)
-        shape, dtype = windows.shape[:-2], windows.dtype
+        shape = windows.shape[:-2]
         with torch.autocast(pairs.device.type, enabled=False):
-            inner = F.conv1d(
-                windows.flatten(0, -3), self.expand.weight.to(dtype), self.expand.bias.to(dtype)
-            )
+            inner = _conv(self.expand, windows.flatten(0, -3))
             half = self.kernel // 2
             begun = begun[..., None, :, half : half + self.kernel].expand(*shape, self.kernel)
             inner = torch.where(begun.flatten(0, -2).unsqueeze(-2), F.leaky_relu(inner), 0)
-            made = F.conv1d(inner, self.contract.weight.to(dtype), self.contract.bias.to(dtype))
+            made = _conv(self.contract, inner)
         return made.squeeze(-1).unflatten(0, shape).movedim(-1, -3)
 
     def extra_repr(self) -> str:
         """The arguments besides the bias."""
         return f"heads={self.heads}, hidden={self.hidden}, kernel={self.kernel}"
+
+
+def _conv(layer: nn.Conv1d, x: Tensor) -> Tensor:
+    """The layer in the dtype of ``x``."""
+    assert layer.bias is not None
+    return F.conv1d(x, layer.weight.to(x.dtype), layer.bias.to(x.dtype))
 
 
 def _window(keys: Int64[Tensor, "*rows k_len"], reach: int) -> tuple[Tensor, Tensor]:
