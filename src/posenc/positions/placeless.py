@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from posenc._guards import may_look
 from posenc.positions.checks import Integers, Positions, checked
 from posenc.positions.coordinates import Coordinates
 
@@ -113,6 +114,35 @@ def with_places(
         filled = points.values.masked_fill(nowhere.unsqueeze(-1), 0)
         return Coordinates(filled, scale=points.scale)
     return points.masked_fill(nowhere.unsqueeze(-1), 0)
+
+
+@overload
+def among_places(points: Coordinates) -> tuple[Coordinates, Tensor | None]: ...
+
+
+@overload
+def among_places(points: Tensor) -> tuple[Tensor, Tensor | None]: ...
+
+
+@overload
+def among_places(points: Tensor | Coordinates) -> tuple[Tensor | Coordinates, Tensor | None]: ...
+
+
+def among_places(
+    points: Int64[Tensor, "*batch seq axes"] | Coordinates,
+) -> tuple[Int64[Tensor, "*batch seq axes"] | Coordinates, Bool[Tensor, "*batch seq"] | None]:
+    """``with_places``, and which tokens stand nowhere; ``None`` where none does, as can be seen.
+
+    On accelerators, where a look would wait, it is not looked.
+
+    Example:
+        >>> among_places(torch.tensor([[0, -5]]))
+        (tensor([[ 0, -5]]), None)
+    """
+    nowhere = placeless(points)
+    if nowhere.is_cpu and may_look(nowhere) and not bool(nowhere.any()):
+        return points, None
+    return with_places(points, nowhere), nowhere  # type: ignore[call-overload]
 
 
 def kept(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotation import rotation_table
@@ -12,6 +12,7 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions, checked
+from posenc.positions.placeless import among_places
 
 Arrangement = Literal["contiguous", "interleaved"]
 """One run of pairs an axis, or pairs dealt out to the axes in turn."""
@@ -51,6 +52,8 @@ class AxisSinCos:
     ) -> Float[Tensor, "*shape 2 pairs"]:
         """cos and sin, times the attention factor of the schedule of each axis.
 
+        Tokens that stand nowhere, as ``posenc.positions.prefixed`` puts them, are not turned.
+
         Raises:
             TypeError: ``positions`` are not integers.
             ValueError: They do not have one coordinate an axis.
@@ -61,12 +64,32 @@ class AxisSinCos:
                 f"positions have shape {tuple(positions.shape)}; they must be "
                 f"[*batch, seq, {self.count}], one coordinate an axis, as of posenc.positions.grid."
             )
+        positions, nowhere = among_places(positions)
         tables = [
             rotation_table(sincos, positions[..., axis], dtype, sincos.schedule.attention_factor)
             for axis, sincos in enumerate(self.parts)
         ]
         table = torch.cat(tables, dim=-1)
-        return table if self.order == sorted(self.order) else table[..., self.order]
+        table = table if self.order == sorted(self.order) else table[..., self.order]
+        return unturned(table, nowhere)
+
+
+def unturned(
+    table: Float[Tensor, "*shape 2 _"], nowhere: Bool[Tensor, "*tokens"] | None, heads: bool = False
+) -> Float[Tensor, "*shape 2 _"]:
+    """The table with cos 1 and sin 0 for tokens that stand nowhere; with ``heads``, for each head.
+
+    Example:
+        >>> unturned(torch.tensor([[[0.6], [0.8]]]), torch.tensor([True]))
+        tensor([[[1.],
+                 [0.]]])
+    """
+    if nowhere is None:
+        return table
+    cos, sin = table.unbind(-3 if heads else -2)
+    still = torch.stack((torch.ones_like(cos), torch.zeros_like(sin)), dim=-3 if heads else -2)
+    axes = [1] * (table.ndim - nowhere.ndim)
+    return torch.where(nowhere.reshape(*nowhere.shape, *axes), still, table)
 
 
 def stacked(axes: Sequence[Tensor | Coordinates]) -> Tensor | Coordinates:

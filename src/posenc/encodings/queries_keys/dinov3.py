@@ -18,13 +18,14 @@ from posenc.encodings.arguments import (
     check_whole,
 )
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisSinCos, stacked
+from posenc.encodings.queries_keys.axes import AxisSinCos, stacked, unturned
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import Coordinates, Positions, floats
+from posenc.positions import Coordinates, Positions, checked, floats
 from posenc.positions.checks import checked_within
+from posenc.positions.placeless import among_places
 
 Normalization = Literal["separate", "min", "max"]
 
@@ -67,7 +68,8 @@ class DINOv3Rotary(QueryKeyEncoding):
     The periods are base^(4i/d), or given.
 
     Positions are ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
-    Class and register tokens are not rotated: encode the patches alone.
+    Class and register tokens are not rotated: they stand nowhere, as ``posenc.positions.prefixed``
+    says it, or the patches are encoded alone.
 
     In training the centers may be changed at random, all of one call alike:
     c → (c + shift_axis) · jitter_axis · rescale. Then angles are float64, and each call of
@@ -153,13 +155,16 @@ class DINOv3Rotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates.
         """
-        steps = 2 * checked_within(positions, -REACH, REACH, reals=True) + 1
+        points, nowhere = checked(positions, reals=True), None
+        if points.ndim > 1:
+            points, nowhere = among_places(points)
+        steps = 2 * checked_within(points, -REACH, REACH, reals=True) + 1
         if steps.shape[-1] == 2:
             height, width = self.sizes
             steps = stacked([steps[..., 0] - height, steps[..., 1] - width])
         if self.training and any((self.shift, self.jitter, self.rescale)):
-            return self._augmented(steps, dtype or torch.float32)
-        return self.sincos.table(steps, dtype)
+            return unturned(self._augmented(steps, dtype or torch.float32), nowhere)
+        return unturned(self.sincos.table(steps, dtype), nowhere)
 
     def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         """The table at centers that are shifted and stretched at random."""

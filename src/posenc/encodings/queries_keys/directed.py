@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
 from posenc.frequencies import FromCheckpoint
@@ -15,6 +16,7 @@ from posenc.numerics.pairing import Pairing, checked_pairing
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
+from posenc.positions.placeless import among_places
 
 
 class DirectedRotary(QueryKeyEncoding):
@@ -151,7 +153,9 @@ class DirectedRotary(QueryKeyEncoding):
                 f"positions have shape {tuple(points.shape)}; they must be "
                 f"[*batch, seq, {self.axes}], one coordinate an axis, as of posenc.positions.grid."
             )
+        points, nowhere = among_places(points)
         table = torch.stack(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-2)
+        table = unturned(table, nowhere)
         return table.unflatten(-1, (self.heads, -1)) if self.by_head else table
 
     def encode_queries(

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
 from posenc.positions import Positions, checked, floats
+from posenc.positions.placeless import among_places
 
 
 class RoPEMixed(QueryKeyEncoding):
@@ -124,11 +126,13 @@ class RoPEMixed(QueryKeyEncoding):
                 f"positions have shape {tuple(positions.shape)}; they must be [*batch, seq, 2] "
                 f"with (y, x), as of posenc.positions.grid."
             )
+        positions, nowhere = among_places(positions)
         wide = torch.float32 if positions.device.type == "mps" else torch.float64
         y, x = floats(positions, wide)[..., None, None, :].unbind(-1)
         along_x, along_y = self.frequencies.to(wide)
         angles = y * along_y + x * along_x
-        return torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)
+        table = torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)
+        return unturned(table, nowhere, heads=True)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]

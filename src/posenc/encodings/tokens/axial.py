@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
 from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
@@ -19,9 +18,9 @@ from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import DTYPES, Arithmetic, SinCos
-from posenc.positions import Coordinates, Positions, checked, placeless
+from posenc.positions import Coordinates, Positions, checked
 from posenc.positions.checks import checked_within, shifted
-from posenc.positions.placeless import with_places
+from posenc.positions.placeless import among_places
 
 MILLION = 10**6
 """DETR's ε is one millionth."""
@@ -137,12 +136,9 @@ class AxialSinusoidal(TokenEncoding):
         if dtype not in DTYPES:
             raise TypeError(f"dtype is {dtype}; a table of sines needs a floating dtype.")
         points = self._checked_points(positions)
-        nowhere = placeless(points)
-        if may_look(nowhere) and not nowhere.any():
-            return self._at(points, dtype)
-        here = with_places(points, nowhere)  # type: ignore[arg-type]
-        table = self._at(here, dtype)
-        return table.masked_fill(nowhere.unsqueeze(-1), 0.0)
+        points, nowhere = among_places(points)
+        table = self._at(points, dtype)
+        return table if nowhere is None else table.masked_fill(nowhere.unsqueeze(-1), 0.0)
 
     def _at(self, points: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         columns = []
@@ -177,7 +173,7 @@ class AxialSinusoidal(TokenEncoding):
                 f"{self.form.name!r} takes [*batch, seq, {count}], as of posenc.positions.{made}."
             )
         if isinstance(points, Tensor) and self.form.normalized:
-            inside = with_places(points, placeless(points))
+            inside, _ = among_places(points)
             checked_within(inside[..., : self.axes], -REACH, REACH)
             checked_within(inside[..., self.axes :], 0, REACH, "rows and columns")
         return points

@@ -1,0 +1,55 @@
+"""Class tokens and registers among patches: not turned, wherever in the row they stand."""
+
+import pytest
+import torch
+from transformers import DINOv3ViTConfig
+from transformers.models.dinov3_vit.modeling_dinov3_vit import (
+    DINOv3ViTRopePositionEmbedding,
+    apply_rotary_pos_emb,
+)
+
+from posenc import AxialRotary, DINOv3Rotary, DirectedRotary, RoPEMixed
+from posenc.positions import grid, normalized_grid, prefixed
+
+ENCODINGS = [
+    AxialRotary(8),
+    DINOv3Rotary(8, (3, 4)),
+    DINOv3Rotary(8, (3, 4), shift=0.5, jitter=2.0).train(),
+    DirectedRotary.spiral(8),
+    RoPEMixed(8, heads=2),
+]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda each: type(each).__name__)
+def test_tokens_that_stand_nowhere_are_not_turned(encoding):
+    points, order = prefixed(grid(3, 4), 2), torch.tensor([5, 0, 13, 1, 2])
+    q, k = torch.randn(2, 1, 2, 14, 8, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(1)
+    turned = encoding(q, k, points)
+    torch.manual_seed(1)
+    patches = encoding(q[..., 2:, :], k[..., 2:, :], points[2:])
+    torch.manual_seed(1)
+    some = encoding(q[..., order, :], k[..., order, :], points[order])
+    for whole, without, few, content in zip(turned, patches, some, (q, k), strict=True):
+        assert torch.equal(whole[..., :2, :], content[..., :2, :])
+        assert torch.equal(whole[..., 2:, :], without)
+        assert torch.equal(few, whole[..., order, :])
+
+
+def test_dinov3_leaves_its_five_tokens_alone():
+    config = DINOv3ViTConfig(hidden_size=32, num_attention_heads=2, image_size=48, patch_size=16)
+    cos, sin = DINOv3ViTRopePositionEmbedding(config).eval()(torch.zeros(1, 3, 48, 48))
+    q, k = torch.randn(2, 1, 2, 14, 16)
+    expected = apply_rotary_pos_emb(q, k, cos, sin)
+    got = DINOv3Rotary(16, (3, 3))(q, k, prefixed(grid(3, 3), 5))
+    for ours, theirs in zip(got, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_among_real_coordinates_and_inside_transforms():
+    rotary, points = AxialRotary(8), prefixed(normalized_grid(2, 3), 1)
+    table = rotary.table(points)
+    assert torch.equal(table[0], torch.tensor([[1.0] * 4, [0.0] * 4]))
+    assert torch.equal(table[1:], rotary.table(normalized_grid(2, 3)))
+    mapped = torch.func.vmap(rotary.table)(prefixed(grid(2, 3)).expand(2, 7, 2))
+    torch.testing.assert_close(mapped[1], rotary.table(prefixed(grid(2, 3))))
