@@ -1,6 +1,7 @@
 """Doors to Hugging Face models; ``transformers`` itself is imported only where it is needed."""
 
 from posenc.interop.bert import Bert, bert_from_transformers
+from posenc.interop.dropping import drop_rotary
 from posenc.interop.patching import Patch, patch, unpatch
 from posenc.interop.registry import register, unregister
 from posenc.interop.rope_dictionary import rope_dictionary
@@ -11,6 +12,7 @@ __all__ = [
     "Bert",
     "Patch",
     "bert_from_transformers",
+    "drop_rotary",
     "patch",
     "register",
     "rope_dictionary",

@@ -165,6 +165,11 @@ def unpatch(model: nn.Module) -> None:
         parent.add_module("rotary_emb", before if device is None else before.to(device))
 
 
+def rotary_modules(model: nn.Module) -> list[Any]:
+    """The rotary modules of a model that are known, ours where it is patched."""
+    return [module for _, module in _places(model)]
+
+
 def _places(model: nn.Module) -> Iterator[tuple[nn.Module, nn.Module]]:
     """Each module with a rotary module that is known, and that."""
     for parent in model.modules():

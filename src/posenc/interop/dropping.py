@@ -1,0 +1,59 @@
+"""A model of ``transformers`` without its rotary positions, to be trained a little further."""
+
+from torch import nn
+
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import FromCheckpoint
+from posenc.interop.configurations import read
+from posenc.interop.patching import Patch, patch, rotary_modules
+from posenc.interop.rope_layers import checked
+from posenc.interop.rotary_config import layers_by_type
+
+
+def drop_rotary(model: nn.Module) -> Patch:
+    """Take the rotary positions out of a loaded model, in place: every pair stands still.
+
+    DroPE: rotary positions help a model to learn, and keep it from reading further than it was
+    trained. So they are dropped after training, and the model is trained on for a little while, at
+    the length it knows, until it has learned to do without; order then reaches it through the
+    causal mask alone. ``docs/dropping-positions.md`` tells how. Before that training the model is
+    no use.
+
+    Queries and keys meet unturned, without the attention factor of an extension. No configuration
+    says so (``Patch.config_follows`` is False): a model that is saved and loaded again rotates,
+    until ``drop_rotary`` is called on it again. ``undo()`` puts the rotation back.
+
+    Args:
+        model: As of ``patch``.
+
+    Raises:
+        TypeError: The model is of no supported family.
+        ValueError: It is patched already.
+
+    Reference:
+        Gelberg et al. 2025, "Extending the Context of Pretrained LLMs by Dropping Their Positional
+        Embeddings" (arXiv:2512.12167).
+
+    Example:
+        >>> import torch
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=64,
+        ...                      num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2)
+        >>> model = LlamaForCausalLM(config).eval()
+        >>> dropped = drop_rotary(model)
+        >>> one, other = model(torch.tensor([[3, 5, 8, 1], [8, 3, 5, 1]])).logits[:, -1]
+        >>> torch.allclose(one, other, atol=1e-6)  # one layer sees a set of earlier tokens
+        True
+        >>> dropped.undo()
+    """
+    still: dict[str, Rotary] = {}
+    for module in rotary_modules(model):
+        layers = layers_by_type(checked(read(module.config)))
+        still |= {kind or "all": layer.rotary for kind, layer in layers.items()}
+    return patch(
+        model,
+        rotary={
+            kind: rotary.with_frequencies(FromCheckpoint([0.0] * len(rotary.sincos)))
+            for kind, rotary in still.items()
+        },
+    )
