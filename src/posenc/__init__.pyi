@@ -19,6 +19,7 @@ from .encodings.graphs import Graph as Graph
 from .encodings.graphs import LaplacianEncoding as LaplacianEncoding
 from .encodings.graphs import RandomWalkEncoding as RandomWalkEncoding
 from .encodings.positional import Positional as Positional
+from .encodings.queries_keys import GRAPE as GRAPE
 from .encodings.queries_keys import AxialForm as AxialForm
 from .encodings.queries_keys import AxialRotary as AxialRotary
 from .encodings.queries_keys import CayleySTRING as CayleySTRING

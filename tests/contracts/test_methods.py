@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc import CounterRotary, FoPE, PoPE, Rotary
+from posenc import GRAPE, CounterRotary, FoPE, PoPE, Rotary
 from posenc.frequencies import Geometric
 from posenc.testing import Case, batteries
 
@@ -41,8 +41,24 @@ CASES = {
         kv_heads=4,
         bitwise=False,  # torch rounds softplus by the shape
     ),
+    "grape": Case(
+        GRAPE,
+        {"head_dim": 8, "heads": 4},
+        {"head_dim": 6, "heads": 2, "speed": 0.5, "std": 1.0, "heads_first": False},
+        kv_heads=4,
+        limit=2**18,
+        bitwise=False,
+    ),
 }
 VARIANTS = {
+    "grape-seq-first": Case(
+        GRAPE,
+        {"head_dim": 8, "heads": 2, "heads_first": False},
+        {"speed": 2.0, "std": 0.5},
+        limit=2**18,
+        bitwise=False,
+        heads_first=False,
+    ),
     "pope-seq-first": Case(
         PoPE,
         {"frequencies": 8, "heads": 2, "phases": "uniform", "heads_first": False},

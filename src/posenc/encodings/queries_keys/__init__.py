@@ -7,6 +7,7 @@ from posenc.encodings.queries_keys.counter_rotary import CounterRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.directed import DirectedRotary
 from posenc.encodings.queries_keys.fope import FoPE
+from posenc.encodings.queries_keys.grape import GRAPE
 from posenc.encodings.queries_keys.liere import LieRE
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
@@ -21,6 +22,7 @@ from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 from posenc.encodings.queries_keys.xpos import XPos
 
 __all__ = [
+    "GRAPE",
     "AxialForm",
     "AxialRotary",
     "CayleySTRING",

@@ -1,0 +1,147 @@
+"""GRAPE: each head turns in a plane of its own, which it learns."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
+from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.scores.content import products
+from posenc.positions import Positions, checked, floats
+
+
+class GRAPE(QueryKeyEncoding):
+    """x → exp(p ω L) x,  L = a bᵀ − b aᵀ,  with learned a and b for each head.
+
+    By Rodrigues' formula, with s = √(|a|² |b|² − (a · b)²) and t = p ω s, it is
+    x + (sin t / s) L x + ((1 − cos t) / s²) L² x: a rotation by t in the plane of a and b, and
+    nothing across it. So norms stay, and products depend on distance alone. A learned speed has no
+    exact value to keep: angles are float64.
+
+    This is the multiplicative form of rank 2. Of the others in the paper, rotary is ``Rotary``, the
+    additive forms with a fixed generator are ``ALiBi``, and with gates of tokens ``Forgetting``.
+
+    Args:
+        head_dim: Width of a head, 2 or more.
+        heads: Number of key heads; query heads share the plane of theirs.
+        speed: ω.
+        std: Standard deviation of the normal initialization of a and b; if not given, head_dim^−½,
+            with which a head turns by about ω a position.
+        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        generators: a and b, ``[2, heads, head_dim]``.
+
+    Raises:
+        ValueError: A number is not positive, or heads do not fit.
+
+    Reference:
+        Zhang et al. 2025, "Group Representational Position Encoding" (arXiv:2512.07805), with the
+        closed form as in the authors' description, model-architectures/GRAPE.
+
+    Example:
+        >>> grape, q, k = GRAPE(8, heads=2), torch.randn(1, 4, 5, 8), torch.randn(1, 2, 5, 8)
+        >>> turned, _ = grape(q, k)
+        >>> torch.allclose(turned.norm(dim=-1), q.norm(dim=-1), atol=1e-5)
+        True
+    """
+
+    is_relative = True
+    takes_reals = True
+
+    def __init__(
+        self,
+        head_dim: int,
+        heads: int,
+        speed: float = 1.0,
+        *,
+        std: float | None = None,
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(2, head_dim=head_dim)
+        check_whole(heads=heads)
+        check_positive_number(speed=speed)
+        if std is not None:
+            check_positive_number(std=std)
+        self.head_dim, self.heads, self.speed = head_dim, heads, speed
+        self.std, self.heads_first = head_dim**-0.5 if std is None else std, heads_first
+        shape = (2, heads, head_dim)
+        self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the plane and the speed of each head anew."""
+        nn.init.normal_(self.generators, std=self.std)
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq 2 heads"]:
+        """(sin t) / s and (1 − cos t) / s² for every head; float32 unless another is asked for.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor ``Coordinates``.
+        """
+        positions = checked(positions, reals=True)
+        wide = torch.float32 if positions.device.type == "mps" else torch.float64
+        a, b = self.generators.to(wide)
+        parallel = (a * b).sum(-1)
+        area = a.square().sum(-1) * b.square().sum(-1) - parallel.square()
+        speed = area.clamp(min=torch.finfo(wide).tiny).sqrt()
+        angles = floats(positions, wide).unsqueeze(-1) * (self.speed * speed)
+        across = 2 * (angles / 2).sin().square()  # 1 − cos, which loses no digits near 0
+        factors = angles.sin() / speed, across / speed.square()
+        return torch.stack(factors, dim=-2).to(dtype or torch.float32)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` turned, each head in the plane of its key head.
+
+        Raises:
+            ValueError: Width, length or number of heads does not fit.
+        """
+        checked_heads(
+            q, table.shape[-3], name="GRAPE", head_dim=self.head_dim, heads_first=self.heads_first
+        )
+        x = q if self.heads_first else q.transpose(-2, -3)
+        if x.shape[-3] % self.heads:
+            raise ValueError(
+                f"GRAPE was built for {self.heads} key heads; content has {x.shape[-3]}, which is "
+                f"no multiple. Build it with heads= the number of key heads."
+            )
+        group, wide = x.shape[-3] // self.heads, working_dtype(q.dtype)
+        once, twice = (
+            part.to(torch.promote_types(part.dtype, wide)).mT.repeat_interleave(group, -2)[
+                ..., None
+            ]
+            for part in table.unbind(-2)
+        )
+        x = x.to(once.dtype)
+        a, b = self.generators.to(x.dtype).repeat_interleave(group, 1).unsqueeze(-2)
+        turned = _generated(x, a, b)
+        made = (x + once * turned + twice * _generated(turned, a, b)).to(q.dtype)
+        return made if self.heads_first else made.transpose(-2, -3)
+
+    def encode_keys(
+        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` turned as queries are."""
+        return self.encode_queries(k, table)
+
+    def extra_repr(self) -> str:
+        """Width, heads and speed."""
+        return f"{self.head_dim}, heads={self.heads}, speed={self.speed}"
+
+
+def _generated(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """L x = a (b · x) − b (a · x)"""
+    return a * products(x, b) - b * products(x, a)
