@@ -31,6 +31,7 @@ from .encodings.queries_keys import DirectedRotary as DirectedRotary
 from .encodings.queries_keys import FoPE as FoPE
 from .encodings.queries_keys import LieRE as LieRE
 from .encodings.queries_keys import LTXRotary as LTXRotary
+from .encodings.queries_keys import MHRoPE as MHRoPE
 from .encodings.queries_keys import MultimodalRotary as MultimodalRotary
 from .encodings.queries_keys import PoPE as PoPE
 from .encodings.queries_keys import QueryTemperature as QueryTemperature

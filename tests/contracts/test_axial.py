@@ -12,6 +12,8 @@ from posenc import (
     DirectedRotary,
     LieRE,
     LTXRotary,
+    MHRoPE,
+    Rotary,
     VJEPA2Rotary,
 )
 from posenc.encodings.queries_keys.directions import golden_gate_vectors
@@ -36,6 +38,13 @@ CASES = {
         {"head_dim": 16},
         {"head_dim": 24, "base": 100.0, "heads_first": False},
         lift=three,
+    ),
+    "mhrope": Case(
+        MHRoPE,
+        {"rotary": Rotary(8), "heads": 4, "sections": (1, 1)},
+        {"rotary": Rotary(8, pairing="interleaved"), "heads": 2, "sections": (1, 2)},
+        kv_heads=4,
+        lift=lambda positions: torch.stack((positions, 2 * positions + 1), dim=-1),
     ),
     "liere": Case(
         LieRE,

@@ -16,6 +16,7 @@ from posenc.positions.padding import in_documents, left_padded, over_padding
 from posenc.positions.placeless import NOWHERE, kept, placeless, prefixed
 from posenc.positions.ranges import consecutive, decoding
 from posenc.positions.shards import shard, unshard
+from posenc.positions.video import diagonal_video, symmetric_video
 
 __all__ = [
     "NOWHERE",
@@ -28,6 +29,7 @@ __all__ = [
     "common_scale",
     "consecutive",
     "decoding",
+    "diagonal_video",
     "floats",
     "grid",
     "in_documents",
@@ -44,5 +46,6 @@ __all__ = [
     "prefixed",
     "runs",
     "shard",
+    "symmetric_video",
     "unshard",
 ]

@@ -11,6 +11,7 @@ from posenc.encodings.queries_keys.grape import GRAPE
 from posenc.encodings.queries_keys.liere import LieRE
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
+from posenc.encodings.queries_keys.multi_head import MHRoPE
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.pope import PoPE
 from posenc.encodings.queries_keys.rerotation import rerotate
@@ -34,6 +35,7 @@ __all__ = [
     "FoPE",
     "LTXRotary",
     "LieRE",
+    "MHRoPE",
     "MultimodalRotary",
     "PoPE",
     "QueryTemperature",

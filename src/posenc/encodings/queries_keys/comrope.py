@@ -53,6 +53,7 @@ class ComRoPE(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,

@@ -54,6 +54,7 @@ class DirectedRotary(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,

@@ -48,6 +48,7 @@ class LieRE(QueryKeyEncoding):
     """
 
     is_relative = False
+    takes_reals = True
 
     def __init__(
         self,

@@ -26,7 +26,9 @@ class MultimodalRotary(QueryKeyEncoding):
         arrangement: ``"contiguous"`` gives each axis one run of pairs (Qwen2-VL);
             ``"interleaved"`` deals them out t, h, w, t, h, w, … while there are any of h and w, and
             leaves the rest to t (Qwen3-VL). Where h or w has more pairs than t, those that would
-            fall beyond the last are left to t too, as in transformers.
+            fall beyond the last are left to t too, as in transformers. Any other order is given
+            as the axis of every pair: ``(1, 2) * 24 + (0,) * 16`` for h, w, h, w, … and t in the
+            slowest (VideoRoPE); (0, 0, 1, 2, 1, 2, 1, 2) again and again (MM-RoPE).
 
     Raises:
         ValueError: The sections are not all pairs.
@@ -49,14 +51,15 @@ class MultimodalRotary(QueryKeyEncoding):
         self,
         rotary: Rotary,
         sections: Sequence[int] = (16, 24, 24),
-        arrangement: Arrangement = "contiguous",
+        arrangement: Arrangement | Sequence[int] = "contiguous",
     ):
         super().__init__()
         if not isinstance(rotary, Rotary):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(128).")
         axes = axes_of(sections, arrangement)  # refuses what are no sections
         self.rotary = rotary
-        self.sections, self.arrangement = tuple(sections), arrangement
+        self.sections = tuple(sections)
+        self.arrangement = arrangement if isinstance(arrangement, str) else axes
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
         if len(axes) != len(rotary.sincos):
             raise ValueError(
@@ -68,15 +71,15 @@ class MultimodalRotary(QueryKeyEncoding):
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 3"] | Positions,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for.
+        """cos and sin at ``positions``, as (t, h, w), float32 unless another dtype is asked for.
 
         Raises:
             TypeError: ``positions`` are not integers.
-            ValueError: They do not have three coordinates.
+            ValueError: They do not have one coordinate an axis.
         """
         return self.sincos.table(positions, dtype)
 
@@ -105,21 +108,25 @@ class MultimodalRotary(QueryKeyEncoding):
         return f"sections={self.sections}, arrangement={self.arrangement!r}"
 
 
-def axes_of(sections: Sequence[int], arrangement: Arrangement) -> tuple[int, ...]:
+def axes_of(sections: Sequence[int], arrangement: Arrangement | Sequence[int]) -> tuple[int, ...]:
     """The axis of each pair.
 
     Raises:
-        ValueError: No such arrangement, or an axis without a pair.
+        ValueError: No such arrangement, one of other sections, or an axis without a pair.
 
     Example:
         >>> axes_of((2, 1, 1), "contiguous"), axes_of((2, 1, 1), "interleaved")
         ((0, 0, 1, 2), (0, 1, 2, 0))
     """
-    check_choice(get_args(Arrangement), arrangement=arrangement)
+    listed = isinstance(arrangement, Sequence) and not isinstance(arrangement, str)
+    if not listed:
+        check_choice(get_args(Arrangement), arrangement=arrangement)
     if not isinstance(sections, Sequence) or not sections:
         raise ValueError(f"sections are {sections!r}; give the number of pairs of each axis.")
     for count in sections:
         check_whole(**{"A section": count})
+    if listed:
+        return _checked_axes(arrangement, sections)
     if arrangement == "contiguous":
         return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
     axes = [0] * sum(sections)
@@ -127,3 +134,15 @@ def axes_of(sections: Sequence[int], arrangement: Arrangement) -> tuple[int, ...
         for pair in range(axis, min(count * len(sections), len(axes)), len(sections)):
             axes[pair] = axis
     return tuple(axes)
+
+
+def _checked_axes(axes: Sequence[int], sections: Sequence[int]) -> tuple[int, ...]:
+    for axis in axes:
+        check_whole(0, **{"An axis of arrangement": axis})
+    counts = [list(axes).count(axis) for axis in range(len(sections))]
+    if counts != list(sections) or len(axes) != sum(counts):
+        raise ValueError(
+            f"arrangement is {tuple(axes)}; it gives the axes {counts} pairs, and sections are "
+            f"{tuple(sections)}. Name the axis of every pair, from 0 on, as often as its section."
+        )
+    return tuple(int(axis) for axis in axes)

@@ -46,6 +46,7 @@ class CayleySTRING(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -153,6 +154,7 @@ class CirculantSTRING(QueryKeyEncoding):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
