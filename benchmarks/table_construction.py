@@ -1,24 +1,53 @@
 """Building a table: into fresh memory, which the formulas do too, and into memory that exists.
 
-The limit is to fill as much memory with one number.
+The limit is to fill as much memory with one number. Real coordinates are held against as many whole
+positions: those that follow each other, and those that do not.
 """
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import torch
 
 from benchmarks.formulas import float32_formula, float64_formula, nested_loop
 from benchmarks.harness import Case, bytes_of, copying
 from posenc import Sinusoidal
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 
 SIZES = [(512, 64), (2048, 64), (5000, 512), (65_536, 64), (131_072, 128), (524_288, 128)]
 QUICK = [(512, 64), (16_384, 128)]
 LONGEST_LOOP = 512
+REALS, QUICK_REALS = [(16, 128), (4096, 128), (65_536, 64)], [(4096, 128)]
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """One case a size; the nested loop takes part while it is bearable."""
+    """One case a size, of whole positions and then of real coordinates."""
+    yield from whole_positions(quick)
+    yield from real_coordinates(quick)
+
+
+def real_coordinates(quick: bool) -> Iterator[Case]:
+    """Frames of 1/30 second beside a run of whole positions, moments beside scattered ones."""
+    for length, dim in QUICK_REALS if quick else REALS:
+        encoding, run = Sinusoidal(dim), consecutive(length)
+        frames = Coordinates(run, scale=Fraction(1, 30))
+        scattered = torch.randint(2**30, (length,))
+        moments = Coordinates(torch.rand(length) * 1000)
+        pairs = {"a run": (frames, run), "scattered": (moments, scattered)}
+        for kind, (reals, whole) in pairs.items():
+            yield Case(
+                f"reals {length} × {dim}, {kind}",
+                {
+                    "posenc, real coordinates": lambda e=encoding, p=reals: e.table(p),
+                    "posenc, whole positions": lambda e=encoding, p=whole: e.table(p),
+                },
+                lambda e=encoding, p=whole: e.table(p),
+                against="whole",
+            )
+
+
+def whole_positions(quick: bool) -> Iterator[Case]:
+    """The nested loop takes part while it is bearable."""
     for length, dim in QUICK if quick else SIZES:
         encoding = Sinusoidal(dim)
         room = encoding.table(consecutive(length))

@@ -105,6 +105,29 @@ def test_rounded_is_the_nearest_step():
     assert torch.equal(both.values, made.values)
 
 
+@given(
+    st.lists(st.floats(-1e12, 1e12) | near(2.0**10), max_size=20),
+    st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),
+)
+def test_rounding_floats_is_exact(numbers, step):
+    """Also halfway between two steps, where a quotient in float64 does not tell."""
+    numbers += [float((n + Fraction(1, 2)) * step) for n in (-3, 0, 7, 10**9)]
+    made = Coordinates.rounded(torch.tensor(numbers, dtype=torch.float64), step)
+    assert made.values.tolist() == [round(Fraction(number) / step) for number in numbers]
+
+
+def test_rounding_refuses_as_taking_does():
+    for values, error, text in (
+        (torch.tensor([float("nan")]), ValueError, "must be finite"),
+        (torch.tensor([1e30]), ValueError, "coarser step"),
+        (torch.tensor([1.0], requires_grad=True), TypeError, "Call .detach()"),
+    ):
+        with refused(error, text):
+            Coordinates.rounded(values, Fraction(1, 10))
+    assert Coordinates.rounded(torch.tensor([[1.5]]), 1).tolist() == [[2]]
+    assert Coordinates.rounded([2.0**90], Fraction(2**80 + 1)).values.tolist() == [1024]
+
+
 def test_empty_and_scalar():
     assert Coordinates([]).shape == (0,)
     assert Coordinates(torch.zeros(0, 2)).shape == (0, 2)

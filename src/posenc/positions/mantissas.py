@@ -173,20 +173,44 @@ def steps_nearest(
 ) -> Int64[Tensor, "*shape"]:
     """round(values / step), ties to even, without an error on the way.
 
+    Raises:
+        TypeError: ``values`` are no real numbers, or floats that nobody can look at.
+        ValueError: A number is not finite, or of 2^63 steps.
+
     Example:
         >>> steps_nearest([0.1, 0.25, 1e9], Fraction(1, 10))
         tensor([          1,           2, 10000000000])
     """
     if isinstance(values, Tensor):
-        device = values.device
-        if values.requires_grad or not may_look(values):
-            exact_parts(values)  # which tells what is wrong
-        if values.dtype in (torch.float16, torch.bfloat16):
-            values = values.float()
-        values = values.tolist()
+        if values.is_floating_point():
+            return _nearest_to_floats(values, step)
+        device, values = values.device, values.tolist()
     exact: list[Fraction] = []
     shape = _gathered(values, exact)
-    counts = [round(number / step) for number in exact]
+    return torch.tensor(_counts(exact, step), dtype=torch.int64, device=device).reshape(shape)
+
+
+def _counts(numbers: list[Fraction], step: Fraction) -> list[int]:
+    counts = [round(number / step) for number in numbers]
     if max(map(abs, counts), default=0) >= 2**BITS:
         raise ValueError(f"A coordinate is 2^63 steps of {step} or more. Give a coarser step.")
-    return torch.tensor(counts, dtype=torch.int64, device=device).reshape(shape)
+    return counts
+
+
+def _nearest_to_floats(values: Tensor, step: Fraction) -> Tensor:
+    """By a quotient in float64 where it tells, and by fractions where it is in doubt."""
+    if values.requires_grad or not may_look(values) or not bool(values.isfinite().all()):
+        _of_floats(values)  # which tells what is wrong
+    wide = values.detach().cpu().to(torch.float64)
+    quotient = wide / step.numerator * step.denominator if _small(step) else wide * torch.nan
+    nearest = quotient.round()
+    # Three roundings off, and at least as near to its whole number as to the middle of two.
+    sure = (quotient - nearest).abs() + quotient.abs() * 2.0**-50 < 0.5
+    counts = torch.where(sure, nearest, 0).to(torch.int64)
+    exact = [Fraction(number) for number in wide[~sure].tolist()]
+    counts[~sure] = torch.tensor(_counts(exact, step), dtype=torch.int64)
+    return counts.to(values.device)
+
+
+def _small(step: Fraction) -> bool:
+    return max(step.numerator, step.denominator) < 2**DIGITS

@@ -171,12 +171,16 @@ class Convention:
 def timestep(shift: int = 0, flip: bool = True) -> Convention:
     """The diffusion timestep embedding: n^(−i / (h − shift)), [cos | sin] or [sin | cos].
 
+    Timesteps are real numbers, so they are ``posenc.positions.Coordinates``; diffusers' ``scale``
+    multiplies these, as ``Coordinates(timesteps, scale=1000)``, and ``max_period`` is the base n.
+
     Args:
         shift: ``downscale_freq_shift``: 0 in DiT, GLIDE and Stable Diffusion, 1 in DDPM.
         flip: ``flip_sin_to_cos``: whether the cosines come first, as in all of these but DDPM.
 
     Reference:
-        Ho et al. 2020, "Denoising Diffusion Probabilistic Models" (arXiv:2006.11239).
+        Ho et al. 2020, "Denoising Diffusion Probabilistic Models" (arXiv:2006.11239);
+        ``get_timestep_embedding`` of diffusers.
 
     Example:
         >>> timestep().channel(0, dim=8).function, timestep(flip=False).channel(0, dim=8).function
