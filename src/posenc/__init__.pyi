@@ -47,6 +47,7 @@ from .encodings.remapping import DualChunk as DualChunk
 from .encodings.remapping import PoSE as PoSE
 from .encodings.remapping import Randomized as Randomized
 from .encodings.remapping import ReRoPE as ReRoPE
+from .encodings.remapping import Ring as Ring
 from .encodings.remapping import SelfExtend as SelfExtend
 from .encodings.scores import CABLE as CABLE
 from .encodings.scores import DAPE as DAPE

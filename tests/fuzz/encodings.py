@@ -17,6 +17,7 @@ from posenc import (
     Learned,
     QueryTemperature,
     ReRoPE,
+    Ring,
     Rotary,
     Sandwich,
     SelfExtend,
@@ -104,7 +105,7 @@ def of_content(heads: int) -> st.SearchStrategy[Builder]:
 def remappings() -> st.SearchStrategy:
     """Changes of position for far pairs."""
     return st.sampled_from(
-        [SelfExtend(group=2, window=3), ReRoPE(window=4), DualChunk(chunk=6, local=2)]
+        [SelfExtend(group=2, window=3), ReRoPE(window=4), DualChunk(chunk=6, local=2), Ring(7)]
     )
 
 

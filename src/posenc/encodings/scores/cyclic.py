@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
+from posenc.numerics.ring import around
 from posenc.positions import Integers, checked
 
 
@@ -60,16 +61,3 @@ class Cyclic(RelativeBias):
     def extra_repr(self) -> str:
         """The arguments besides the bias."""
         return f"heads={self.heads}, period={self.period}"
-
-
-def around(distance: Int64[Tensor, "*shape"], period: int) -> Int64[Tensor, "*shape"]:
-    """The shorter way around a ring, within ±period/2.
-
-    Example:
-        >>> around(torch.tensor([0, 2, 3, -3, 4, 5, 6, -5]), 6)
-        tensor([ 0,  2,  3, -3, -2, -1,  0,  1])
-    """
-    forward = distance.remainder(period)
-    back = forward - period
-    half = period - forward == forward
-    return torch.where(half & (distance < 0), back, torch.where(forward > -back, back, forward))

@@ -33,7 +33,8 @@ class RemappedRotary(ScoreEncoding):
     Args:
         heads: Number of query heads.
         rotary: The rotary encoding of queries and keys.
-        remapping: ``SelfExtend``, ``ReRoPE``, ``DualChunk``, or any other ``PairRemapping``.
+        remapping: ``SelfExtend``, ``ReRoPE``, ``DualChunk``, ``Ring``, or any other
+            ``PairRemapping``.
 
     Raises:
         TypeError: ``rotary`` is no ``Rotary``, or ``remapping`` remaps no pairs.

@@ -1,0 +1,73 @@
+"""A ring: the last token stands beside the first."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc.encodings.arguments import check_whole
+from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
+from posenc.numerics.ring import around
+from posenc.positions import Integers, pair_distances
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Distances go the shorter way around a ring.
+
+    distance(p, n) = d − period · round(d / period),  d = p − n
+
+    so the last of ``period`` tokens is at distance −1 from the first: cyclic peptides, angles,
+    hours of a day. ``RemappedRotary`` puts it into attention with rotary positions; for biases of
+    distance there is ``Cyclic``. At half of an even ring both ways are as long, and the distance
+    keeps its sign.
+
+    Args:
+        period: Number of positions around the ring.
+
+    Raises:
+        ValueError: ``period`` is not a positive whole number.
+
+    Reference:
+        Rettie et al. 2023, "Cyclic peptide structure prediction and design using AlphaFold", whose
+        code calls it a cyclic offset; Boltz-1 and 2, ``cyclic_period``. Both have it in a bias of
+        distance; for rotary positions the same distances are taken.
+
+    Example:
+        >>> Ring(period=6).distance([5], range(6))
+        tensor([[-1, -2,  3,  2,  1,  0]])
+    """
+
+    is_relative: ClassVar[bool] = True
+
+    period: int
+
+    def __post_init__(self):
+        check_whole(period=self.period)
+
+    @property
+    def parts(self) -> int:
+        """All distances are whole."""
+        return 1
+
+    def remapped_pairs(
+        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+    ) -> tuple[RemappedPairs, ...]:
+        """Pairs that meet within one turn, one ahead and one behind, unless they do already."""
+        distance = pair_distances(q_positions, k_positions)
+        there = around(distance, self.period)
+        queries, keys = q_positions % self.period, k_positions % self.period
+        within = pair_distances(queries, keys)
+        return tuple(
+            RemappedPairs(queries + turn, keys, (there == within + turn) & (there != distance))
+            for turn in (0, self.period, -self.period)
+        )
+
+    def distance(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+    ) -> Int64[Tensor, "*batch q_len k_len"]:
+        """The distance at which each pair meets."""
+        return remapped_distance(self, q_positions, k_positions)
