@@ -16,6 +16,12 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 100  # seconds for one case
 
 
+def environment() -> dict[str, str]:
+    """For a process of its own that finds what this one finds."""
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+
+
 class Ranks:
     """Four processes joined by gloo; the first one or two of them serve as smaller groups.
 
@@ -28,9 +34,8 @@ class Ranks:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.distributed.ranks", self.folder],
                 cwd=ROOT,
-                env={**os.environ, "OMP_NUM_THREADS": "1",
-                     "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
-            )  # fmt: skip
+                env=environment(),
+            )
             met = [listener.accept() for _ in range(MOST)]
         self.pipes: dict[int, Connection] = {pipe.recv(): pipe for pipe in met}
 

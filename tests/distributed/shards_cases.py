@@ -1,0 +1,114 @@
+"""What ranks are asked to do with Shards themselves."""
+
+import torch
+
+from posenc import ALiBi, CoPE, Positional, attention, explain_attention
+from posenc.distributed import Shards
+
+IDS = torch.tensor([[5, 5, 5, 5, 5, 8, 8, 8, 8, 5, 5], [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]])
+REAL = torch.arange(11) < torch.tensor([[11], [7]])
+
+
+def round_trip(group, layout: str) -> bool:
+    """Whether cut and join are inverses along any axis, with gradients, and agree on who is who."""
+    shards = Shards(group, layout=layout, document_ids=IDS, padding_mask=REAL)
+    for dim, shape in ((1, (2, 11)), (2, (2, 3, 11)), (-2, (2, 11, 4))):
+        whole = torch.randn(shape, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        part = shards.cut(whole, dim)
+        assert part.shape[dim] == shards.local
+        assert torch.equal(shards.join(part, dim), whole)
+        (shards.join(part, dim) * whole.detach()).sum().backward()
+        # All ranks' losses reach the tokens of this rank, and no others.
+        own = shards.join(shards.cut(torch.ones_like(whole), dim), dim)
+        held = shards.cut(whole.grad, dim)
+        assert torch.allclose(held, shards.cut(group.size() * whole.detach() * own, dim))
+    assert torch.equal(shards.join(shards.cut(IDS)), IDS)
+    own = shards.of_rank(group.rank())
+    assert own.positions is not None
+    assert torch.equal(own.positions, shards.positions)
+    numbers = torch.tensor([[0, 1, 2, 3, 4, 0, 1, 2, 3, 0, 1], [0, 1, 0, 1, 2, 3, 4, 4, 4, 4, 4]])
+    assert torch.equal(shards.join(shards.positions)[REAL], numbers[REAL])
+    return True
+
+
+def means(group, layout: str) -> float:
+    """How far the mean over ranks, each weighed, is from the mean over all real tokens."""
+    shards = Shards(group, layout=layout, lengths=[11, 7])
+    losses = torch.arange(22.0, dtype=torch.float64).view(2, 11)
+    real = shards.padding_mask
+    own = shards.cut(losses)
+    own = own if real is None else own[real]
+    mean = own.mean() * shards.weight if own.numel() else own.sum()
+    every = [torch.zeros((), dtype=torch.float64) for _ in range(group.size())]
+    torch.distributed.all_gather(every, mean, group=group)
+    assert sum(shards.counts) == 18
+    return float(abs(torch.stack(every).mean() - losses[REAL].mean()))
+
+
+def boundaries(group) -> list:
+    ids = Shards(group, document_ids=IDS).cu_seqlens
+    return [ids.tolist(), Shards(group, length=6).cu_seqlens.tolist()]
+
+
+def refused(group, arguments: list[dict]) -> str:
+    """The words of the error where ranks give these arguments, one set a rank."""
+    try:
+        Shards(group, **arguments[group.rank()])
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return "nothing was wrong"
+
+
+def refused_shapes(group) -> str:
+    """The words where one rank comes with more heads than the others."""
+    shards = Shards(group, length=8)
+    x = torch.zeros(1, 4 if group.rank() else 8, shards.local, 4)
+    try:
+        attention(x, x, x, shards=shards)
+    except ValueError as error:
+        return str(error)
+    return "nothing was wrong"
+
+
+def explained(group) -> list[str]:
+    shards = Shards(group, length=512, layout="zigzag")
+    x = torch.zeros(1, 4, shards.local, 16)
+    few = torch.zeros(1, 1, shards.local, 16)
+    alibi, cope = Positional(scores=ALiBi(4)), Positional(scores=CoPE(4, 16, 8))
+    told = [
+        explain_attention(x, x, x, is_causal=True, positional=alibi, shards=shards),
+        explain_attention(x, few, few, positional=alibi, shards=shards),
+        explain_attention(x, x, x, positional=alibi, shards=shards, spread="ring"),
+    ]
+    for given in ({"spread": "ring"}, {"spread": "heads"}):
+        try:
+            explain_attention(x, x, x, positional=cope, shards=shards, **given)
+        except ValueError as error:
+            told.append(str(error))
+    return told
+
+
+def locally_refused(group) -> dict[str, str]:
+    """What one rank alone can see is wrong, before anything moves."""
+    shards = Shards(group, length=8)
+    x = torch.zeros(1, 2, shards.local, 4)
+    ids = torch.zeros(1, shards.local, dtype=torch.int64)
+    made = {
+        "documents": lambda: attention(x, x, x, document_ids=ids, shards=shards),
+        "mask": lambda: attention(x, x, x, torch.ones(1, 1).bool(), shards=shards),
+        "dropout": lambda: attention(x, x, x, dropout_p=0.5, shards=shards),
+        "positions": lambda: attention(
+            x, x, x, q_positions=torch.arange(shards.local), shards=shards,
+            k_positions=torch.arange(shards.local) + 1,
+        ),
+        "lengths": lambda: attention(x[:, :, 1:], x, x, shards=shards),
+        "cut": lambda: shards.cut(torch.zeros(2, 5)),
+        "rank": lambda: shards.of_rank(9),
+    }  # fmt: skip
+    told = {}
+    for name, call in made.items():
+        try:
+            call()
+        except ValueError as error:
+            told[name] = str(error)
+    return told

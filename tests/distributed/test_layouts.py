@@ -1,0 +1,69 @@
+"""Every token is held once, whoever holds it."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posenc.distributed.layouts import dealt
+from posenc.positions import packed, shard
+
+LAYOUTS = ["contiguous", "zigzag", "striped", "zigzag_by_document"]
+DOCUMENTS = st.lists(st.integers(1, 9), min_size=1, max_size=6)
+
+
+@settings(max_examples=60)
+@given(layout=st.sampled_from(LAYOUTS), lengths=DOCUMENTS, world=st.integers(1, 5))
+def test_every_token_is_held_once(layout, lengths, world):
+    documents = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths))
+    held = dealt(layout, len(documents), world, documents.unsqueeze(0))
+    real = held[held >= 0]
+    assert real.sort().values.equal(torch.arange(len(documents)))
+    assert held.shape[:2] == (1, world)
+    padding = int((held < 0).sum())
+    most = 2 * world if layout != "zigzag_by_document" else world * (len(lengths) + 1)
+    assert padding < most
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
+def test_lengths_that_divide_are_dealt_as_shard_deals_them(layout):
+    for rank in range(3):
+        assert dealt(layout, 24, 3)[0, rank].equal(shard(24, rank, 3, layout=layout))
+
+
+def test_each_row_is_dealt_by_its_own_documents():
+    documents = torch.tensor([[0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]])
+    held = dealt("zigzag_by_document", 8, 2, documents)
+    assert held[0].tolist() == [[0, 1, 6, 7], [2, 3, 4, 5]]
+    # The second document begins with the other rank.
+    assert held[1].tolist() == [[0, 3, 5, 6], [1, 2, 4, 7]]
+
+
+@pytest.mark.parametrize(
+    ("layout", "most"), [("contiguous", 1.75), ("zigzag", 1.01), ("striped", 1.02)]
+)
+def test_the_causal_work_of_the_busiest_rank(layout, most):
+    """A rank's work is the pairs that its queries see; zigzag and stripes share it evenly."""
+    held = dealt(layout, 512, 4)[0]
+    work = (held + 1).sum(1).double()
+    assert float(work.max() / work.mean()) <= most + 1e-3
+
+
+def test_documents_are_balanced_where_a_plain_zigzag_is_not():
+    lengths = torch.tensor([448, 64])
+    documents = torch.arange(2).repeat_interleave(lengths).unsqueeze(0)
+    place = packed(lengths)
+
+    def busiest(layout):
+        work = (place[dealt(layout, 512, 4, documents)[0]] + 1).sum(1).double()
+        return float(work.max() / work.mean())
+
+    assert busiest("zigzag_by_document") < 1.01
+    assert busiest("zigzag") > 1.2
+
+
+def test_names_and_documents_are_asked_for():
+    with pytest.raises(ValueError, match="'diagonal'; it must be one of contiguous, zigzag"):
+        dealt("diagonal", 8, 2)
+    with pytest.raises(ValueError, match="Pass document_ids, or layout='zigzag'"):
+        dealt("zigzag_by_document", 8, 2)

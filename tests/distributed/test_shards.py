@@ -1,0 +1,84 @@
+"""Rows are cut and joined without loss, and ranks that mean different things all hear of it."""
+
+import pytest
+
+CASES = "tests.distributed.shards_cases"
+LAYOUTS = ["contiguous", "zigzag", "striped", "zigzag_by_document"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_cut_and_join_are_inverses(ranks, layout):
+    for world in (1, 2, 4):
+        assert all(ranks.run(world, f"{CASES}:round_trip", layout=layout))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[:3])
+def test_weighed_means_of_ranks_are_the_mean_of_all_tokens(ranks, layout):
+    for world in (2, 4):
+        assert max(ranks.run(world, f"{CASES}:means", layout=layout)) < 1e-13
+
+
+def test_boundaries_of_documents_are_told_for_all_rows(ranks):
+    ids, plain = ranks.run(2, f"{CASES}:boundaries")[0]
+    assert ids == [0, 5, 9, 11, 13, 22]
+    assert plain == [0, 6]
+
+
+def test_unequal_arguments_are_the_same_error_on_every_rank(ranks):
+    told = ranks.run(2, f"{CASES}:refused", arguments=[{"length": 8}, {"length": 10}])
+    assert told[0] == told[1]
+    assert "rank 0: {'length': 8" in told[0]
+    assert "rank 1: {'length': 10" in told[0]
+
+
+def test_an_error_of_one_rank_reaches_the_others(ranks):
+    arguments = [{"length": 8}, {"length": 8, "layout": "spiral"}]
+    first, second = ranks.run(2, f"{CASES}:refused", arguments=arguments)
+    assert first == second
+    assert "rank 1: ValueError: layout is 'spiral'" in first
+    assert "rank 0: {'length': 8" in first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "Pass length=, lengths= or a mask"),
+        ({"length": 0}, "length is 0"),
+        ({"lengths": [3, 4], "length": 3}, "lengths reach 4, and length is 3"),
+        ({"lengths": [-1]}, "from 0 on for each row"),
+        ({"length": 4, "layout": "zigzag_by_document"}, "Pass document_ids"),
+        ({"document_ids": [1, 2]}, "must be a tensor"),
+    ],
+)
+def test_arguments_are_checked(ranks, arguments, words):
+    assert words in ranks.run(1, f"{CASES}:refused", arguments=[arguments])[0]
+
+
+def test_unequal_shapes_are_an_error_before_anything_moves(ranks):
+    told = ranks.run(2, f"{CASES}:refused_shapes")
+    assert told[0] == told[1]
+    assert "heads=8" in told[0]
+    assert "heads=4" in told[0]
+
+
+def test_explanations_say_which_way_why_and_what_moves(ranks):
+    for alibi, grouped, ring, *refused in ranks.run(2, f"{CASES}:explained"):
+        assert alibi.startswith("gather: it moves least; keys and values of all ranks come here")
+        assert "131 kB to this rank" in alibi
+        assert "  strided: positions run on by one" in alibi
+        assert "not heads: 4 query heads and 1 key heads do not divide among 2 ranks" in grouped
+        assert ring.startswith("ring: it was asked for")
+        assert "2 of 2 steps see a key; 2 hold a bias as a vector" in ring
+        assert "CoPE looks at the tokens between" in refused[0]
+        assert "CoPE cannot be cut by head" in refused[1]
+
+
+def test_what_one_rank_can_see_it_refuses_by_itself(ranks):
+    for told in ranks.run(2, f"{CASES}:locally_refused"):
+        assert "Tell Shards(document_ids=...)" in told["documents"]
+        assert "attn_mask is of one rank alone" in told["mask"]
+        assert "each rank would draw other weights" in told["dropout"]
+        assert "Pass one tensor for both" in told["positions"]
+        assert "There are 3 queries and 4 keys" in told["lengths"]
+        assert "axis 1 must hold 8 tokens" in told["cut"]
+        assert "rank is 9 of 2" in told["rank"]
