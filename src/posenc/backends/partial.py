@@ -23,6 +23,8 @@ from posenc.backends.specification import AttentionSpecification, Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
 
+MOST_RUNS = 64  # of keys, each with a call of its own
+
 
 class Partial(NamedTuple):
     """A result for some of the keys.
@@ -106,17 +108,24 @@ def partial_attention(request: Request) -> Part:
     spec = request.specification
     relative = request.biases_alone and all(isinstance(e, RelativeBias) for e in request.scores)
     if relative and spec.softcap is None:
-        segments = spec.segments()
-        if not isinstance(segments, str):
-            return _in_segments(request, segments)
+        runs = spec.runs_of_keys()
+        if not isinstance(runs, str) and len(runs) <= MOST_RUNS:
+            parts = [_of_run(request, run) for run in runs]
+            found = [part for part in parts if part is not None]
+            if len(found) == len(parts):
+                return found[0] if len(found) == 1 else InRuns(tuple(runs), tuple(found))
     return InRows(tuple(request.scores), spec)
 
 
 # Biases of distance -------------------------------------------------------------------------------
 
 
-def _in_segments(request: Request, segments: tuple[Segment, ...]) -> Part:
-    spec, made = request.specification, {}
+def _of_run(request: Request, run: slice) -> "InSegments | None":
+    """For one run of keys; ``None`` where queries and these keys have no segments."""
+    spec, made = request.specification.of_keys(run), {}
+    segments = spec.segments()
+    if isinstance(segments, str):
+        return None
     for lengths in {segment.lengths for segment in segments}:
         made[lengths] = toeplitz(
             request.scores,  # type: ignore[arg-type]
@@ -127,6 +136,50 @@ def _in_segments(request: Request, segments: tuple[Segment, ...]) -> Part:
             device=spec.device,
         )
     return InSegments(segments, tuple(made), tuple(made.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class InRuns:
+    """Keys in several runs, one after the other, their results merged.
+
+    Attributes:
+        runs: Where each lies.
+        parts: Attention to each.
+    """
+
+    runs: tuple[slice, ...]
+    parts: "tuple[InSegments, ...]"
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The biases."""
+        return tuple(t for part in self.parts for t in part.tensors)
+
+    def above(self, least: Float[Tensor, "heads"]) -> "InRuns":
+        """Without the distances whose bias lies below what can matter to a head."""
+        return replace(self, parts=tuple(part.above(least) for part in self.parts))
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
+        """The result for these keys."""
+        made = nothing_seen(q, v)
+        for run, part in zip(self.runs, self.parts, strict=True):
+            if part.segments:
+                made = merge(made, part(q, k[:, :, run], v[:, :, run], scale=scale))
+        return made
+
+    def gradients(
+        self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
+    ) -> tuple[Tensor, ...]:
+        """The gradients of q, k, v and the biases."""
+        dq = torch.zeros_like(q, dtype=working_dtype(q.dtype))
+        sides, learned = [], []
+        for run, part in zip(self.runs, self.parts, strict=True):
+            some = part.gradients(q, k[:, :, run], v[:, :, run], merged, scale=scale)
+            dq += some[0]
+            sides.append(some[1:3])
+            learned += some[3:]
+        dk, dv = (torch.cat(one, dim=2) for one in zip(*sides, strict=True))
+        return dq, dk, dv, *learned
 
 
 @dataclass(frozen=True, eq=False)

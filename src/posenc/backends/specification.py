@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from jaxtyping import Bool
@@ -106,36 +107,72 @@ class AttentionSpecification:
         """The same with another window."""
         return self if window == self.window else replace(self, window=window)
 
-    def of_queries(self, rows: slice) -> "AttentionSpecification":
-        """The same for some of the queries, without ``attn_mask`` and a place among the keys.
+    def placed(self) -> "AttentionSpecification":
+        """The same with every place written out, so that a part can be taken; no ``attn_mask``."""
+        told = self.q_rows is not None or not self.order_is_that_of_rows
+        q_rows, k_rows = self.q_rows, self.k_rows
+        if not told:
+            first = self.k_len - self.q_len if self.first_row is None else self.first_row
+            q_rows = consecutive(self.q_len, device=self.device) + first
+            k_rows = consecutive(self.k_len, device=self.device)
+        return replace(
+            self,
+            q_positions=self.query_places if self.q_positions is None else self.q_positions,
+            k_positions=self.key_places if self.k_positions is None else self.k_positions,
+            first_row=None,
+            q_rows=q_rows,
+            k_rows=k_rows,
+            attn_mask=None,
+        )
+
+    def of_queries(self, part: slice) -> "AttentionSpecification":
+        """The same for some of the queries, without ``attn_mask``.
 
         Example:
             >>> AttentionSpecification(1, 4, 4, is_causal=True).of_queries(slice(1, 2)).visible()
             tensor([[[[ True,  True, False, False]]]])
         """
-        given = self.q_rows is not None or not self.order_is_that_of_rows
-        q_rows = self.q_rows if given else consecutive(self.q_len, device=self.device)
-        k_rows = self.k_rows if given else consecutive(self.k_len, device=self.device)
-        if not given:
-            assert q_rows is not None
-            q_rows = q_rows + (
-                self.k_len - self.q_len if self.first_row is None else self.first_row
-            )
+        whole = self.placed()
         return replace(
-            self,
-            q_len=len(range(self.q_len)[rows]),
-            q_positions=_of(
-                self.query_places if self.q_positions is None else self.q_positions, rows
-            ),
-            k_positions=self.key_places if self.k_positions is None else self.k_positions,
-            q_remapped=None if self.q_remapped is None else _of(self.q_remapped, rows),
-            first_row=None,
-            q_rows=None if q_rows is None else q_rows[..., rows],
-            k_rows=k_rows,
-            q_padding_mask=None if self.q_padding_mask is None else self.q_padding_mask[:, rows],
-            q_documents=None if self.q_documents is None else self.q_documents[:, rows],
-            attn_mask=None,
+            whole,
+            q_len=len(range(self.q_len)[part]),
+            q_positions=_of(whole.q_positions, part),
+            q_remapped=_of(self.q_remapped, part),
+            q_rows=_of(whole.q_rows, part),
+            q_padding_mask=_of(self.q_padding_mask, part),
+            q_documents=_of(self.q_documents, part),
         )
+
+    def of_keys(self, part: slice) -> "AttentionSpecification":
+        """The same for some of the keys, without ``attn_mask``.
+
+        Example:
+            >>> AttentionSpecification(1, 4, 4, is_causal=True).of_keys(slice(2, 4)).visible().int()
+            tensor([[[[0, 0],
+                      [0, 0],
+                      [1, 0],
+                      [1, 1]]]], dtype=torch.int32)
+        """
+        whole = self.placed()
+        return replace(
+            whole,
+            k_len=len(range(self.k_len)[part]),
+            k_positions=_of(whole.k_positions, part),
+            k_remapped=_of(self.k_remapped, part),
+            k_rows=_of(whole.k_rows, part),
+            padding_mask=_of(self.padding_mask, part),
+            documents=_of(self.documents, part),
+        )
+
+    def runs_of_keys(self) -> list[slice] | str:
+        """The runs of keys one position apart, in all rows of the batch; or why none are known."""
+        if isinstance(self.keys, Coordinates) or self.keys.ndim > 2:
+            return "positions are no numbers in one line"
+        if not may_look(self.keys):
+            return "positions cannot be looked at here"
+        rows = self.keys if self.keys.ndim > 1 else self.keys.unsqueeze(0)
+        ends = {run.stop for row in rows for run in _consecutive_runs(row, slice(0, self.k_len))}
+        return [slice(begin, end) for begin, end in pairwise(sorted({0, *ends}))]
 
     @property
     def is_empty(self) -> bool:
@@ -428,8 +465,11 @@ def _row(positions: Tensor, row: int) -> Tensor:
     return positions if positions.ndim == 1 else positions[row if len(positions) > 1 else 0]
 
 
-def _of(places: Tensor | Coordinates, rows: slice) -> Tensor | Coordinates:
-    return places[:, rows] if places.ndim > 2 else places[..., rows]
+def _of(told: Any, part: slice) -> Any:
+    """A part of what is told of each token: a tensor, coordinates, or nothing."""
+    if told is None:
+        return None
+    return told[:, part] if told.ndim > 2 else told[..., part]
 
 
 def _four(seen: Tensor) -> Tensor:

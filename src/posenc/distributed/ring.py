@@ -9,6 +9,7 @@ from torch import Tensor
 
 from posenc.backends.base import Request
 from posenc.backends.partial import (
+    InRuns,
     InSegments,
     Merged,
     Part,
@@ -62,7 +63,7 @@ class Ring:
     def inner(self) -> str:
         """How many of the steps have anything to see, and how scores are formed."""
         seen = [part for part in self.parts if part is not None]
-        vectors = sum(isinstance(part, InSegments) for part in seen)
+        vectors = sum(isinstance(part, InRuns | InSegments) for part in seen)
         return (
             f"{len(seen)} of {len(self.parts)} steps see a key; {vectors} hold a bias as a vector, "
             f"{len(seen) - vectors} form scores a few queries at a time"
@@ -94,7 +95,7 @@ class Ring:
         window = self.request.given.window
         schedule = _schedule(self.request, reach + 1 if window is None else min(window, reach + 1))
         parts = tuple(
-            part.above(least) if isinstance(part, InSegments) and takes else None
+            part.above(least) if isinstance(part, InRuns | InSegments) and takes else None
             for part, takes in zip(self.parts, schedule.takes, strict=True)
         )
         return replace(self, parts=parts, schedule=schedule)
@@ -150,7 +151,7 @@ def _falling(request: SpreadRequest, parts: tuple[Part | None, ...]) -> Tensor |
     attention, shards = request.attention, request.attention.shards
     own_positions = attention.whole.positions
     told = own_positions is None or own_positions is shards.whole.positions
-    vectors = all(isinstance(part, InSegments | None) for part in parts)
+    vectors = all(isinstance(part, InRuns | InSegments | None) for part in parts)
     learning = any(p.requires_grad for e in request.scores for p in e.parameters())
     if not (request.scores and told and vectors) or learning or not shards.length:
         return None

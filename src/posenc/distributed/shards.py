@@ -317,6 +317,10 @@ class Shards:
                 raise ValueError(
                     f"{name} and shards were given; {name} is of one rank alone.{hint}"
                 )
+        if isinstance(given.q_positions, Coordinates):
+            raise ValueError(
+                "Positions are Coordinates; with shards they must be whole numbers. Pass int64."
+            )
         if not given.q_len == given.k_len == self.local:
             raise ValueError(
                 f"There are {given.q_len} queries and {given.k_len} keys; {self!r} holds "
