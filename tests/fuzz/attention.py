@@ -10,11 +10,27 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import strategies as st
-from tests.fuzz.encodings import HEAD_DIM, biases, of_content, queries_keys, remappings, seeded
+from tests.fuzz.encodings import (
+    DIM,
+    HEAD_DIM,
+    biases,
+    of_content,
+    queries_keys,
+    remappings,
+    seeded,
+)
 from tests.fuzz.tally import TALLY
 from torch import Tensor
 
-from posenc import Positional, RemappedRotary, Rotary, Temperature, XPos, attention
+from posenc import (
+    LogTemperature,
+    Positional,
+    RemappedRotary,
+    Rotary,
+    Temperature,
+    XPos,
+    attention,
+)
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import documents_of, reference_attention
 
@@ -100,10 +116,16 @@ def cases(draw) -> AttentionCase:
         relation, order = "self", list(range(k_len))
     softcap = draw(st.sampled_from([None, None, None, 2.0]))
     heads = kv_heads * group
-    kinds = biases(heads) if softcap else st.one_of(biases(heads), biases(heads), of_content(heads))
+    kinds = (
+        biases(heads)
+        if softcap
+        else st.one_of(biases(heads), biases(heads), of_content(heads, kv_heads))
+    )
     remapping = None if softcap else draw(st.none() | st.none() | st.none() | remappings())
     scores = draw(st.just([]) | st.lists(kinds, max_size=2) | st.lists(kinds, max_size=2))
-    widths = [HEAD_DIM] if any(build().changes_output for build in scores) else [1, 3, HEAD_DIM]
+    rotations = draw(st.lists(queries_keys(), max_size=2))
+    wide = any(build().changes_output for build in [*scores, *rotations])
+    widths = [HEAD_DIM] if wide else [1, 3, HEAD_DIM]
     given = draw(st.none() | _positions(batch, k_len, wild=remapping is None))
     if relation == "some" and given is None:
         given = [draw(st.sampled_from(STARTS)) + i for i in range(k_len)]
@@ -128,7 +150,7 @@ def cases(draw) -> AttentionCase:
         sunk=draw(st.sampled_from([False, False, False, True])),
         softcap=softcap,
         layout=draw(st.sampled_from(["contiguous", "seq_first", "sliced", "transposed"])),
-        builders=draw(st.lists(queries_keys(), max_size=2)),
+        builders=rotations,
         score_builders=scores,
         remapping=remapping,
         scale=draw(st.sampled_from([None, None, 1.0, 0.1])),
@@ -210,7 +232,8 @@ def check(case: AttentionCase) -> None:
 
 def _asks_distances(case: AttentionCase) -> bool:
     """Whether scores are encoded by how far apart tokens are, and not by where the query stands."""
-    return any(not isinstance(each, Temperature) for each in case.positional().scores)
+    of_query_alone = Temperature, LogTemperature
+    return any(not isinstance(each, of_query_alone) for each in case.positional().scores)
 
 
 def _no_int64(case: AttentionCase) -> bool:
@@ -278,6 +301,8 @@ def _run(case, content, given, backend, *, compiled=False):
     learns = case.dtype == torch.float64 and backend != "flex"
     content = content if learns else [x.detach() for x in content]
     used = _poisoned(case, content) if case.poisoned else content
+    if case.poisoned:
+        given = given | _poisoned_states(case, given)
     leaves = _leaves(content, positional, given) if learns else []
     call = attention
     if compiled:
@@ -365,6 +390,9 @@ def _row_by_definition(case, content, positional, given, part, real, places, vis
         return query.new_zeros(*query.shape[:-1], value.shape[-1]) + 0 * (query.sum() + key.sum())
     queries, keys = (p if p.ndim == 1 else p[part.start] for p in places)
     hidden = None if added is None else (added == -torch.inf)[..., real]
+    states = {}
+    if "k_hidden" in given:
+        states = {"q_hidden": given["q_hidden"][part], "k_hidden": given["k_hidden"][part][:, real]}
     out = reference_attention(
         query, key[:, :, real], value[:, :, real],
         positional=positional.double(),
@@ -375,6 +403,7 @@ def _row_by_definition(case, content, positional, given, part, real, places, vis
         scale=case.scale,
         sinks=None if "sinks" not in given else given["sinks"].double(),
         softcap=case.softcap,
+        **states,
     )  # fmt: skip
     if hidden is None:
         return out
@@ -439,6 +468,16 @@ def _poisoned(case: AttentionCase, content: list[Tensor]) -> list[Tensor]:
     ]
 
 
+def _poisoned_states(case: AttentionCase, given) -> dict[str, Tensor]:
+    """The hidden states, with NaN there too."""
+    if case.padding is None or "k_hidden" not in given:
+        return {}
+    sides = {"q_hidden": _real_queries(case), "k_hidden": torch.tensor(case.padding)}
+    return {
+        name: torch.where(side[..., None], given[name], torch.nan) for name, side in sides.items()
+    }
+
+
 def _laid_out(content: list[Tensor], layout: str) -> list[Tensor]:
     """The same numbers in other memory."""
     if layout == "seq_first":
@@ -486,4 +525,14 @@ def _arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
         given["sinks"] = sinks.to(case.dtype).requires_grad_(case.dtype == torch.float64)
     if case.softcap:
         given["softcap"] = case.softcap
+    if any(each.reads_hidden for each in case.positional().scores):
+        given |= _hidden_states(case)
     return given, _real_queries(case)
+
+
+def _hidden_states(case: AttentionCase) -> dict[str, Tensor]:
+    """One vector a token, for the encodings that read it."""
+    generator = torch.Generator().manual_seed(case.seed + 2)
+    keys = torch.randn(case.batch, case.k_len, DIM, generator=generator, dtype=torch.float64)
+    keys = keys.to(case.dtype)
+    return {"q_hidden": keys[:, case.chosen], "k_hidden": keys}

@@ -7,15 +7,22 @@ from hypothesis import strategies as st
 from torch import nn
 
 from posenc import (
+    CABLE,
+    DAPE,
     FIRE,
     KERPLE,
     ALiBi,
     CoPE,
+    CounterRotary,
+    Cyclic,
     DeBERTa,
     DualChunk,
     Forgetting,
     Learned,
+    LogTemperature,
+    PaTH,
     QueryTemperature,
+    RelativeLogits,
     ReRoPE,
     Ring,
     Rotary,
@@ -31,6 +38,8 @@ from posenc import (
 from posenc.frequencies import NTK, Geometric, Linear, YaRN
 
 HEAD_DIM = 8
+DIM = 5
+"""Width of the hidden state."""
 Builder = Callable[[], nn.Module]
 
 
@@ -61,7 +70,9 @@ def rotaries(draw) -> Builder:
 def queries_keys(draw) -> Builder:
     """One encoding of queries and keys."""
     rotary = draw(rotaries())
-    kind = draw(st.sampled_from(["rotary", "rotary", "xpos", "temperature"]))
+    kind = draw(st.sampled_from(["rotary", "rotary", "xpos", "temperature", "counter"]))
+    if kind == "counter":
+        return lambda: CounterRotary(rotary())
     if kind == "xpos":
         return lambda: XPos(rotary(), scale_base=64.0)
     if kind == "temperature":
@@ -83,12 +94,14 @@ def biases(heads: int) -> st.SearchStrategy[Builder]:
             lambda: FIRE(heads, threshold=4.0),
             lambda: ALiBi(heads) + T5Bias(heads, 8, 16, std=1.0),
             lambda: T5Bias(2 * heads, 8, 16, std=1.0)[heads // 2 : heads // 2 + heads],
+            lambda: Cyclic(heads, ALiBi(heads), 7),
+            lambda: Cyclic(heads, T5Bias(heads, 8, 16, std=1.0), 10),
         ]
     )
 
 
-def of_content(heads: int) -> st.SearchStrategy[Builder]:
-    """Encodings that look at queries or keys."""
+def of_content(heads: int, kv_heads: int, dim: int = DIM) -> st.SearchStrategy[Builder]:
+    """Encodings that look at queries or keys, or at the hidden state."""
     return st.sampled_from(
         [
             lambda: Shaw(heads, HEAD_DIM, 3, std=1.0),
@@ -98,6 +111,12 @@ def of_content(heads: int) -> st.SearchStrategy[Builder]:
             lambda: Temperature(heads, trained_length=5),
             lambda: CoPE(heads, HEAD_DIM, 4, std=1.0),
             lambda: Forgetting(heads, HEAD_DIM, std=1.0),
+            lambda: LogTemperature(heads, floor=5, alpha=0.5),
+            lambda: DAPE(heads, ALiBi(heads), 4),
+            lambda: DAPE(heads, KERPLE(heads), 3),
+            lambda: RelativeLogits(heads, dim, width=3, extent=6, std=1.0),
+            lambda: CABLE(heads, dim, std=1.0),
+            lambda: PaTH(heads, HEAD_DIM, dim, kv_heads, rank=2, std=1.0),
         ]
     )
 
