@@ -89,6 +89,7 @@ SOUND = {
     frequencies.Proportional: {"dim": 8},
     frequencies.RIFLEx: {"of": PLAIN, "k": 1, "length": 64},
     frequencies.Resonance: {"of": PLAIN},
+    frequencies.TurnsPerUnit: {"turns_per_unit": ONES},
     frequencies.YaRN: {"of": PLAIN, "factor": 2.0, "trained_length": 64},
 }
 BUILDING_BLOCKS = {

@@ -15,6 +15,7 @@ from posenc.frequencies.proportional import Proportional
 from posenc.frequencies.resonance import Resonance
 from posenc.frequencies.riflex import RIFLEx, intrinsic_frequency
 from posenc.frequencies.schedule import Schedule
+from posenc.frequencies.turns_per_unit import TurnsPerUnit
 from posenc.frequencies.yarn import YaRN
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "RIFLEx",
     "Resonance",
     "Schedule",
+    "TurnsPerUnit",
     "YaRN",
     "intrinsic_frequency",
 ]

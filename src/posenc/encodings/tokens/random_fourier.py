@@ -1,0 +1,124 @@
+"""Random Fourier features: coordinates along random directions, at random speeds."""
+
+import random
+from fractions import Fraction
+from statistics import NormalDist
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.base import TokenEncoding
+from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.encodings.tokens.nerf import checked_points
+from posenc.frequencies.turns_per_unit import TurnsPerUnit
+from posenc.numerics.several_axes import cos_sin_of_axes
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Positions
+
+GRAIN = 2**32
+"""Frequencies are whole numbers of σ over this, beyond what machines disagree on."""
+
+
+class RandomFourierFeatures(TokenEncoding):
+    """γ(p) = [cos 2πBp | sin 2πBp], the rows of B drawn from N(0, σ²) once and for all.
+
+    Coordinates are real numbers (``posenc.positions.Coordinates``), one for each axis. σ says how
+    fine the features are: small ones are smooth, large ones tell near points apart. The same seed
+    gives the same B on every machine; B is no parameter, and in no state dict.
+
+    Args:
+        dim: Width, twice the number of rows of B.
+        axes: Number of coordinates.
+        std: σ, in turns a unit; 10 is a good one for images on [0, 1]² in the paper.
+        seed: Where B comes from.
+        dropout: Probability of dropping an element of the sum while training.
+        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
+
+    Attributes:
+        directions: B, a list of rows of fractions.
+
+    Raises:
+        ValueError: ``dim`` is odd, or a number is not positive.
+
+    Reference:
+        Tancik et al. 2020, "Fourier Features Let Networks Learn High Frequency Functions in Low
+        Dimensional Domains", section 6.1 (arXiv:2006.10739); Rahimi & Recht 2007.
+
+    Example:
+        >>> from posenc.positions import Coordinates
+        >>> features = RandomFourierFeatures(64, axes=2, std=10.0)
+        >>> features.table(Coordinates([[0.25, 0.5]])).shape
+        torch.Size([1, 64])
+    """
+
+    keeps_norm = True
+    keeps_shift = True
+    takes_reals = True
+
+    def __init__(
+        self,
+        dim: int,
+        axes: int = 2,
+        std: float = 10.0,
+        seed: int = 0,
+        *,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+    ):
+        super().__init__()
+        check_whole(2, dim=dim)
+        check_whole(axes=axes)
+        check_whole(0, seed=seed)
+        check_positive_number(std=std)
+        if dim % 2:
+            raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
+        self.dim, self.axes, self.std, self.seed = dim, axes, std, seed
+        self.dropout, self.batch_first = checked_dropout(dropout), batch_first
+        self.directions = _drawn(dim // 2, axes, std, seed)
+        self.parts = tuple(
+            SinCos(TurnsPerUnit(along)) for along in zip(*self.directions, strict=True)
+        )
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """γ at ``positions``, float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: They do not have one coordinate an axis.
+        """
+        points = checked_points(self, positions)
+        return torch.cat(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-1)
+
+    def encode(
+        self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """``dropout(x + table)``."""
+        return add(
+            x,
+            table,
+            name="RandomFourierFeatures",
+            dropout=self.dropout if self.training else 0.0,
+            batch_first=self.batch_first,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.dim}, axes={self.axes}, std={self.std}, seed={self.seed}"
+
+
+def _drawn(rows: int, axes: int, std: float, seed: int) -> list[tuple[Fraction, ...]]:
+    """Normal numbers by their quantiles, from bits that are the same everywhere."""
+    bits, normal = random.Random(seed), NormalDist()
+
+    def number() -> Fraction:
+        quantile = normal.inv_cdf((bits.getrandbits(52) + 0.5) / 2**52)
+        return Fraction(round(quantile * GRAIN), GRAIN) * Fraction(std)
+
+    return [tuple(number() for _ in range(axes)) for _ in range(rows)]

@@ -1,0 +1,113 @@
+"""Time2Vec: one channel that grows with time, and learned sines beside it."""
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.arguments import check_choice, check_whole
+from posenc.encodings.base import TokenEncoding
+from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.positions import Positions, checked, floats
+
+Periodic = Literal["sin", "cos"]
+
+
+class Time2Vec(TokenEncoding):
+    """t2v(τ)[0] = ω_0 τ + φ_0,   t2v(τ)[i] = f(ω_i τ + φ_i) for i from 1 on, all learned.
+
+    With f = sin this is also the time embedding of mTAN (multi-time attention networks), which has
+    one for each head. Times are whole numbers, or real ones (``posenc.positions.Coordinates``). A
+    learned frequency has no exact value to keep: angles are float64.
+
+    Args:
+        dim: Width; one channel is linear.
+        function: f, ``"sin"`` or ``"cos"``.
+        dropout: Probability of dropping an element of the sum while training.
+        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        weight: ω, ``[dim]``.
+        bias: φ, ``[dim]``.
+
+    Raises:
+        ValueError: ``dim`` is below 2, or ``function`` has no such name.
+
+    Reference:
+        Kazemi et al. 2019, "Time2Vec: Learning a Vector Representation of Time", equation 1
+        (arXiv:1907.05321); Shukla & Marlin 2021, "Multi-Time Attention Networks for Irregularly
+        Sampled Time Series", equation 1 (arXiv:2101.10318), whose code begins with the uniform
+        numbers of ``torch.nn.Linear``, as here.
+
+    Example:
+        >>> from posenc.positions import Coordinates
+        >>> Time2Vec(8).table(Coordinates([0.5, 2.25])).shape
+        torch.Size([2, 8])
+    """
+
+    keeps_norm = False
+    keeps_shift = False
+    takes_reals = True
+
+    def __init__(
+        self,
+        dim: int,
+        function: Periodic = "sin",
+        *,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(2, dim=dim)
+        check_choice(get_args(Periodic), function=function)
+        self.dim = dim
+        self.function: Periodic = function
+        self.dropout, self.batch_first = checked_dropout(dropout), batch_first
+        factory = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(dim, **factory))
+        self.bias = nn.Parameter(torch.empty(dim, **factory))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw ω and φ anew from U(−1, 1)."""
+        nn.init.uniform_(self.weight, -1.0, 1.0)
+        nn.init.uniform_(self.bias, -1.0, 1.0)
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """t2v at ``positions``, float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor coordinates.
+        """
+        positions = checked(positions, device=self.weight.device, reals=True)
+        wide = torch.float32 if positions.device.type == "mps" else torch.float64
+        times = floats(positions, wide).unsqueeze(-1)
+        angles = times * self.weight.to(wide) + self.bias.to(wide)
+        periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
+        return torch.cat((angles[..., :1], periodic), dim=-1).to(dtype or torch.float32)
+
+    def encode(
+        self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """``dropout(x + table)``."""
+        return add(
+            x,
+            table,
+            name="Time2Vec",
+            dropout=self.dropout if self.training else 0.0,
+            batch_first=self.batch_first,
+        )
+
+    def extra_repr(self) -> str:
+        """Width and function."""
+        return f"{self.dim}, function={self.function!r}"

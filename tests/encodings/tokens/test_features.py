@@ -1,0 +1,159 @@
+"""Features of real coordinates: NeRF's octaves, random Fourier features, Time2Vec."""
+
+import math
+import random
+from fractions import Fraction
+from statistics import NormalDist
+
+import pytest
+import torch
+from mpmath import mp, mpf
+
+from posenc import NeRFFeatures, RandomFourierFeatures, Time2Vec
+from posenc.frequencies import TurnsPerUnit
+from posenc.positions import Coordinates, grid
+
+POINTS = Coordinates([[Fraction(1, 3), Fraction(-1, 10)], [0.75, 1]])
+
+
+def mp_of(number: Fraction) -> mpf:
+    return mpf(number.numerator) / number.denominator
+
+
+# NeRF ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_nerf_is_equation_4(oracle, dtype):
+    """For each coordinate sin and cos of 2^k πp, k from 0, each rounded once."""
+    table = NeRFFeatures(axes=2, bands=10).table(POINTS, dtype=dtype)
+    assert table.shape == (2, 40)
+    for row, point in zip(table.tolist(), POINTS.tolist(), strict=True):
+        for axis, number in enumerate(point):
+            for k in range(10):
+                with mp.workdps(60):
+                    angle = 2**k * mp.pi * mp_of(number)
+                    whole = (2**k * number) % 1 == 0
+                    sine, cosine = mpf(0) if whole else mp.sin(angle), mp.cos(angle)
+                    if (2**k * number) % 1 == Fraction(1, 2):
+                        cosine = mpf(0)
+                    got = row[20 * axis + 2 * k : 20 * axis + 2 * k + 2]
+                    assert got == [oracle.nearest(value, dtype) for value in (sine, cosine)]
+
+
+def test_nerf_is_the_authors_code_in_another_order():
+    """With π and the input: [p, sin(2^0 πp), cos(2^0 πp), sin(2^1 πp), …], all axes in each."""
+    x = POINTS.floats()
+    parts = [x]
+    for k in range(4):
+        parts += [torch.sin(2**k * math.pi * x), torch.cos(2**k * math.pi * x)]
+    theirs = torch.cat(parts, dim=-1)
+    ours = NeRFFeatures(axes=2, bands=4, include_input=True).table(POINTS, dtype=torch.float64)
+    order = [0, 1] + [2 + 8 * axis + 2 * k + f for k in range(4) for f in (0, 1) for axis in (0, 1)]
+    torch.testing.assert_close(ours[:, order], theirs, rtol=0, atol=1e-14)
+
+
+def test_octaves_are_exact_at_whole_coordinates():
+    table = NeRFFeatures(axes=1, bands=40).table(Coordinates([[1], [-1], [2**20]]))
+    sines, cosines = table[:, 0::2], table[:, 1::2]
+    assert not sines.any()
+    assert (cosines.abs() == 1).all()
+    assert cosines[0].tolist() == [-1.0] + [1.0] * 39
+    assert TurnsPerUnit((Fraction(1, 2), 1, 0.25)).turns() == (2**191, 2**192, 2**190)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"bands": 65}, "64 octaves at most"), ({"axes": 0}, "axes is 0"), ({"bands": 0}, "bands is")],
+)
+def test_nerf_refuses(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        NeRFFeatures(**arguments)
+
+
+# Random Fourier features --------------------------------------------------------------------------
+
+
+def test_random_features_are_their_formula(oracle):
+    encoding = RandomFourierFeatures(8, axes=2, std=3.0, seed=5)
+    table = encoding.table(POINTS)
+    for row, point in zip(table.tolist(), POINTS.tolist(), strict=True):
+        for j, direction in enumerate(encoding.directions):
+            with mp.workdps(60):
+                turns = sum(b * p for b, p in zip(direction, point, strict=True))
+                angle = 2 * mp.pi * mp_of(turns)
+                assert row[j] == oracle.nearest(mp.cos(angle), torch.float32)
+                assert row[4 + j] == oracle.nearest(mp.sin(angle), torch.float32)
+
+
+def test_the_seed_alone_says_what_is_drawn():
+    one, other = RandomFourierFeatures(64, seed=1), RandomFourierFeatures(64, seed=1)
+    state = torch.random.get_rng_state()
+    assert one.directions == other.directions
+    assert one.directions != RandomFourierFeatures(64, seed=2).directions
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert not one.state_dict()
+    # By hand: the first 52 bits of Mersenne's twister from 1, through the normal quantile.
+    first = NormalDist().inv_cdf((random.Random(1).getrandbits(52) + 0.5) / 2**52)
+    assert float(one.directions[0][0]) == pytest.approx(10 * first, abs=1e-8)
+
+
+def test_draws_are_normal():
+    drawn = [float(b) for row in RandomFourierFeatures(4096, std=2.0).directions for b in row]
+    mean = sum(drawn) / len(drawn)
+    spread = math.sqrt(sum((b - mean) ** 2 for b in drawn) / len(drawn))
+    assert abs(mean) < 4 * 2 / 64
+    assert abs(spread - 2) < 4 * 2 / 90
+
+
+def test_products_approximate_the_gaussian_kernel():
+    """γ(p)·γ(q) / rows → exp(−2π²σ²|p − q|²), which is why they are drawn so."""
+    encoding, std = RandomFourierFeatures(2048, std=0.3), 0.3
+    points = Coordinates(grid(3, 3), scale=Fraction(1, 4))
+    table = encoding.table(points, dtype=torch.float64)
+    distance = torch.cdist(points.floats(), points.floats())
+    kernel = (-2 * (math.pi * std * distance) ** 2).exp()
+    assert ((table @ table.mT / 1024 - kernel).abs() < 5 / 32).all()
+
+
+# Time2Vec -----------------------------------------------------------------------------------------
+
+
+def test_time2vec_is_equation_1():
+    encoding = Time2Vec(4)
+    with torch.no_grad():
+        encoding.weight.copy_(torch.tensor([2.0, 1.0, 0.5, 0.0]))
+        encoding.bias.copy_(torch.tensor([1.0, 0.0, 0.25, 2.0]))
+    table = encoding.table(Coordinates([0.5, -3]))
+    want = [[2 * t + 1, math.sin(t), math.sin(0.5 * t + 0.25), math.sin(2.0)] for t in (0.5, -3.0)]
+    torch.testing.assert_close(table, torch.tensor(want), rtol=0, atol=1e-7)
+    cosine = Time2Vec(4, "cos")
+    cosine.load_state_dict(encoding.state_dict())
+    assert cosine.table([0])[0, 3].item() == pytest.approx(math.cos(2.0))
+
+
+def test_time2vec_is_the_layer_of_mtan():
+    """A linear layer of one channel, and the sine of another, side by side."""
+    encoding, linear, periodic = Time2Vec(5), torch.nn.Linear(1, 1), torch.nn.Linear(1, 4)
+    with torch.no_grad():
+        encoding.weight.copy_(torch.cat([linear.weight, periodic.weight])[:, 0])
+        encoding.bias.copy_(torch.cat([linear.bias, periodic.bias]))
+    times = torch.tensor([0.0, 0.25, 13.5])
+    theirs = torch.cat([linear(times[:, None]), torch.sin(periodic(times[:, None]))], dim=-1)
+    torch.testing.assert_close(encoding.table(Coordinates(times)), theirs, rtol=1e-6, atol=1e-6)
+
+
+def test_time2vec_learns_at_moments():
+    encoding = Time2Vec(6)
+    encoding(torch.zeros(1, 2, 6), Coordinates([0.5, 1.25])).sum().backward()
+    assert encoding.weight.grad.abs().min() > 0
+
+
+def test_wrong_shapes_and_names():
+    for encoding in (NeRFFeatures(axes=2), RandomFourierFeatures(8)):
+        with pytest.raises(ValueError, match="one coordinate an axis"):
+            encoding.table([0, 1])
+    with pytest.raises(ValueError, match="must be even"):
+        RandomFourierFeatures(7)
+    with pytest.raises(ValueError, match="function is"):
+        Time2Vec(4, "tanh")
