@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc import GRAPE, CounterRotary, FoPE, PoPE, Rotary
+from posenc import GRAPE, CounterRotary, FoPE, PoPE, RePo, Rotary
 from posenc.frequencies import Geometric
 from posenc.testing import Case, batteries
 
@@ -46,6 +46,13 @@ CASES = {
         {"head_dim": 8, "heads": 4},
         {"head_dim": 6, "heads": 2, "speed": 0.5, "std": 1.0, "heads_first": False},
         kv_heads=4,
+        limit=2**18,
+        bitwise=False,
+    ),
+    "repo": Case(
+        RePo,
+        {"heads": 4, "rotary": Rotary(8), "dim": 6, "hidden": 3, "blend": 0.5, "std": 1.0},
+        {"rotary": Rotary(8, base=100), "hidden": 2, "blend": 0.25, "std": 0.5},
         limit=2**18,
         bitwise=False,
     ),

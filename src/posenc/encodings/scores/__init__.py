@@ -15,6 +15,7 @@ from posenc.encodings.scores.log_temperature import LogTemperature
 from posenc.encodings.scores.path import PaTH
 from posenc.encodings.scores.relative_logits import RelativeLogits
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
+from posenc.encodings.scores.repo import RePo
 from posenc.encodings.scores.sandwich import Sandwich
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.swin import SwinBias
@@ -38,6 +39,7 @@ __all__ = [
     "KERPLEWeight",
     "LogTemperature",
     "PaTH",
+    "RePo",
     "RelativeLogits",
     "RemappedRotary",
     "Sandwich",

@@ -1,0 +1,171 @@
+"""RePo: each token says itself where it stands, and rotary positions take it at its word."""
+
+from math import pi
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.arguments import check_number, check_whole
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.scores.content import checked_content, products, scale_of
+from posenc.encodings.scores.hidden import checked_features, checked_hidden
+from posenc.frequencies.schedule import TURN_BITS
+from posenc.kernels.rotary.operator import rotate
+from posenc.positions import Integers
+from posenc.positions.checks import checked_within
+
+REACH = 2**56
+"""A bound of positions, as of other scores that are computed anew."""
+
+
+class RePo(ScoreEncoding):
+    """score_ij = (R(z_i) q_i) · (R(z_j) k_j) · scale,  z = (1 − β) F (silu(G x) ⊙ C x) + β p
+
+    where x is the hidden state of a token, p its position, and z a real number for each head. The
+    scores are computed anew from unrotated queries and keys, so it comes first among encodings of
+    scores, and no rotary encoding stands beside it. The authors begin training with a blend above 0
+    and let it fall to 0; ``blend`` is an attribute, to be set as training goes on. At 0 positions
+    are not seen: order then reaches tokens by the causal mask, and by what layers below put into x.
+
+    A cache keeps what tokens said beside unrotated keys. A learned position has no exact value to
+    keep: angles are float64, which errs by less than 2^-51 of the angle.
+
+    Args:
+        heads: Number of query heads; each has positions of its own.
+        rotary: The rotation: schedule, pairing and width of heads.
+        dim: Width of the hidden state.
+        hidden: Width of G and C; ``dim // 8`` if not given, as in the authors' code.
+        blend: β, how much of z is the true position.
+        std: Standard deviation of the normal initialization.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        TypeError: ``rotary`` is no ``Rotary``.
+        ValueError: A number is not positive, ``blend`` is no share from 0 to 1, or queries, keys or
+            hidden states were not given.
+
+    Reference:
+        Li et al. 2025, "RePo: Language Models with Context Re-Positioning" (arXiv:2512.14391);
+        ``dynamic_position_encoding_swigluex_multihead`` in SakanaAI/repo.
+
+    Example:
+        >>> repo, x = RePo(2, Rotary(4), dim=16), torch.randn(1, 5, 16)
+        >>> q, k = torch.randn(2, 1, 2, 5, 4)
+        >>> repo(q @ k.mT / 2, q=q, k=k, q_hidden=x, k_hidden=x).shape
+        torch.Size([1, 2, 5, 5])
+    """
+
+    is_relative = True
+    is_pairwise = True
+    reads_hidden = True
+
+    def __init__(
+        self,
+        heads: int,
+        rotary: Rotary,
+        dim: int,
+        hidden: int | None = None,
+        *,
+        blend: float = 0.0,
+        std: float = 0.02,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(heads=heads, dim=dim)
+        if not isinstance(rotary, Rotary):
+            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        hidden = max(dim // 8, 1) if hidden is None else hidden
+        check_whole(hidden=hidden)
+        check_number(0.0, blend=blend, std=std)
+        if blend > 1:
+            raise ValueError(f"blend is {blend}; it must be a share from 0 to 1.")
+        self.heads, self.rotary, self.dim, self.hidden = heads, rotary, dim, hidden
+        self.blend, self.std = blend, std
+        factory = {"device": device, "dtype": dtype}
+        self.gate = nn.Parameter(torch.empty(hidden, dim, **factory))
+        self.content = nn.Parameter(torch.empty(hidden, dim, **factory))
+        self.final = nn.Parameter(torch.empty(heads, hidden, **factory))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw G, C and F anew from N(0, std²)."""
+        for weight in (self.gate, self.content, self.final):
+            nn.init.normal_(weight, std=self.std)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
+        """The two positions of every pair; whole numbers whatever ``dtype``.
+
+        Raises:
+            TypeError: Positions are not integers.
+            ValueError: A position reaches 2^56.
+        """
+        queries = checked_within(q_positions, -REACH, REACH, "q_positions").unsqueeze(-1)
+        keys = checked_within(k_positions, -REACH, REACH, "k_positions").unsqueeze(-2)
+        return torch.stack(torch.broadcast_tensors(queries, keys), dim=-3)
+
+    def query_features(
+        self, hidden: Float[Tensor, "*batch q_len dim"]
+    ) -> Float[Tensor, "*batch q_len heads"]:
+        """F (silu(G x) ⊙ C x): where each token says that it stands, for every head."""
+        checked_hidden("RePo", self.dim, hidden)
+        x = hidden.to(working_dtype(hidden.dtype))
+        return products(F.silu(products(x, self.gate)) * products(x, self.content), self.final)
+
+    def key_features(
+        self, hidden: Float[Tensor, "*batch k_len dim"]
+    ) -> Float[Tensor, "*batch k_len heads"]:
+        """The same, of keys."""
+        return self.query_features(hidden)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Int64[Tensor, "*rows 2 q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+        q_features: Float[Tensor, "*batch q_len heads"] | None = None,
+        k_features: Float[Tensor, "*batch k_len heads"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """Scores of ``q`` and ``k`` rotated to where their tokens say that they stand."""
+        width = self.rotary.head_dim
+        checked_content("RePo", self.heads, scores, q=(q, width), k=(k, width))
+        checked_features("RePo", self.heads, q_features=q_features, k_features=k_features)
+        assert q is not None
+        assert k is not None
+        assert q_features is not None
+        assert k_features is not None
+        wide, group = working_dtype(scores.dtype), self.heads // k.shape[-3]
+        # A sum over one entry, or over none where there are no keys or no queries.
+        queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
+        there_q = self._rotated(q.to(wide), q_features, queries)
+        keys_of_heads = k.to(wide).repeat_interleave(group, dim=-3)
+        there_k = self._rotated(keys_of_heads, k_features, keys)
+        return (products(there_q, there_k) * scale_of(scale, width)).to(scores.dtype)
+
+    def _rotated(self, x: Tensor, features: Tensor, positions: Tensor) -> Tensor:
+        """``x`` rotated, each head by positions of its own."""
+        exact = torch.float32 if x.device.type == "mps" else torch.float64
+        stands = (1 - self.blend) * features.to(exact) + self.blend * positions.to(exact)[..., None]
+        radians = [turn * 2.0**-TURN_BITS * 2 * pi for turn in self.rotary.sincos.turns]
+        frequencies = torch.tensor(radians, dtype=exact, device=x.device)
+        angles = stands.mT.unsqueeze(-1) * frequencies
+        factor = self.rotary.frequencies.attention_factor
+        cos, sin = ((part * factor).to(x.dtype) for part in (angles.cos(), angles.sin()))
+        return rotate(x, cos, sin, pairing=self.rotary.pairing, rotated=self.rotary.rotated)
+
+    def extra_repr(self) -> str:
+        """The arguments besides the rotation."""
+        return f"heads={self.heads}, dim={self.dim}, hidden={self.hidden}, blend={self.blend}"

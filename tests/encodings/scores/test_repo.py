@@ -1,0 +1,105 @@
+"""RePo: the authors' layer in float64, rotary at a blend of 1, and a cache of what tokens said."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+from posenc import Positional, RePo, Rotary, attention
+from posenc.frequencies import FromCheckpoint
+from posenc.positions import consecutive
+from posenc.transformer import Encoder, KeyValueCache
+
+HEADS, WIDTH, DIM = 4, 6, 16
+
+
+@pytest.fixture
+def repo():
+    torch.manual_seed(0)
+    return RePo(HEADS, Rotary(WIDTH), DIM, blend=0.25, std=1.0).double()
+
+
+def content(seq=7):
+    torch.manual_seed(1)
+    x = torch.randn(2, seq, DIM).double()
+    q, k = torch.randn(2, 2, HEADS, seq, WIDTH).double().unbind()
+    return x, q, k
+
+
+def authors(repo, x, q, k):
+    """Each head's positions from SwiGLU of the hidden state, blended with the true ones."""
+    said = (F.silu(x @ repo.gate.T) * (x @ repo.content.T)) @ repo.final.T
+    said = (1 - repo.blend) * said.transpose(-1, -2) + repo.blend * torch.arange(x.shape[1])
+    inv_freq = 10_000.0 ** -(torch.arange(0, WIDTH, 2).double() / WIDTH)
+    angles = said.unsqueeze(-1) * inv_freq
+    cos, sin = (torch.cat((part, part), dim=-1) for part in (angles.cos(), angles.sin()))
+    # Theirs has an axis of heads already; transformers' own adds one of 1.
+    q, k = apply_rotary_pos_emb(q.unsqueeze(1), k.unsqueeze(1), cos, sin)
+    return q.squeeze(1), k.squeeze(1)
+
+
+@pytest.mark.parametrize("blend", [0.0, 0.25, 1.0])
+def test_scores_are_those_of_the_authors_layer(repo, blend):
+    repo.blend, (x, q, k) = blend, content()
+    theirs_q, theirs_k = authors(repo, x, q, k)
+    got = repo(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x)
+    torch.testing.assert_close(got, theirs_q @ theirs_k.mT / WIDTH**0.5, rtol=1e-9, atol=1e-9)
+
+
+def test_a_blend_of_one_is_rotary(repo):
+    repo.blend, (x, q, k) = 1.0, content()
+    rotary = repo.rotary
+    table = rotary.table(consecutive(7), dtype=torch.float64)
+    want = rotary.encode_queries(q, table) @ rotary.encode_keys(k, table).mT / WIDTH**0.5
+    got = repo(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x)
+    torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_without_a_blend_order_is_not_seen(repo):
+    repo.blend, (x, q, k) = 0.0, content()
+    order = torch.tensor([3, 0, 6, 1, 2, 5, 4])
+    whole = repo(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x)
+    mixed_q, mixed_k, mixed_x = q[..., order, :], k[..., order, :], x[:, order]
+    mixed = repo(mixed_q @ mixed_k.mT, q=mixed_q, k=mixed_k, q_hidden=mixed_x, k_hidden=mixed_x)
+    torch.testing.assert_close(mixed, whole[..., order, :][..., order])
+
+
+def test_frequencies_of_zero_leave_the_scores(repo):
+    still = RePo(HEADS, Rotary(FromCheckpoint([0.0] * 3)), DIM, std=1.0).double()
+    x, q, k = content()
+    torch.testing.assert_close(still(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x),
+                               q @ k.mT / WIDTH**0.5)  # fmt: skip
+
+
+def test_attention_takes_it(repo):
+    x, q, k = content()
+    got = attention(q, k, k, positional=Positional(scores=repo), is_causal=True, q_hidden=x,
+                    k_hidden=x)  # fmt: skip
+    theirs_q, theirs_k = authors(repo, x, q, k)
+    want = F.scaled_dot_product_attention(theirs_q, theirs_k, k, is_causal=True)
+    torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="hidden"):
+        attention(q, k, k, positional=Positional(scores=repo))
+
+
+def test_an_encoder_decodes_with_it_as_it_reads():
+    torch.manual_seed(0)
+    positional = Positional(scores=RePo(4, Rotary(8), 32, blend=0.5, std=0.5))
+    encoder = Encoder(32, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
+    x, cache = torch.randn(2, 12, 32), KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
+        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (lambda: RePo(4, 8, 16), TypeError, "pass a Rotary"),
+        (lambda: RePo(4, Rotary(8), 16, blend=1.5), ValueError, "share from 0 to 1"),
+        (lambda: RePo(4, Rotary(8), 16, 0), ValueError, "hidden is 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(build, error, words):
+    with pytest.raises(error, match=words):
+        build()
