@@ -149,7 +149,7 @@ def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Rota
         pairing=rotary.pairing,
         pairing_is_known=layer.pairing_is_known,
         sections=axes.sections if axes else None,
-        arrangement=axes.arrangement if axes else None,
+        arrangement=str(axes.arrangement) if axes else None,
         attention_factor=schedule.attention_factor,
         softmax_scale=layer.softmax_scale,
         trained_length=trained,

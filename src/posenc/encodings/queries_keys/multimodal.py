@@ -118,14 +118,14 @@ def axes_of(sections: Sequence[int], arrangement: Arrangement | Sequence[int]) -
         >>> axes_of((2, 1, 1), "contiguous"), axes_of((2, 1, 1), "interleaved")
         ((0, 0, 1, 2), (0, 1, 2, 0))
     """
-    listed = isinstance(arrangement, Sequence) and not isinstance(arrangement, str)
-    if not listed:
+    named = isinstance(arrangement, str) or not isinstance(arrangement, Sequence)
+    if named:
         check_choice(get_args(Arrangement), arrangement=arrangement)
     if not isinstance(sections, Sequence) or not sections:
         raise ValueError(f"sections are {sections!r}; give the number of pairs of each axis.")
     for count in sections:
         check_whole(**{"A section": count})
-    if listed:
+    if not isinstance(arrangement, str):
         return _checked_axes(arrangement, sections)
     if arrangement == "contiguous":
         return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
