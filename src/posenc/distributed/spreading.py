@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import torch
+
 from posenc.backends.base import Backend, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads
 from posenc.backends.specification import AttentionSpecification
@@ -105,8 +107,19 @@ class ShardedAttention:
             raise ValueError(
                 f"The spread {spread!r} cannot serve: {passed[str(spread)]}. Leave spread out."
             )
-        chosen = min(ways.values(), key=lambda way: way.moves)
+        chosen = _cheapest(list(ways.values()))
+        if torch.compiler.is_compiling():  # nobody reads in a graph
+            return chosen, ""
         return chosen, _explained(chosen, ways, passed, asked=spread is not None)
+
+
+def _cheapest(ways: list[Way]) -> Way:
+    # A graph knows no min by a key.
+    chosen = ways[0]
+    for way in ways[1:]:
+        if way.moves < chosen.moves:
+            chosen = way
+    return chosen
 
 
 def _explained(chosen: Way, ways: dict[str, Way], passed: dict[str, str], *, asked: bool) -> str:
