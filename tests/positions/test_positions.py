@@ -19,7 +19,7 @@ from posenc.positions import (
 )
 
 LENGTHS = st.lists(st.integers(0, 9), max_size=8)
-LAYOUTS = ["contiguous", "zigzag"]
+LAYOUTS = ["contiguous", "zigzag", "striped"]
 
 
 def refused(error, text):
@@ -150,7 +150,9 @@ def test_unshard_puts_values_back_along_any_axis(layout, axis):
 
 
 def test_shards_that_do_not_fit_are_refused():
-    with refused(ValueError, "layout is 'ring'; it must be one of ('contiguous', 'zigzag')."):
+    with refused(
+        ValueError, "layout is 'ring'; it must be one of ('contiguous', 'zigzag', 'striped')."
+    ):
         shard(8, 0, 2, layout="ring")
     with refused(ValueError, "rank is 2 of 2; it must be one of 0 … world − 1."):
         shard(8, 2, 2)

@@ -5,6 +5,7 @@ left padding, in a packed row, from a cache, or on one rank of many. Each functi
 out in one manner.
 """
 
+from posenc.positions.batches import PackedBatch, collate
 from posenc.positions.checks import Integers, Positions, checked, floats
 from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.distances import checked_distances, pair_distances
@@ -22,10 +23,12 @@ __all__ = [
     "NOWHERE",
     "Coordinates",
     "Integers",
+    "PackedBatch",
     "Positions",
     "centers",
     "checked",
     "checked_distances",
+    "collate",
     "common_scale",
     "consecutive",
     "decoding",

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.positions.ranges import consecutive
 
-Sharding = Literal["contiguous", "zigzag"]
+Sharding = Literal["contiguous", "zigzag", "striped"]
 
 
 def shard(
@@ -23,7 +23,8 @@ def shard(
     """The positions that rank ``rank`` of ``world`` holds when a sequence is cut among ranks.
 
     ``contiguous`` gives each rank one piece. ``zigzag`` cuts 2·world pieces and gives a rank the
-    r-th from the head and the r-th from the tail, which balances causal attention.
+    r-th from the head and the r-th from the tail, which balances causal attention. ``striped``
+    gives it the tokens r, r + world, r + 2·world, …, which balances it too.
 
     Raises:
         ValueError: The length does not divide evenly, the rank is not one of the world, or the
@@ -37,15 +38,27 @@ def shard(
         raise ValueError(f"layout is {layout!r}; it must be one of {get_args(Sharding)}.")
     if world < 1 or not 0 <= rank < world:
         raise ValueError(f"rank is {rank} of {world}; it must be one of 0 … world − 1.")
-    pieces = world if layout == "contiguous" else 2 * world
+    pieces = pieces_of(layout, world)
     if length < 0 or length % pieces:
         raise ValueError(
             f"length is {length}; the {layout} layout over {world} ranks needs a multiple of "
             f"{pieces}. Pad the sequence to one."
         )
+    if layout == "striped":
+        return consecutive(length, device=device)[rank::world]
     size = length // pieces
     held = [rank] if layout == "contiguous" else [rank, pieces - 1 - rank]
     return torch.cat([consecutive(size, start=piece * size, device=device) for piece in held])
+
+
+def pieces_of(layout: Sharding, world: int) -> int:
+    """The number that a length must divide by.
+
+    Example:
+        >>> pieces_of("zigzag", 4)
+        8
+    """
+    return 2 * world if layout == "zigzag" else world
 
 
 def unshard(shards: Sequence[Tensor], *, dim: int = 0, layout: Sharding = "contiguous") -> Tensor:

@@ -1,0 +1,76 @@
+"""A stream of document lengths against what a model was trained on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+from posenc.encodings.scores import T5Bias
+from posenc.numerics.buckets import between_t5_borders
+
+
+@dataclass(frozen=True)
+class LengthStatistics:
+    """What a stream of documents asks of positions.
+
+    Attributes:
+        documents: Number of documents.
+        tokens: Number of tokens.
+        longest: Tokens of the longest.
+        beyond: Tokens at positions that training never reached.
+        documents_beyond: Documents that have such tokens.
+        buckets_never_met: Buckets of a T5 bias that no pair of tokens falls into, which learn
+            nothing from this stream.
+    """
+
+    documents: int
+    tokens: int
+    longest: int
+    beyond: int
+    documents_beyond: int
+    buckets_never_met: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        """Tokens of a document, on average."""
+        return self.tokens / max(1, self.documents)
+
+
+def length_statistics(
+    lengths: Iterable[int], *, trained_length: int | None = None, bias: T5Bias | None = None
+) -> LengthStatistics:
+    """Read a stream of lengths once.
+
+    Args:
+        lengths: Number of tokens of each document.
+        trained_length: Positions 0 … trained_length − 1 were trained; all if not given.
+        bias: A T5 bias whose buckets are to be met.
+
+    Raises:
+        ValueError: A length is negative.
+
+    Example:
+        >>> found = length_statistics([3, 70, 12], trained_length=64, bias=T5Bias(2))
+        >>> found.longest, found.beyond, found.documents_beyond, found.buckets_never_met
+        (70, 6, 1, (15, 16, 31))
+    """
+    documents = tokens = longest = beyond = documents_beyond = 0
+    for length in lengths:
+        if length < 0:
+            raise ValueError(f"A document has {length} tokens; lengths are 0 or more.")
+        documents, tokens = documents + 1, tokens + length
+        longest = max(longest, length)
+        if trained_length is not None and length > trained_length:
+            beyond, documents_beyond = beyond + length - trained_length, documents_beyond + 1
+    return LengthStatistics(
+        documents, tokens, longest, beyond, documents_beyond, _never_met(bias, longest)
+    )
+
+
+def _never_met(bias: T5Bias | None, longest: int) -> tuple[int, ...]:
+    if bias is None:
+        return ()
+    most = min(longest, bias.max_distance + 1)  # farther ones share the last bucket
+    distance = torch.arange(1 - most, most)
+    met = between_t5_borders(distance, bias.borders, bias.bidirectional)
+    return tuple(sorted(set(range(bias.buckets)) - set(met.tolist())))
