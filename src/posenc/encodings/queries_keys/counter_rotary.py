@@ -28,8 +28,8 @@ class CounterRotary(QueryKeyEncoding):
         TypeError: ``rotary`` is no ``Rotary``.
 
     Reference:
-        DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su 2023, "VO-RoPE",
-        in which values turn as well (kexue.fm/archives/9580).
+        DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su's
+        "VO-RoPE", which turns values and output (kexue.fm/archives/10862), beside rotary.
 
     Example:
         >>> from posenc import Positional, attention
