@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.numerics.phases import LIMB, Phases, cos_sin_of, phases, turn_limbs
+from posenc.numerics.phases import LIMB, Phases, added, cos_sin_of, phases, turn_limbs
 from posenc.numerics.rounding import rounded
 from posenc.numerics.settling import round_for_certain
 
@@ -77,24 +77,3 @@ def _digits(rest: Tensor, denominators: Tensor) -> tuple[Tensor, Tensor]:
         step = rest.div(denominators, rounding_mode="floor")
         digits, rest = (digits << HALF) + step, rest - step * denominators
     return digits, rest
-
-
-def added(one: Phases, other: Phases) -> Phases:
-    """The sum of two phases modulo one turn: exact, as they are.
-
-    Example:
-        >>> half = Phases(*(torch.tensor([word]) for word in (-(2**63), 0, 0)))
-        >>> [int(word) for word in added(half, half)]
-        [0, 0, 0]
-    """
-    low = one.low + other.low
-    carry = _less(low, one.low)
-    middle = one.middle + other.middle
-    carried = middle + carry
-    over = _less(middle, one.middle) + _less(carried, middle)
-    return Phases(one.high + other.high + over, carried, low)
-
-
-def _less(one: Tensor, other: Tensor) -> Tensor:
-    """1 where an unsigned word is less than another: a sum that ran over is less than its parts."""
-    return ((one ^ -(2**63)) < (other ^ -(2**63))).to(torch.int64)
