@@ -1,5 +1,6 @@
 # The public names, one line an export.
 from . import audit as audit
+from . import distributed as distributed
 from . import frequencies as frequencies
 from . import inspection as inspection
 from . import interop as interop

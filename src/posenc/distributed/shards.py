@@ -61,11 +61,11 @@ class Shards:
 
     Example:
         >>> import torch.distributed as dist
-        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> if not dist.is_initialized():
+        ...     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         >>> shards = Shards(length=6, document_ids=torch.tensor([[4, 4, 4, 7, 7, 7]]))
         >>> shards.positions, shards.join(shards.cut(torch.arange(6), dim=0), dim=0)
         (tensor([[0, 1, 2, 0, 1, 2]]), tensor([0, 1, 2, 3, 4, 5]))
-        >>> dist.destroy_process_group()
     """
 
     def __init__(

@@ -89,7 +89,8 @@ def collate(
     if world == 1:
         return batch
     held = shard(length, rank, world, layout=layout)
-    return PackedBatch(*(each[:, held] for each in batch[:4]), batch.cu_seqlens)
+    ids, positions, documents, real = (each[:, held] for each in batch[:4])
+    return PackedBatch(ids, positions, documents, real, batch.cu_seqlens)
 
 
 def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:

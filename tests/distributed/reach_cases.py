@@ -1,0 +1,39 @@
+"""What ranks are asked to do where most of them have nothing to tell each other."""
+
+from unittest.mock import patch
+
+import torch
+
+from posenc import ALiBi, Positional, attention
+from posenc.distributed import Shards, ring
+from posenc.distributed.transport import Schedule
+
+LENGTH, HEADS, WIDTH = 256, 4, 8
+
+
+def steep(group, layout: str, slopes, window=None, content: float = 1.0) -> tuple:
+    """The largest difference from one process, relative, and whose keys this rank took."""
+    generator = torch.Generator().manual_seed(0)
+    positional = Positional(scores=ALiBi(HEADS, slopes=slopes))
+    whole = [
+        (content * torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator)).requires_grad_()
+        for _ in range(3)
+    ]
+    given = {"is_causal": True, "positional": positional, "window": window}
+    expected = attention(*whole, **given, backend="explicit")
+    gradients = torch.autograd.grad(expected.sum(), whole)
+    shards = Shards(group, length=LENGTH, layout=layout)
+    part = [shards.cut(t.detach(), 2).requires_grad_() for t in whole]
+    taken: list[tuple[bool, ...]] = []
+
+    def noted(*arguments):
+        made = Schedule(*arguments)
+        taken.append(made.takes)
+        return made
+
+    with patch.object(ring, "Schedule", noted):
+        out = attention(*part, **given, shards=shards, spread="ring")
+    found = torch.autograd.grad(out.sum(), part)
+    pairs = zip((out, *found), (expected, *gradients), strict=True)
+    errors = [(shards.join(f, 2) - g).abs().max() / g.abs().max().clamp(min=1) for f, g in pairs]
+    return float(max(errors)), taken[-1]
