@@ -72,7 +72,10 @@ class Ring:
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
-        return _around(self, query, key, value, scale)  # type: ignore[reportCallIssue]
+        ring = self if self.profile is None else self.within_reach(query, key, scale)
+        tensors = [t for part in ring.parts if part is not None for t in part.tensors]
+        sinks = self.request.given.sinks
+        return _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[return-value]
 
     def within_reach(self, query: Tensor, key: Tensor, scale: float) -> "Ring":
         """Without the distances at which no weight can reach the last bit of a result.
@@ -103,6 +106,8 @@ class Ring:
 
 def ring(request: SpreadRequest) -> Ring | str:
     """The way, or why it cannot serve."""
+    if torch.compiler.is_compiling():
+        return "a graph has no sending from rank to rank"
     for encoding in request.scores:
         if not encoding.is_pairwise:
             return (
@@ -163,15 +168,6 @@ def _falling(request: SpreadRequest, parts: tuple[Part | None, ...]) -> Tensor |
         values = values + bias.profile(distance, dtype=values.dtype)
     falls = Toeplitz(values, shards.length - 1).falls_far(shards.length)
     return values.expand(request.sizes.heads, -1) if falls else None
-
-
-@torch.compiler.disable  # a graph has no sending from rank to rank
-def _around(ring: Ring, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    if ring.profile is not None:
-        ring = ring.within_reach(query, key, scale)
-    tensors = [t for part in ring.parts if part is not None for t in part.tensors]
-    sinks = ring.request.given.sinks
-    return _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[return-value]
 
 
 class _Ring(torch.autograd.Function):
