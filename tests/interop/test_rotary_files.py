@@ -173,7 +173,7 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768
         ({"model_type": "falcon", "alibi": True, "rope_theta": 1e4}, "no rotary encoding"),
         ({"model_type": "nanochat", "rope_theta": 1e4}, "rotates in the other direction"),
         ({"model_type": "qwen2_vl_vision", "rope_theta": 1e4}, "two coordinates of an image"),
-        ({"model_type": "llama", "rope_theta": 1e4}, "hidden_size or n_embd"),
+        ({"model_type": "ours", "rope_theta": 1e4}, "hidden_size or n_embd"),
         ({**YI, "rope_parameters": {"full_attention": {}, "facto": 2}}, "'facto' beside"),
         ({**PYTHIA, "rotary_pct": 1.5}, "1.5 of a head of width 128 is to be rotated"),
         ({**YI, "head_dim": 10**30}, "a whole number from 1 to 1,048,576"),

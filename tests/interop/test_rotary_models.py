@@ -8,6 +8,7 @@ from posenc import Rotary
 from posenc.interop import rope_models
 from posenc.interop.configurations import read
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
+from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_layers import dictionaries, rope_of
 from posenc.interop.rotary_config import read_layers
 
@@ -209,11 +210,11 @@ def test_defaults_are_those_of_the_code(family):
     filled = read(config)
     absent = ("rope_parameters", "head_dim", "layer_types", "partial_rotary_factor", "rotary_dim")
     bare = read({key: value for key, value in filled.values.items() if key not in absent})
-    types = rope_models.layer_types(filled)
+    types = layer_types(filled)
     if family in rope_models.LONGEST:
         assert rope_models.LONGEST[family] == config.max_position_embeddings
     if family in rope_models.PERIODS:
-        assert rope_models.layer_types(bare) == types
+        assert layer_types(bare) == types
     nested = config.rope_parameters
     for kind in dict.fromkeys(types or []) if "rope_theta" not in nested else [None]:
         told, untold = (

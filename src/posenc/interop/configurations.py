@@ -7,13 +7,26 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-NESTS = ("text_config", "llm_config", "language_config", "thinker_config")
+from posenc.interop.model_types import known, spelled
+
+NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_config")
 """Where a model of several modalities keeps the configuration of its language model."""
+
+BESIDE = frozenset(
+    {
+        "quantization_config",
+        "attn_config",
+        "ffn_config",
+        "generation_config",
+        "dual_chunk_attention_config",
+    }
+)
+"""Nested objects that are no part of their own: they speak of the model that they stand in."""
 
 ALIASES = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "layers"),
     "longest": ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len"),
 }
 """What models call the same thing."""
@@ -35,6 +48,11 @@ class Configuration:
     model_type: str
 
     @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the class of this type says in transformers; empty for types that it has not."""
+        return known(self.model_type)
+
+    @property
     def family(self) -> str:
         """The model type without the part that tells a text model from what it is a part of.
 
@@ -48,9 +66,22 @@ class Configuration:
         """The first of the fields that is there and not null; None without any."""
         for name in names:
             for alias in ALIASES.get(name, (name,)):
-                if self.values.get(alias) is not None:
-                    return self.values[alias]
+                for called in (alias, self.facts.get("names", {}).get(alias)):
+                    if self.values.get(called) is not None:
+                        return self.values[called]
         return None
+
+    def with_defaults(self) -> "Configuration":
+        """The same, with what the class of this type has where the file says nothing.
+
+        Example:
+            >>> Configuration({}, "gpt2").with_defaults().get("heads")
+            12
+        """
+        names = self.facts.get("names", {})
+        given = set(self.values) | {names.get(name, name) for name in self.values}
+        absent = {k: v for k, v in self.facts.get("defaults", {}).items() if k not in given}
+        return Configuration({**absent, **self.values}, self.model_type)
 
     def whole(self, name: str) -> int:
         """A whole number that must be there.
@@ -108,17 +139,65 @@ def read(config: object) -> Configuration:
         >>> read({"model_type": "llava", "text_config": {"model_type": "llama"}}).model_type
         'llama'
     """
+    whole = read_whole(config)
+    while nested := [name for name in NESTS if name in parts_of(whole)]:
+        whole = parts_of(whole)[nested[0]]
+    return whole.with_defaults()
+
+
+def read_whole(config: object) -> Configuration:
+    """All of a configuration, its parts still nested, and nothing filled in.
+
+    Raises:
+        OSError, ValueError, TypeError: As of ``read``.
+    """
     values = _values(config)
-    model_type = values.get("model_type") or ""
-    while nested := [values[name] for name in NESTS if _is_filled(values.get(name))]:
-        inner = nested[0]
-        model_type = inner.get("model_type") or model_type
-        values = inner
-    return Configuration(values, str(model_type))
+    named = values.get("model_type")
+    if named is not None and not isinstance(named, str):
+        raise ValueError(f"model_type is {named!r}; it must be a name, as 'llama'. Correct it.")
+    return Configuration(values, spelled(named or "", values))
 
 
-def _is_filled(value: object) -> bool:
-    return isinstance(value, Mapping) and len(value) > 0
+def parts_of(config: Configuration) -> dict[str, Configuration]:
+    """The configurations nested in one, by the field that each stands in.
+
+    Older files keep the fields of the language model beside the nested ones; transformers takes
+    them for its ``text_config``, and so they are here.
+
+    Example:
+        >>> list(parts_of(Configuration({"vision_config": {"depth": 2}}, "qwen2_vl")))
+        ['text_config', 'vision_config']
+    """
+    types = config.facts.get("parts", {})
+    absent = not any(isinstance(config.values.get(name), Mapping) for name in types)
+    found = {}
+    for name, value in config.values.items():
+        if name in BESIDE or not isinstance(value, Mapping) or not value:
+            continue
+        is_part = name in types or name in NESTS or isinstance(value.get("model_type"), str)
+        if is_part or (name.endswith("_config") and not config.facts):
+            model_type = value.get("model_type") or types.get(name) or _inherited(config, name)
+            found[name] = Configuration(value, spelled(str(model_type), value))
+    for name, model_type in types.items():
+        if name in found or not model_type or not (absent or name in ESSENTIAL):
+            continue
+        flat = {k: v for k, v in config.values.items() if not isinstance(v, Mapping)}
+        rope = {k: v for k, v in config.values.items() if k in ("rope_scaling", "rope_parameters")}
+        beside = {**flat, **rope} if name == "text_config" else {}
+        found[name] = Configuration({**beside, "model_type": model_type}, model_type)
+    return {name: found[name] for name in sorted(found, key=_order)}
+
+
+ESSENTIAL = ("text_config", "vision_config")
+"""Parts that a model has although its file leaves them out: those of the defaults of its class."""
+
+
+def _order(name: str) -> tuple[bool, str]:
+    return name not in NESTS, name
+
+
+def _inherited(config: Configuration, name: str) -> str:
+    return config.model_type if name in NESTS else ""
 
 
 def _values(config: object) -> Mapping[str, Any]:
@@ -136,7 +215,7 @@ def _values(config: object) -> Mapping[str, Any]:
 
 def _parsed(path: Path) -> Mapping[str, Any]:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path} is not JSON ({error}). Give the config.json of a model."

@@ -6,14 +6,20 @@ from posenc.interop.patching import Patch, patch, unpatch
 from posenc.interop.registry import register, unregister
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rotary_config import rotaries_from_config, rotary_from_config
+from posenc.interop.setup import LayerSetup, Part, PositionalSetup
+from posenc.interop.setup_reading import positional_setup
 from posenc.interop.temperature_config import temperatures_from_config
 
 __all__ = [
     "Bert",
+    "LayerSetup",
+    "Part",
     "Patch",
+    "PositionalSetup",
     "bert_from_transformers",
     "drop_rotary",
     "patch",
+    "positional_setup",
     "register",
     "rope_dictionary",
     "rotaries_from_config",

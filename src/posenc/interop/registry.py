@@ -8,9 +8,10 @@ from torch import Tensor
 
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.frequencies.registry import ROPE_TYPES
+from posenc.interop.rope_types import OURS
 from posenc.interop.rotary_config import rotary_from_config
 
-PREFIX = "posenc_"
+PREFIX = OURS
 TYPES = tuple(each.name for each in ROPE_TYPES.values() if each.in_transformers)
 
 

@@ -8,6 +8,8 @@ from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration
+from posenc.interop.image_models import AXIAL
+from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_types import rope_type_of
 
 SIGNS = (
@@ -35,30 +37,51 @@ def checked(config: Configuration) -> Configuration:
         ValueError: It is not.
     """
     family = config.family
-    if family in rope_models.REFUSED:
+    if why := rope_models.refusal(config):
         raise ValueError(
             f"The rotary encoding of {family} cannot be read from its configuration: "
-            f"{rope_models.REFUSED[family]}. Build it from posenc.Rotary by hand."
+            f"{why}. Build it from posenc.Rotary by hand."
         )
-    if config.model_type.endswith("_vision") or family in rope_models.IMAGES:
+    if config.model_type in AXIAL:
         raise ValueError(
-            f"{config.model_type} rotates by the two coordinates of an image. Build it from "
-            f"posenc.AxialRotary or posenc.DINOv3Rotary."
+            f"{config.model_type} rotates by the two coordinates of an image. Read it with "
+            f"posenc.interop.huggingface.positional_setup, or build posenc.AxialRotary."
         )
-    kind = config.get("position_embedding_type")
-    known = rope_models.HALF | rope_models.INTERLEAVED
-    if (
-        config.get("alibi")
-        or config.get("use_mem_rope") is False
-        or (kind is not None and kind not in ("rotary", "rope"))
-        or not (family in known or any(sign in config.values for sign in SIGNS))
-    ):
+    if not rotates(config):
         raise ValueError(
             f"There is no rotary encoding in this configuration (model type "
             f"{config.model_type or 'not given'!r}): it has no rope_parameters, rope_theta or the "
-            f"like, or names another encoding. Give the config.json of a rotary model."
+            f"like, or names another encoding. Give the config.json of a rotary model, or read "
+            f"whatever it has with posenc.interop.huggingface.positional_setup."
         )
     return config
+
+
+def rotates(config: Configuration) -> bool:
+    """Whether a model turns its queries and keys, in some layers at least.
+
+    ``position_embedding_type`` counts where the code looks at it, and in models that transformers
+    does not have; ModernBERT's files say ``absolute``, and it rotates.
+
+    Example:
+        >>> rotates(Configuration({"position_embedding_type": "rotary"}, "esm"))
+        True
+    """
+    if config.family in rope_models.UNROTATED or config.get("alibi"):
+        return False
+    if config.get("use_mem_rope") is False or config.values.get("qk_rope_head_dim") == 0:
+        return False
+    kind = config.get("position_embedding_type", "position_embeddings_type")
+    if config.family in rope_models.NAMED_BY_FIELD:
+        return kind in ("rotary", "rope")
+    if not config.facts and kind not in (None, "rotary", "rope"):
+        return False
+    known = rope_models.HALF | rope_models.INTERLEAVED
+    return (
+        config.family in known
+        or any(sign in config.values for sign in SIGNS)
+        or ("rope_parameters" in config.facts.get("derived", ()))
+    )
 
 
 def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
@@ -157,7 +180,9 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
 
 def _latent(config: Configuration) -> int | None:
     """Width of the part of a head that DeepSeek and its kin rotate; None in other models."""
-    return config.whole("qk_rope_head_dim") if config.get("qk_rope_head_dim") else None
+    if config.family in rope_models.LATENT_UNREAD or not config.get("qk_rope_head_dim"):
+        return None
+    return config.whole("qk_rope_head_dim")
 
 
 def _positions(config: Configuration, name: str) -> int | None:
@@ -166,16 +191,27 @@ def _positions(config: Configuration, name: str) -> int | None:
 
 
 def _base(config: Configuration, values: Dictionary) -> float:
-    named = values.get("rope_theta") or config.number("rope_theta", "rotary_emb_base")
-    return named or rope_models.BASES.get(config.family, 10_000.0)
+    named = values.get("rope_theta")
+    if named is None:
+        named = config.number("rope_theta", "rotary_emb_base")
+    if named is None:
+        named = config.facts.get("theta", rope_models.BASES.get(config.family, 10_000.0))
+    if isinstance(named, Mapping):  # by layer type, where the class has more than one
+        named = next(iter(named.values()))
+    if named <= 0:
+        raise ValueError(f"rope_theta is {named}; a base must be above 0. Correct the file.")
+    return named
 
 
 def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
     """How much of a head is rotated; cut off to a whole number, as models do."""
     if _latent(config):  # a size of its own
         return head_dim
+    partial = rope_models.PROPORTIONAL not in (values.get("rope_type"), values.get("type"))
+    if partial and config.facts and not config.facts.get("partly"):
+        return _whole_head(config, values, head_dim)
     share = values.get("partial_rotary_factor")
-    if share is None and config.get("rotary_dim"):
+    if share is None and config.get("rotary_dim") and config.family not in rope_models.DIM_UNREAD:
         share = Fraction(config.whole("rotary_dim"), head_dim)
     if share is None:
         share = config.number("partial_rotary_factor", "rotary_pct", "rope_pct")
@@ -189,6 +225,22 @@ def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
     return int(head_dim * share)
 
 
+def _whole_head(config: Configuration, values: Dictionary, head_dim: int) -> int:
+    """The width, of a model whose code looks at no share: but for types that do, and then it fails.
+
+    Raises:
+        ValueError: The model cannot run.
+    """
+    share = values.get("partial_rotary_factor", config.get("partial_rotary_factor"))
+    plain = values.get("rope_type", values.get("type", "default")) in ("default", None)
+    if share is None or plain or int(head_dim * share) == head_dim:
+        return head_dim
+    raise ValueError(
+        f"partial_rotary_factor is {share!r}; {config.family} rotates whole heads, and fails with "
+        f"frequencies for a part of one. Leave it out."
+    )
+
+
 def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
     """Width of a head as queries have it.
 
@@ -199,7 +251,7 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
         return latent + config.whole("qk_nope_head_dim")
     if layer_type == "full_attention" and config.get("global_head_dim"):  # Gemma 4
         return config.whole("global_head_dim")
-    types = rope_models.layer_types(config) if layer_type else None
+    types = layer_types(config) if layer_type else None
     for layer, fields in _dictionary(config, "per_layer_config").items():
         if types and types[int(layer)] == layer_type and fields.get("head_dim"):
             return Configuration(fields, "").whole("head_dim")

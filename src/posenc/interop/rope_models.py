@@ -121,32 +121,71 @@ LONGEST = {"gemma3": 131_072, "gemma3n": 32_768}
 """``max_position_embeddings`` of models whose files leave it out."""
 
 DEALT = {
+    "cohere_compass": (24, 20, 20),
     "cosmos3_edge": (24, 20, 20),
     "qwen3_5": (11, 11, 10),
     "qwen3_5_moe": (11, 11, 10),
     "qwen3_omni_moe": (24, 20, 20),
+    "qwen3_omni_moe_talker": (24, 20, 20),
     "qwen3_vl": (24, 20, 20),
     "qwen3_vl_moe": (24, 20, 20),
+    "qwen4_exp": (11, 11, 10),
 }
 """M-RoPE sections that are dealt out t, h, w, t, h, w, …, and their sizes by default."""
+
+IN_RUNS = {
+    "glm4v": (8, 12, 12),
+    "glm4v_moe": (8, 12, 12),
+    "glm_image": (8, 12, 12),
+    "glm_ocr": (8, 12, 12),
+    "paddleocr_vl": (16, 24, 24),
+    "qwen2_5_omni": (16, 24, 24),
+    "qwen2_5_omni_talker": (16, 24, 24),
+    "qwen2_5_vl": (16, 24, 24),
+    "qwen2_vl": (16, 24, 24),
+}
+"""M-RoPE sections of which each is one run of pairs, and their sizes by default."""
 
 REFUSED = {
     "chatglm": "its code splits the head into two rotations, and no transformers model reads it",
     "deepseek_v4": "its layers rotate keys, values and outputs, by two sets of frequencies",
     "dots3_note": "its widths differ between layers",
     "ernie4_5_vl_moe": "it reorders its frequencies among height, width and time",
-    "hunyuan_vl": "its xdrope takes four axes",
+    "grok1": "no transformers model reads it, and its file does not name its rotation",
+    "hunyuan_vl": "its xdrope gives the two channels of a pair different axes",
     "kimi_linear": "it has no rotation in spite of its qk_rope_head_dim",
     "nanochat": "it rotates in the other direction",
-    "step3p5": "its bases and widths differ from layer to layer",
+    "neucodec": "it rotates by the number of the head, and by no position",
+    "qwen2_5_omni_dit": "it rotates the first of its heads alone",
+    "xcodec2": "it rotates by the number of the head, and by no position",
 }
 """Models that would be read wrongly, and why."""
 
-IMAGES = _named("dinov3_vit efficientloftr eomt_dinov3 pixtral")
-"""Models of images, beside those whose type ends in vision."""
+UNROTATED = _named("kimi_linear")
+"""Models without rotation although their files have a field that others rotate by."""
+
+NAMED_BY_FIELD = _named("esm granitemoehybrid wav2vec2_bert wav2vec2_conformer")
+"""Models that rotate if ``position_embedding_type`` says so; others do not look at it."""
+
+INDEXERS: dict[str, Pairing] = {
+    "axk2": "half",
+    "deepseek_v32": "half",
+    "glm_moe_dsa": "interleaved",
+}
+"""The pairing of the indexers of sparse attention, which need not be that of attention."""
+
+PROPORTIONAL = "proportional"
+"""The rope type that rotates a share of a head by leaving the other pairs where they are."""
+
+LATENT_UNREAD = _named("deepseek_v4")
+"""Models whose ``qk_rope_head_dim`` is no width of their heads."""
+
+DIM_UNREAD = _named("minimax_m3_vl")
+"""Models whose files have a ``rotary_dim`` at which the code does not look."""
 
 ELSEWHERE = _named(
-    "linear_attention mamba mamba2 conv recurrent moe mlp short_conv lightning_attention"
+    "linear_attention mamba mamba2 conv recurrent moe mlp short_conv lightning_attention "
+    "cross_attention none"
 )
 """Layer types without queries and keys to rotate."""
 
@@ -178,14 +217,22 @@ LINEAR = _named("qwen3_5 qwen3_5_moe qwen3_next")
 LISTED = {"full_attn_idxs": "conv", "attn_layer_indices": "linear_attention"}
 """Fields that list the layers with attention, and what the others have."""
 
+THETA_OF_LAYER = _named("granite_swa granitemoe_swa")
+"""Models whose ``layer_rope_theta`` is the base of each layer; of others only its zeros count."""
+
 LATENT_SOFTMAX = _named(
     "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 "
     "kimi_k2 longcat_flash minicpm3 mistral4 mistral_large4 youtu"
 )
 """Models that multiply their softmax scale with m(mscale_all_dim)², as DeepSeek does."""
 
-UNSCALED = _named("diffusion_gemma embedding_gemma2 gemma3n gemma4 gemma4_unified")
+UNSCALED = _named(
+    "dia_encoder dia_decoder diffusion_gemma embedding_gemma2 gemma3n gemma4 gemma4_unified"
+)
 """Models that do not scale their scores: they normalize queries and keys."""
+
+HALVED = _named("zamba2")
+"""Models whose heads are two hidden states wide, and scaled as if they were one."""
 
 MULTIPLIED = _named(
     "granite granite_docling granite_swa granite4_vision granitemoe granitemoe_swa "
@@ -226,58 +273,29 @@ def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
     """
     if config.family in UNSCALED:
         return 1.0
+    if config.family in HALVED:
+        return (head_dim / 2) ** -0.5
     if (given := config.get("attention_multiplier")) is not None and config.family in MULTIPLIED:
         return float(given)
-    scalar = config.get("query_pre_attn_scalar")
+    scalar = config.number("query_pre_attn_scalar")
+    if scalar is not None and scalar <= 0:
+        raise ValueError(
+            f"query_pre_attn_scalar is {scalar}; scores are multiplied with its root, so it must "
+            f"be above 0. Correct the file."
+        )
     return (scalar or head_dim) ** -0.5 * (factor if config.family in LATENT_SOFTMAX else 1.0)
 
 
-def layer_types(config: Configuration) -> list[str] | None:
-    """The type of each layer; None where all are alike.
+def refusal(config: Configuration) -> str | None:
+    """Why a model would be read wrongly; None where nothing is against it.
 
     Example:
-        >>> layer_types(Configuration({"num_hidden_layers": 6}, "gemma3"))[-2:]
-        ['sliding_attention', 'full_attention']
+        >>> refusal(Configuration({}, "nanochat"))
+        'it rotates in the other direction'
     """
-    if (listed := config.get("layer_types")) is not None:
-        return list(listed)
-    for name, elsewhere in LISTED.items():
-        if (full := config.get(name)) is not None:
-            layers = range(config.whole("layers"))
-            return ["full_attention" if index in full else elsewhere for index in layers]
-    if (period := _period(config)) is None:
-        return None
-    if isinstance(period, str):  # "LLLG": local, local, local, global
-        local = [period[i % len(period)] == "L" for i in range(config.whole("layers"))]
-    elif config.family in ("modernbert", "modernbert_decoder"):  # counted from the first layer
-        local = [i % period != 0 for i in range(config.whole("layers"))]
-    else:
-        local = [(i + 1) % period != 0 for i in range(config.whole("layers"))]
-    other = "linear_attention" if config.family in LINEAR else "sliding_attention"
-    return [other if is_local else "full_attention" for is_local in local]
-
-
-def _period(config: Configuration) -> int | str | None:
-    """Every so many layers one attends to everything; or a pattern as ``"LLLG"``."""
-    windowless = "sliding_window" in config.values and config.get("sliding_window") is None
-    if config.family not in PERIODS or (windowless and config.family.startswith("exaone")):
-        return None
-    names = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
-    return config.get(*names, "full_attention_interval") or PERIODS[config.family]
-
-
-def unrotated(config: Configuration, types: list[str] | None, count: int) -> list[bool]:
-    """For each layer, whether it has no rotary encoding (NoPE, or no attention).
-
-    Example:
-        >>> unrotated(Configuration({}, "smollm3"), None, 4)
-        [False, False, False, True]
-    """
-    none = [kind in ELSEWHERE for kind in types or [""] * count]
-    if config.family in ("smollm3", "llama4", "mistral_large4"):
-        period = config.get("no_rope_layer_interval") or 4
-        flags = config.get("no_rope_layers") or [(i + 1) % period for i in range(count)]
-        return [absent or not rotated for absent, rotated in zip(none, flags, strict=True)]
-    if config.family in SLIDING_ONLY and types and "sliding_attention" in types:
-        return [kind != "sliding_attention" for kind in types]
-    return none
+    if config.family in REFUSED:
+        return REFUSED[config.family]
+    for name in ("rope_theta", "partial_rotary_factors"):
+        if isinstance(config.values.get(name), list):
+            return f"{name} is a list, whose use its code does not share with other models"
+    return None

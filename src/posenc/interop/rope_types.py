@@ -8,6 +8,9 @@ from posenc.frequencies.huggingface import COMMON, LISTS, SWITCHES, Rope, RopeTy
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.configurations import finite
 
+OURS = "posenc_"
+"""Before the names under which transformers knows the exact types, once they are registered."""
+
 
 def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
     """The rope type that a dictionary means, old names included.
@@ -20,6 +23,7 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
         'longrope'
     """
     named = values.get("rope_type") or values.get("type") or "default"
+    named = named.removeprefix(OURS) if isinstance(named, str) else named
     found = _named(str(named), values, family) if isinstance(named, str) else None
     if found is None:
         old = [alias for each in ROPE_TYPES.values() for alias in each.aliases]

@@ -1,6 +1,7 @@
 """From the configuration of a Hugging Face model to its rotary encoding, exact at any position."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies.huggingface import Rope
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, read
+from posenc.interop.layer_types import layer_bases, layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, rope_of, width_of_head
 from posenc.interop.rope_types import schedule_of
 
@@ -111,19 +113,42 @@ def read_layers(
     config: Any | dict[str, Any] | str | Path, *, length: int | None = None
 ) -> tuple[RotaryLayer | None, ...]:
     """What ``rotaries_from_config`` gives, each with the dictionary that it was read from."""
-    known = checked(read(config))
+    return read_layers_of(read(config), length)
+
+
+def read_layers_of(
+    config: Configuration, length: int | None = None
+) -> tuple[RotaryLayer | None, ...]:
+    """The same, of a configuration that is read already."""
+    known = checked(config)
     found = layers_by_type(known, length)
-    count, types = known.whole("layers"), rope_models.layer_types(known)
+    count, types = known.whole("layers"), layer_types(known)
     if types is not None and len(types) != count:
         raise ValueError(
             f"layer_types names {len(types)} layers; the configuration has {count}. Correct one."
         )
-    without = rope_models.unrotated(known, types, count)
+    without = unrotated(known, types, count)
     each = types or [None] * count
-    return tuple(
+    layers = [
         None if none else found.get(kind, found.get(None))
         for kind, none in zip(each, without, strict=True)
-    )
+    ]
+    bases = layer_bases(known, count) if known.family in rope_models.THETA_OF_LAYER else None
+    return tuple(layers if bases is None else _rebased(known, layers, bases, length))
+
+
+def _rebased(
+    config: Configuration,
+    layers: list[RotaryLayer | None],
+    bases: Sequence[float],
+    length: int | None,
+) -> list[RotaryLayer | None]:
+    """The layers with the base that each has by itself; one encoding a base."""
+    made: dict[float, RotaryLayer] = {}
+    for layer, base in zip(layers, bases, strict=True):
+        if layer is not None and base not in made:
+            made[base] = _layer(config, None, replace(layer.rope, base=float(base)), length)
+    return [layer and made[base] for layer, base in zip(layers, bases, strict=True)]
 
 
 def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any, RotaryLayer]:
@@ -158,12 +183,29 @@ def _layer(
 def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | MultimodalRotary:
     """``rotary`` with its pairs shared out among axes, where the model does so."""
     dealt = rope_models.DEALT.get(config.family)
-    sections = rope.values.get("mrope_section") or dealt
-    if sections is None or sum(sections) != len(rotary.sincos):
+    usual = dealt or rope_models.IN_RUNS.get(config.family)
+    sections = rope.values.get("mrope_section") or usual
+    if sections is None:
         return rotary
     flag = rope.values.get("mrope_interleaved") or rope.values.get("interleaved")
-    arrangement: Arrangement = "interleaved" if dealt or flag else "contiguous"
+    if dealt:
+        return MultimodalRotary(rotary, _dealt(sections, len(rotary.sincos)), "interleaved")
+    arrangement: Arrangement = "interleaved" if flag else "contiguous"
     return MultimodalRotary(rotary, sections, arrangement)
+
+
+def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
+    """Sections of all pairs, where models deal out what is given as far as there are pairs.
+
+    Example:
+        >>> _dealt((24, 20, 20), 64), _dealt((24, 20, 20), 32)
+        ((24, 20, 20), (11, 11, 10))
+    """
+    if sum(sections) == pairs:
+        return tuple(sections)
+    apart = len(sections)
+    rest = [len(range(i, min(n * apart, pairs), apart)) for i, n in enumerate(sections)][1:]
+    return pairs - sum(rest), *rest
 
 
 def _only(found: dict[Any, RotaryLayer]) -> QueryKeyEncoding:

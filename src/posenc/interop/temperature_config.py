@@ -5,8 +5,8 @@ from typing import Any
 
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.log_temperature import LogTemperature
-from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, read
+from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import width_of_head
 
 QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
@@ -33,11 +33,15 @@ def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> Query
         >>> temperatures_from_config(config)
         (None, None, None, QueryTemperature(16, scale=0.1, period=8192))
     """
-    known = read(config)
+    return temperatures_of(read(config))
+
+
+def temperatures_of(known: Configuration) -> QueryTemperatures:
+    """The same, of a configuration that is read already."""
     reader = READERS.get(known.family)
     if reader is None:
         return (None,) * known.whole("layers")
-    types = rope_models.layer_types(known) or [None] * known.whole("layers")
+    types = layer_types(known) or [None] * known.whole("layers")
     return reader(known, types)
 
 
@@ -49,7 +53,7 @@ def _llama4(config: Configuration, types: list) -> QueryTemperatures:
         _given(config.number("attn_scale"), 0.1),
         _given(config.get("floor_scale"), 8192),
     )
-    without = rope_models.unrotated(config, types, len(types))
+    without = unrotated(config, types, len(types))
     return tuple(made if none else None for none in without)
 
 

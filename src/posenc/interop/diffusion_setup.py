@@ -1,0 +1,159 @@
+"""Transformers of diffusers, and image models of timm: what their files say of positions."""
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.positional import Positional
+from posenc.encodings.queries_keys.axial import AxialRotary
+from posenc.encodings.queries_keys.ltx import LTXRotary
+from posenc.encodings.tokens.learned_grid import LearnedGrid
+from posenc.interop.configurations import Configuration
+from posenc.interop.setup import LayerSetup, Part
+
+DEFAULTS: Mapping[str, dict[str, Any]] = {
+    "CogVideoXTransformer3DModel": {"attention_head_dim": 64, "num_layers": 30},
+    "DiTTransformer2DModel": {"attention_head_dim": 72, "num_layers": 28},
+    "Flux2Transformer2DModel": {"attention_head_dim": 128, "num_layers": 8,
+                                "num_single_layers": 48, "axes_dims_rope": (32, 32, 32, 32),
+                                "rope_theta": 2000},
+    "FluxTransformer2DModel": {"attention_head_dim": 128, "num_layers": 19,
+                               "num_single_layers": 38, "axes_dims_rope": (16, 56, 56)},
+    "HunyuanVideoTransformer3DModel": {"attention_head_dim": 128, "num_layers": 20,
+                                       "num_single_layers": 40, "rope_theta": 256.0,
+                                       "rope_axes_dim": (16, 56, 56)},
+    "LTXVideoTransformer3DModel": {"attention_head_dim": 64, "num_attention_heads": 32,
+                                   "num_layers": 28},
+    "PixArtTransformer2DModel": {"attention_head_dim": 72, "num_layers": 28},
+    "QwenImageTransformer2DModel": {"attention_head_dim": 128, "num_layers": 60,
+                                    "axes_dims_rope": (16, 56, 56)},
+    "SD3Transformer2DModel": {"attention_head_dim": 64, "num_layers": 18},
+    "WanTransformer3DModel": {"attention_head_dim": 128, "num_layers": 40},
+}  # fmt: skip
+"""What the classes of diffusers 0.42 have by default."""
+
+SINES = ("DiTTransformer2DModel", "PixArtTransformer2DModel", "SD3Transformer2DModel")
+
+THW = "positions are (frame, row, column) of a patch"
+NOTES = {
+    "CogVideoXTransformer3DModel": THW,
+    "Flux2Transformer2DModel": "positions are (image, row, column, place in the text)",
+    "FluxTransformer2DModel": "positions are (0, row, column) of a patch, and (0, 0, 0) for text",
+    "HunyuanVideoTransformer3DModel": f"{THW}; text is not rotated",
+    "LTXVideoTransformer3DModel": f"{THW}, in seconds and pixels; 25 frames a second are taken",
+    "QwenImageTransformer2DModel": f"{THW}, rows and columns from the middle",
+    "WanTransformer3DModel": f"{THW}; text is attended to across, without positions",
+}
+
+SIZES = {"tiny": 192, "small": 384, "base": 768, "large": 1024, "huge": 1280}
+"""Widths of timm's vision transformers, by the word in their names."""
+
+NAME = re.compile(r"^(vit|deit)_(tiny|small|base|large|huge)_patch(\d+)_(\d+)(\.\w+)?$")
+
+
+def is_foreign(values: Mapping[str, Any]) -> bool:
+    """Whether a file is one of diffusers or of timm.
+
+    Example:
+        >>> is_foreign({"_class_name": "FluxTransformer2DModel"}), is_foreign({"hidden_size": 8})
+        (True, False)
+    """
+    return isinstance(values.get("_class_name"), str) or (
+        isinstance(values.get("architecture"), str) and "model_type" not in values
+    )
+
+
+def foreign_part(values: Mapping[str, Any]) -> Part:
+    """The set-up that such a file means.
+
+    Raises:
+        ValueError: The class or the name is not known, or a value does not fit.
+
+    Example:
+        >>> foreign_part({"_class_name": "WanTransformer3DModel"}).layers[0].positional.queries_keys
+        ModuleList(
+          (0): AxialRotary(128, base=10000.0, form='wan')
+        )
+    """
+    if isinstance(values.get("_class_name"), str):
+        return _diffusers(values)
+    return _timm(str(values["architecture"]), values)
+
+
+def _diffusers(values: Mapping[str, Any]) -> Part:
+    name = values["_class_name"]
+    if name not in DEFAULTS:
+        raise ValueError(
+            f"_class_name is {name!r}; of diffusers, {', '.join(DEFAULTS)} are known. Build the "
+            f"encoding from posenc.AxialRotary by hand."
+        )
+    config = Configuration({**DEFAULTS[name], **values}, name)
+    count = config.whole("num_layers")
+    if config.get("num_single_layers"):
+        count += config.whole("num_single_layers")
+    head = config.whole("attention_head_dim")
+    if name in SINES:
+        words = "sines and cosines of the two coordinates of a patch, scaled to the size trained on"
+        return Part("image", name, (LayerSetup(None, None, head**-0.5),) * count, notes=(words,))
+    if name.startswith("CogVideoX") and not config.get("use_rotary_positional_embeddings"):
+        words = "sines and cosines of frame, row and column, scaled to the size trained on"
+        return Part("video", name, (LayerSetup(None, None, head**-0.5),) * count, notes=(words,))
+    held = Positional(queries_keys=ROTATIONS[name](config, head))
+    part = "image" if "2D" in name else "video"
+    layer = LayerSetup(None, held, head**-0.5)
+    return Part(part, name, (layer,) * count, notes=(NOTES[name],))
+
+
+def _split(config: Configuration, name: str, head: int) -> tuple[int, ...]:
+    split = config.get(name)
+    if not isinstance(split, list | tuple) or sum(split) != head:
+        raise ValueError(
+            f"{name} is {split!r}; it must share out the {head} channels of a head. Correct it."
+        )
+    return tuple(split)
+
+
+def _by_form(form: str, field: str) -> Callable[[Configuration, int], QueryKeyEncoding]:
+    def rotation(config: Configuration, head: int) -> QueryKeyEncoding:
+        split = _split(config, field, head)
+        base = config.number("rope_theta") or 10_000.0
+        return AxialRotary(head, float(base), form, split=split)
+
+    return rotation
+
+
+def _ltx(config: Configuration, head: int) -> QueryKeyEncoding:
+    return LTXRotary(head, config.whole("num_attention_heads"), (Fraction(20 * 25, 8), 64, 64))
+
+
+ROTATIONS: Mapping[str, Callable[[Configuration, int], QueryKeyEncoding]] = {
+    "CogVideoXTransformer3DModel": lambda config, head: AxialRotary(head, form="cogvideox"),
+    "Flux2Transformer2DModel": _by_form("flux2", "axes_dims_rope"),
+    "FluxTransformer2DModel": _by_form("flux", "axes_dims_rope"),
+    "HunyuanVideoTransformer3DModel": _by_form("hunyuan_video", "rope_axes_dim"),
+    "LTXVideoTransformer3DModel": _ltx,
+    "QwenImageTransformer2DModel": _by_form("qwen_image", "axes_dims_rope"),
+    "WanTransformer3DModel": lambda config, head: AxialRotary(head, form="wan"),
+}
+
+
+def _timm(name: str, values: Mapping[str, Any]) -> Part:
+    found = NAME.match(name)
+    if found is None:
+        raise ValueError(
+            f"architecture is {name!r}; of timm, names as vit_base_patch16_224 say enough. Build "
+            f"the encoding from posenc.LearnedGrid or posenc.SwinBias by hand."
+        )
+    patch, image = int(found[3]), int(found[4])
+    width = values.get("num_features", SIZES[found[2]])
+    if width != SIZES[found[2]] or image % patch:
+        raise ValueError(
+            f"{name} has num_features {width}, and images of {image} in patches of {patch}; it "
+            f"should be {SIZES[found[2]]} wide, and patches fill the image. Correct the file."
+        )
+    table = LearnedGrid(width, (image // patch,) * 2, prefix=1, device="meta")
+    depth = {"large": 24, "huge": 32}.get(found[2], 12)
+    layers = (LayerSetup(None, Positional(tokens=table), 64**-0.5),) * depth
+    return Part("vision", name, layers, notes=("one class token before the patches",))

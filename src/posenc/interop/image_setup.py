@@ -1,0 +1,67 @@
+"""Models of images: tables of patches, and rotations by two coordinates."""
+
+from posenc.encodings.positional import Positional
+from posenc.encodings.queries_keys.axial import AxialRotary
+from posenc.encodings.queries_keys.axial_forms import FORMS
+from posenc.encodings.tokens.learned_grid import LearnedGrid
+from posenc.interop import schemes
+from posenc.interop.configurations import Configuration
+from posenc.interop.image_models import AXIAL, TABLES
+from posenc.interop.setup import LayerSetup, Part
+
+COORDINATES = "positions are (row, column) of a patch"
+
+
+def image_part(config: Configuration, name: str) -> Part:
+    """The encodings of an image model.
+
+    Raises:
+        ValueError: A size is missing or does not fit.
+    """
+    name = "vision" if name == "text" else name
+    count = config.whole("depth" if config.get("depth") and not config.get("layers") else "layers")
+    tokens, notes = _table(config)
+    if config.model_type not in AXIAL:
+        held = Positional(tokens=tokens)
+        return Part(name, config.model_type, (LayerSetup(None, held),) * count, notes=notes)
+    form = AXIAL[config.model_type]
+    if not form:
+        words = "rotates by the two coordinates of a patch, in a form that was not held against it"
+        return Part(name, config.model_type, (LayerSetup(None, None),) * count, notes=(words,))
+    head = _head(config)
+    rope = config.get("rope_parameters", "rope_scaling") or {}
+    given = rope.get("rope_theta", config.get("rope_theta"))
+    base = given or config.facts.get("theta") or FORMS[form].base
+    rotary = AxialRotary(head, base, form=form)
+    held = Positional(tokens=tokens, queries_keys=rotary)
+    layer = LayerSetup(None, held, head**-0.5)
+    return Part(name, config.model_type, (layer,) * count, notes=(COORDINATES, *notes))
+
+
+def _head(config: Configuration) -> int:
+    if config.get("head_dim"):
+        return config.whole("head_dim")
+    width = "embed_dim" if config.get("embed_dim") and _qwen2(config) else "hidden_size"
+    return config.whole(width) // config.whole("heads")
+
+
+def _qwen2(config: Configuration) -> bool:
+    """Qwen2-VL's vision files call the width of the language model ``hidden_size``."""
+    return config.model_type == "qwen2_vl_vision"
+
+
+def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
+    kind = config.model_type
+    if kind in TABLES:
+        return [], ("a learned table of patches besides, interpolated to the image",)
+    if kind not in schemes.PATCHES:
+        return [], ()
+    size, patch = config.get("image_size"), config.get("patch_size")
+    size, patch = (tuple(x) if isinstance(x, list | tuple) else (x, x) for x in (size, patch))
+    for name, value in (("image_size", size), ("patch_size", patch)):
+        if len(value) != 2 or not all(isinstance(x, int) and x > 0 for x in value):
+            raise ValueError(f"{name} is {value}; it must be a whole number, or two. Correct it.")
+    grid = tuple(a // b for a, b in zip(size, patch, strict=True))
+    width = config.whole("hidden_size")
+    table = LearnedGrid(width, grid, prefix=schemes.PATCHES[kind], device="meta")
+    return [table], ("interpolated where an image has another number of patches",)

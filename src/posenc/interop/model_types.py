@@ -1,0 +1,61 @@
+"""Every model type that transformers registers: what its class says where a file is silent.
+
+``model_types.json`` is written by ``python -m tests.oracle_models types`` from the classes of the
+release that the tests are run with, and held against them by a test.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+SPELLINGS = {
+    "RefinedWeb": "falcon",
+    "RefinedWebModel": "falcon",
+    "new": "gte",
+    "grok-1": "grok1",
+    "grok_1": "grok1",
+    "donut_swin": "donut-swin",
+    "kimi_k2": "deepseek_v3",
+}
+"""Names that files have, and the type that means the same."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@cache
+def _all() -> Mapping[str, Mapping[str, Any]]:
+    text = files("posenc.interop").joinpath("model_types.json").read_text(encoding="utf-8")
+    return MappingProxyType(json.loads(text))
+
+
+def known(model_type: str) -> Mapping[str, Any]:
+    """What transformers says of a type: defaults, names, parts, theta, derived, partly.
+
+    Example:
+        >>> known("llama")["defaults"]["num_attention_heads"], dict(known("ours"))
+        (32, {})
+    """
+    return _all().get(model_type, NOTHING)
+
+
+def names() -> tuple[str, ...]:
+    """Every type, in alphabetical order."""
+    return tuple(_all())
+
+
+def spelled(model_type: str, values: Mapping[str, Any]) -> str:
+    """The name of a type as transformers has it.
+
+    Example:
+        >>> spelled("RefinedWebModel", {}), spelled("llama", {})
+        ('falcon', 'llama')
+    """
+    if model_type in _all():
+        return model_type
+    if model_type in SPELLINGS:
+        return SPELLINGS[model_type]
+    dashed = model_type.replace("_", "-")
+    return dashed if dashed in _all() else model_type

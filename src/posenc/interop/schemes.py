@@ -1,0 +1,205 @@
+"""What models do with positions that do not rotate: by model type, the scheme and its fields.
+
+Each line was taken from the code of transformers; ``docs/models.md`` says which were held against a
+running model.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+def _named(models: str) -> tuple[str, ...]:
+    return tuple(models.split())
+
+
+@dataclass(frozen=True)
+class LearnedRows:
+    """A table of learned vectors, one a position.
+
+    Attributes:
+        length: The field that says how many positions, or how many rows.
+        first: The row of position 0; ``"pad_token_id"`` for the one after it.
+        beyond: Rows that the table has beside those that ``length`` says.
+        width: The field of the width.
+    """
+
+    length: str = "longest"
+    first: int | str = 0
+    beyond: int = 0
+    width: str = "hidden_size"
+
+
+@dataclass(frozen=True)
+class SineRows:
+    """Sines and cosines.
+
+    Attributes:
+        convention: Of ``posenc.Sinusoidal``.
+        first: The number of the first position; ``"pad_token_id"`` for the one after it.
+        width: The field of the width.
+    """
+
+    convention: str
+    first: int | str = 0
+    width: str = "hidden_size"
+
+
+PLAIN, TWO_ROWS = LearnedRows(), LearnedRows(first=2, beyond=2)
+AFTER_PADDING = LearnedRows(first="pad_token_id")
+
+LEARNED: Mapping[str, LearnedRows] = {
+    **dict.fromkeys(
+        _named(
+            "aimv2_text_model align_text_model bert bert-generation big_bird blip_text_model "
+            "chinese_clip_text_model clip_text_model clipseg_text_model deberta-v2 "
+            "deberta dpr ernie flaubert flava_text_model fnet git gpt-sw3 gpt2 gpt_bigcode gpt_neo "
+            "groupvit_text_model imagegpt instructblip_qformer instructblipvideo_qformer "
+            "layoutlm megatron-bert metaclip_2_text_model mobilebert openai-gpt "
+            "owlv2_text_model owlvit_text_model rembert roc_bert siglip2_text_model "
+            "siglip_text_model splinter squeezebert tapas visual_bert xlm xclip_text_model "
+            "distilbert lxmert"
+        ),
+        PLAIN,
+    ),
+    **dict.fromkeys(_named("albert convbert electra"), LearnedRows(width="embedding_size")),
+    **dict.fromkeys(
+        _named(
+            "altclip_text_model bridgetower_text_model camembert clap_text_model data2vec-text "
+            "ibert luke markuplm roberta roberta-prelayernorm xlm-roberta xlm-roberta-xl xmod "
+            "longformer lilt"
+        ),
+        AFTER_PADDING,
+    ),
+    **dict.fromkeys(_named("biogpt opt pp_formulanet_text trocr"), TWO_ROWS),
+    "mpnet": LearnedRows(first=2),
+    **dict.fromkeys(_named("mra nystromformer yoso"), LearnedRows(first=2, beyond=2)),
+}
+"""Models of one stack whose tokens get a learned vector."""
+
+SINES: Mapping[str, SineRows] = {
+    "ctrl": SineRows("concatenated"),
+    "canary_decoder": SineRows("concatenated"),
+    "kosmos_2_5_text_model": SineRows("tensor2tensor", "pad_token_id"),
+    "kosmos_2_text_model": SineRows("tensor2tensor", "pad_token_id"),
+    "tipsv2_text_model": SineRows("tensor2tensor"),
+    "xglm": SineRows("tensor2tensor", 2),
+    "qwen2_5_omni_audio_encoder": SineRows("tensor2tensor", width="d_model"),
+    "qwen3_omni_moe_audio_encoder": SineRows("tensor2tensor", width="d_model"),
+}
+"""Models of one stack whose tokens get sines and cosines."""
+
+BOTH: Mapping[str, tuple[LearnedRows | SineRows, LearnedRows | SineRows]] = {
+    "bart": (TWO_ROWS, TWO_ROWS),
+    "mbart": (TWO_ROWS, TWO_ROWS),
+    "mvp": (TWO_ROWS, TWO_ROWS),
+    "plbart": (TWO_ROWS, TWO_ROWS),
+    "bigbird_pegasus": (PLAIN, PLAIN),
+    "blenderbot": (PLAIN, PLAIN),
+    "blenderbot-small": (PLAIN, PLAIN),
+    "led": (
+        LearnedRows("max_encoder_position_embeddings"),
+        LearnedRows("max_decoder_position_embeddings"),
+    ),
+    "m2m_100": (
+        SineRows("tensor2tensor", "pad_token_id"),
+        SineRows("tensor2tensor", "pad_token_id"),
+    ),
+    "nllb-moe": (
+        SineRows("tensor2tensor", "pad_token_id"),
+        SineRows("tensor2tensor", "pad_token_id"),
+    ),
+    "marian": (SineRows("concatenated"), SineRows("concatenated")),
+    "pegasus": (SineRows("concatenated"), SineRows("concatenated")),
+    "prophetnet": (AFTER_PADDING, AFTER_PADDING),
+    "speech_to_text": (
+        SineRows("tensor2tensor", "pad_token_id"),
+        SineRows("tensor2tensor", "pad_token_id"),
+    ),
+    "whisper": (SineRows("tensor2tensor"), LearnedRows("max_target_positions")),
+}
+"""Models of an encoder and a decoder."""
+
+BUCKETS = _named("t5 mt5 umt5 switch_transformers pop2piano")
+"""T5 and its kin: buckets of distance, both ways in the encoder, backwards in the decoder."""
+
+SLOPES = _named("bloom mpt")
+"""ALiBi; Falcon has it where its file says ``alibi``."""
+
+DEBERTA = _named("deberta deberta-v2")
+
+WINDOWED = _named("swin donut-swin maskformer-swin clap_audio_model")
+"""Swin's table of displacements within a window."""
+
+WINDOWED_2 = _named("swinv2 swin2sr")
+
+NONE = _named(
+    "falcon_mamba glm5_next_text granitemoehybrid jamba kimi_linear mamba mamba2 nemotron_h rwkv "
+    "zamba xlstm canine_none"
+)
+"""Sequence models whose order comes from the layers alone: state spaces, recurrences, masks."""
+
+PATCHES: Mapping[str, int] = {
+    **dict.fromkeys(
+        _named(
+            "aimv2_vision_model cosmos3_edge_vision glm4v_vision glm4v_moe_vision glm_image_vision "
+            "granite_docling_vision groupvit_vision_model idefics2_vision idefics3_vision ijepa "
+            "janus_vision_model minicpmv4_6_vision minicpmv4_7_vision ovis2_vision "
+            "paddleocr_vl_vision phi4_multimodal_vision siglip_vision_model smolvlm_vision "
+            "step3p5_vision"
+        ),
+        0,
+    ),
+    **dict.fromkeys(
+        _named(
+            "altclip_vision_model blip_2_vision_model blip_vision_model bridgetower_vision_model "
+            "chinese_clip_vision_model clip_vision_model clipseg_vision_model flava_image_model "
+            "git_vision_model instructblip_vision_model instructblipvideo_vision_model "
+            "internvl_vision kosmos_2_vision_model metaclip_2_vision_model owlv2_vision_model "
+            "owlvit_vision_model qianfan_ocr_vision vit vit_mae vit_msn dinov2 "
+            "dinov2_with_registers dpt xclip_vision_model timesformer"
+        ),
+        1,
+    ),
+    "deit": 2,
+}
+"""Image models with a learned table of their patches, and the rows before it (class tokens)."""
+
+CONVOLUTIONAL = _named(
+    "wav2vec2 hubert unispeech unispeech-sat wavlm sew sew-d data2vec-audio speech-encoder"
+)
+"""Speech models whose positions come from a grouped convolution over the frames."""
+
+WORDS: Mapping[str, str] = {
+    "beit": "relative biases by displacement of patches, and learned tables where its file says so",
+    "blip_2_qformer": "none of its queries; learned vectors of text, where it is given text",
+    "canine": "learned vectors of characters, after which a stack of 16384 positions",
+    "conditional_detr": "sines of the two coordinates of an image",
+    "cpmant": "buckets of distance between segments, as T5's within one",
+    "deformable_detr": "sines of the two coordinates of an image",
+    "detr": "sines of the two coordinates of an image",
+    "fastspeech2_conformer": "sinusoids of distance, as Transformer-XL",
+    "florence_vision": "learned tables of rows and columns",
+    "fsmt": "sinusoids of its own, after the padding token",
+    "funnel": "sinusoids of distance, as Transformer-XL",
+    "longt5": "T5's buckets within blocks, and global tokens beside them",
+    "moonshine_streaming_encoder": "none: its layers see a window of frames",
+    "parakeet_encoder": "sinusoids of distance, as Transformer-XL",
+    "pegasus_x": "sines and cosines, and a learned vector of each global token",
+    "pix2struct": "learned tables of rows and columns",
+    "pix2struct_text_model": "T5's buckets of distance",
+    "reformer": "axial learned vectors",
+    "sam_vision_model": "a learned table of patches, and decomposed relative positions",
+    "sam_hq_vision_model": "a learned table of patches, and decomposed relative positions",
+    "seamless_m4t": "sinusoids of distance in the speech encoder, sines and cosines in the text",
+    "speecht5": "a convolution, and learned vectors of clipped distance in the scores",
+    "udop": "T5's buckets of distance, and of the two coordinates of the page",
+    "vitdet": "a learned table of patches, and decomposed relative positions",
+    "vits": "learned vectors of clipped distance in keys and values",
+    "vivit": "a learned table of tubelets",
+    "wav2vec2-bert": "learned vectors of clipped distance in the keys, where its file says so",
+    "wav2vec2-conformer": "sinusoids of distance, as Transformer-XL, where its file says so",
+    "xlnet": "sinusoids of distance, as Transformer-XL",
+    "chatglm": "two rotations of a head, by the position and by the place in a block",
+    "grok1": "a rotation whose base its file does not name",
+}
+"""In words, what no reader here makes of a configuration."""

@@ -1,0 +1,79 @@
+"""The positional set-up of a whole model: every part, every layer, as objects of the library."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc.encodings.positional import Positional
+from posenc.frequencies.huggingface import Rope
+
+Certainty = Literal["verified", "read", "assumed"]
+
+
+@dataclass(frozen=True)
+class LayerSetup:
+    """What one layer does with positions.
+
+    Attributes:
+        layer_type: As the configuration names it; None where all layers are alike.
+        positional: The encodings; those of tokens stand before the first layer, and are told in
+            each. None where no object of the library says what the layer does.
+        softmax_scale: What attention multiplies its scores with; None where nothing says.
+        window: A query sees the keys at distances below this; None for all of them.
+        chunk: Queries see keys of their own chunk of so many positions; None without chunks.
+        rope: The rope dictionary as it was read; None without one.
+    """
+
+    layer_type: str | None
+    positional: Positional | None
+    softmax_scale: float | None = None
+    window: int | None = None
+    chunk: int | None = None
+    rope: Rope | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a model.
+
+    Attributes:
+        name: ``"text"``, ``"vision"``, ``"encoder"``, ``"decoder"``, ``"cross-attention"``,
+            ``"indexer"``, or what the file calls it.
+        model_type: Of the part.
+        layers: One a layer.
+        trained_length: Positions before any extension; None where nothing says.
+        certainty: ``"verified"`` where this was held against the running model, ``"read"`` where
+            it stands in its code or its file, ``"assumed"`` where the model is not known.
+        notes: What else there is to say, in words.
+    """
+
+    name: str
+    model_type: str
+    layers: tuple[LayerSetup, ...]
+    trained_length: int | None = None
+    certainty: Certainty = "read"
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PositionalSetup:
+    """What a model does with positions.
+
+    Attributes:
+        model_type: As the configuration names it.
+        parts: Its parts, that of text first.
+    """
+
+    model_type: str
+    parts: tuple[Part, ...]
+
+    def __getitem__(self, name: str) -> Part:
+        for part in self.parts:
+            if part.name == name:
+                return part
+        raise KeyError(
+            f"There is no part {name!r}; this model has {', '.join(p.name for p in self.parts)}."
+        )
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)

@@ -1,0 +1,237 @@
+"""From any configuration of Hugging Face to the positional set-up of its model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from posenc.encodings.positional import Positional
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.temperature import QueryTemperature
+from posenc.interop import rope_models, schemes
+from posenc.interop.configurations import Configuration, parts_of, read_whole
+from posenc.interop.diffusion_setup import foreign_part, is_foreign
+from posenc.interop.image_models import AXIAL
+from posenc.interop.image_setup import image_part
+from posenc.interop.layer_types import layer_types
+from posenc.interop.rope_layers import rotates
+from posenc.interop.rotary_config import RotaryLayer, read_layers_of
+from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
+from posenc.interop.temperature_config import temperatures_of
+from posenc.interop.token_setup import score_parts, token_parts
+from posenc.interop.verified import VERIFIED
+
+NAMES = {
+    "text_config": "text",
+    "llm_config": "text",
+    "language_config": "text",
+    "thinker_config": "thinker",
+    "vision_config": "vision",
+    "audio_config": "audio",
+    "encoder_config": "encoder",
+    "decoder_config": "decoder",
+}
+"""What the parts are called; any other field by its own name, less ``_config``."""
+
+
+WINDOWS = ("sliding_window", "sliding_window_size", "local_attention", "attention_window_size")
+"""Fields with the number of keys that a query of a sliding layer sees."""
+
+ALWAYS_SLIDING = ("mistral", "mixtral", "phi3", "starcoder2")
+"""Families all of whose layers slide where a window is given, without types of layers."""
+
+UNREAD = "what its code does with positions is not read here"
+
+
+def positional_setup(
+    config: Any | dict[str, Any] | str | Path, *, length: int | None = None
+) -> PositionalSetup:
+    """What a model does with positions, part by part and layer by layer.
+
+    Reads configurations of transformers, as objects, dictionaries or files; a file is read without
+    transformers, and what it leaves out is what its class has by default. Files of transformers in
+    diffusers (FLUX, Wan, HunyuanVideo, LTX, Qwen-Image, CogVideoX, SD3, DiT) and of vision
+    transformers in timm are known by their class, or by their name.
+
+    Args:
+        config: A PreTrainedConfig, a dictionary, or the path of a config.json.
+        length: Of the sequences, in tokens, for frequencies that depend on it.
+
+    Raises:
+        ValueError: The model is not known and its file does not say what it does, a key is
+            unknown, or a value does not fit; the message says which.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> setup = positional_setup({"model_type": "gpt2"})
+        >>> setup["text"].layers[0].positional.tokens[0]
+        Learned(768, max_len=1024)
+        >>> positional_setup({"model_type": "t5"})["decoder"].layers[0].positional.scores[0]
+        T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
+    """
+    whole = read_whole(config)
+    if is_foreign(whole.values):
+        part = foreign_part(whole.values)
+        return PositionalSetup(part.model_type, (part,))
+    return PositionalSetup(whole.model_type, tuple(_parts(whole, "text", length)))
+
+
+def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+    nested = parts_of(config)
+    if not nested:
+        return _own(config.with_defaults(), name, length)
+    found: list[Part] = []
+    for field, inner in nested.items():
+        called = NAMES.get(field, field.removesuffix("_config"))
+        if not inner.facts and not rotates(inner):
+            found.append(Part(called, inner.model_type, (), certainty="assumed", notes=(UNREAD,)))
+            continue
+        for part in _parts(inner, called, length):
+            prefix = "" if part.name == called or called == "text" else f"{called}."
+            found.append(replace(part, name=prefix + part.name))
+    return found
+
+
+def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+    """The parts of a configuration that holds no others."""
+    if config.model_type in AXIAL or config.model_type in schemes.PATCHES:
+        return [_sure(image_part(config, name))]
+    if (parts := token_parts(config, name) or score_parts(config, name)) is not None:
+        return [_sure(part) for part in parts]
+    if config.model_type in schemes.NONE and not rotates(config):
+        return [_sure(_plain(config, name))]
+    if (words := _words(config)) is not None:
+        return [Part(name, config.model_type, _empty(config), notes=(words,))]
+    if rotates(config):
+        return [_sure(part) for part in _rotary(config, name, length)]
+    if config.facts:
+        return [Part(name, config.model_type, _empty(config), certainty="assumed", notes=(UNREAD,))]
+    raise ValueError(
+        f"What {config.model_type or 'a model without model_type'} does with positions is not "
+        f"known here, and its configuration has no rope_parameters, rope_theta or the like. See "
+        f"docs/models.md for the types that are."
+    )
+
+
+def _words(config: Configuration) -> str | None:
+    if why := rope_models.refusal(config):
+        return f"no encoding of the library is this: {why}"
+    if config.model_type in schemes.CONVOLUTIONAL:
+        return "positions come from a grouped convolution over the frames, added to them"
+    if config.model_type in schemes.WORDS and not rotates(config):
+        return schemes.WORDS[config.model_type]
+    return None
+
+
+def _empty(config: Configuration) -> tuple[LayerSetup, ...]:
+    try:
+        count = config.whole("layers")
+    except ValueError:
+        count = 1
+    return tuple(LayerSetup(None, None) for _ in range(count))
+
+
+def _plain(config: Configuration, name: str) -> Part:
+    types = layer_types(config) or [None] * config.whole("layers")
+    nothing = Positional()
+    return Part(name, config.model_type, tuple(LayerSetup(kind, nothing) for kind in types))
+
+
+def _sure(part: Part) -> Part:
+    """The part with how sure it is."""
+    certainty: Certainty = "verified" if part.model_type in VERIFIED else part.certainty
+    return replace(part, certainty=certainty)
+
+
+def _rotary(config: Configuration, name: str, length: int | None) -> list[Part]:
+    layers = read_layers_of(config, length)
+    temperatures = temperatures_of(config)
+    types = layer_types(config) or [None] * len(layers)
+    made = tuple(
+        _layer(config, layer, kind, heat)
+        for layer, kind, heat in zip(layers, types, temperatures, strict=True)
+    )
+    known = any(layer and layer.pairing_is_known for layer in layers) or not any(layers)
+    trained = next((layer.rope.trained_length for layer in layers if layer), None)
+    notes = tuple(_notes(config))
+    certainty: Certainty = "read" if known and config.facts else "assumed"
+    part = Part(name, config.model_type, made, trained, certainty, notes)
+    return [part, *_indexer(config, layers, certainty)]
+
+
+def _layer(
+    config: Configuration,
+    layer: RotaryLayer | None,
+    kind: str | None,
+    heat: object,
+) -> LayerSetup:
+    rotations = [layer.encoding] if layer else []
+    queries = [heat] if isinstance(heat, QueryTemperature) else []
+    scores = [heat] if heat is not None and not queries else []
+    return LayerSetup(
+        kind,
+        Positional(queries_keys=[*rotations, *queries], scores=scores),  # type: ignore[arg-type]
+        layer.softmax_scale if layer else None,
+        _window(config, kind),
+        _chunk(config, kind),
+        layer.rope if layer else None,
+    )
+
+
+def _window(config: Configuration, kind: str | None) -> int | None:
+    """How many of the last keys a query sees, of layers that slide."""
+    size = config.get(*WINDOWS)
+    if size is None or isinstance(size, bool) or not isinstance(size, int) or size <= 0:
+        return None
+    if kind is not None:
+        return size if "sliding" in kind else None
+    if config.values.get("use_sliding_window") is False or "layer_types" in config.values:
+        return None
+    return size if config.family in ALWAYS_SLIDING else None
+
+
+def _chunk(config: Configuration, kind: str | None) -> int | None:
+    if kind != "chunked_attention":
+        return None
+    return config.get("attention_chunk_size")
+
+
+def _notes(config: Configuration) -> list[str]:
+    said = []
+    if (dual := config.values.get("dual_chunk_attention_config")) is not None:
+        if not isinstance(dual, dict) or "chunk_size" not in dual:
+            raise ValueError(
+                f"dual_chunk_attention_config is {dual!r}; it must be an object with chunk_size."
+            )
+        said.append(
+            f"beyond {dual.get('original_max_position_embeddings', 'its trained length')} "
+            f"positions, engines with dual chunk attention remap distances by chunks of "
+            f"{dual['chunk_size']} (posenc.DualChunk); transformers does not"
+        )
+    if config.facts and not config.facts.get("partly") and _share(config):
+        said.append("partial_rotary_factor stands in the file, and the model does not look at it")
+    return said
+
+
+def _share(config: Configuration) -> bool:
+    return config.values.get("partial_rotary_factor") not in (None, 1, 1.0)
+
+
+def _indexer(
+    config: Configuration, layers: Sequence[RotaryLayer | None], certainty: Certainty
+) -> list[Part]:
+    """The indexer of sparse attention, which pairs channels in a way of its own."""
+    pairing = rope_models.INDEXERS.get(config.family)
+    if pairing is None or not config.get("index_head_dim"):
+        return []
+    nothing = LayerSetup(None, Positional())
+    made = []
+    for layer in layers:
+        if layer is None:
+            made.append(nothing)
+            continue
+        rotary = Rotary(
+            layer.rotary.frequencies, head_dim=config.whole("index_head_dim"), pairing=pairing
+        )
+        made.append(LayerSetup(None, Positional(queries_keys=rotary), rope=layer.rope))
+    return [Part("indexer", config.model_type, tuple(made), certainty=certainty)]

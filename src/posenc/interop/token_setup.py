@@ -1,0 +1,201 @@
+"""Models that add something to their tokens, or to their scores: from fields to encodings."""
+
+from collections.abc import Iterable
+
+from posenc.encodings.base import ScoreEncoding, TokenEncoding
+from posenc.encodings.positional import Positional
+from posenc.encodings.scores.alibi import ALiBi
+from posenc.encodings.scores.deberta import DeBERTa
+from posenc.encodings.scores.swin import SwinBias
+from posenc.encodings.scores.swin_v2 import SwinV2Bias
+from posenc.encodings.scores.t5 import T5Bias
+from posenc.encodings.tokens.learned import Learned
+from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.interop import schemes
+from posenc.interop.configurations import Configuration
+from posenc.interop.rope_layers import width_of_head
+from posenc.interop.schemes import LearnedRows, SineRows
+from posenc.interop.setup import LayerSetup, Part
+
+META = "meta"
+"""Where tables are made: what is read has widths, and no weights."""
+
+
+def token_parts(config: Configuration, name: str) -> list[Part] | None:
+    """Models that add learned vectors or sinusoids to their tokens; None of other models."""
+    kind = config.model_type
+    if kind in schemes.BOTH:
+        return _stacks(config, *schemes.BOTH[kind])
+    rows = schemes.LEARNED.get(kind) or schemes.SINES.get(kind)
+    if rows is None or (config.values.get("sinusoidal_embeddings") and kind == "xlm"):
+        return None
+    if kind in schemes.DEBERTA and isinstance(rows, LearnedRows):
+        return [_deberta(config, name, rows)]
+    tokens = _tokens(config, rows)
+    scores = [_mpnet(config)] if kind == "mpnet" else []
+    return [_part(config, name, config.whole("layers"), tokens, scores, trained=_length(tokens))]
+
+
+def _mpnet(config: Configuration) -> T5Bias:
+    """MPNet has T5's buckets beside its learned vectors, one table for all layers."""
+    buckets = config.whole("relative_attention_num_buckets")
+    return T5Bias(config.whole("heads"), buckets, 128, device=META)
+
+
+def _stacks(
+    config: Configuration, before: LearnedRows | SineRows, after: LearnedRows | SineRows
+) -> list[Part]:
+    encoder, decoder = _tokens(config, before), _tokens(config, after)
+    above, below = _depths(config)
+    return [
+        _part(config, "encoder", above, encoder, trained=_length(encoder)),
+        _part(config, "decoder", below, decoder, trained=_length(decoder)),
+        _part(config, "cross-attention", below),
+    ]
+
+
+def _depths(config: Configuration) -> tuple[int, int]:
+    encoder = next((n for n in ("encoder_layers", "num_encoder_layers") if config.get(n)), "layers")
+    decoder = next((n for n in ("decoder_layers", "num_decoder_layers") if config.get(n)), "layers")
+    return config.whole(encoder), config.whole(decoder)
+
+
+def _tokens(config: Configuration, rows: LearnedRows | SineRows) -> TokenEncoding:
+    width = config.whole(rows.width)
+    first = _first(config, rows.first)
+    if isinstance(rows, SineRows):
+        return Sinusoidal(width, convention=rows.convention, offset=first)
+    held = config.whole(rows.length) + rows.beyond
+    if held <= first:
+        raise ValueError(
+            f"The table of {config.model_type} has {held} rows, and the first position is the row "
+            f"{first}. Correct {rows.length} or pad_token_id."
+        )
+    return Learned(width, held - first, offset=first, device=META)
+
+
+def _first(config: Configuration, first: int | str) -> int:
+    if isinstance(first, int):
+        return first
+    padding = config.values.get(first)
+    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
+        raise ValueError(
+            f"{first} is {padding!r}; {config.model_type} counts positions from the row after it, "
+            f"so it must be a whole number. Correct the file."
+        )
+    return padding + 1
+
+
+def _length(tokens: TokenEncoding) -> int | None:
+    return tokens.max_len if isinstance(tokens, Learned) else None
+
+
+def _part(
+    config: Configuration,
+    name: str,
+    count: int,
+    tokens: TokenEncoding | None = None,
+    scores: Iterable[ScoreEncoding] = (),
+    *,
+    scale: float | None = None,
+    trained: int | None = None,
+    notes: tuple[str, ...] = (),
+) -> Part:
+    held = Positional(tokens=[] if tokens is None else [tokens], scores=list(scores))
+    layers = (LayerSetup(None, held, scale),) * count
+    return Part(name, config.model_type, layers, trained, notes=notes)
+
+
+def _deberta(config: Configuration, name: str, rows: LearnedRows) -> Part:
+    biased = config.values.get("position_biased_input", True)
+    tokens = _tokens(config, rows) if biased else None
+    scores = []
+    terms = config.values.get("pos_att_type") or ()
+    terms = terms.split("|") if isinstance(terms, str) else terms
+    if config.get("relative_attention") and terms:
+        longest = config.get("max_relative_positions")
+        longest = config.whole("longest") if longest is None or longest < 1 else longest
+        buckets = config.get("position_buckets")
+        head = config.whole("hidden_size") // config.whole("heads")
+        scores.append(
+            DeBERTa(
+                config.whole("heads"), head,
+                buckets=buckets if buckets and buckets > 0 else longest,
+                max_distance=longest,
+                terms=tuple(terms),  # type: ignore[arg-type]
+                device=META,
+            )
+        )  # fmt: skip
+    return _part(
+        config, name, config.whole("layers"), tokens, scores, trained=config.get("longest")
+    )
+
+
+def score_parts(config: Configuration, name: str) -> list[Part] | None:
+    """Models that add a bias to their scores and nothing to their tokens; None of other models."""
+    kind = config.model_type
+    if kind in schemes.BUCKETS:
+        return _buckets(config)
+    if kind in schemes.SLOPES or (kind == "falcon" and config.get("alibi")):
+        return [_slopes(config, name)]
+    if kind in schemes.WINDOWED + schemes.WINDOWED_2:
+        return [_windowed(config, name)]
+    return None
+
+
+def _buckets(config: Configuration) -> list[Part]:
+    count, far = config.whole("relative_attention_num_buckets"), config.whole(
+        "relative_attention_max_distance"
+    )  # fmt: skip
+    heads = config.whole("heads")
+    above, below = _depths(config)
+    both, back = (T5Bias(heads, count, far, each, device=META) for each in (True, False))
+    note = ("one table for all layers",) if config.model_type != "umt5" else ("a table a layer",)
+    scale = 1.0
+    return [
+        _part(config, "encoder", above, scores=[both], scale=scale, notes=note),
+        _part(config, "decoder", below, scores=[back], scale=scale, notes=note),
+        _part(config, "cross-attention", below, scale=scale),
+    ]
+
+
+def _slopes(config: Configuration, name: str) -> Part:
+    heads = config.whole("heads")
+    attention = config.values.get("attn_config") or {}
+    steepest = attention.get("alibi_bias_max", 8) if config.model_type == "mpt" else 8
+    if config.model_type == "mpt" and attention.get("alibi") is False:
+        raise ValueError(
+            "attn_config of this MPT says alibi: false; transformers adds it all the same, and the "
+            "authors' code learned positions instead. Correct the file."
+        )
+    slopes = ALiBi(heads, alibi_bias_max=float(steepest))
+    scale = width_of_head(config) ** -0.5
+    notes = ()
+    if config.model_type == "falcon":
+        notes = ("slopes are rounded to bfloat16, and biases are scaled with the scores",)
+    return _part(config, name, config.whole("layers"), scores=[slopes], scale=scale, notes=notes)
+
+
+def _windowed(config: Configuration, name: str) -> Part:
+    """Swin: stages of growing width, each with its own number of heads."""
+    depths, heads = config.values.get("depths"), config.values.get("num_heads")
+    if config.model_type == "clap_audio_model":
+        heads = config.values.get("num_attention_heads")
+    window = config.values.get("window_size")
+    if not isinstance(depths, list | tuple) or not isinstance(heads, list | tuple):
+        raise ValueError(f"depths are {depths!r} and heads {heads!r}; give lists, one a stage.")
+    if len(depths) != len(heads) or not isinstance(window, int):
+        raise ValueError(
+            f"There are {len(depths)} stages and {len(heads)} numbers of heads, and window_size is "
+            f"{window!r}. Give as many of both, and a whole number."
+        )
+    second = config.model_type in schemes.WINDOWED_2
+    made = SwinV2Bias if second else SwinBias
+    layers: list[LayerSetup] = []
+    for index, (count, number) in enumerate(zip(depths, heads, strict=True)):
+        bias = made(number, window, device=META)
+        layers += [LayerSetup(f"stage {index}", Positional(scores=bias), window=None)] * count
+    notes = (f"attention within windows of {window} × {window} patches, every other one shifted",)
+    if config.values.get("use_absolute_embeddings"):
+        notes += ("a learned table of patches besides",)
+    return Part(name, config.model_type, tuple(layers), notes=notes)

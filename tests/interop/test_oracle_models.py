@@ -1,0 +1,66 @@
+"""A sample of all model types held against their readings; all of them: `python -m
+tests.oracle_models`."""
+
+import random
+import re
+import subprocess
+import time
+
+import pytest
+import torch
+from tests.oracle_models.oracle import verdict
+
+from posenc.interop.model_types import names
+from posenc.interop.verified import VERIFIED
+
+SECONDS = 8.0
+ALWAYS = ("llama", "deepseek_v32", "qwen2_vl_text", "bloom", "t5", "roberta")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout
+
+
+def _changed() -> set[str]:
+    """Types that the last commit speaks of, where it changes how models are read."""
+    lines = _git("diff", "-U0", "HEAD~1", "HEAD", "--", "src/posenc/interop").splitlines()
+    words = re.findall(r"[\w-]+", " ".join(x for x in lines if x[:1] in "+-" and len(x) < 200))
+    return set(words) & set(names())
+
+
+@pytest.mark.parametrize("model_type", ALWAYS)
+def test_one_of_each_kind_is_read_as_its_model_does(model_type):
+    found = verdict(model_type)
+    assert found.status == "agrees", found
+    assert found.checks > 0
+
+
+def test_a_random_sample_is_read_as_its_models_do():
+    """Others with every commit, and first what it changes; none may differ from what it was."""
+    verified = [name for name in names() if name in VERIFIED]
+    random.Random(_git("rev-parse", "HEAD")).shuffle(verified)
+    changed = _changed()
+    verified.sort(key=lambda name: name not in changed)
+    until, seen = time.monotonic() + SECONDS, 0
+    with torch.random.fork_rng():
+        for model_type in verified:
+            if time.monotonic() > until:
+                break
+            found = verdict(model_type)
+            assert found.status == "agrees", found
+            seen += 1
+    assert seen > 0
+
+
+def test_it_sees_a_wrong_reading(monkeypatch):
+    """A wrong base, a wrong pairing and a wrong scale are told."""
+    from posenc.interop import rope_models
+
+    monkeypatch.setattr(rope_models, "INTERLEAVED", rope_models.INTERLEAVED | {"llama"})
+    assert "scores differ" in verdict("llama").why
+    monkeypatch.undo()
+    monkeypatch.setattr(rope_models, "UNSCALED", frozenset({"llama"}))
+    assert "softmax scale" in verdict("llama").why
+    monkeypatch.undo()
+    assert verdict("llama", rope_parameters={"rope_type": "linear", "factor": 3.0,
+                                             "rope_theta": 5e5}).status == "agrees"  # fmt: skip

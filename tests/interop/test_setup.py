@@ -1,0 +1,281 @@
+"""The positional set-up of whole models: parts, layers, spellings, and values that do not fit."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from posenc import ALiBi, AxialRotary, Learned, MultimodalRotary, Rotary, Sinusoidal, T5Bias
+from posenc.encodings.expression import encoding_from
+from posenc.inspection.model import inspect_model
+from posenc.interop.huggingface import (
+    positional_setup,
+    rotaries_from_config,
+    rotary_from_config,
+)
+from posenc.interop.model_types import known, names
+
+SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
+
+
+def only(setup, name="text"):
+    """What the layers of one part do, each kind once."""
+    held = [layer.positional for layer in setup[name].layers]
+    return list({repr(each): each for each in held}.values())
+
+
+def test_every_type_is_read_or_refused_in_words():
+    """Nothing but a ValueError comes of any registered type, whose file leaves everything out."""
+    for model_type in names():
+        try:
+            setup = positional_setup({"model_type": model_type})
+        except ValueError as error:
+            assert len(str(error)) > 20  # noqa: PT017
+            continue
+        assert setup.parts
+        for part in setup:
+            told = part.notes or all(layer.positional is not None for layer in part.layers)
+            assert told, model_type
+
+
+def test_rotations_that_only_the_code_says_are_not_read_as_others():
+    axial = positional_setup({"model_type": "llama4_vision_model"})["vision"].layers[0]
+    assert isinstance(axial.positional.queries_keys[0], AxialRotary)
+    for model_type in ("qwen2_5_omni_dit", "neucodec", "xcodec2", "nanochat"):
+        part = positional_setup({"model_type": model_type}).parts[0]
+        assert all(layer.positional is None for layer in part.layers)
+        with pytest.raises(ValueError, match="cannot be read"):
+            rotary_from_config({"model_type": model_type, "rope_theta": 1e4, **SMALL})
+
+
+def test_a_base_a_layer_and_none_where_it_is_zero():
+    bases = [10_000.0, 0, 500_000.0, 0]
+    config = {"model_type": "granite_swa", **SMALL, "layer_rope_theta": bases}
+    found = rotaries_from_config(config)
+    assert [each and each.frequencies.base for each in found] == [1e4, None, 5e5, None]
+
+
+@pytest.mark.parametrize(
+    ("config", "rotated"),
+    [
+        ({"model_type": "recurrent_gemma", "block_types": ["recurrent", "recurrent", "attention"],
+          **SMALL, "num_hidden_layers": 7}, [2, 5]),
+        ({"model_type": "mllama_text_model", "cross_attention_layers": [1], **SMALL}, [0, 2, 3]),
+        ({"model_type": "minimax", "attn_type_list": [0, 0, 0, 1], **SMALL}, [3]),
+        ({"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"],
+          "use_mem_rope": True, **SMALL}, [1, 3]),
+        ({"model_type": "muse_spark_text", **SMALL}, [0, 1, 2]),
+    ],
+)  # fmt: skip
+def test_fields_that_list_layers_are_read(config, rotated):
+    found = rotaries_from_config(config)
+    assert [i for i, each in enumerate(found) if each is not None] == rotated
+
+
+def test_glm5_next_has_no_rotation_in_spite_of_its_field():
+    setup = positional_setup(AutoConfig.for_model("glm5_next_text"))
+    assert all(not layer.positional.queries_keys for layer in setup["text"].layers)
+
+
+def test_a_share_of_a_head_counts_where_the_model_looks_at_it():
+    share = {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}
+    whole = rotary_from_config({"model_type": "llama", **SMALL, **share})
+    part = rotary_from_config({"model_type": "glm4", **SMALL, "head_dim": 16, **share})
+    assert (whole.rotated_dim, part.rotated_dim) == (16, 8)
+    yarn = {"rope_type": "linear", "factor": 2.0, "partial_rotary_factor": 0.5}
+    with pytest.raises(ValueError, match="rotates whole heads"):
+        rotary_from_config({"model_type": "llama", **SMALL, "rope_parameters": yarn})
+
+
+def test_published_modernbert_rotates_whatever_its_file_says():
+    config = {"model_type": "modernbert", "position_embedding_type": "absolute",
+              "global_rope_theta": 160_000.0, "local_rope_theta": 1e4}  # fmt: skip
+    assert all(isinstance(each, Rotary) for each in rotaries_from_config(config))
+
+
+def test_esm_rotates_where_its_file_says_so():
+    assert isinstance(rotary_from_config({"model_type": "esm", "position_embedding_type": "rotary",
+                                          **SMALL}), Rotary)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spelled", "meant"),
+    [("RefinedWebModel", "falcon"), ("RefinedWeb", "falcon"), ("new", "gte")],
+)
+def test_other_spellings_are_known(spelled, meant):
+    one, other = (positional_setup({"model_type": each, **SMALL}) for each in (spelled, meant))
+    assert repr(only(one)) == repr(only(other))
+
+
+def test_own_rope_types_are_read_as_what_they_are():
+    rope = {"rope_type": "posenc_linear", "factor": 4.0, "rope_theta": 1e4}
+    found = rotary_from_config({"model_type": "llama", **SMALL, "rope_parameters": rope})
+    assert type(found.frequencies).__name__ == "Linear"
+
+
+def test_parts_of_a_composite():
+    setup = positional_setup({"model_type": "qwen2_vl"})
+    assert [part.name for part in setup] == ["text", "vision"]
+    assert only(setup, "vision")[0].queries_keys[0].form.name == "qwen2_vl"
+    flat = {"model_type": "qwen2_vl", **SMALL, "rope_scaling": {"type": "mrope",
+            "mrope_section": [2, 3, 3]}}  # fmt: skip
+    assert isinstance(only(positional_setup(flat))[0].queries_keys[0], MultimodalRotary)
+
+
+def test_an_indexer_pairs_in_its_own_way():
+    setup = positional_setup(AutoConfig.for_model("deepseek_v32"))
+    pairings = {part.name: part.layers[0].positional.queries_keys[0].pairing for part in setup}
+    assert pairings == {"text": "interleaved", "indexer": "half"}
+
+
+def test_learned_tables_begin_where_the_model_begins():
+    def table(config):
+        return positional_setup(config).parts[0].layers[0].positional.tokens[0]
+
+    roberta = table({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1})
+    opt = table({"model_type": "opt", "max_position_embeddings": 2048})
+    assert (roberta.max_len, roberta.offset) == (512, 2)
+    assert (opt.max_len, opt.offset) == (2048, 2)
+    assert roberta.weight.is_meta  # widths are read, nothing is allocated
+
+
+def test_sines_of_a_model_are_its_table():
+    config = AutoConfig.for_model("marian", d_model=32, encoder_layers=1, decoder_layers=1,
+                                  vocab_size=9, pad_token_id=0)  # fmt: skip
+    ours = positional_setup(config)["encoder"].layers[0].positional.tokens[0]
+    assert isinstance(ours, Sinusoidal)
+    theirs = AutoModel.from_config(config).encoder.embed_positions.weight[:20]
+    torch.testing.assert_close(ours.table(range(20)), theirs, rtol=0, atol=1e-5)
+
+
+def test_biases_of_scores():
+    falcon = positional_setup({"model_type": "falcon", "alibi": True, **SMALL})
+    assert isinstance(only(falcon)[0].scores[0], ALiBi)
+    decoder = only(positional_setup({"model_type": "t5"}), "decoder")[0].scores[0]
+    assert isinstance(decoder, T5Bias)
+    assert not decoder.bidirectional
+
+
+def test_windows_and_chunks():
+    layers = positional_setup(AutoConfig.for_model("gemma3_text"))["text"].layers
+    assert layers[0].window == 4096
+    assert layers[5].window is None
+    llama4 = positional_setup(AutoConfig.for_model("llama4_text"))["text"].layers
+    assert {layer.chunk for layer in llama4} == {8192, None}
+
+
+def test_dual_chunk_attention_is_told():
+    dual = {"chunk_size": 262144, "local_size": 8192, "original_max_position_embeddings": 262144}
+    config = {"model_type": "qwen2", **SMALL, "dual_chunk_attention_config": dual}
+    assert "chunks of 262144" in positional_setup(config)["text"].notes[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"_class_name": "FluxTransformer2DModel"}, "AxialRotary(128, base=10000.0, form='flux')"),
+        ({"_class_name": "Flux2Transformer2DModel"},
+         "AxialRotary(128, base=2000.0, form='flux2')"),
+        ({"_class_name": "WanTransformer3DModel"}, "AxialRotary(128, base=10000.0, form='wan')"),
+        ({"_class_name": "HunyuanVideoTransformer3DModel"},
+         "AxialRotary(128, base=256.0, form='hunyuan_video')"),
+        ({"_class_name": "QwenImageTransformer2DModel"},
+         "AxialRotary(128, base=10000.0, form='qwen_image')"),
+        ({"_class_name": "CogVideoXTransformer3DModel", "use_rotary_positional_embeddings": True},
+         "AxialRotary(64, base=10000.0, form='cogvideox')"),
+        ({"_class_name": "LTXVideoTransformer3DModel"},
+         "LTXRotary(64, heads=32, sizes=(125/2, 64, 64), base=10000.0)"),
+    ],
+)  # fmt: skip
+def test_files_of_diffusers_are_the_recipes(values, told):
+    """The recipes are held against the attention of diffusers; these are the same."""
+    (part,) = positional_setup(values)
+    assert repr(part.layers[0].positional.queries_keys[0]) == told
+
+
+def test_sines_of_diffusers_are_told_in_words():
+    for name in ("SD3Transformer2DModel", "DiTTransformer2DModel"):
+        (part,) = positional_setup({"_class_name": name})
+        assert "sines and cosines" in part.notes[0]
+
+
+def test_names_of_timm_say_enough_or_are_refused():
+    (part,) = positional_setup({"architecture": "vit_base_patch16_224", "num_features": 768})
+    assert repr(part.layers[0].positional.tokens[0]) == "LearnedGrid(768, size=(14, 14), prefix=1)"
+    with pytest.raises(ValueError, match="eva02"):
+        positional_setup({"architecture": "eva02_base_patch14_448"})
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "lfm2", **SMALL, "full_attn_idxs": 5}, "full_attn_idxs is 5"),
+        ({"model_type": "gemma2", **SMALL, "query_pre_attn_scalar": "144"}, "finite number"),
+        ({"model_type": "gemma2", **SMALL, "query_pre_attn_scalar": -1}, "must be above 0"),
+        ({"model_type": "smollm3", **SMALL, "no_rope_layers": [1]}, "has 1 entries"),
+        ({"model_type": "granite_swa", **SMALL, "layer_rope_theta": [1e4]}, "has 1 entries"),
+        ({"model_type": "llama", **SMALL, "rope_theta": 0}, "rope_theta is 0"),
+        ({"model_type": "llama", **SMALL, "layer_types": "full_attention"}, "must be a list"),
+        ({"model_type": 7}, "model_type is 7"),
+        ({"model_type": "roberta", "pad_token_id": None}, "pad_token_id is None"),
+        ({"model_type": "qwen2_vl_text", **SMALL, "rope_parameters": {
+            "rope_type": "default", "mrope_section": [9, 9, 9]}}, "sections"),
+        ({"model_type": "qwen2", **SMALL, "dual_chunk_attention_config": 3}, "chunk_size"),
+        ({"model_type": "ours"}, "is not known here"),
+        ({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [1, 2]}, "share out the 128"),
+        ({"_class_name": "UNet2DModel"}, "_class_name is 'UNet2DModel'"),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_fit_are_refused_and_named(config, said):
+    with pytest.raises(ValueError, match=said):
+        positional_setup(config)
+
+
+def test_a_million_channels_are_no_gigabytes():
+    config = {"model_type": "bert", "hidden_size": 1 << 20, "num_attention_heads": 1}
+    (held,) = only(positional_setup(config))
+    assert isinstance(held.tokens[0], Learned)
+    assert all(parameter.is_meta for parameter in held.parameters())
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", **SMALL}), encoding="utf-8-sig")
+    assert positional_setup(path).model_type == "llama"
+
+
+def test_files_are_read_without_transformers(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gemma3"}))
+    program = (
+        "import sys; from posenc.interop.huggingface import positional_setup; "
+        f"positional_setup({str(path)!r}); sys.exit('transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_expressions_build_what_was_read():
+    for model_type in ("gpt2", "gemma3", "t5", "qwen2_vl", "swin", "whisper", "llama4_text",
+                       "bloom", "deberta-v2", "vit", "deepseek_v3", "mpnet"):  # fmt: skip
+        for part in inspect_model({"model_type": model_type}).parts:
+            for layer in dict.fromkeys(part.layers):
+                built = encoding_from(layer.expression)
+                told = (*layer.tokens, *layer.queries_keys, *layer.scores)
+                held = (*built.tokens, *built.queries_keys, *built.scores)
+                assert [type(each).__name__ for each in held] == [
+                    each.partition("(")[0] for each in told
+                ]
+
+
+@pytest.mark.slow("imports the code of every model")
+def test_what_classes_say_is_what_the_package_says():
+    from tests.oracle_models.types import said
+
+    transformers = pytest.importorskip("transformers")
+    if transformers.__version__ != "5.23.0":
+        pytest.skip("the list is of the release that the tests are run with")
+    theirs = json.loads(json.dumps(said()))
+    assert {name: dict(known(name)) for name in names()} == theirs

@@ -1,0 +1,105 @@
+"""``docs/models.md``: what each model type does with positions, and how that is known."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from posenc.interop.model_types import names
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "models.md"
+LISTED = ROOT / "src" / "posenc" / "interop" / "verified.txt"
+
+HEAD = """# Models
+
+What `posenc.interop.huggingface.positional_setup` and `posenc inspect` make of each model type that
+transformers {version} registers, given the configuration that its class has by default.
+
+```python
+>>> from posenc.interop.huggingface import positional_setup
+>>> setup = positional_setup({{"model_type": "gemma3"}})
+>>> [(layer.layer_type, layer.window) for layer in setup["text"].layers[4:6]]
+[('sliding_attention', 4096), ('full_attention', None)]
+>>> setup["text"].layers[5].positional.queries_keys[0]
+Rotary(Geometric(dim=256, base=1000000.0))
+>>> setup["text"].certainty
+'verified'
+
+```
+
+**Verified** types were run: a tiny random model of the type, watched from outside. Its tokens are
+all alike, so scores differ by their positions alone. Rotations are compared as scores of queries
+and keys, layer by layer, with near and far positions, with three different coordinates where the
+code knows of axes, and once more with a random rope dictionary; biases as what they add; tables by
+their shape, by the rows that are looked up, or by their values; and the scale of the softmax. No
+verified type is read otherwise than it runs, and a test runs others of them with every commit. All
+of them, in under 40 minutes, with this page as the result:
+
+```sh
+python -m tests.oracle_models --fresh --write
+```
+
+Of the other types, **parts** are composed of types with lines of their own; **read** says what the
+code says, but was not run, for the reason given; **in words** stands where no object of the library
+is what the model does, or none was held against it: then `positional_setup` gives the words, and
+`rotary_from_config` refuses. *Not read* means what it says.
+
+| | types |
+| --- | --- |
+{counts}
+
+| model type | | what it does with positions | why not verified |
+| --- | --- | --- | --- |
+"""
+
+STATES = {
+    "agrees": "verified",
+    "composite": "parts",
+    "not run": "read",
+    "partly": "read",
+    "told": "in words",
+    "refused": "refused",
+}
+
+
+def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Writes the page and the list of the types that were verified.
+
+    Raises:
+        ValueError: A type was not run, or is misread.
+    """
+    import transformers
+
+    missing = [name for name in names() if name not in rows]
+    wrong = [name for name, row in rows.items() if row["status"] not in STATES]
+    if missing or wrong:
+        raise ValueError(f"{len(missing)} types were not run, and these are misread: {wrong}.")
+    LISTED.write_text("\n".join(n for n in names() if rows[n]["status"] == "agrees") + "\n")
+    states = {name: _state(rows[name]) for name in names()}
+    kinds = list(dict.fromkeys([*STATES.values(), "not read"]))
+    counts = "\n".join(f"| {k} | {list(states.values()).count(k)} |" for k in kinds)
+    lines = [
+        f"| `{name}` | {states[name]} | {_cell(row['does'])} | {_why(row)} |"
+        for name in names()
+        for row in [rows[name]]
+    ]
+    head = HEAD.format(version=transformers.__version__, counts=counts)
+    PAGE.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    if row["status"] == "told" and "not read here" in row["does"]:
+        return "not read"
+    return STATES[row["status"]]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")[:160]
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    if row["status"] in ("agrees", "composite", "told"):
+        return ""
+    if row["status"] == "refused":
+        return _cell(row["why"].removeprefix("ValueError: "))
+    return _cell(row["why"])

@@ -1,0 +1,113 @@
+"""What the classes of transformers say of every model type: written to the package, for files.
+
+A config.json may leave out what its class has by default, and older ones call fields otherwise.
+"""
+
+import inspect
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from transformers import CONFIG_MAPPING, PreTrainedConfig
+
+PATH = Path(__file__).parents[2] / "src" / "posenc" / "interop" / "model_types.json"
+
+TELLING = re.compile(
+    r"rope|rotary|theta|position|n_ctx|max_(seq|source|target|text|audio|2d|len|frames)|head_dim"
+    r"|heads|n_head|kv_channels|hidden_size|hidden_dim|d_model|n_embd|emb_dim|embed_dim|^dim$"
+    r"|^width$|num_.*layers$|^n_layers?$|encoder_layers$|decoder_layers$|depths?$|sliding"
+    r"|window|chunk|relative|rel_|alibi|scal|multiplier|softcap|temperature|layer_types|block_type"
+    r"|pattern|every_n|interval|period|offset|pad_token_id|image_size|patch_size|tubelet"
+    r"|num_frames|share_att_key|qk_|attn_|layers_idx|attention_layers|full_attn|d_kv|kv_dim|no_rope|mup"
+    r"|embedding_size|projection_dim|absolute|pos_|_pos|c2p|p2c|conv_|global_|local_|sinusoidal"
+)
+"""Names of fields that may have to do with positions."""
+
+PARTLY = re.compile(r"partial_rotary_factor|rotary_dim|rotary_ndims|rotary_pct")
+"""What stands in the code of models that can rotate a part of a head."""
+
+
+def said() -> dict[str, dict[str, Any]]:
+    """By model type: defaults, other names of fields, parts, and what the code heeds."""
+    return {name: of(CONFIG_MAPPING[name]) for name in sorted(CONFIG_MAPPING.keys())}
+
+
+def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
+    """Of one class."""
+    plain = {}
+    for owner in reversed(kind.__mro__):
+        if not issubclass(owner, PreTrainedConfig) or owner is PreTrainedConfig:
+            continue
+        for name in owner.__annotations__ if "__annotations__" in vars(owner) else ():
+            value = vars(owner).get(name)
+            if TELLING.search(name) and _is_plain(value):
+                plain[name] = value
+    found: dict[str, Any] = {"defaults": plain}
+    if (base := kind.default_theta) != 10_000.0:
+        found["theta"] = base
+    names = {k: v for k, v in kind.attribute_map.items() if TELLING.search(k) or k in ROLES}
+    if names:
+        found["names"] = names
+    if parts := _parts(kind):
+        found["parts"] = parts
+    if derived := _derived(kind):
+        found["derived"] = derived
+    if PARTLY.search(_code(kind)):
+        found["partly"] = True
+    return found
+
+
+ROLES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings")
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return len(value) <= 64 and all(isinstance(x, int | float | str) for x in value)
+    if isinstance(value, dict):
+        return all(_is_plain(each) for each in value.values())
+    return isinstance(value, bool | int | float | str)
+
+
+def _parts(kind: type[PreTrainedConfig]) -> dict[str, str]:
+    """Nested configurations, each with its type by default; "" where anything may stand there."""
+    specs = getattr(kind, "sub_configs_defaults", {}) or {}
+    found = {}
+    for name, spec in specs.items():
+        try:
+            inner = spec.config_class if hasattr(spec, "config_class") else spec
+            found[name] = getattr(inner, "model_type", "") or ""
+        except Exception:
+            found[name] = ""
+    return found
+
+
+def _derived(kind: type[PreTrainedConfig]) -> list[str]:
+    """Fields that are None in the class, and that it fills in by itself."""
+    try:
+        filled = kind().to_dict()
+    except Exception:
+        return []
+    absent = [
+        name
+        for owner in kind.__mro__
+        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig
+        for name in vars(owner).get("__annotations__", ())
+        if vars(owner).get(name) is None and TELLING.search(name)
+    ]
+    return sorted({n for n in absent if filled.get(n) is not None and _is_plain(filled[n])})
+
+
+def _code(kind: type[PreTrainedConfig]) -> str:
+    name = kind.__module__.replace("configuration_", "modeling_")
+    try:
+        return inspect.getsource(import_module(name))
+    except Exception:
+        return ""
+
+
+def write() -> None:
+    """Writes the file of the package."""
+    lines = [f'"{name}": {json.dumps(each, sort_keys=True)}' for name, each in said().items()]
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
