@@ -109,20 +109,20 @@ def inspect_config(
     if length is not None and length < 1:
         raise ValueError(f"length is {length}; it must be 1 or more, in tokens.")
     plain = read_layers(config)
-    promised = [_promised(layer.rope) for layer in plain if layer]
-    target = length or max((most for most in promised if most), default=None)
+    lengths = [promised(layer.rope) for layer in plain if layer]
+    target = length or max((most for most in lengths if most), default=None)
     numbers: dict[int | None, RotaryNumbers | None] = {}
     layers = []
     # Once more, since some types depend on the length.
     for layer in read_layers(config, length=target):
         key = id(layer.encoding) if layer else None
         if key not in numbers:
-            numbers[key] = _numbers(layer, target, dtype) if layer else None
+            numbers[key] = numbers_of(layer, target, dtype) if layer else None
         layers.append(numbers[key])
     return ModelNumbers(read(config).model_type, tuple(layers))
 
 
-def _promised(rope: Rope) -> int | None:
+def promised(rope: Rope) -> int | None:
     """The longest length that a configuration speaks of."""
     lengths = [rope.longest or 0]
     if rope.rope_type.implied_factor and rope.trained_length:
@@ -130,7 +130,8 @@ def _promised(rope: Rope) -> int | None:
     return max(lengths) or None
 
 
-def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> RotaryNumbers:
+def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> RotaryNumbers:
+    """The numbers of one layer, up to a target length."""
     rope, rotary, encoding = layer.rope, layer.rotary, layer.encoding
     trained, schedule = rope.trained_length, rotary.frequencies
     lengths = schedule.wavelengths()

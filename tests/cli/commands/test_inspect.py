@@ -65,7 +65,7 @@ def test_llama_in_plain_words(run, written):
 
 def test_text_and_json_tell_the_same_numbers(run, written):
     path = written(LLAMA)
-    (group,) = json.loads(run("inspect", path, "--format", "json").out)["layers"]
+    (group,) = json.loads(run("inspect", path, "--format", "json").out)["parts"][0]["layers"]
     numbers, library = group["rotary"], inspect_config(path).layers[0]
     said = dict(rows_of(run("inspect", path).out))
     assert group["layers"] == list(range(32))
@@ -80,7 +80,10 @@ def test_json_of_pairs_that_do_not_turn_is_json(run, written):
     rope = {"rope_type": "proportional", "partial_rotary_factor": 0.0}
     config = {**LLAMA, "rope_scaling": None, "rope_parameters": rope}
     told = run("inspect", written(config), "--format", "json").out
-    assert json.loads(told, parse_constant=pytest.fail)["layers"][0]["rotary"]["longest"] is None
+    assert (
+        json.loads(told, parse_constant=pytest.fail)["parts"][0]["layers"][0]["rotary"]["longest"]
+        is None
+    )
 
 
 def test_layers_of_two_kinds_are_told_apart(run, written):
@@ -92,7 +95,7 @@ def test_layers_of_two_kinds_are_told_apart(run, written):
 
 
 def test_layers_without_an_encoding_are_named(run, written):
-    assert "layers 3, 7\n  no rotary encoding\n" in run("inspect", written(SMOLLM)).out
+    assert "layers 3, 7\n  no encoding of positions\n" in run("inspect", written(SMOLLM)).out
 
 
 def test_deepseek_has_a_wider_head_another_pairing_and_a_sharper_softmax(run, written):
@@ -115,7 +118,7 @@ def test_a_model_type_that_is_not_known_is_said_to_be_assumed(run, written):
 
 
 def test_a_file_without_lengths_still_has_wavelengths(run, written):
-    config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2}
+    config = {"model_type": "ours", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 2}
     said = dict(rows_of(run("inspect", written({**config, "num_hidden_layers": 1})).out))
     assert said["length"] == "the file gives none; choose a target with --length"
     assert "turns" not in said
@@ -148,7 +151,7 @@ def test_two_files_that_agree(run, written):
         **LLAMA["rope_scaling"], "rope_theta": 500000.0}}  # fmt: skip
     del other["rope_theta"]
     ran = run("inspect", written(LLAMA, "a.json"), written(other, "b.json"))
-    assert ran.out.endswith("The rotary encoding is the same in layers 0-31.\n")
+    assert ran.out.endswith("What is done with positions is the same in layers 0-31.\n")
 
 
 def test_two_files_of_other_depth_and_other_layers(run, written):
@@ -161,7 +164,7 @@ def test_two_files_of_other_depth_and_other_layers(run, written):
 
 def test_json_of_two_files_is_a_list(run, written):
     ran = run("inspect", written(LLAMA, "a.json"), written(GEMMA, "b.json"), "--format", "json")
-    assert [model["model_type"] for model in json.loads(ran.out)] == ["llama", "gemma3_text"]
+    assert [model["model_type"] for model in json.loads(ran.out)] == ["llama", "gemma3"]
 
 
 @pytest.mark.parametrize(
@@ -169,10 +172,9 @@ def test_json_of_two_files_is_a_list(run, written):
     [
         ("{", "is not JSON"),
         ("[]", "holds a list"),
-        ({"model_type": "bert"}, "no rotary encoding in this configuration"),
+        ({"model_type": "ours"}, "What ours does with positions is not known here"),
         ({**LLAMA, "rope_scaling": {"type": "linear", "facto": 2}}, "unknown key 'facto'"),
         ({**LLAMA, "num_hidden_layers": None}, "num_hidden_layers"),
-        ({**LLAMA, "model_type": "nanochat"}, "rotates in the other direction"),
     ],
 )
 def test_what_cannot_be_inspected_is_one_line_with_the_file(refused, written, config, said):
@@ -185,3 +187,101 @@ def test_no_file_no_argument_and_no_length(refused, written):
     assert "No such file" in refused("inspect", "nowhere/config.json")
     assert "CONFIG.json" in refused("inspect")
     assert "--length is 0" in refused("inspect", written(LLAMA), "--length", 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "gpt2"}, "Positional(tokens=Learned(768, max_len=1024))"),
+        ({"model_type": "bloom"}, "Positional(scores=ALiBi(heads=8))"),
+        ({"model_type": "t5"}, "bidirectional=False"),
+        ({"model_type": "deberta-v2", "relative_attention": True,
+          "pos_att_type": ["p2c", "c2p"]}, "DeBERTa"),
+        ({"model_type": "swin"}, "SwinBias(heads=24"),
+        ({"model_type": "vit"}, "LearnedGrid(768, size=(14, 14), prefix=1)"),
+        ({"model_type": "whisper"}, "Sinusoidal(384"),
+        ({"model_type": "wav2vec2"}, "grouped convolution"),
+        ({"model_type": "sam_vision_model"}, "decomposed relative positions"),
+        ({"model_type": "mamba"}, "no encoding of positions"),
+        ({"model_type": "llama4_text"}, "QueryTemperature"),
+        ({"_class_name": "WanTransformer3DModel"}, "form='wan'"),
+        ({"model_type": "nanochat"}, "rotates in the other direction"),
+    ],
+)  # fmt: skip
+def test_any_scheme_is_explained(run, written, config, said):
+    ran = run("inspect", written(config))
+    assert ran.status == 0
+    assert said in " ".join(ran.out.split())
+    assert max(map(len, ran.out.splitlines()[1:])) < 80
+
+
+def test_every_part_of_a_composite_is_explained_and_compared(run, written):
+    text = {"text_config": {"model_type": "qwen2_vl_text", "num_hidden_layers": 2}}
+    one = {"model_type": "qwen2_vl", **text}
+    other = {**one, "vision_config": {"num_heads": 8}}
+    ran = run("inspect", written(one, "a.json"))
+    assert "text (qwen2_vl_text), 2 layers" in ran.out
+    assert "vision (qwen2_vl_vision), 32 layers" in ran.out
+    both = run("inspect", written(one, "a.json"), written(other, "b.json")).out
+    assert "vision, layers 0-31\n" in both
+    assert "AxialRotary(160" in both
+    assert "text, layers" not in both
+
+
+def test_windows_are_told(run, written):
+    rows = rows_of(run("inspect", written(GEMMA)).out)
+    assert [text for label, text in rows if label == "window"] == ["the last 4,096 keys"]
+
+
+@pytest.mark.parametrize("config", [LLAMA, {"model_type": "bloom"}, {"model_type": "t5"}])
+def test_a_figure_of_wavelengths_or_of_a_bias(run, written, tmp_path, config):
+    figure = tmp_path / "figure.svg"
+    ran = run("inspect", written(config), "--figure", figure)
+    assert ran.status == 0
+    assert "<svg" in figure.read_text()
+
+
+def test_a_figure_of_neither_is_refused(run, written, tmp_path):
+    ran = run("inspect", written({"model_type": "gpt2"}), "--figure", tmp_path / "figure.png")
+    assert ran.status == 2
+    assert "neither wavelengths nor a bias" in ran.err
+
+
+def saved(folder, **tensors):
+    from safetensors.torch import save_file
+
+    save_file(tensors, folder / "model.safetensors")
+
+
+def test_weights_beside_the_file_confirm_it(run, written, tmp_path):
+    import torch
+
+    path = written({"model_type": "gpt2"})
+    saved(tmp_path, **{"wpe.weight": torch.zeros(1024, 768)})
+    assert "wpe.weight has 1024 rows of 768, as the file says" in run("inspect", path).out
+    saved(tmp_path, **{"wpe.weight": torch.zeros(512, 768)})
+    assert "the file says [1024, 768]" in " ".join(run("inspect", path).out.split())
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+def test_stored_cosines_tell_their_pairing(run, written, tmp_path, pairing):
+    import torch
+
+    angles = torch.arange(8)[:, None] * torch.rand(64)
+    cos = torch.cat((angles, angles), -1).cos()
+    if pairing == "interleaved":
+        cos = angles.cos().repeat_interleave(2, -1)
+    path = written({**LLAMA, "num_hidden_layers": 1})
+    saved(tmp_path, **{"rotary.cos_cached": cos.contiguous(), "rotary.inv_freq": torch.rand(64),
+                       "self_attn.q_proj.weight": torch.zeros(4096, 8)})  # fmt: skip
+    told = " ".join(run("inspect", path).out.split())
+    assert f"repeats its columns as of {pairing} pairing" in told
+    assert ("(as read)" in told) == (pairing == "half")
+    assert "holds 64 frequencies, as read" in told
+    assert "4096 wide: 32 × 128" in told
+
+
+def test_what_is_no_weights_file_is_refused(run, written, tmp_path):
+    path = written(LLAMA)
+    (tmp_path / "model.safetensors").write_bytes(b"nothing of the kind")
+    assert "is no safetensors file" in run("inspect", path).err

@@ -8,15 +8,17 @@ from posenc.cli import options
 from posenc.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from posenc.inspection.rotary import ModelNumbers
+    from posenc.inspection.model import SetupNumbers
 
 
 @dataclass(frozen=True)
 class Inspect:
     """Say what a config.json does with positions; of two, what differs.
 
-    Layer by layer: frequencies, rotated channels, pairing, factors, wavelengths against trained and
-    target length, and what is lost there by implementations with floating positions.
+    Part by part and layer by layer, for any scheme: what it is, in words, numbers and the
+    expression that builds it. Of rotary encodings: frequencies, rotated channels, pairing, factors,
+    wavelengths against trained and target length, and what is lost there by implementations with
+    floating positions. Weights beside the file (model.safetensors) confirm its widths.
     """
 
     config: Annotated[
@@ -36,6 +38,12 @@ class Inspect:
         Literal["bfloat16", "float16", "float32"],
         options.Option("In which other implementations hold positions and frequencies."),
     ] = "bfloat16"
+    figure: Annotated[
+        Path | None,
+        options.Option(
+            "Draw wavelengths, or biases, into this file: .png, .svg or .pdf.", metavar="FILE"
+        ),
+    ] = None
     format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
 
     def run(self) -> None:
@@ -45,23 +53,45 @@ class Inspect:
         if self.length is not None and self.length < 1:
             raise UserError(f"--length is {self.length}; it must be at least 1")
         paths = [path for path in (self.config, self.other) if path is not None]
+        kind = self._kind()
         models = [self._read(path) for path in paths]
         if self.format == "json":
             inspection_report.print_json(paths, models)
         elif len(models) == 1:
-            inspection_report.show_one(paths[0], models[0])
+            inspection_report.show_one(paths[0], models[0], self._confirmed(paths[0], models[0]))
         else:
             inspection_report.show_two(paths, *models)
+        if self.figure is not None:
+            from posenc.cli.render import figures, inspection_figure
 
-    def _read(self, path: Path) -> "ModelNumbers":
+            axes = inspection_figure.drawn(paths, models)
+            figures.write(axes, self.figure, kind, None)  # type: ignore[arg-type]
+
+    def _kind(self) -> str | None:
+        if self.figure is None:
+            return None
+        from posenc.cli.render import figures
+
+        return figures.kind_of(self.figure, None)
+
+    def _confirmed(self, path: Path, model: "SetupNumbers") -> list[str]:
+        from posenc.inspection.weights import confirmed, header_beside
+
+        try:
+            header = header_beside(path if path.is_dir() else path.parent)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        return confirmed(model, header) if header else []
+
+    def _read(self, path: Path) -> "SetupNumbers":
         import torch
 
-        from posenc.inspection.rotary import inspect_config
+        from posenc.inspection.model import inspect_model
 
         if path.is_dir():
             path = path / "config.json"
         try:
-            return inspect_config(path, length=self.length, dtype=getattr(torch, self.dtype))
+            return inspect_model(path, length=self.length, dtype=getattr(torch, self.dtype))
         except ValueError as error:
             said = str(error)
             raise UserError(said if str(path) in said else f"{path}: {said}") from None

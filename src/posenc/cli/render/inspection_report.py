@@ -11,11 +11,10 @@ from typing import Any
 
 from rich.console import Console
 
-from posenc.cli.render.inspection_rows import ROWS
+from posenc.cli.render.inspection_rows import PLACES, ROWS, said_of, words_of
 from posenc.cli.render.screen import console
-from posenc.inspection.rotary import ModelNumbers, RotaryNumbers, differences, grouped
-
-Layer = RotaryNumbers | None
+from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers, layer_differences
+from posenc.inspection.rotary import RotaryNumbers, differences, grouped
 
 NOTE = (
     "The last three rows tell what implementations lose that compute angles in float32, or hold "
@@ -23,64 +22,137 @@ NOTE = (
     "looked at."
 )
 
+CERTAINTY = {
+    "verified": "held against the running model",
+    "read": "as its code and file say; not held against a running model",
+    "assumed": "assumed: this model type is not known",
+}
+
 WIDTH = 79
 LABELS = 2 + max(len(row.label) for row in ROWS)
 
 
-def show_one(path: Path, model: ModelNumbers) -> None:
+def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> None:
     """Prints what a model does, layers that do the same together."""
     screen = console()
-    screen.print(f"{path}: {model.model_type or 'no model type'}, {len(model.layers)} layers")
-    for places, layer in grouped(model.layers):
-        _heading(screen, places, layer)
-        if layer is None:
-            screen.print("  no rotary encoding")
-            continue
-        for row in ROWS:
-            if (text := row.text(layer)) is not None:
-                _entry(screen, row.label, text)
-    if any(layer and layer.precision for layer in model.layers):
+    screen.print(f"{path}: {_about(model)}")
+    for part in model.parts:
+        if len(model.parts) > 1:
+            screen.print()
+            screen.print(f"{part.name} ({part.model_type}), {len(part.layers)} layers")
+        _show_part(screen, part)
+    if any(layer.rotary and layer.rotary.precision for p in model.parts for layer in p.layers):
         screen.print()
         screen.print(fill(NOTE, WIDTH))
+    if confirmed:
+        screen.print()
+        for line in confirmed:
+            screen.print(fill(line, WIDTH, subsequent_indent="  "))
 
 
-def show_two(paths: Sequence[Path], first: ModelNumbers, second: ModelNumbers) -> None:
+def _about(model: SetupNumbers) -> str:
+    kind = model.model_type or "no model type"
+    if len(model.parts) == 1:
+        return f"{kind}, {len(model.parts[0].layers)} layers"
+    return f"{kind}, {len(model.parts)} parts"
+
+
+def _show_part(screen: Console, part: PartNumbers) -> None:
+    for places, layer in grouped(part.layers):
+        _heading(screen, places, layer.layer_type)
+        if not layer.is_read:
+            screen.print("  in words only")
+            continue
+        if not any(getattr(layer, place) for place in PLACES):
+            screen.print("  no encoding of positions")
+        for label, text in (*_rotary_rows(layer), *said_of(layer), *words_of(layer)):
+            _entry(screen, label, text)
+        _entry(screen, "expression", layer.expression)
+    _entry(screen, "how sure", CERTAINTY[part.certainty])
+    for note in part.notes:
+        _entry(screen, "besides", note)
+
+
+def _rotary_rows(layer: LayerNumbers) -> list[tuple[str, str]]:
+    if layer.rotary is None:
+        return []
+    told = [(row.label, row.text(layer.rotary)) for row in ROWS]
+    return [(label, text) for label, text in told if text is not None]
+
+
+def show_two(paths: Sequence[Path], first: SetupNumbers, second: SetupNumbers) -> None:
     """Prints where two models differ, and only that."""
     screen = console()
     for letter, path, model in zip("AB", paths, (first, second), strict=True):
-        kind = model.model_type or "no model type"
-        screen.print(f"{letter}  {path}: {kind}, {len(model.layers)} layers")
-    pairs = list(zip(first.layers, second.layers, strict=False))
-    unequal = [(places, pair) for places, pair in grouped(pairs) if differences(*pair)]
-    for places, (one, other) in unequal:
-        _heading(
-            screen, places, one if one and other and one.layer_type == other.layer_type else None
-        )
-        _difference(screen, one, other)
-    for letter, model in zip("AB", (first, second), strict=True):
-        if extra := range(len(pairs), len(model.layers)):
-            _heading(screen, extra, None)
-            screen.print(f"  only in {letter}")
-    if not unequal:
+        screen.print(f"{letter}  {path}: {_about(model)}")
+    named = [{part.name: part for part in model.parts} for model in (first, second)]
+    same = True
+    for name in dict.fromkeys([*named[0], *named[1]]):
+        pair = [parts.get(name) for parts in named]
+        if pair[0] is None or pair[1] is None:
+            same = False
+            screen.print()
+            screen.print(f"{name}: only in {'B' if pair[0] is None else 'A'}", style="bold")
+            continue
+        several = len(named[0]) > 1 or len(named[1]) > 1
+        same &= _compare(screen, pair[0], pair[1], f"{name}, " if several else "")
+    if same:
+        layers = _layers(range(len(first.parts[0].layers)))
+        where = layers if len(first.parts) == 1 else "all parts and layers"
         screen.print()
-        screen.print(f"The rotary encoding is the same in {_layers(range(len(pairs)))}.")
+        screen.print(f"What is done with positions is the same in {where}.")
 
 
-def _difference(screen: Console, one: Layer, other: Layer) -> None:
+def _compare(screen: Console, first: PartNumbers, second: PartNumbers, before: str) -> bool:
+    """Prints where one part differs; whether it does not."""
+    pairs = list(zip(first.layers, second.layers, strict=False))
+    unequal = [(places, pair) for places, pair in grouped(pairs) if layer_differences(*pair)]
+    for places, (one, other) in unequal:
+        kind = one.layer_type if one.layer_type == other.layer_type else None
+        _heading(screen, places, kind, before)
+        _difference(screen, one, other)
+    for letter, part in zip("AB", (first, second), strict=True):
+        if extra := range(len(pairs), len(part.layers)):
+            _heading(screen, extra, None, before)
+            screen.print(f"  only in {letter}")
+    notes = [part.notes for part in (first, second)]
+    if notes[0] != notes[1]:
+        screen.print()
+        _beside(screen, "besides", ["; ".join(each) or "–" for each in notes])
+    return not unequal and notes[0] == notes[1] and len(first.layers) == len(second.layers)
+
+
+def _difference(screen: Console, one: LayerNumbers, other: LayerNumbers) -> None:
     """The rows in which two layers differ, one below the other."""
-    if one is None or other is None:
+    if one.rotary and other.rotary:
+        _rotary_difference(screen, one.rotary, other.rotary)
+    elif one.rotary or other.rotary:
+        bare = "no rotary encoding"
         for letter, layer in (("A", one), ("B", other)):
-            frequencies = ROWS[0].text(layer) if layer else "no rotary encoding"
-            screen.print(f"  {letter}  {frequencies}")
-        return
+            told = ROWS[0].text(layer.rotary) if layer.rotary else bare
+            screen.print(f"  {letter}  {told}")
+    shown = [dict((*said_of(layer), *words_of(layer))) for layer in (one, other)]
+    for label in dict.fromkeys([*shown[0], *shown[1]]):
+        texts = [rows.get(label, "–") for rows in shown]
+        if texts[0] != texts[1]:
+            _beside(screen, label, texts)
+    if not (one.rotary or other.rotary):
+        _beside(screen, "expression", [one.expression, other.expression])
+
+
+def _rotary_difference(screen: Console, one: RotaryNumbers, other: RotaryNumbers) -> None:
     names = set(differences(one, other))
     for row in ROWS:
         if not names & set(row.fields):
             continue
         texts = [row.text(layer) or "–" for layer in (one, other)]
         if texts[0] != texts[1]:
-            beside = zip("AB", texts, strict=True)
-            _entry(screen, row.label, *(f"{letter}  {text}" for letter, text in beside))
+            _beside(screen, row.label, texts)
+
+
+def _beside(screen: Console, label: str, texts: Sequence[str]) -> None:
+    beside = zip("AB", texts, strict=True)
+    _entry(screen, label, *(f"{letter}  {text}" for letter, text in beside))
 
 
 def _entry(screen: Console, label: str, *texts: str) -> None:
@@ -92,10 +164,13 @@ def _entry(screen: Console, label: str, *texts: str) -> None:
         screen.print(fill(text, WIDTH, initial_indent=beside, subsequent_indent=hanging))
 
 
-def _heading(screen: Console, places: Sequence[int], layer: Layer) -> None:
-    kind = f" ({layer.layer_type})" if layer and layer.layer_type else ""
+def _heading(
+    screen: Console, places: Sequence[int], layer_type: str | None, before: str = ""
+) -> None:
+    kind = f" ({layer_type})" if layer_type else ""
     screen.print()
-    screen.print(fill(_layers(places) + kind, WIDTH, subsequent_indent="  "), style="bold")
+    text = before + _layers(places) + kind
+    screen.print(fill(text, WIDTH, subsequent_indent="  "), style="bold")
 
 
 def _layers(places: Sequence[int]) -> str:
@@ -115,21 +190,34 @@ def _layers(places: Sequence[int]) -> str:
     return f"layer{'s' * (len(places) > 1)} {', '.join(texts)}"
 
 
-def print_json(paths: Sequence[Path], models: Sequence[ModelNumbers]) -> None:
+def print_json(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> None:
     """One object a model; pairs that do not turn have no wavelength."""
     told = [
         {
             "file": str(path),
             "model_type": model.model_type,
-            "layers": [
-                {"layers": places, "rotary": layer and _finite(asdict(layer))}
-                for places, layer in grouped(model.layers)
-            ],
+            "parts": [_part(part) for part in model.parts],
         }
         for path, model in zip(paths, models, strict=True)
     ]
     json.dump(told[0] if len(told) == 1 else told, sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")
+
+
+def _part(part: PartNumbers) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "model_type": part.model_type,
+        "certainty": part.certainty,
+        "notes": list(part.notes),
+        "layers": [_group(places, layer) for places, layer in grouped(part.layers)],
+    }
+
+
+def _group(places: Sequence[int], layer: LayerNumbers) -> dict[str, Any]:
+    rotary = None if layer.rotary is None else _finite(asdict(layer.rotary))
+    named = {k: v for k, v in asdict(layer).items() if k != "rotary"}
+    return {"layers": places, **named, "expression": layer.expression, "rotary": rotary}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from posenc.inspection.model import LayerNumbers
 from posenc.inspection.rotary import RotaryNumbers
 
 
@@ -126,3 +127,44 @@ ROWS = (
     Row("cast frequencies", ("precision",), _cast_frequencies),
     Row("cast positions", ("precision", "target_length"), _cast_positions),
 )
+
+PLACES = ("tokens", "queries_keys", "scores")
+
+WORDS = {
+    "Learned": "a trained vector for each position, added to the tokens; none beyond the last",
+    "LearnedGrid": "a trained vector for each patch, added to it; resampled to other grids",
+    "Sinusoidal": "sines and cosines of many wavelengths, added to the tokens; no longest length",
+    "ALiBi": "a slope a head times the distance, taken from the scores",
+    "T5Bias": "a trained number for each bucket of distances and each head, added to the scores",
+    "DeBERTa": "queries and keys meet trained vectors of their bucket of distances",
+    "SwinBias": "a trained number for each displacement within a window, added to the scores",
+    "SwinV2Bias": "a small network makes the bias of each displacement within a window",
+    "AxialRotary": "pairs of channels turn by the row, or by the column, of a patch",
+    "QueryTemperature": "queries grow slowly with their position; keys stay",
+    "LogTemperature": "scores grow slowly with the position of the query",
+    "CounterRotary": "values turn with keys, and the output turns back",
+}
+"""What the encodings without rows of numbers do, in words."""
+
+
+def words_of(layer: LayerNumbers) -> list[tuple[str, str]]:
+    """What the encodings of a layer do, but for a rotary one, which has rows of its own."""
+    found = []
+    for place, label in zip(PLACES, ("tokens", "queries, keys", "scores"), strict=True):
+        for expression in getattr(layer, place):
+            name = expression.partition("(")[0]
+            if name in WORDS:
+                found.append((label, WORDS[name]))
+    return found
+
+
+def said_of(layer: LayerNumbers) -> list[tuple[str, str]]:
+    """Window, chunks, and the scale of scores where no rotary row tells it."""
+    found = []
+    if layer.softmax_scale is not None and layer.rotary is None:
+        found.append(("softmax scale", f"{layer.softmax_scale:.6g}"))
+    if layer.window is not None:
+        found.append(("window", f"the last {whole(layer.window)} keys"))
+    if layer.chunk is not None:
+        found.append(("chunks", f"of {whole(layer.chunk)} positions, each by itself"))
+    return found

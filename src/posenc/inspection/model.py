@@ -1,0 +1,203 @@
+"""What a whole model does with positions, in numbers: part by part, layer by layer."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from posenc.encodings.positional import Positional
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.inspection.rotary import RotaryNumbers, numbers_of, promised
+from posenc.interop.rotary_config import RotaryLayer
+from posenc.interop.setup import Certainty, LayerSetup, Part
+from posenc.interop.setup_reading import positional_setup
+
+
+@dataclass(frozen=True)
+class LayerNumbers:
+    """What one layer does with positions.
+
+    Attributes:
+        layer_type: As the configuration names it; None where all layers are alike.
+        tokens: The encodings of tokens, as the expressions that build them.
+        queries_keys: Those of queries and keys, likewise.
+        scores: Those of scores, likewise.
+        is_read: Whether these say all that the layer does; if not, words are all there is.
+        softmax_scale: What attention multiplies its scores with; None where nothing says.
+        window: A query sees the keys at distances below this; None for all of them.
+        chunk: Queries see keys of their own chunk of so many positions; None without chunks.
+        rotary: The rotary encoding in numbers; None without one along one sequence.
+    """
+
+    layer_type: str | None
+    tokens: tuple[str, ...]
+    queries_keys: tuple[str, ...]
+    scores: tuple[str, ...]
+    is_read: bool
+    softmax_scale: float | None
+    window: int | None
+    chunk: int | None
+    rotary: RotaryNumbers | None
+
+    @property
+    def expression(self) -> str:
+        """The ``Positional`` that builds it.
+
+        Example:
+            >>> inspect_model({"model_type": "gpt2"})["text"].layers[0].expression
+            'Positional(tokens=Learned(768, max_len=1024))'
+        """
+        places = ("tokens", "queries_keys", "scores")
+        told = []
+        for place in places:
+            held = getattr(self, place)
+            if held:
+                several = f"({', '.join(held)})" if len(held) > 1 else held[0]
+                told.append(f"{place}={several}")
+        return f"Positional({', '.join(told)})"
+
+
+@dataclass(frozen=True)
+class PartNumbers:
+    """One part of a model.
+
+    Attributes:
+        name: What it is called.
+        model_type: Of the part.
+        layers: One a layer.
+        certainty: How sure the reading is, as of ``posenc.interop.setup.Part``.
+        notes: What else there is to say, in words.
+    """
+
+    name: str
+    model_type: str
+    layers: tuple[LayerNumbers, ...]
+    certainty: Certainty
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SetupNumbers:
+    """A whole model.
+
+    Attributes:
+        model_type: As the configuration names it.
+        parts: Its parts, that of text first.
+    """
+
+    model_type: str
+    parts: tuple[PartNumbers, ...]
+
+    def __getitem__(self, name: str) -> PartNumbers:
+        return next(part for part in self.parts if part.name == name)
+
+
+def inspect_model(
+    config: Any | dict[str, Any] | str | Path,
+    *,
+    length: int | None = None,
+    dtype: torch.dtype = torch.bfloat16,
+) -> SetupNumbers:
+    """Numbers about every part and layer of the model that a configuration describes.
+
+    Args:
+        config: A PreTrainedConfig, a dictionary, or the path of a config.json.
+        length: Target length, in tokens; if not given, the longest that each part promises.
+        dtype: In which other implementations hold positions and frequencies.
+
+    Raises:
+        ValueError: ``length`` is below 1, or the configuration cannot be read.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> numbers = inspect_model({"model_type": "t5"})
+        >>> [part.name for part in numbers.parts], numbers["encoder"].layers[0].softmax_scale
+        (['encoder', 'decoder', 'cross-attention'], 1.0)
+    """
+    if length is not None and length < 1:
+        raise ValueError(f"length is {length}; it must be 1 or more, in tokens.")
+    plain = positional_setup(config)
+    targets = [length or _promised(part) for part in plain]
+    # Once more, since some frequencies depend on the length.
+    read = {target: positional_setup(config, length=target) for target in set(targets)}
+    parts = [
+        _part(read[target].parts[index], target, dtype) for index, target in enumerate(targets)
+    ]
+    return SetupNumbers(plain.model_type, tuple(parts))
+
+
+def _promised(part: Part) -> int | None:
+    lengths = [promised(layer.rope) for layer in part.layers if layer.rope]
+    return max((most for most in lengths if most), default=None)
+
+
+def _part(part: Part, target: int | None, dtype: torch.dtype) -> PartNumbers:
+    known: dict[tuple, LayerNumbers] = {}
+    layers = []
+    for layer in part.layers:
+        held = layer.positional
+        key = (layer.layer_type, layer.window, layer.chunk, layer.softmax_scale, *_keys(held))
+        if key not in known:
+            known[key] = _layer(layer, part.certainty != "assumed", target, dtype)
+        layers.append(known[key])
+    return PartNumbers(part.name, part.model_type, tuple(layers), part.certainty, part.notes)
+
+
+def _keys(held: Positional | None) -> tuple[int, ...]:
+    if held is None:
+        return ()
+    return tuple(id(each) for each in (*held.tokens, *held.queries_keys, *held.scores))
+
+
+def _layer(
+    layer: LayerSetup, is_known: bool, target: int | None, dtype: torch.dtype
+) -> LayerNumbers:
+    held = layer.positional or Positional()
+    rotations = [e for e in held.queries_keys if isinstance(e, Rotary | MultimodalRotary)]
+    rotary = None
+    if rotations and layer.rope is not None:
+        scale = layer.softmax_scale or rotations[0].head_dim ** -0.5
+        read = RotaryLayer(layer.layer_type, layer.rope, rotations[0], scale, is_known)
+        rotary = numbers_of(read, target, dtype)
+    return LayerNumbers(
+        layer.layer_type,
+        _told(held.tokens),
+        _told(held.queries_keys),
+        _told(held.scores),
+        layer.positional is not None,
+        layer.softmax_scale,
+        layer.window,
+        layer.chunk,
+        rotary,
+    )
+
+
+def _told(place: Any) -> tuple[str, ...]:
+    return tuple(_expression(each) for each in place)
+
+
+def _expression(encoding: Any) -> str:
+    """What builds an encoding: its own words, on one line.
+
+    Example:
+        >>> _expression(MultimodalRotary(Rotary(8), (2, 1, 1)))
+        "MultimodalRotary(Rotary(Geometric(dim=8, base=10000.0)), (2, 1, 1), 'contiguous')"
+    """
+    if isinstance(encoding, MultimodalRotary):
+        held = f"{encoding.rotary!r}, {encoding.sections}, {encoding.arrangement!r}"
+        return f"MultimodalRotary({held})"
+    return " ".join(f"{type(encoding).__name__}({encoding.extra_repr()})".split())
+
+
+def layer_differences(one: LayerNumbers, other: LayerNumbers) -> tuple[str, ...]:
+    """The names of the fields in which two layers differ.
+
+    Example:
+        >>> small, large = (inspect_model({"model_type": "gpt2", "n_embd": n}) for n in (96, 768))
+        >>> layer_differences(small["text"].layers[0], large["text"].layers[0])
+        ('tokens',)
+    """
+    names = (field.name for field in fields(LayerNumbers))
+    return tuple(name for name in names if getattr(one, name) != getattr(other, name))
