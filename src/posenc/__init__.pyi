@@ -65,8 +65,8 @@ from .encodings.scores import KERPLEWeight as KERPLEWeight
 from .encodings.scores import LogTemperature as LogTemperature
 from .encodings.scores import PaTH as PaTH
 from .encodings.scores import RelativeLogits as RelativeLogits
-from .encodings.scores import RePo as RePo
 from .encodings.scores import RemappedRotary as RemappedRotary
+from .encodings.scores import RePo as RePo
 from .encodings.scores import Sandwich as Sandwich
 from .encodings.scores import Shaw as Shaw
 from .encodings.scores import SwinBias as SwinBias
