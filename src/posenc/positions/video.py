@@ -1,9 +1,13 @@
 """Where the tokens of a video stand beside text: coordinates that are no plain grid."""
 
+from fractions import Fraction
+from numbers import Rational
+
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.positions.coordinates import Coordinates
 from posenc.positions.grids import grid
 
 
@@ -12,10 +16,10 @@ def diagonal_video(
     height: int,
     width: int,
     *,
-    start: int = 0,
-    stride: int = 2,
+    start: int | Fraction = 0,
+    stride: int | Fraction = 2,
     device: torch.device | str | None = None,
-) -> Int64[Tensor, "seq 3"]:
+) -> Int64[Tensor, "seq 3"] | Coordinates:
     """VideoRoPE's (t, h, w): frames go along the diagonal of all axes, patches stand about it.
 
     t = start + stride · frame, h = t + row − ⌊(height − 1)/2⌋, w = t + column − ⌊(width − 1)/2⌋
@@ -27,23 +31,35 @@ def diagonal_video(
         height: Patches in a column of one.
         width: Patches in a row of one.
         start: Where the first frame stands, the number of the tokens of text before it.
-        stride: Steps from frame to frame; δ = 2 in the paper.
+        stride: Steps from frame to frame; δ = 2 in the paper. A ``Fraction`` gives ``Coordinates``,
+            as HoPE has them, which draws one of 1/2, 3/4, 1, 5/4 and 3/2 for each video in training
+            and takes one that is chosen afterwards. Text behind them may stand at fractions too.
         device: Where to make them.
 
     Raises:
+        TypeError: ``start`` or ``stride`` is a float, or no number.
         ValueError: A size is negative.
 
     Reference:
         Wei et al. 2025, "VideoRoPE", section 4 (arXiv:2502.05173); ``get_t_scale_rope_index`` of
-        Wiselnn570/VideoRoPE, which rounds the middle down as it is here.
+        Wiselnn570/VideoRoPE, which rounds the middle down as it is here. Li et al. 2025, "HoPE"
+        (arXiv:2505.20444); ``get_dynamic_rope_index`` of hrlics/HoPE.
 
     Example:
         >>> diagonal_video(2, 1, 3, start=5).tolist()
         [[5, 5, 4], [5, 5, 5], [5, 5, 6], [7, 7, 6], [7, 7, 7], [7, 7, 8]]
     """
+    for name, given in (("start", start), ("stride", stride)):
+        if not isinstance(given, Rational):
+            raise TypeError(
+                f"{name} is {given!r}; it must be a whole number or a Fraction, as Fraction(3, 4)."
+            )
     t, row, column = grid(frames, height, width, device=device).unbind(-1)
-    t = start + stride * t
-    return torch.stack((t, t + row - (height - 1) // 2, t + column - (width - 1) // 2), dim=-1)
+    t = Coordinates(t) * stride + start
+    row, column = row - (height - 1) // 2, column - (width - 1) // 2
+    points = Coordinates.stack((t, t + row, t + column), dim=-1)
+    whole = all(Fraction(given).denominator == 1 for given in (start, stride))
+    return points.with_scale(Fraction(1)).values if whole else points
 
 
 def symmetric_video(

@@ -1,10 +1,13 @@
 """Rotary encodings of video among text: which pairs or heads follow an axis, where tokens stand."""
 
+from fractions import Fraction
+
 import pytest
 import torch
 from torch import Tensor
 
 from posenc import MHRoPE, MultimodalRotary, Rotary
+from posenc.frequencies import Proportional
 from posenc.positions import consecutive, diagonal_video, symmetric_video
 
 
@@ -70,6 +73,35 @@ def test_diagonal_video_puts_the_middle_of_each_frame_on_the_diagonal():
     offsets = points - points[..., :1]
     assert offsets[..., 1].unique().tolist() == [-2, -1, 0, 1, 2]
     assert offsets[..., 2].unique().tolist() == [-3, -2, -1, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.75, 1.25, 2.0])
+def test_hope_turns_rows_and_columns_alone_at_scaled_frames(scale):
+    """The authors' two functions: frames times a scale, then 48 pairs that turn and 16 that do not.
+    Time still moves rows and columns, which stand about the diagonal."""
+    frames, height, width, start = 3, 4, 5, 11
+    t = torch.arange(frames).view(-1, 1).expand(-1, height * width).flatten() * scale + start
+    row = torch.arange(height).view(1, -1, 1).expand(frames, -1, width).flatten()
+    column = torch.arange(width).view(1, 1, -1).expand(frames, height, -1).flatten()
+    points = torch.stack((t, row - (height - 1) // 2 + t, column - (width - 1) // 2 + t), dim=-1)
+    angles = angles_of(Rotary(128, base=1e6), points)
+    parts = [angles[1 if pair % 2 == 0 else 2][:, pair] for pair in range(48)]
+    wanted = torch.stack(parts + [torch.zeros_like(parts[0])] * 16, dim=-1)
+
+    hope = Rotary(Proportional(128, 0.75, 1e6))
+    encoding = MultimodalRotary(hope, (16, 24, 24), (1, 2) * 24 + (0,) * 16)
+    places = diagonal_video(frames, height, width, start=start, stride=Fraction(scale))
+    table = encoding.table(places, dtype=torch.float64)
+    torch.testing.assert_close(table[:, 0], wanted.cos(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(table[:, 1], wanted.sin(), atol=1e-12, rtol=0)
+
+
+def test_whole_strides_give_integers():
+    whole = diagonal_video(2, 3, 4, start=Fraction(5), stride=Fraction(2))
+    assert whole.dtype == torch.int64
+    assert torch.equal(whole, diagonal_video(2, 3, 4, start=5))
+    with pytest.raises(TypeError, match=r"stride is 0\.5; it must be a whole number or a Fraction"):
+        diagonal_video(2, 3, 4, stride=0.5)
 
 
 def test_symmetric_video_is_alike_from_all_corners():

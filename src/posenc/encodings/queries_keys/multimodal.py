@@ -28,7 +28,8 @@ class MultimodalRotary(QueryKeyEncoding):
             leaves the rest to t (Qwen3-VL). Where h or w has more pairs than t, those that would
             fall beyond the last are left to t too, as in transformers. Any other order is given
             as the axis of every pair: ``(1, 2) * 24 + (0,) * 16`` for h, w, h, w, … and t in the
-            slowest (VideoRoPE); (0, 0, 1, 2, 1, 2, 1, 2) again and again (MM-RoPE).
+            slowest (VideoRoPE, and HoPE where these do not turn: ``Proportional(128, 0.75)``);
+            (0, 0, 1, 2, 1, 2, 1, 2) again and again (MM-RoPE).
 
     Raises:
         ValueError: The sections are not all pairs.
