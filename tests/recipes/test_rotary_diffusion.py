@@ -2,10 +2,6 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
-
-pytest.importorskip("diffusers", reason="the attention of diffusers is held against ours")
-
 from diffusers.models.attention_processor import Attention, CogVideoXAttnProcessor2_0
 from diffusers.models.embeddings import get_3d_rotary_pos_embed
 from diffusers.models.transformers.transformer_flux import FluxAttention, FluxPosEmbed
@@ -28,6 +24,7 @@ from diffusers.models.transformers.transformer_wan import (
     WanAttnProcessor,
     WanRotaryPosEmbed,
 )
+from torch import Tensor, nn
 
 from posenc import attention, recipes
 from posenc.positions import grid

@@ -78,10 +78,9 @@ def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[in
         >>> windows_of([512, None], 2), windows_of(512, 2)
         ([512, None], [512, 512])
     """
-    if not isinstance(window, Sequence) or isinstance(window, str):
+    if window is not None and not isinstance(window, int) and not isinstance(window, Sequence):
         check_window(window)
-        return [window] * depth
-    windows = list(window)
+    windows = list(window) if isinstance(window, Sequence) else [window] * depth
     for each in windows:
         check_window(each)
     if len(windows) != depth:

@@ -6,12 +6,6 @@ import torch
 from posenc import Graph
 
 
-@pytest.fixture(autouse=True)
-def scipy():
-    """What they are built with."""
-    return pytest.importorskip("scipy.sparse", reason="encodings of graphs need SciPy")
-
-
 @pytest.fixture
 def two_triangles() -> Graph:
     """The graph of PyTorch Geometric's own tests of eigenvectors."""

@@ -8,10 +8,6 @@ from fractions import Fraction
 
 import pytest
 import torch
-from torch import Tensor
-
-pytest.importorskip("diffusers", reason="the modules of diffusers are held against ours")
-
 from diffusers.models.embeddings import apply_rotary_emb, get_3d_rotary_pos_embed
 from diffusers.models.transformers import (
     transformer_flux,
@@ -22,6 +18,7 @@ from diffusers.models.transformers import (
     transformer_qwenimage,
     transformer_wan,
 )
+from torch import Tensor
 
 from posenc import AxialRotary, LTXRotary
 from posenc.positions import Coordinates, grid

@@ -28,7 +28,8 @@ def added(logits: RelativeLogits, x: torch.Tensor) -> torch.Tensor:
 
 
 def test_they_are_those_of_inkling():
-    inkling = pytest.importorskip("transformers.models.inkling.modeling_inkling")
+    from transformers.models.inkling import modeling_inkling as inkling
+
     logits, x, here = example(), hidden(), torch.arange(9)
     theirs = inkling.InklingRelativeLogits(WIDTH, 5).double()
     theirs.load_state_dict({"proj": logits.profiles})
@@ -37,7 +38,8 @@ def test_they_are_those_of_inkling():
 
 
 def test_they_are_those_of_inkling_2_clipped():
-    inkling = pytest.importorskip("transformers.models.inkling2.modeling_inkling2")
+    from transformers.models.inkling2 import modeling_inkling2 as inkling
+
     logits, x, here = example(clip=1.5), hidden(), torch.arange(9)
     nn.init.uniform_(logits.scale, 0.1, 2.0)
     clip = inkling.Inkling2ScaledL2Clip(HEADS, WIDTH, 1.5)
@@ -56,7 +58,8 @@ def test_they_are_those_of_inkling_2_clipped():
 
 def test_with_the_temperature_attention_is_that_of_inkling():
     """Its code multiplies queries and logits by the temperature, and adds."""
-    inkling = pytest.importorskip("transformers.models.inkling.modeling_inkling")
+    from transformers.models.inkling import modeling_inkling as inkling
+
     logits, x = example(), hidden()
     q, k, v = torch.randn(3, 2, HEADS, 9, 8, dtype=torch.float64)
     tau = 1 + 0.3 * torch.log(((torch.arange(9) + 1) / 4).clamp(min=1)).double().view(-1, 1)
