@@ -5,6 +5,7 @@ Each function is one picture and shows how it is made; ``docs/gallery.md`` shows
 
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import matplotlib as mpl
@@ -30,7 +31,7 @@ from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.inspection import patches
 from posenc.inspection.directions import frequency_vectors
 from posenc.plots.style import Theme
-from posenc.positions import consecutive, grid, masked_grid
+from posenc.positions import Coordinates, consecutive, grid, masked_grid
 from posenc.transformer import Encoder
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -108,6 +109,13 @@ def phasors(theme: Theme) -> Axes:
     """The pairs at position 10 as clocks."""
     cos, sin = Rotary(16).table(torch.tensor(10)).unbind(0)
     return plots.phasors(cos, sin, position=10, theme=theme)
+
+
+def timestep_fan(theme: Theme) -> Axes:
+    """A diffusion run whose steps crowd toward the clean end: fractional timesteps."""
+    run = Coordinates.rounded(1000 * torch.linspace(0, 1, 33).double() ** 2, Fraction(1, 100))
+    cos, sin = Sinusoidal(256, convention="timestep").table(run).chunk(2, dim=-1)
+    return plots.timestep_fan(cos, sin, run.floats(), theme=theme)
 
 
 def similarity(theme: Theme) -> Axes:
@@ -222,6 +230,7 @@ GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "grid-channels": grid_channels,
     "patch-similarity": patch_similarity,
     "phasors": phasors,
+    "timestep-fan": timestep_fan,
     "similarity": similarity,
     "profile": profile,
     "shift": shift,

@@ -14,6 +14,7 @@ from posenc.plots.profile import distance_profile, rotary_score
 from posenc.plots.saving import save
 from posenc.plots.scaling import scaling
 from posenc.plots.side_by_side import attention, binary_comparison, embedding_sum
+from posenc.plots.timestep_fan import timestep_fan
 from posenc.plots.wavelengths import wavelengths
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "scaling",
     "shift_map",
     "similarity_matrix",
+    "timestep_fan",
     "wavelengths",
 ]
