@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from posenc.backends.arguments import Arguments, prepared
-from posenc.backends.base import Backend, ShardedTokens, Sizes
+from posenc.backends.base import Backend, Sharded, Sizes
 from posenc.backends.choice import considered, explained
 from posenc.backends.explicit import reading
 from posenc.backends.features import read, readers
@@ -43,7 +43,7 @@ def attention(
     q_hidden: Float[Tensor, "batch q_len dim"] | None = None,
     k_hidden: Float[Tensor, "batch k_len dim"] | None = None,
     backend: str | None = None,
-    shards: ShardedTokens | None = None,
+    shards: Sharded | None = None,
     spread: str | None = None,
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
     """torch's ``scaled_dot_product_attention``, with positions in it.
@@ -135,7 +135,7 @@ def attention(
     content = given.without_padding() if chosen.reads_padding else (query, key, value)
     chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
     query, key, value, tables = _encoded(given, *content, keys_encoded)
-    if given.specification.is_empty:
+    if shards is None and given.specification.is_empty:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
     else:
         out = chosen(query, key, value, scale=given.scale, dropout_p=dropout_p)
@@ -147,7 +147,7 @@ def attention(
 def explain_attention(
     *arguments: Any,
     backend: str | None = None,
-    shards: ShardedTokens | None = None,
+    shards: Sharded | None = None,
     spread: str | None = None,
     **named: Any,
 ) -> str:
@@ -168,7 +168,7 @@ def explain_attention(
 
 
 def _considered(
-    given: Arguments, backend: str | None, shards: ShardedTokens | None, spread: str | None
+    given: Arguments, backend: str | None, shards: Sharded | None, spread: str | None
 ) -> tuple[Arguments, Backend, str]:
     """The arguments, the backend that serves them, and the words of ``explain_attention``."""
     if shards is not None:
@@ -189,7 +189,7 @@ def _considered(
 def _spread(
     given: Arguments,
     backend: str | None,
-    shards: ShardedTokens,
+    shards: Sharded,
     spread: str | None,
 ) -> tuple[Arguments, Backend, str]:
     if given.positional.remaps:

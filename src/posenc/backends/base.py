@@ -133,8 +133,16 @@ class Dropout(Protocol):
         ...
 
 
-class ShardedTokens(Protocol):
-    """Tokens cut among devices, as ``posenc.distributed`` has them.
+class Sharded(Protocol):
+    """Keys, and perhaps queries, cut among devices, as ``posenc.distributed`` has them."""
+
+    def spreading(self, given: AttentionSpecification) -> Spreading:
+        """Attention among all of them, for ``given``: what one call says of this device's."""
+        ...
+
+
+class ShardedTokens(Sharded, Protocol):
+    """Whole rows of tokens cut among devices.
 
     Attributes:
         length: Number of tokens of a whole row.
@@ -147,10 +155,6 @@ class ShardedTokens(Protocol):
     local: int
     positions: Tensor
     padding_mask: Tensor | None
-
-    def spreading(self, given: AttentionSpecification) -> Spreading:
-        """Attention among all of them, for ``given``: what one call says of this device's."""
-        ...
 
     def hidden_dropout(self) -> Dropout:
         """Dropout for one pass, the same on every device."""

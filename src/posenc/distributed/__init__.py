@@ -1,5 +1,6 @@
 """Sequences cut among devices, on torch's process groups: nothing of transport is our own."""
 
+from posenc.distributed.key_shards import KeyShards
 from posenc.distributed.shards import Shards
 
-__all__ = ["Shards"]
+__all__ = ["KeyShards", "Shards"]

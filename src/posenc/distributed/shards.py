@@ -79,7 +79,7 @@ class Shards:
         padding_mask: Tensor | None = None,
         device: torch.device | str | None = None,
     ):
-        self.group, self.device = _group_of(group), _device_of(group, document_ids, padding_mask)
+        self.group, self.device = group_of(group), _device_of(group, document_ids, padding_mask)
         if device is not None:
             self.device = torch.device(device)
         self.rank, self.world = self.group.rank(), self.group.size()
@@ -348,7 +348,13 @@ class Shards:
 # What the arguments say ---------------------------------------------------------------------------
 
 
-def _group_of(group: dist.ProcessGroup | DeviceMesh | None) -> dist.ProcessGroup:
+def group_of(group: dist.ProcessGroup | DeviceMesh | None) -> dist.ProcessGroup:
+    """The process group that is meant; all processes if none is named.
+
+    Raises:
+        TypeError: It is neither a group nor a mesh.
+        ValueError: The mesh has several dimensions, or there is no group at all.
+    """
     if isinstance(group, DeviceMesh):
         if group.ndim != 1:
             raise ValueError(

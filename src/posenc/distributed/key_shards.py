@@ -1,0 +1,131 @@
+"""Decoding with a key/value cache that is cut among ranks: each meets its part, results merge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+
+from posenc.backends.base import Backend, Request, Sizes, TableBuilder
+from posenc.backends.choice import built, check_heads
+from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
+from posenc.backends.specification import AttentionSpecification
+from posenc.distributed.collectives import everyones
+from posenc.distributed.shards import group_of
+from posenc.encodings.base import ScoreEncoding, working_dtype
+
+
+class KeyShards:
+    """Queries that are the same on every rank, and keys of which each rank holds some.
+
+    Any rank may hold any keys, and as many as it likes, none too; they are told apart by their
+    positions. A step moves one result and one number a head and query, however long the cache is.
+    There are no gradients.
+
+    Args:
+        group: A process group, or a mesh of one dimension; all processes if not given.
+
+    Raises:
+        ValueError: There is no group.
+
+    Example:
+        >>> import torch.distributed as dist
+        >>> from posenc import attention
+        >>> if not dist.is_initialized():
+        ...     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> q, k = torch.randn(1, 2, 1, 8), torch.randn(1, 2, 5, 8)
+        >>> attention(q, k, k, q_positions=[9], k_positions=[9, 2, 5, 7, 0],
+        ...           is_causal=True, shards=KeyShards()).shape
+        torch.Size([1, 2, 1, 8])
+    """
+
+    def __init__(self, group: dist.ProcessGroup | DeviceMesh | None = None):
+        self.group = group_of(group)
+
+    def spreading(self, given: AttentionSpecification) -> "CutKeys":
+        """What ``posenc.attention(..., shards=...)`` asks; see there.
+
+        Raises:
+            ValueError: Nothing says where queries and this rank's keys stand.
+        """
+        if given.q_positions is None:
+            raise ValueError(
+                "Keys are cut among ranks, and nothing says where they stand. Pass q_positions and "
+                "k_positions."
+            )
+        return CutKeys(self, given)
+
+
+@dataclass(frozen=True)
+class CutKeys:
+    """One call: see ``posenc.backends.base.Spreading``."""
+
+    shards: KeyShards
+    specification: AttentionSpecification
+
+    def considered(
+        self,
+        scores: Sequence[ScoreEncoding],
+        specification: AttentionSpecification,
+        sizes: Sizes,
+        *,
+        spread: str | None = None,
+        backend: str | None = None,
+        dropout_p: float = 0.0,
+        table: TableBuilder | None = None,
+    ) -> tuple[Backend, str]:
+        """The one way there is.
+
+        Raises:
+            ValueError: An encoding needs the keys of all ranks together, or something was asked
+                for that this way does not know.
+        """
+        check_heads(scores, sizes.heads)
+        for encoding in scores:
+            if not encoding.is_pairwise or encoding.reads_hidden:
+                raise ValueError(
+                    f"{type(encoding).__name__} needs the keys of all ranks together. Gather them."
+                )
+        unknown = {"spread": spread, "backend": backend, "dropout_p": dropout_p or None,
+                   "attn_mask": specification.attn_mask}  # fmt: skip
+        for name, value in unknown.items():
+            if value is not None:
+                raise ValueError(f"{name} was given; KeyShards merges results in one way. Leave it "
+                                 f"out.")  # fmt: skip
+        part = partial_attention(
+            Request(
+                scores, specification, working_dtype(sizes.dtype), 0.0, table or built,
+                insisted=True,
+            )
+        )  # fmt: skip
+        merged = MergedResults(self.shards, part, specification.sinks)
+        return merged, f"merge: {merged.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class MergedResults:
+    """Attention to this rank's keys, merged with that of all others."""
+
+    shards: KeyShards
+    part: Part
+    sinks: Tensor | None
+    name = "merge"
+    why = "each rank meets its own keys, and results join by their log-sum-exp"
+    reads_padding = True
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        if torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value)):
+            raise ValueError("KeyShards has no gradients. Decode under torch.no_grad().")
+        with torch.no_grad():
+            own = self.part(query, key, value, scale=scale)
+            every = everyones(torch.cat((own.out, own.lse.unsqueeze(-1)), -1), self.shards.group)
+            whole = Partial(every[0, ..., :-1], every[0, ..., -1])
+            for other in every[1:]:
+                whole = merge(whole, Partial(other[..., :-1], other[..., -1]))
+            if self.sinks is not None:
+                whole = with_sinks(whole, self.sinks)
+        return whole.out.to(query.dtype)

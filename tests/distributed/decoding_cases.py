@@ -1,0 +1,53 @@
+"""What ranks are asked to do in decoding."""
+
+import torch
+
+from posenc import ALiBi, CoPE, Positional, Rotary, T5Bias, attention
+from posenc.distributed import KeyShards
+
+HEADS, KV_HEADS, WIDTH, STEPS = 4, 2, 8, 9
+
+
+def decodes(group, scores: str, dtype: torch.dtype, **more) -> float:
+    """Token by token with a cache of which each rank holds every world-th; the worst difference."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (
+        torch.randn(2, heads, STEPS, WIDTH, generator=generator, dtype=torch.float64).to(dtype)
+        for heads in (HEADS, KV_HEADS, KV_HEADS)
+    )
+    torch.manual_seed(0)
+    bias = {"alibi": ALiBi, "t5": T5Bias}[scores](HEADS).to(dtype)
+    positional = Positional(queries_keys=Rotary(WIDTH), scores=bias)
+    given = {"is_causal": True, "positional": positional, **more}
+    if more.get("sinks"):
+        given["sinks"] = torch.linspace(-1, 1, HEADS, dtype=dtype)
+    with torch.no_grad():
+        whole = attention(q, k, v, **given)
+        encoded = positional.queries_keys[0](q, k)[1]
+        errors = []
+        for step in range(STEPS):
+            own = torch.arange(step + 1)[group.rank() :: group.size()]  # none, at first
+            made = attention(
+                q[:, :, step : step + 1], encoded[:, :, own], v[:, :, own], **given,
+                q_positions=[step], k_positions=own, keys_encoded=True, shards=KeyShards(group),
+            )  # fmt: skip
+            errors.append((made - whole[:, :, step : step + 1]).abs().max())
+    return float(max(errors))
+
+
+def refusals(group) -> list[str]:
+    x = torch.zeros(1, 2, 3, 8, requires_grad=True)
+    places = {"q_positions": range(3), "k_positions": range(3), "shards": KeyShards(group)}
+    calls = [
+        lambda: attention(x, x, x, shards=KeyShards(group)),
+        lambda: attention(x, x, x, **places),
+        lambda: attention(x, x, x, positional=Positional(scores=CoPE(2, 8, 4)), **places),
+        lambda: attention(x, x, x, spread="ring", **places),
+    ]
+    told = []
+    for call in calls:
+        try:
+            call()
+        except ValueError as error:
+            told.append(str(error))
+    return told

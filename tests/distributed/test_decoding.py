@@ -1,0 +1,25 @@
+"""A cache that is cut among ranks gives what a whole one gives."""
+
+import pytest
+import torch
+
+CASES = "tests.distributed.decoding_cases"
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("scores", "more"),
+    [("alibi", {}), ("t5", {}), ("alibi", {"window": 3}), ("t5", {"softcap": 2.0, "sinks": True})],
+)
+def test_parts_of_a_cache_merge_to_the_whole(ranks, world, scores, more):
+    for dtype, bound in ((torch.float64, 1e-13), (torch.float32, 3e-6)):
+        found = ranks.run(world, f"{CASES}:decodes", scores=scores, dtype=dtype, **more)
+        assert max(found) < bound
+
+
+def test_refusals_say_why(ranks):
+    for unplaced, graded, counting, spread in ranks.run(2, f"{CASES}:refusals"):
+        assert "Pass q_positions and k_positions" in unplaced
+        assert "Decode under torch.no_grad()" in graded
+        assert "CoPE needs the keys of all ranks together" in counting
+        assert "spread was given" in spread
