@@ -1,208 +1,175 @@
-"""The checker finds the real faults of public packages and of common slips, and none in ours."""
+"""What the checker finds in public packages, how it is told what to do, and what it says."""
 
+import json
 import math
+import types
 
 import pytest
 import torch
+from tests.audit.zoo.right.added import Annotated, Tutorial
+from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
+from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
 
 import posenc
-from posenc import ALiBi, Learned, Rotary, Sinusoidal
+from posenc import ALiBi, AxialRotary, CoPE, Learned, Rotary, Sinusoidal, T5Bias
 from posenc.audit import CannotCheckError, check
+from posenc.audit.formats import junit, sarif
+
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def faults(factory, **options) -> dict[str, float]:
-    return {fault.name: fault.number for fault in check(factory, **options).faults}
+def names(report) -> list[str]:
+    return [fault.name for fault in report.faults]
 
 
-class Tutorial(nn.Module):
-    """The module of the PyTorch tutorial, for [seq, batch, dim]."""
-
-    def __init__(self, d_model: int = 64, max_len: int = 5000):
-        super().__init__()
-        position = torch.arange(max_len).unsqueeze(1)
-        div_term = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
-        pe = torch.zeros(max_len, 1, d_model)
-        pe[:, 0, 0::2] = torch.sin(position * div_term)
-        pe[:, 0, 1::2] = torch.cos(position * div_term)
-        self.register_buffer("pe", pe)
-
-    def forward(self, x):
-        return x + self.pe[: x.size(0)].to(x.dtype)
-
-
-def test_the_batch_axis():
-    """Fed with [batch, seq, dim], the tutorial's module encodes the index of the batch."""
-    found = faults(Tutorial)
-    assert found["encodes the batch axis"] == pytest.approx(1.416, abs=0.01)  # sin 2, 1 − cos 2, …
-    assert "encodes the batch axis" not in faults(Tutorial, seq_first=True)
-
-
-def test_a_buffer_that_is_cast():
-    found = faults(Tutorial, seq_first=True)
-    assert 2**-10 < found["breaks when cast"] < 2**-8  # half a unit of bfloat16 below one
-
-
-def test_a_wrong_exponent():
-    def double(x):
-        j, p = torch.arange(x.shape[-1]), torch.arange(x.shape[1])[:, None]
-        angle = p / 10000 ** (2 * j / x.shape[-1])
-        return (x + torch.where(j % 2 == 0, angle.sin(), angle.cos())).to(x.dtype)
-
-    report = check(double)
-    assert "wrong exponent" in [fault.name for fault in report.faults]
-    assert "Sinusoidal(convention='double_exponent')" in str(report)
-
-
-def test_length_dependent_encodings():
-    def squeezed(x):
-        p = torch.arange(x.shape[1])[:, None] / x.shape[1]
-        return x + torch.sin(p * torch.arange(1, x.shape[-1] + 1)).to(x.dtype)
-
-    assert faults(squeezed)["depends on the length"] > 0.1
+# Public packages, with their known faults.
 
 
 def test_positional_encodings_caches_by_shape_alone():
-    from positional_encodings.torch_encodings import PositionalEncoding1D
+    from positional_encodings.torch_encodings import PositionalEncoding1D, PositionalEncoding2D
 
-    found = faults(PositionalEncoding1D, arguments={"channels": 64})
-    assert 1e-3 < found["shares state between calls"] < 4e-3  # a bfloat16 table, served as float32
+    report = check(PositionalEncoding1D, arguments={"channels": 64})
+    assert names(report) == ["first-dtype-cached"]
+    assert 1e-3 < report.faults[0].number < 4e-3  # half a unit of bfloat16 below one
+    report = check(PositionalEncoding2D, arguments={"channels": 32})
+    assert names(report) == ["first-dtype-cached"]
+    assert "a grid encoding: height in the first half" in report.identity
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_rotary_embedding_torch_loses_positions_in_bfloat16():
     from rotary_embedding_torch import RotaryEmbedding
 
-    found = faults(lambda: RotaryEmbedding(64))
-    assert found["loses positions in bfloat16"] > 0.1
-    assert found["imprecise at long lengths"] > 1e-3
+    report = check(lambda: RotaryEmbedding(64))
+    assert names(report) == ["positions-in-16-bits"]
+    assert "interleaved pairing, base 10,000" in report.identity
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_rotary_embedding_torch_decodes_xpos_otherwise_than_it_prefills():
     from rotary_embedding_torch import RotaryEmbedding
 
-    report = check(lambda: RotaryEmbedding(32, use_xpos=True))
-    assert [fault.name for fault in report.faults] == ["decoding differs from prefill"]
-    assert report.passed == ["is relative"]
+    report = check(lambda: RotaryEmbedding(32, use_xpos=True), length=512)
+    assert names(report) == ["decoding-differs-from-prefill", "positions-in-16-bits"]
+    assert "is-relative" in [verdict.question for verdict in report.passed]
 
 
-def test_llama_of_transformers_is_damaged_by_a_cast_and_drifts():
+def test_llama_of_transformers_is_damaged_by_a_cast_and_precise_enough():
     from transformers import LlamaConfig
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
     config = LlamaConfig(hidden_size=256, num_attention_heads=4)
     report = check(lambda: LlamaRotaryEmbedding(config))
-    found = {fault.name: fault.number for fault in report.faults}
-    assert found["breaks when cast"] > 0.1
-    assert 1e-3 < found["imprecise at long lengths"] < 0.1
-    assert "is relative" in report.passed
+    assert names(report) == ["cast-breaks-it"]
+    assert report.faults[0].number > 0.1
+    assert "applied by apply_rotary_pos_emb beside it" in report.understood
+    farther = check(lambda: LlamaRotaryEmbedding(config), length=10_000_000)
+    assert "precision-lost" in names(farther)
+
+
+SCALED = {
+    "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+}  # fmt: skip
+
+
+def configurations():
+    import transformers as t
+
+    small = {"hidden_size": 128, "num_attention_heads": 2}
+    yield t.LlamaConfig(**small, rope_parameters=SCALED), "Llama 3 scaling by 8 from 8,192", 0
+    yield t.CohereConfig(**small, num_key_value_heads=2), "interleaved pairing, base 500,000", 0
+    yield t.GPTNeoXConfig(**small), "half pairing, base 10,000", 0
+    yield t.GptOssConfig(num_hidden_layers=1), "YaRN by 32 from 4,096, borders not rounded", 0
+    yield t.Gemma3TextConfig(**small, num_hidden_layers=6), "base 1,000,000", 0
+    yield t.T5Config(d_model=64), "T5's bias, 32 buckets for both directions", 0
+    yield t.MptConfig(d_model=96, n_heads=12), "ALiBi for 12 heads", 0
+    yield t.GPT2Config(n_embd=64, n_head=4), "a learned table, at least 1,024 rows", 0
+    dynamic = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
+    yield t.LlamaConfig(**small, rope_parameters=dynamic), "", 1
+
+
+@pytest.mark.parametrize("index", range(9))
+def test_configurations_of_transformers(index):
+    config, says, status = list(configurations())[index]
+    report = check(config)
+    assert says in report.identity
+    assert report.status == status, str(report)
+    assert ("depends-on-length" in names(report)) == (status == 1)
+
+
+def test_a_whole_model_is_asked_by_its_parts():
+    from transformers import LlamaConfig, LlamaModel
+
+    sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1}
+    model = LlamaModel(LlamaConfig(**sizes, vocab_size=16, intermediate_size=16))
+    before = {name: tensor.clone() for name, tensor in model.named_buffers()}
+    report = check(model)
+    assert "LlamaRotaryEmbedding at rotary_emb" in report.identity
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.named_buffers())
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_alibi_of_bloom_is_coarse_in_bfloat16(dtype):
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
-    def bias(q_len, k_len):
-        return build_alibi_tensor(torch.ones(1, k_len), 8, dtype).reshape(8, 1, k_len)
+    def bias(length):
+        return build_alibi_tensor(torch.ones(1, length), 8, dtype).reshape(8, 1, length)
 
     report = check(bias)
     if dtype == torch.float32:
-        assert report.ok
+        assert names(report) == []
+        assert [note.name for note in report.notes] == ["key-only"]
     else:
-        assert [fault.name for fault in report.faults] == ["coarse at long lengths"]
+        assert names(report) == ["bias-in-16-bits"]
         assert report.faults[0].number > 4
         assert "769 different values" in str(report)
 
 
-def test_slopes_and_signs():
-    def linear(slopes):
-        def bias(q_len, k_len):
-            distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
-            return -torch.tensor(slopes)[:, None, None] * distance.abs()
-
-        return bias
-
-    assert not faults(linear([2.0 ** -(h + 1) for h in range(8)]))
-    assert "wrong slopes" in faults(linear([0.5, 0.4, 0.3, 0.2]))
-    assert "wrong sign" in faults(linear([-0.25, -0.0625, -0.015625, -0.00390625]))
-    mixed = check(linear([0.0625, 0.25, 0.015625, 0.00390625])).faults[0]
-    assert "the right ones in another order" in mixed.said
+# Numbers by hand.
 
 
-class Turned(nn.Module):
-    """Rotary in plain torch, with a slip to choose."""
-
-    def __init__(self, slip: str = "none", dim: int = 32):
-        super().__init__()
-        self.slip, self.dim = slip, dim
-
-    def forward(self, x, offset: int = 0):
-        half = self.dim // 2
-        exponent = torch.arange(half, dtype=torch.float64) / half
-        if self.slip == "exponent":
-            exponent = 2 * exponent
-        late = int(self.slip == "cache" and offset > 0)
-        p = torch.arange(x.shape[2], dtype=torch.float64) + offset - late
-        angle = p[:, None] * 10000.0**-exponent
-        both = angle.repeat_interleave(2, -1) if self.slip == "pairing" else angle.repeat(1, 2)
-        a, b = x.double().chunk(2, -1)
-        return (x * both.cos() + torch.cat((-b, a), -1) * both.sin()).to(x.dtype)
+def test_the_number_shows_the_fault():
+    report = check(Tutorial, layout="bsd")
+    assert names(report) == ["batch-axis-encoded"]
+    assert report.faults[0].number == pytest.approx(1.416, abs=0.01)  # sin 2, 1 − cos 2, …
+    assert check(Tutorial, seq_first=True).ok
+    note = check(Tutorial).notes[0]
+    assert note.name == "takes-sequence-first"
 
 
-@pytest.mark.parametrize(
-    ("slip", "expected"),
-    [
-        ("none", []),
-        ("cache", ["decoding differs from prefill"]),
-        ("exponent", ["wrong exponent"]),
-    ],
-)
-def test_slips_of_rotary(slip, expected):
-    report = check(lambda: Turned(slip))
-    assert [fault.name for fault in report.faults] == expected, str(report)
-    if slip == "cache":
-        assert "off by one" in str(report)
+def test_errors_follow_the_position():
+    report = check(Rotary_in_float32)
+    assert list(report.errors) == sorted(report.errors)
+    assert report.errors[63] < 1e-5 < report.errors[8191]
 
 
-def test_wrong_pairing():
-    report = check(lambda: Turned("pairing"))
-    assert report.faults[0].name == "not relative"
-    assert "wrong pairing" in str(report)
+class Rotary_in_float32(nn.Module):
+    """The common formula."""
+
+    def forward(self, q, k, positions):
+        return Rotary(64, arithmetic="float32")(q, k, positions)
+
+
+# What is ours.
 
 
 @pytest.mark.parametrize(
     ("encoding", "arguments"),
     [
-        (Sinusoidal, {"dim": 16}),
         (Sinusoidal, {"dim": 16, "convention": "tensor2tensor"}),
         (Learned, {"dim": 16, "max_len": 64}),
         (Rotary, {"frequencies": 16}),
+        (AxialRotary, {"head_dim": 16}),
         (ALiBi, {"heads": 4}),
+        (T5Bias, {"heads": 4}),
+        (CoPE, {"heads": 2, "head_dim": 64, "max_positions": 16}),
     ],
     ids=str,
 )
 def test_none_in_ours(encoding, arguments):
     report = check(encoding, arguments=arguments)
     assert report.ok, str(report)
-    assert len(report.passed) > 15
-
-
-@pytest.mark.parametrize("pairing", ["half", "interleaved"])
-def test_none_in_ours_as_a_stranger_sees_it(pairing):
-    """Our rotary behind a plain function, so that it is judged by its numbers alone."""
-
-    class Plain:
-        head_dim = 32
-
-        def __call__(self, x, positions):
-            rotary = Rotary(32, pairing=pairing)
-            return rotary.encode_queries(x, rotary.table(positions))
-
-    report = check(Plain())
-    assert report.ok, str(report)
-    assert max(report.errors.values()) < 1e-7
-    assert list(report.errors) == [1_000, 10_000, 100_000, 1_000_000]
+    assert len(report.passed) > 12
 
 
 def test_a_battery_that_fails_is_reported():
@@ -215,13 +182,170 @@ def test_a_battery_that_fails_is_reported():
         def encode(self, x, table):
             return x + table
 
-    assert "encodes_the_sequence" in faults(Wrong)
+    assert "encodes-the-sequence" in names(check(Wrong))
+
+
+# How it is told what to do.
+
+
+def test_a_call_may_be_written_out():
+    class Strange(nn.Module):
+        def forward(self, which, one, other):
+            return Turn().forward(one, other, which[:, 1:])
+
+    assert (
+        "half pairing"
+        in check(Strange, call="subject(torch.cat((p[:, :1], p), 1), q, k)", dim=32).identity
+    )
+    with pytest.raises(CannotCheckError, match=r"gives list, which is none of the known results"):
+        check(Strange, call="[subject, q]", dim=32)
+    with pytest.raises(CannotCheckError, match="is no expression"):
+        check(Strange, call="subject(", dim=32)
+
+
+def test_missing_arguments_are_guessed_in_the_open():
+    class Table(Annotated):
+        def __init__(self, d_model, max_len):
+            super().__init__(d_model, max_len=max_len)
+
+    report = check(Table)
+    assert "built with d_model=64, max_len=512, by the names of its arguments" in report.understood
+
+
+def test_only_and_ignore():
+    whole, some = check(VLLM), check(VLLM, only=["is-relative", "is-precise"])
+    assert [v.question for v in some.verdicts] == ["is-relative", "is-precise"]
+    assert len(whole.verdicts) == 15
+    assert check(LlamaRotary, strict=True).status == 1
+    assert check(LlamaRotary, strict=True, ignore=["cast-breaks-it"]).status == 0
+
+
+def test_a_configuration_beside_it():
+    config = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, "hidden_size": 64,
+              "num_attention_heads": 2}  # fmt: skip
+    assert "unlike-its-configuration" not in names(check(Turn, config=config))
+    other = check(Turn, config={**config, "rope_theta": 5e5})
+    assert "unlike-its-configuration" in names(other)
+    assert "it has base 10,000" in str(other)
+    assert "the configuration means base 500,000" in str(other)
+    assert "pairing-of-the-other-convention" in names(
+        check(Turn, config={**config, "model_type": "cohere"})
+    )
+
+
+# What it says.
+
+
+def test_a_pass_is_a_measurement_and_an_omission_has_a_reason():
+    report = check(VLLM)
+    assert all(verdict.told for verdict in report.verdicts)
+    assert report.conclusion.startswith("Nothing wrong was found (")
+    asked = len(report.verdicts) - len(report.not_asked)
+    assert f"{asked} of 15 questions asked" in report.conclusion
+
+
+def test_what_learned_nothing_is_no_pass():
+    report = check(VLLM, only=["survives-a-cast"])
+    assert report.verdicts[0].outcome == "passed"
+    assert (report.ok, report.status) == (False, 2)
+
+
+def test_reports_for_machines():
+    report = check(LlamaRotary)
+    assert json.loads(json.dumps(report.as_dict()))["faults"][0]["severity"] == "lossy"
+    assert sarif(report)["runs"][0]["results"][0]["level"] == "warning"
+    assert 'failures="0"' in junit(report)
+    report.strict = True
+    assert 'failures="1"' in junit(report)
 
 
 def test_what_cannot_be_checked_is_said():
-    with pytest.raises(CannotCheckError, match="it fits no signature known here"):
+    with pytest.raises(CannotCheckError, match=r"fits no form that is known here\. Accepted are"):
         check(math.pi)
     with pytest.raises(CannotCheckError, match=r"could not be built: TypeError.*Pass arguments"):
-        check(Learned)
+        check(Asking)
+    with pytest.raises(CannotCheckError, match="it cannot be copied"):
+        check(Uncopied())
     with pytest.raises(ValueError, match="kind is 'words'"):
         check(Tutorial, kind="words")
+    with pytest.raises(ValueError, match="'clamp' is no fault"):
+        check(Tutorial, ignore=["clamp"])
+
+
+class Asking(nn.Module):
+    def __init__(self, what):
+        super().__init__()
+
+
+class Uncopied(nn.Module):
+    def __deepcopy__(self, memo):
+        raise RuntimeError("not me")
+
+    def forward(self, x):
+        return x
+
+
+# The plugin of pytest.
+
+
+def test_the_plugin_checks_what_a_marked_test_returns(pytester_folder):
+    ran = pytester_folder(
+        """
+        import pytest
+        from tests.audit.zoo.right.added import Annotated
+        from tests.audit.zoo.wrong.added import Clamped
+
+        @pytest.mark.posenc(length=64)
+        def test_right():
+            return Annotated(32)
+
+        @pytest.mark.posenc
+        def test_wrong():
+            return Clamped()
+
+        @pytest.mark.posenc
+        def test_nothing():
+            pass
+
+        def test_other():
+            assert True
+        """
+    )
+    assert "2 failed, 2 passed" in ran
+    assert "WRONG clamped" in ran
+    assert "the test returned nothing" in ran
+
+
+@pytest.fixture
+def pytester_folder(tmp_path):
+    """Runs a test file in a process of its own."""
+    import subprocess
+    import sys
+    import textwrap
+    from pathlib import Path
+
+    def run(source: str) -> str:
+        (tmp_path / "conftest.py").write_text('pytest_plugins = ["posenc.audit.plugin"]\n')
+        (tmp_path / "test_theirs.py").write_text(textwrap.dedent(source))
+        (tmp_path / "pytest.ini").write_text("[pytest]\n")
+        root = str(Path(__file__).parents[2])
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+            cwd=tmp_path, env={"PYTHONPATH": root, "PATH": ""}, capture_output=True, text=True,
+        )  # fmt: skip
+        return ran.stdout
+
+    return run
+
+
+def test_a_function_keeps_what_it_encloses():
+    table = Sinusoidal(16).table(torch.arange(64))
+    held = {"calls": 0, "table": table}
+
+    def add(x):
+        held["calls"] += 1
+        return x + held["table"][: x.shape[1]]
+
+    assert isinstance(add, types.FunctionType)
+    assert check(add).ok
+    assert held["calls"] == 0

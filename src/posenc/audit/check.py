@@ -1,183 +1,232 @@
 """One call: everything that can be asked of somebody's own implementation."""
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
+import torch
 from torch import nn
 
-from posenc.audit import biases, pairs, rotary, tokens
-from posenc.audit.report import CannotCheckError, Fault, NotApplicableError, Report
-from posenc.audit.rotary_subject import rotary_subject
-from posenc.audit.token_subject import token_subject
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
-from posenc.testing.battery import battery
-from posenc.testing.cases import Case
+from posenc.audit import models
+from posenc.audit.adapters import added, bias, expression, rotary
+from posenc.audit.adapters.calls import lengths_of
+from posenc.audit.encodings import implements, of_ours
+from posenc.audit.questions import added as of_added
+from posenc.audit.questions import bias as of_bias
+from posenc.audit.questions import rotary as of_rotary
+from posenc.audit.questions.asking import REMEDIES, Question, asked
+from posenc.audit.report import CannotCheckError, Report
+from posenc.audit.subjects import Subject, subject_of
 
-Kind = Literal["tokens", "rotary", "bias", "pairs"]
+Kind = Literal["added", "rotary", "bias", "table"]
+
+KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}
+"""Older names of kinds."""
+
+LENGTH = 8_192
+"""Up to where precision is judged where nothing says what a subject is built for."""
+
+ACCEPTED = """it fits no form that is known here. Accepted are
+  added:  f(x), f(x, positions), f(x, offset), f(positions), f(length, dim); x [batch, seq, dim],
+          [seq, batch, dim], [seq, dim] or a grid
+  rotary: f(x), f(q, k), f(q, k, positions), f(positions, q, k), f(q, k, cos, sin),
+          f(q, k, freqs_cis), each with positions by keyword or an offset; a module that gives
+          cosines and sines; x [batch, heads, seq, head_dim], [batch, seq, heads, head_dim],
+          flattened, …
+  bias:   f(q_len, k_len), f(length), compute_bias(q_len, k_len), f(scores),
+          f(mask, heads, dtype), f(heads)
+Say which: kind (--as), layout (--layout), dim (--dim), or the call itself: call="subject(q, k, \
+position_ids=p)"."""
 
 
 def check(
     factory: Any,
     *,
     arguments: Mapping[str, Any] | None = None,
-    kind: Kind | None = None,
+    kind: str | None = None,
+    layout: str | None = None,
+    call: str | None = None,
     dim: int | None = None,
+    length: int | None = None,
+    strict: bool = False,
+    ignore: Iterable[str] = (),
+    only: Iterable[str] = (),
+    config: Any = None,
     seq_first: bool = False,
     name: str | None = None,
 ) -> Report:
-    """Ask an implementation for its known faults, and measure its precision.
+    """Ask an implementation for its known faults, measure its precision, and say what it is.
 
     It may be anything with a usual signature: a module that adds to embeddings or gives what to
-    add; one that rotates queries (with ``positions``, ``position_ids``, ``offset`` and the like,
-    or from 0 on), or gives Llama's (cos, sin); one that changes queries and keys differently; a
-    function of (q_len, k_len) that gives a bias. One of our own interfaces runs through the
-    contract battery.
+    add; one that rotates queries and keys, or gives cosines and sines; a function that gives a
+    bias; a transformers model or configuration, whose positional parts are asked one by one. One
+    of our own interfaces runs through the contract battery. What is given is never run itself:
+    every question has a fresh copy.
 
     Args:
         factory: A class, a function without arguments that builds the thing, or the thing itself.
-        arguments: Keyword arguments of the class.
-        kind: What it is; found out if not given.
+        arguments: Keyword arguments of the class; of those that are missing, widths, heads and
+            lengths are guessed by their names.
+        kind: ``added``, ``rotary``, ``bias`` or ``table``; found out if not given.
+        layout: The order of axes that it must take, as ``bsd``, ``sbd``, ``bhsd``, ``bshd``.
+        call: How to call it, as Python with ``subject`` and any of x, q, k, p (positions), offset,
+            q_len, k_len, scores, length, dim.
         dim: Width of embeddings or of a head, if it cannot be found out.
-        seq_first: Whether it takes ``[seq, batch, dim]``.
+        length: Up to which position precision counts; what it is built for, or 8192.
+        strict: Whether what is lossy counts as what is wrong.
+        ignore: Names of faults that do not count.
+        only: Names of the questions to ask; all if empty.
+        config: A Hugging Face configuration that a rotary subject must agree with; by default the
+            one that it keeps as ``config``.
+        seq_first: The same as ``layout="sbd"``.
         name: What to call it in the report.
 
     Raises:
-        CannotCheckError: It cannot be built, or fits no signature that is known.
-        ValueError: ``kind`` is none of the three.
+        CannotCheckError: It cannot be built, or fits no form that is known.
+        ValueError: An unknown kind, fault or question.
 
     Example:
-        >>> from posenc import Sinusoidal
-        >>> check(Sinusoidal, arguments={"dim": 16}).faults
-        []
+        >>> import math
+        >>> def add(x):
+        ...     angle = torch.arange(x.shape[1])[:, None] * 10_000 ** (-torch.arange(0, 8, 2) / 8)
+        ...     return x + torch.stack((angle.sin(), angle.cos()), -1).flatten(1)
+        >>> report = check(add, dim=8)
+        >>> report.status, report.identity[:46]
+        (0, 'the sinusoidal encoding, convention paper, bas')
     """
+    kind = KINDS.get(kind or "", kind)
+    _check_names(kind, ignore, only)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        parts = models.parts(factory, config)
+        if parts is not None:
+            reports = [_of_part(part, length, only) for part in parts]
+            return _settled(models.merged(name or models.named(factory), reports), ignore, strict)
+        subject = subject_of(factory, dict(arguments or {}), name)
+        if implements(subject.fresh()):
+            return _settled(of_ours(subject), ignore, strict)
+        report = _asked(
+            subject, kind, "sbd" if seq_first else layout, call, dim, length, only, config
+        )
+    return _settled(report, ignore, strict)
+
+
+def _of_part(part: models.Part, length: int | None, only: Iterable[str]) -> Report:
+    return check(
+        part.subject, name=part.name, config=part.config, kind=part.kind, only=only,
+        length=length or part.length,
+    )  # fmt: skip
+
+
+def _settled(report: Report, ignore: Iterable[str], strict: bool) -> Report:
+    report.ignored, report.strict = frozenset(ignore), strict
+    return report
+
+
+def _check_names(kind: str | None, ignore: Iterable[str], only: Iterable[str]) -> None:
     if kind not in (None, *get_args(Kind)):
         raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(get_args(Kind))}.")
-    make = _maker(factory, dict(arguments or {}))
-    thing = make()
-    name = name or str(getattr(factory, "__name__", type(factory).__name__))
-    if isinstance(thing, TokenEncoding | QueryKeyEncoding | ScoreEncoding):
-        return _ours(name, make, thing)
-    subject, found = _understood(make, kind, dim, seq_first)
-    report = Report(name, found, subject.understood)
-    for question in QUESTIONS[found]:
-        _ask(question.__name__.replace("_", " "), lambda q=question: q(subject), report)
-    if found in PRECISION:
-        _measure(lambda: PRECISION[found](subject), report)
-    return report
-
-
-TOLERABLE = 1e-3
-"""An error that attention scores begin to show; float32 angles reach it near position 20,000."""
-
-QUESTIONS: dict[str, tuple[Callable[[Any], Fault | None], ...]] = {
-    "tokens": tokens.QUESTIONS,
-    "rotary": rotary.QUESTIONS,
-    "bias": biases.QUESTIONS,
-    "pairs": pairs.QUESTIONS,
-}
-
-
-PRECISION: dict[str, Callable[[Any], dict[int, float]]] = {
-    "tokens": tokens.precision,
-    "rotary": rotary.precision,
-}
-
-
-def _measure(precision: Callable[[], dict[int, float]], report: Report) -> None:
-    """The error over the position, and a fault where attention would show it."""
-    try:
-        report.errors = precision()
-    except NotApplicableError as reason:
-        report.notes["precision"] = str(reason)
-    first = next((p for p, far in report.errors.items() if far > TOLERABLE), None)
-    if first is not None:
-        worst, last = max(report.errors.values()), max(report.errors)
-        report.faults.append(
-            Fault(
-                "imprecise at long lengths",
-                f"cosines and sines are off by {report.errors[first]:.2g} at position {first:,} "
-                f"and by {worst:.2g} up to {last:,}; computed exactly they are off by 3e-08",
-                worst,
-                3e-8,
+    for each in ignore:
+        if each not in FAULTS:
+            raise ValueError(f"{each!r} is no fault; expected one of {', '.join(sorted(FAULTS))}.")
+    known = {q.name for questions in QUESTIONS.values() for q in questions}
+    for each in only:
+        if each not in known:
+            raise ValueError(
+                f"{each!r} is no question; expected one of {', '.join(sorted(known))}."
             )
-        )
 
 
-def _maker(factory: Any, arguments: dict[str, Any]) -> Callable[[], Any]:
-    """What builds a fresh one each time."""
-    if isinstance(factory, type):
-        make = lambda: factory(**arguments)  # noqa: E731
-    elif isinstance(factory, nn.Module) or not callable(factory) or _needs_arguments(factory):
-        return lambda: factory
+FAULTS = frozenset(REMEDIES) | {
+    "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
+}  # fmt: skip
+"""The names of all faults and notes."""
+
+QUESTIONS: dict[str, tuple[Question, ...]] = {
+    "added": of_added.QUESTIONS,
+    "rotary": of_rotary.QUESTIONS,
+    "bias": of_bias.QUESTIONS,
+}
+
+ROTATING = ("rotate_queries_or_keys", "apply_rotary", "rotate", "rotate_queries_and_keys")
+"""Methods that rotate, whatever a call of the thing itself gives."""
+
+ADAPTERS: dict[str, Callable[..., Any]] = {
+    "bias": bias.bias_of,
+    "added": added.added_of,
+    "rotary": rotary.rotary_of,
+    "added, of one length": lambda *given: added.added_of(*given, fixed=True),
+    "bias, loosely": lambda *given: bias.bias_of(*given, loosely=True),
+}
+
+
+TRIED = {
+    "added": ("added", "added, of one length"),
+    "rotary": ("rotary",),
+    "bias": ("bias", "bias, loosely"),
+    "table": ("added", "rotary"),
+}
+"""Which adapters are tried for a kind."""
+
+
+def understood(
+    subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None
+) -> Any:
+    """How a subject is called.
+
+    Raises:
+        CannotCheckError: In no form that is known; the message lists them.
+    """
+    if call is not None:
+        return expression.called(subject, call, layout, dim, kind)
+    kinds = TRIED.get(kind or "", tuple(ADAPTERS))
+    if kind is None and any(callable(getattr(subject.fresh(), m, None)) for m in ROTATING):
+        kinds = ("rotary",)  # whatever its forward gives
+    for each in kinds:
+        try:
+            return ADAPTERS[each](subject, layout, dim)
+        except CannotCheckError:
+            continue
+    raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
+
+
+def _asked(
+    subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None,
+    length: int | None, only: Iterable[str], config: Any,
+) -> Report:  # fmt: skip
+    view = understood(subject, kind, layout, call, dim)
+    length = length or _built_for(subject, view)
+    if view.kind == "added":
+        inquiry: Any = of_added.AddedInquiry(view, length)
+    elif view.kind == "rotary":
+        inquiry = of_rotary.RotaryInquiry(view, length, models.expected(subject, config))
     else:
-        make = lambda: factory(**arguments)  # noqa: E731
+        inquiry = of_bias.BiasInquiry(view, length)
+    wanted = set(only)
+    verdicts = asked([q for q in QUESTIONS[view.kind] if not wanted or q.name in wanted], inquiry)
+    told = view.understood
+    if subject.guessed:
+        said = ", ".join(f"{name}={value!r}" for name, value in subject.guessed.items())
+        told += f" (built with {said}, by the names of its arguments)"
+    return Report(
+        subject.name, view.kind, told, _identity(inquiry), verdicts, inquiry.errors, length
+    )
+
+
+def _identity(inquiry: Any) -> str:
+    from posenc.audit.report import NotAskedError
+
     try:
-        make()
-    except Exception as error:
-        raise CannotCheckError(
-            f"it could not be built: {type(error).__name__}: {error}. Pass arguments, or a "
-            f"function that builds it."
-        ) from error
-    return make
+        return inquiry.identity
+    except NotAskedError:
+        return ""
 
 
-def _needs_arguments(function: Any) -> bool:
-    empty = inspect.Parameter.empty
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    return any(p.default is empty and p.kind in kinds for p in parameters)
-
-
-def _understood(
-    make: Callable[[], Any], kind: Kind | None, dim: int | None, seq_first: bool
-) -> tuple[Any, str]:
-    said = []
-    ways: dict[str, Callable[[], Any]] = {
-        "bias": lambda: biases.bias_subject(make),
-        "tokens": lambda: token_subject(make, dim, seq_first),
-        "rotary": lambda: rotary_subject(make, dim),
-        "pairs": lambda: pairs.pair_subject(make, dim),
-    }
-    for name, understand in ways.items():
-        if kind in (None, name):
-            try:
-                return understand(), name
-            except CannotCheckError as reason:
-                said.append(f"as {name}: {reason}")
-    raise CannotCheckError("it fits no signature known here. " + "; ".join(said))
-
-
-def _ask(name: str, question: Callable[[], Fault | None], report: Report) -> None:
-    try:
-        fault = question()
-    except NotApplicableError as reason:
-        report.notes[name] = str(reason)
-    except Exception as error:
-        report.notes[name] = f"{type(error).__name__}: {error}"
-    else:
-        if fault is None:
-            report.passed.append(name)
-        else:
-            report.faults.append(fault)
-
-
-def _ours(name: str, make: Callable[[], Any], thing: nn.Module) -> Report:
-    """The contract battery, for what implements one of the interfaces."""
-    report = Report(name, "encoding", f"implements {type(thing).__mro__[1].__name__}")
-    heads = getattr(thing, "heads", 4)
-    case = Case(make, heads=heads, kv_heads=heads if heads % 2 else heads // 2)
-    for one in battery(case, compiling=False):
-
-        def ask(one=one) -> Fault | None:
-            try:
-                one()
-            except AssertionError as broken:
-                return Fault(one.name, f"{one.function.__doc__} But {broken}", 1.0)
-            return None
-
-        _ask(one.name.replace("_", " "), ask, report)
-    return report
+def _built_for(subject: Subject, view: Any) -> int:
+    """The length that a subject is built for, as far as it says one."""
+    said = lengths_of(subject.fresh()) if isinstance(subject.fresh(), nn.Module) else []
+    said = (
+        [n for n in said if n >= 16 and n not in (view.dim, view.dim // 2)]
+        if hasattr(view, "dim")
+        else said
+    )
+    return min(said[0], 2**20) if said else LENGTH

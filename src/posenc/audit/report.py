@@ -1,32 +1,71 @@
 """What a check finds, in plain words and with the number that shows it."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Severity = Literal["wrong", "lossy", "note"]
+Outcome = Literal["passed", "failed", "not asked"]
 
 
 class CannotCheckError(Exception):
     """Nothing could be learned: the thing cannot be built, or is called in no way known here."""
 
 
-class NotApplicableError(Exception):
+class NotAskedError(Exception):
     """One question cannot be asked of this thing; its text says why."""
+
+
+class CallFailedError(NotAskedError):
+    """The thing refused a call; its text is its own error."""
+
+
+class OtherResultError(CallFailedError):
+    """The thing answered, but with something that no other shape of content would change."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong.
+    """One thing that is found.
 
     Attributes:
-        name: A short name that stays the same, for scripts.
+        name: A short name that stays the same, for scripts: words joined by hyphens.
+        severity: ``wrong``, ``lossy`` or ``note``.
         said: A sentence for people, with the number in it.
         number: The number that shows it.
         expected: What it would be without the fault.
+        remedy: What to do.
+        reproduction: The smallest reproduction, some lines of Python; ``subject`` is the thing.
     """
 
     name: str
+    severity: Severity
     said: str
     number: float
     expected: float = 0.0
+    remedy: str = ""
+    reproduction: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A question with its outcome.
+
+    Attributes:
+        question: Its name.
+        asks: The sentence that it asks.
+        essential: Whether a run without it has learned nothing.
+        outcome: ``passed``, ``failed`` or ``not asked``.
+        told: What was measured, or why it could not be.
+        faults: What was found.
+    """
+
+    question: str
+    asks: str
+    essential: bool
+    outcome: Outcome
+    told: str
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass
@@ -35,49 +74,145 @@ class Report:
 
     Attributes:
         subject: What was checked.
-        kind: ``"tokens"``, ``"rotary"``, ``"bias"`` or ``"encoding"`` (one of our interfaces).
-        understood: How it was called, and what it was taken for.
-        faults: What is wrong.
-        passed: Questions with a good answer.
-        notes: Questions that could not be asked, with the reason.
-        errors: Largest error of the table against exact values, by position.
+        kind: ``added``, ``rotary``, ``bias``, ``encoding`` (one of our interfaces) or ``model``.
+        understood: How it was called.
+        identity: What it is; empty where nothing fits.
+        verdicts: One for each question.
+        errors: Largest error of what it gives against exact values, by position.
+        length: Up to where precision was judged.
+        ignored: Names of faults that do not count.
+        strict: Whether what is lossy counts.
     """
 
     subject: str
     kind: str
     understood: str
-    faults: list[Fault] = field(default_factory=list)
-    passed: list[str] = field(default_factory=list)
-    notes: dict[str, str] = field(default_factory=dict)
+    identity: str = ""
+    verdicts: list[Verdict] = field(default_factory=list)
     errors: dict[int, float] = field(default_factory=dict)
+    length: int = 0
+    ignored: frozenset[str] = frozenset()
+    strict: bool = False
+
+    @property
+    def found(self) -> list[Fault]:
+        """Everything that was found and not ignored, notes too; the worst first."""
+        rank = {"wrong": 0, "lossy": 1, "note": 2}
+        every = (fault for verdict in self.verdicts for fault in verdict.faults)
+        return sorted(
+            (fault for fault in every if fault.name not in self.ignored),
+            key=lambda fault: rank[fault.severity],
+        )
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is wrong or lossy."""
+        return [fault for fault in self.found if fault.severity != "note"]
+
+    @property
+    def notes(self) -> list[Fault]:
+        """What is worth knowing and no fault."""
+        return [fault for fault in self.found if fault.severity == "note"]
+
+    @property
+    def passed(self) -> list[Verdict]:
+        """What was asked and measured, and is right."""
+        return [verdict for verdict in self.verdicts if verdict.outcome == "passed"]
+
+    @property
+    def not_asked(self) -> list[Verdict]:
+        """What could not be asked."""
+        return [verdict for verdict in self.verdicts if verdict.outcome == "not asked"]
+
+    @property
+    def learned(self) -> bool:
+        """Whether anything essential was asked."""
+        return any(v.essential and v.outcome != "not asked" for v in self.verdicts)
+
+    @property
+    def status(self) -> int:
+        """0, 1 where something counts, 2 where nothing essential could be asked."""
+        counting = ("wrong", "lossy") if self.strict else ("wrong",)
+        if any(fault.severity in counting for fault in self.found):
+            return 1
+        return 0 if self.learned else 2
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.faults
+        """Whether the status is 0."""
+        return self.status == 0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Everything, for JSON."""
         return {
             "subject": self.subject,
             "kind": self.kind,
             "understood": self.understood,
+            "identity": self.identity,
+            "status": self.status,
             "ok": self.ok,
-            "faults": [vars(fault) for fault in self.faults],
-            "passed": self.passed,
-            "not asked": self.notes,
-            "error by position": {str(position): far for position, far in self.errors.items()},
+            "length": self.length,
+            "faults": [asdict(fault) for fault in self.faults],
+            "notes": [asdict(fault) for fault in self.notes],
+            "passed": [{"question": v.question, "measured": v.told} for v in self.passed],
+            "not_asked": [{"question": v.question, "why": v.told} for v in self.not_asked],
+            "errors": {str(position): error for position, error in self.errors.items()},
         }
 
     def __str__(self) -> str:
         lines = [f"{self.subject}: {self.understood}"]
-        lines += [f"  FAULT {fault.name}: {fault.said}" for fault in self.faults]
-        if not self.faults:
-            lines.append("  no fault found")
-        if self.passed:
-            lines.append(f"  in order: {', '.join(self.passed)}")
-        lines += [f"  not asked, {name}: {why}" for name, why in self.notes.items()]
-        if self.errors:
-            far = ", ".join(f"{error:.1e} at {p:,}" for p, error in self.errors.items())
-            lines.append(f"  largest error of cos and sin: {far}")
-        return "\n".join(lines)
+        if self.identity:
+            lines.append(f"  is {self.identity}")
+        for fault in self.found:
+            lines += _lines(fault)
+        lines += [f"  passed: {v.question} ({v.told})" for v in self.passed]
+        lines += [f"  not asked: {v.question} ({v.told})" for v in self.not_asked]
+        return "\n".join([*lines, self.conclusion])
+
+    @property
+    def conclusion(self) -> str:
+        """One line: what counts, what does not, how much was asked."""
+        asked = len(self.verdicts) - len(self.not_asked)
+        counts = f"{asked} of {len(self.verdicts)} questions asked"
+        if self.status == 2:
+            return f"Nothing was learned: no essential question could be asked ({counts})."
+        wrong = [fault.name for fault in self.found if fault.severity == "wrong"]
+        lossy = [fault.name for fault in self.found if fault.severity == "lossy"]
+        if wrong or lossy:
+            parts = [_counted("wrong", wrong), _counted("lossy", lossy)]
+            return f"{'; '.join(filter(None, parts))} ({counts})."
+        return f"Nothing wrong was found ({counts})."
+
+
+def merged(name: str, reports: Iterable[Report]) -> Report:
+    """Several reports of parts as one of the whole; each verdict says of which part it is."""
+    reports = list(reports)
+    whole = Report(
+        name,
+        "model",
+        f"has {len(reports)} positional part{'s' * (len(reports) > 1)} that can be asked",
+    )
+    whole.identity = "; ".join(f"{r.subject}: {r.identity}" for r in reports if r.identity)
+    for report in reports:
+        for v in report.verdicts:
+            named = f"{report.subject}: {v.question}"
+            whole.verdicts.append(Verdict(named, v.asks, v.essential, v.outcome, v.told, v.faults))
+        whole.errors = {
+            p: max(whole.errors.get(p, 0.0), report.errors.get(p, 0.0))
+            for p in sorted({*whole.errors, *report.errors})
+        }
+        whole.length = max(whole.length, report.length)
+    return whole
+
+
+def _counted(word: str, names: list[str]) -> str:
+    return f"{len(names)} {word}: {', '.join(names)}" if names else ""
+
+
+def _lines(fault: Fault) -> list[str]:
+    lines = [f"  {fault.severity.upper()} {fault.name}: {fault.said}"]
+    if fault.remedy:
+        lines.append(f"    do: {fault.remedy}")
+    if fault.reproduction and fault.severity != "note":
+        lines += [f"    >>> {line}" for line in fault.reproduction.splitlines()]
+    return lines

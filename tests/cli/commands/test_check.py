@@ -1,6 +1,7 @@
-"""``posenc check``: its exit status, its JSON, its figure, and what it refuses."""
+"""``posenc check``: its exit status, its formats, its figure, and what it refuses."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -8,7 +9,7 @@ MODULE = """
 import torch
 
 def half(x):
-    "Adds to the batch axis."
+    "Adds to the batch axis of [batch, seq, dim]."
     return x + torch.arange(x.shape[0]).view(-1, 1, 1).to(x.dtype)
 
 def fine():
@@ -18,6 +19,13 @@ def fine():
 def plain(x):
     from posenc import Sinusoidal
     return Sinusoidal(x.shape[-1], arithmetic="float32")(x)
+
+def coarse(x):
+    from posenc import Sinusoidal
+    return x + Sinusoidal(x.shape[-1])(0 * x).bfloat16().to(x.dtype)
+
+def odd(position_table, q):
+    return q * position_table
 
 number = 3
 """
@@ -31,36 +39,95 @@ def file(tmp_path):
 
 
 def test_faults_give_status_1_and_none_give_0(run, file):
-    wrong = run("check", f"{file}:half")
+    wrong = run("check", f"{file}:half", "--layout", "bsd")
     assert wrong.status == 1
-    assert "FAULT encodes the batch axis" in wrong.out
-    assert max(map(len, wrong.out.splitlines())) <= 98
-    right = run("check", f"{file}:fine")
+    assert "WRONG batch-axis-encoded" in wrong.out
+    shown = [line for line in wrong.out.splitlines() if ">>>" not in line]
+    assert max(map(len, shown)) <= 98
+    right = run("check", f"{file}:plain")
     assert (right.status, right.err) == (0, "")
-    assert "no fault found" in right.out
+    assert "convention paper" in right.out
+    assert "Nothing wrong was found" in right.out
+
+
+def test_what_is_lossy_counts_if_strict(run, file):
+    assert run("check", f"{file}:coarse").status == 0
+    assert run("check", f"{file}:coarse", "--strict").status == 1
+    ignoring = run("check", f"{file}:coarse", "--strict", "--ignore", "table-in-16-bits")
+    assert ignoring.status == 0
+    assert "table-in-16-bits" not in ignoring.out
+
+
+def test_nothing_essential_gives_status_2(run, file):
+    ran = run("check", f"{file}:plain", "--only", "padding-moves-nothing")
+    assert ran.status == 2
+    assert "Nothing was learned" in ran.out
 
 
 def test_json_is_for_machines(run, file):
-    ran = run("check", f"{file}:half", "--format", "json")
+    ran = run("check", f"{file}:half", "--format", "json", "--layout", "bsd")
     report = json.loads(ran.out)
     assert report["ok"] is False
-    assert report["kind"] == "tokens"
-    assert {"name", "said", "number", "expected"} == set(report["faults"][0])
+    assert report["kind"] == "added"
+    assert {
+        "name", "severity", "said", "number", "expected", "remedy", "reproduction",
+    } == set(report["faults"][0])  # fmt: skip
+    assert all(each["why"] for each in report["not_asked"])
+    assert all(each["measured"] for each in report["passed"])
+
+
+def test_junit_counts_what_counts(run, file):
+    ran = run("check", f"{file}:half", "--format", "junit", "--layout", "bsd")
+    suite = ElementTree.fromstring(ran.out)[0]
+    assert (ran.status, suite.get("failures")) == (1, "1")
+    assert len(suite) == int(suite.get("tests"))
+    lossy = run("check", f"{file}:coarse", "--format", "junit")
+    assert ElementTree.fromstring(lossy.out)[0].get("failures") == "0"
+
+
+def test_sarif_names_the_file(run, file):
+    ran = run("check", f"{file}:half", "--format", "sarif", "--layout", "bsd")
+    result = json.loads(ran.out)["runs"][0]["results"][0]
+    assert (result["ruleId"], result["level"]) == ("batch-axis-encoded", "error")
+    location = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert location["uri"] == str(file)
 
 
 def test_the_figure_shows_the_error(run, file, tmp_path):
     picture = tmp_path / "error.svg"
-    assert run("check", f"{file}:plain", "--figure", picture).status == 1
+    assert run("check", f"{file}:plain", "--figure", picture).status == 0
     assert "largest error" in picture.read_text()
+
+
+def test_a_configuration_is_built_and_asked(run, tmp_path):
+    config = {
+        "model_type": "llama", "hidden_size": 128, "num_attention_heads": 2,
+        "num_hidden_layers": 1, "rope_theta": 500000.0, "vocab_size": 8, "intermediate_size": 8,
+    }  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    ran = run("check", f"model:{path}")
+    assert ran.status == 0, ran
+    assert "half pairing, base 500,000" in " ".join(ran.out.split())
+    assert run("check", f"model:{path}", "--strict").status == 1  # a cast breaks it
+
+
+def test_the_older_names_of_options_work(run, file):
+    assert run("check", f"{file}:plain", "--kind", "tokens").status == 0
+    assert run("check", f"{file}:plain", "--as", "added").status == 0
 
 
 def test_what_cannot_be_checked_is_refused(refused, file, tmp_path):
     assert "names nothing to check" in refused("check", "theirs")
     assert "is no file" in refused("check", f"{tmp_path}/none.py:x")
+    assert "is no file" in refused("check", f"model:{tmp_path}/none.json")
     assert "has no absent" in refused("check", f"{file}:absent")
-    assert "fits no signature" in refused("check", f"{file}:number")
+    assert "fits no form that is known here. Accepted are" in refused("check", f"{file}:number")
     assert "--arguments is no JSON" in refused("check", f"{file}:half", "--arguments", "{")
     assert "must end in one of .png, .svg, .pdf" in refused(
         "check", f"{file}:plain", "--figure", "a.gif"
     )
     assert "could not be imported" in refused("check", "no_such_module_here:x")
+    assert "'clamp' is no fault" in refused("check", f"{file}:plain", "--ignore", "clamp")
+    assert "'x' is no question" in refused("check", f"{file}:plain", "--only", "x")
+    assert "uses w; it may use" in refused("check", f"{file}:plain", "--call", "subject(w)")

@@ -1,4 +1,4 @@
-"""``posenc check``: which known fault has somebody's own implementation?"""
+"""``posenc check``: what is somebody's own implementation, and which known fault has it?"""
 
 import importlib
 import importlib.util
@@ -15,18 +15,22 @@ from posenc.cli.errors import UserError
 if TYPE_CHECKING:
     from posenc.audit import Report
 
+MODEL = "model:"
+
 
 @dataclass(frozen=True)
 class Check:
-    """Find the known faults of somebody's own implementation.
+    """Find the known faults of somebody's own implementation, and say what it is.
 
-    Exit status: 0 nothing found, 1 faults found, 2 could not check.
+    Exit status: 0 nothing wrong, 1 something wrong (or lossy, with --strict), 2 could not check,
+    or nothing essential could be asked.
     """
 
     target: Annotated[
         str,
         options.Argument(
-            "A class, a function that builds it, or the thing itself; MODULE may be a .py file.",
+            "A class, a function that builds it, or the thing itself, where MODULE may be a .py "
+            "file; or model:PATH, a config.json or the folder of a transformers model.",
             metavar="MODULE:FACTORY",
         ),
     ]
@@ -34,8 +38,24 @@ class Check:
         str, options.Option("Keyword arguments of the factory, as a JSON object.", metavar="JSON")
     ] = "{}"
     kind: Annotated[
-        Literal["tokens", "rotary", "bias", "pairs"] | None,
-        options.Option("What it is; found out if not given."),
+        Literal["added", "rotary", "bias", "table", "tokens", "pairs"] | None,
+        options.Option("What it is; found out if not given.", short="--as"),
+    ] = None
+    layout: Annotated[
+        str | None,
+        options.Option(
+            "The order of axes that it must take: bsd, sbd, bhsd, bshd, sbhd, …; measured if not "
+            "given.",
+            metavar="AXES",
+        ),
+    ] = None
+    call: Annotated[
+        str | None,
+        options.Option(
+            "How to call it: Python with subject and any of x, q, k, p (positions), offset, q_len, "
+            'k_len, scores, length, dim, as "subject(q, k, position_ids=p)".',
+            metavar="PYTHON",
+        ),
     ] = None
     dim: Annotated[
         int | None,
@@ -43,8 +63,24 @@ class Check:
             "Width of embeddings or of a head, where it cannot be found out.", metavar="N"
         ),
     ] = None
+    length: Annotated[
+        int | None,
+        options.Option(
+            "Up to which position precision counts.", metavar="N",
+            shown="what it is built for, else 8192", most=1 << 20,
+        ),
+    ] = None  # fmt: skip
+    strict: Annotated[bool, options.Option("What is lossy counts as what is wrong.")] = False
+    ignore: Annotated[
+        tuple[str, ...], options.Option("Faults that do not count.", metavar="FAULT")
+    ] = ()
+    only: Annotated[
+        tuple[str, ...], options.Option("Questions to ask, and no others.", metavar="QUESTION")
+    ] = ()
     seq_first: Annotated[bool, options.Option("It takes [seq, batch, dim].")] = False
-    format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
+    format: Annotated[
+        Literal["text", "json", "junit", "sarif"], options.Option("How to print.")
+    ] = "text"
     figure: Annotated[
         Path | None,
         options.Option(
@@ -60,32 +96,48 @@ class Check:
         report = self._report()
         if self.figure is not None:
             self._draw(report, self.figure)
-        check_report.show(report, self.format)
-        return 0 if report.ok else 1
+        check_report.show(report, self.format, self._path())
+        return report.status
+
+    def _path(self) -> str | None:
+        """The file that is checked, for annotations of code scanning."""
+        module = self.target.rpartition(":")[0]
+        return module if module.endswith(".py") else None
 
     def _report(self) -> "Report":
         from posenc.audit import CannotCheckError, check
 
-        factory = _imported(self.target)
+        # A name and no option says what is a model; its file is read, and nothing else run.
+        model = self.target.startswith(MODEL)
+        target = Path(self.target.removeprefix(MODEL)) if model else _imported(self.target)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the thing's own; they would stand before the report
+            try:
+                return check(
+                    target,
+                    arguments=self._arguments(),
+                    kind=self.kind,
+                    layout=self.layout,
+                    call=self.call,
+                    dim=self.dim,
+                    length=self.length,
+                    strict=self.strict,
+                    ignore=self.ignore,
+                    only=self.only,
+                    seq_first=self.seq_first,
+                    name=self.target,
+                )
+            except CannotCheckError as reason:
+                raise UserError(f"could not check {self.target}: {reason}") from None
+
+    def _arguments(self) -> dict[str, Any]:
         try:
             arguments = json.loads(self.arguments)
         except json.JSONDecodeError as error:
             raise UserError(f"--arguments is no JSON: {error}") from None
         if not isinstance(arguments, dict):
             raise UserError('--arguments must be a JSON object, such as {"dim": 64}')
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the thing's own; they would stand before the report
-            try:
-                return check(
-                    factory,
-                    arguments=arguments,
-                    kind=self.kind,
-                    dim=self.dim,
-                    seq_first=self.seq_first,
-                    name=self.target,
-                )
-            except CannotCheckError as reason:
-                raise UserError(f"could not check {self.target}: {reason}") from None
+        return arguments
 
     def _draw(self, report: "Report", path: Path) -> None:
         from posenc.cli.render import figures
@@ -103,7 +155,7 @@ def _imported(target: str) -> Any:
     module, colon, name = target.rpartition(":")
     if not colon or not module or not name:
         raise UserError(
-            f"{target!r} names nothing to check; give MODULE:FACTORY or FILE.py:FACTORY"
+            f"{target!r} names nothing to check; give MODULE:FACTORY, FILE.py:FACTORY or model:PATH"
         )
     sys.path.insert(0, "")
     try:

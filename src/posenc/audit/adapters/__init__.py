@@ -1,0 +1,1 @@
+"""How a subject is called: one file a place, found by trying forms and measuring the result."""

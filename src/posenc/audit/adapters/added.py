@@ -1,0 +1,414 @@
+"""How something is called that adds to embeddings, or gives the table to add."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters.calls import (
+    as_tensor,
+    assignments,
+    bound,
+    callables_of,
+    lengths_of,
+    varies,
+    widths_of,
+)
+from posenc.audit.report import (
+    CallFailedError,
+    CannotCheckError,
+    NotAskedError,
+    OtherResultError,
+)
+from posenc.audit.signatures import Parameter, declared_layout
+from posenc.audit.subjects import Subject
+
+LAYOUTS = ("bsd", "sbd", "sd", "bhwd", "bdhw")
+BATCH, SEQ = 3, 7
+
+Run = Callable[[Any, Tensor, Tensor | None], Tensor]
+
+
+@dataclass
+class Added:
+    """Something that says what to add to ``[batch, seq, dim]``.
+
+    Attributes:
+        subject: The source of copies.
+        run: From a copy, x ``[batch, seq, dim]`` and positions ``[seq]`` to the result, in the
+            same order of axes.
+        text: How it is called, as Python.
+        dim: Width of the embeddings.
+        layout: The order of axes that it takes.
+        declared: Whether that order is said by its author or the caller, and not measured.
+        moves: Whether positions can be said: ``"positions"``, ``"offset"`` or nothing.
+        scale: What embeddings are multiplied with; None where it gives the table only.
+        seq: A length that it takes.
+        fixed: Whether it takes that length alone.
+        grid: Height and width, where a row is a grid.
+        takes_mask: The same call with a padding mask, where there is one.
+    """
+
+    subject: Subject
+    run: Run
+    text: str
+    dim: int
+    layout: str
+    declared: bool
+    moves: str | None
+    scale: float | None
+    seq: int = SEQ
+    fixed: bool = False
+    grid: tuple[int, int] | None = None
+    masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
+    longest_found: dict[int, int] = field(default_factory=dict)
+
+    kind = "added"
+
+    def call(self, x: Tensor, positions: Tensor | None = None, by: Any = None) -> Tensor:
+        """What it makes of x ``[batch, seq, dim]``."""
+        return self.run(self.subject.fresh() if by is None else by, x.clone(), positions)
+
+    def added(
+        self,
+        seq: int | None = None,
+        *,
+        positions: Tensor | None = None,
+        batch: int = 1,
+        dtype: torch.dtype = torch.float32,
+        by: Any = None,
+    ) -> Tensor:
+        """What is added to embeddings of zeros, ``[batch, seq, dim]``."""
+        seq = seq or (len(positions) if positions is not None else self.seq)
+        made = self.call(torch.zeros(batch, seq, self.dim, dtype=dtype), positions, by)
+        return made.expand(batch, *made.shape[1:])
+
+    def rows(self, seq: int, by: Any = None) -> Tensor:
+        """Row p is what position p receives, ``[seq, dim]`` float64."""
+        return self.added(seq, by=by)[0].double()
+
+    def longest(self, most: int) -> int:
+        """The most positions up to ``most`` for which it answers.
+
+        Raises:
+            NotAskedError: It takes none of the lengths that were tried.
+        """
+        if self.fixed:
+            return self.seq
+        if most not in self.longest_found:
+            self.longest_found[most] = self._longest(most)
+        return self.longest_found[most]
+
+    def _longest(self, most: int) -> int:
+        most = max(self.seq, min(most, 2**24 // self.dim))
+        built = [n for n in lengths_of(self.subject.fresh()) if n < most]
+        for seq in (
+            most,
+            *sorted(built, reverse=True),
+            4096,
+            2048,
+            1024,
+            512,
+            256,
+            128,
+            64,
+            self.seq,
+        ):
+            try:
+                if seq <= most:
+                    self.added(seq)
+                    return seq
+            except NotAskedError:
+                continue
+        raise NotAskedError("it takes none of the lengths that were tried")
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        axes = AXES_SAID[self.layout]
+        what = "gives a table to add" if self.scale is None else f"adds to {axes}"
+        where = f", first position said by {self.moves}" if self.moves else ""
+        return f"{what} of width {self.dim}{where}; called as {self.text}"
+
+
+AXES_SAID = {
+    "bsd": "[batch, seq, dim]",
+    "sbd": "[seq, batch, dim]",
+    "sd": "[seq, dim]",
+    "bhwd": "[batch, height, width, dim]",
+    "bdhw": "[batch, dim, height, width]",
+}
+
+
+def laid_out(x: Tensor, layout: str, grid: tuple[int, int]) -> Tensor:
+    """``[batch, seq, dim]`` in another order of axes."""
+    if layout == "sbd":
+        return x.transpose(0, 1).contiguous()
+    if layout == "sd":
+        return x[0]
+    if layout == "bhwd":
+        return x.reshape(len(x), *grid, -1)
+    if layout == "bdhw":
+        return x.reshape(len(x), *grid, -1).permute(0, 3, 1, 2).contiguous()
+    return x
+
+
+def taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
+    """What came in that order as ``[batch, seq, dim]`` again; a table gets the axes it lacks.
+
+    Raises:
+        CallFailedError: Its shape is none that can be added to such embeddings.
+    """
+    shape = tuple(made.shape)
+    if layout == "bdhw" and made.ndim == 4 and shape[1] == dim:
+        made = made.permute(0, 2, 3, 1)
+    if layout == "sbd" and made.ndim == 3:
+        made = made.transpose(0, 1)
+    if made.ndim == 2:
+        made = made[None]
+    if made.shape == (seq, 1, dim) and layout == "sd":
+        made = made.transpose(0, 1)
+    if made.ndim == 4 and 1 in made.shape[:3] and layout not in ("bhwd", "bdhw"):
+        made = made.reshape(1, -1, shape[-1]) if made.numel() == seq * dim else made
+    if made.ndim == 4:
+        made = made.reshape(len(made), -1, made.shape[-1])
+    if made.ndim != 3 or made.shape[-1] != dim or made.shape[1] != seq:
+        if made.ndim == 3 and made.shape[-1] == dim and made.shape[1] < seq:
+            raise CallFailedError(f"{seq} tokens give {made.shape[1]} rows")
+        raise CallFailedError(f"it gives the shape {shape}")
+    return made
+
+
+@dataclass(frozen=True)
+class Candidate:
+    view: Added
+    fit: int  # 2: the sequence axis alone carries the position; 1: another one too; 0: none
+
+
+def added_of(
+    subject: Subject, layout: str | None, width: int | None, *, fixed: bool = False
+) -> Added:
+    """Find out how something is called that adds to embeddings.
+
+    With ``fixed`` the lengths are tried that it seems built for, as those of vision transformers.
+
+    Raises:
+        CannotCheckError: It does not, in any form known here.
+    """
+    said = layout or declared_layout(subject.fresh())
+    said = said if said in LAYOUTS else None
+    best: Candidate | None = None
+    for candidate in _candidates(subject, said, width, fixed):
+        if best is None or candidate.fit > best.fit:
+            best = candidate
+        if best.fit == 2:
+            break
+    if best is None:
+        raise CannotCheckError("nothing that is added to embeddings")
+    return best.view
+
+
+def _candidates(
+    subject: Subject, said: str | None, width: int | None, fixed: bool
+) -> Iterator[Candidate]:
+    thing = subject.fresh()
+    for text, find in callables_of(thing):
+        for parameters in assignments(find(thing)):
+            for uses in _uses(parameters):
+                yield from _layouts(subject, said, width, text, find, parameters, uses, fixed)
+
+
+def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
+    """Which optional roles are said: positions if they can be, or an offset, or nothing."""
+    roles = {p.role for p in parameters}
+    required = {p.role for p in parameters if p.required}
+    content = {"x"} & roles
+    if not required and content:
+        for choice in ({"positions"}, {"offset"}, set()):
+            if choice <= roles:
+                yield frozenset({"x", *choice})
+        return
+    for choice in ({"positions"}, {"offset"}):
+        if choice <= roles:
+            yield frozenset(choice)
+    if not required and {"length", "dim"} & roles:
+        yield frozenset({"length", "dim"})
+    if content or not {"positions", "offset"} & required:
+        yield frozenset()
+
+
+FORMS = ({"x"}, {"positions"}, {"length"}, {"length", "dim"}, {"positions", "dim"}, {"grid", "dim"})
+FORMS_SAID = {"x", "positions", "offset", "length", "dim", "grid", "mask", "dtype"}
+
+
+def _layouts(
+    subject: Subject,
+    said: str | None,
+    width: int | None,
+    text: str,
+    find: Callable[[Any], Any],
+    parameters: list[Parameter],
+    uses: frozenset[str],
+    fixed: bool,
+) -> Iterator[Candidate]:
+    required = {p.role for p in parameters if p.required}
+    if not required <= FORMS_SAID or not (required | uses) & {
+        "x",
+        "positions",
+        "length",
+        "grid",
+        "mask",
+    }:
+        return
+    has_content = "x" in required | uses
+    layouts = ((said,) if said else LAYOUTS) if has_content else ("sd",)
+    widths = (width,) if width else widths_of(subject.fresh())
+    lengths = (SEQ, 16)
+    if fixed:
+        lengths = tuple(n - k for n in lengths_of(subject.fresh())[:6] for k in (0, 1))
+    for layout in layouts:
+        for dim in widths[:8]:
+            for seq in lengths:
+                if not 2 <= seq * dim <= 2**24:
+                    continue
+                grid = _grid(seq)
+                if layout in ("bhwd", "bdhw", "grid") and grid is None:
+                    continue
+                run = _runner(find, parameters, uses, layout, grid or (1, seq))
+                view = Added(
+                    subject, run, _text(text, parameters, uses), dim, layout, said is not None,
+                    _moves(required | uses), None, seq,
+                )  # fmt: skip
+                if "mask" in {p.role for p in parameters}:
+                    view.masked = _masker(find, parameters, uses, layout)
+                if layout in ("bhwd", "bdhw") or "grid" in required:
+                    view.grid, view.fixed = grid, True
+                try:
+                    found = _measured(view)
+                except OtherResultError:
+                    break
+                if found is not None:
+                    yield found
+                    break
+
+
+def _grid(seq: int) -> tuple[int, int] | None:
+    """A grid of so many points; not a square, where there is another."""
+    return {7: None, 16: (4, 4)}.get(seq) or next(
+        ((h, seq // h) for h in range(int(seq**0.5), 1, -1) if seq % h == 0), None
+    )
+
+
+def _moves(roles: set[str | None]) -> str | None:
+    return "positions" if "positions" in roles else "offset" if "offset" in roles else None
+
+
+def _runner(
+    find: Callable[[Any], Any],
+    parameters: list[Parameter],
+    uses: frozenset[str],
+    layout: str,
+    grid: tuple[int, int],
+) -> Run:
+    def run(thing: Any, x: Tensor, positions: Tensor | None) -> Tensor:
+        seq, dim = x.shape[1], x.shape[2]
+        here = grid if grid[0] * grid[1] == seq else (1, seq)
+        line = torch.arange(seq) if positions is None else positions
+        values = {
+            "x": laid_out(x, layout, here), "positions": line, "offset": int(line[0]),
+            "length": seq, "dim": dim, "dtype": x.dtype, "grid": here[0],
+            "mask": torch.ones(len(x), seq, dtype=torch.long),
+        }  # fmt: skip
+        problem: CallFailedError | None = None
+        shapes = (line, line[None].expand(len(x), -1), line[:, None], line.to(torch.float32))
+        for some in shapes if "positions" in {p.role for p in parameters} else (line,):
+            try:
+                made = bound(find(thing), parameters, {**values, "positions": some}, uses)
+                made = as_tensor(made)
+                if not isinstance(made, Tensor) or not made.is_floating_point():
+                    raise OtherResultError(f"it gives {type(made).__name__}")
+                made = taken_back(made, layout, seq, dim)
+                if len(made) not in (1, len(x)):
+                    raise CallFailedError(f"{len(x)} rows give {len(made)}")
+                return made
+            except OtherResultError:
+                raise
+            except CallFailedError as error:
+                problem = problem or error
+        assert problem is not None
+        raise problem
+
+    return run
+
+
+def _masker(
+    find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str], layout: str
+) -> Callable[[Any, Tensor, Tensor], Tensor] | None:
+    """The same call with a padding mask; rows that have a batch alone can be padded."""
+    if layout not in ("bsd", "sd"):
+        return None
+
+    def masked(thing: Any, x: Tensor, mask: Tensor) -> Tensor:
+        values = {"x": x, "mask": mask, "offset": 0, "dtype": x.dtype, "length": x.shape[1]}
+        uses_mask = (uses - {"positions", "offset"}) | {"mask"}
+        made = as_tensor(bound(find(thing), parameters, values, uses_mask))
+        if not isinstance(made, Tensor) or made.shape != x.shape:
+            raise CallFailedError("its result has no row for each row of the batch")
+        return made
+
+    return masked
+
+
+def _measured(view: Added) -> Candidate | None:
+    """Whether it adds at all, with which factor, and which axis carries the position."""
+    batch = 1 if view.layout == "sd" else BATCH
+    zeros = torch.zeros(batch, view.seq, view.dim)
+    x = torch.randn(batch, view.seq, view.dim)
+    try:
+        thing = view.subject.fresh()
+        empty, once, twice = view.call(zeros, by=thing), view.call(x), view.call(2 * x)
+    except CallFailedError:
+        return None
+    if not torch.isfinite(empty).all():
+        return None
+    scale = _scale(view, empty, once, twice, x)
+    if scale is None or (scale and not empty.any()):
+        raise OtherResultError("it changes content otherwise than by a sum")
+    view.scale = scale or None
+    along = varies(empty, 1) > 0
+    across = len(empty) > 1 and varies(empty, 0) > 1e-6
+    if view.grid is None and not view.fixed:
+        view.fixed = not _takes(view, view.seq - 1)
+    return Candidate(view, 2 if along and not across else 1 if along or across else 0)
+
+
+def _scale(view: Added, empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | None:
+    """The factor s of f(x) = s·x + table; 0 for a table alone; None for another function."""
+    if once.shape != x.shape or torch.equal(once.double(), empty.double()):
+        return 0.0 if once.shape == empty.shape and torch.equal(once, empty) else None
+    change = (once - empty).double()
+    scale = ((change * x).sum() / (x * x).sum()).item()
+    off = max(
+        (change - scale * x).abs().max().item(), (twice - empty - 2 * change).abs().max().item()
+    )
+    return scale if scale > 0 and off < 1e-3 * max(1.0, scale) * x.abs().max().item() else None
+
+
+def _takes(view: Added, seq: int) -> bool:
+    try:
+        view.added(seq)
+    except NotAskedError:
+        return False
+    return True
+
+
+def _text(text: str, parameters: list[Parameter], uses: frozenset[str]) -> str:
+    told = []
+    for p in parameters:
+        if p.required:
+            told.append(p.name)
+        elif p.role in uses:
+            told.append(f"{p.name}=…")
+    return f"{text}({', '.join(told)})"

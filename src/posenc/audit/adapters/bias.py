@@ -1,0 +1,198 @@
+"""How something is called that gives a bias for scores."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters.added import _text
+from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of
+from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
+from posenc.audit.signatures import Parameter, role_of
+from posenc.audit.subjects import GUESSES, Subject
+
+SEQ = 12
+
+Run = Callable[[Any, int, int, torch.dtype], Tensor]
+
+
+@dataclass
+class BiasView:
+    """Something that gives a bias ``[heads, q_len, k_len]``.
+
+    Attributes:
+        subject: The source of copies.
+        run: From a copy, q_len, k_len and the dtype of scores to the bias.
+        text: How it is called, as Python.
+        heads: Number of heads.
+        rows: Whether fewer queries than keys can be asked for.
+        key_only: Whether all queries share one row, as slope × key position.
+        fixed: The only length that it takes, if it is but one.
+        slopes_only: Whether it gives slopes, and no bias.
+    """
+
+    subject: Subject
+    run: Run
+    text: str
+    heads: int = 0
+    rows: bool = False
+    key_only: bool = False
+    fixed: int | None = None
+    slopes_only: bool = False
+
+    kind = "bias"
+
+    def bias(
+        self, q_len: int, k_len: int, dtype: torch.dtype = torch.float32, by: Any = None
+    ) -> Tensor:
+        """The bias ``[heads, q_len, k_len]``, in its own dtype."""
+        made = self.run(self.subject.fresh() if by is None else by, q_len, k_len, dtype)
+        if made.shape[-2] not in (1, q_len) or made.shape[-1] != k_len:
+            raise CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
+        return made.expand(-1, q_len, -1)
+
+    def square(self, seq: int | None = None) -> Tensor:
+        """The bias of as many queries as keys, float64; masked entries −∞."""
+        seq = self.fixed or seq or SEQ
+        made = self.bias(seq, seq).double()
+        return made.masked_fill(made < -1e8, -torch.inf)
+
+    def seen(self, q_len: int, k_len: int, by: Any = None) -> Tensor:
+        """The bias less that of each query's own key: what a softmax can see of it."""
+        made = self.bias(q_len, k_len, by=by).double()
+        made = made.masked_fill(made < -1e8, -torch.inf)
+        index = torch.arange(k_len - q_len, k_len)[:, None].expand(len(made), -1, -1)
+        return made - made.gather(2, index)
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        what = "gives slopes" if self.slopes_only else "gives a bias"
+        return f"{what} for {self.heads} heads; called as {self.text}"
+
+
+FORMS = (
+    {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
+    {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
+)  # fmt: skip
+LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"})
+"""What other things are called with too, so that these are tried last."""
+
+
+def bias_of(
+    subject: Subject, _layout: str | None, _width: int | None, *, loosely: bool = False
+) -> BiasView:
+    """Find out how something gives its bias.
+
+    Raises:
+        CannotCheckError: It does not, in any form known here.
+    """
+    for view in _views(subject, LOOSE_FORMS if loosely else FORMS):
+        if _measured(view):
+            return view
+    raise CannotCheckError("nothing that gives a bias for scores")
+
+
+def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
+    thing = subject.fresh()
+    for text, find in callables_of(thing):
+        for parameters in assignments(find(thing)):
+            required = {p.role for p in parameters if p.required} - {"dtype"}
+            roles = {p.role for p in parameters}
+            if not required and {"length"} & roles:
+                required = {"length"}
+            if required not in forms:
+                continue
+            uses = frozenset(role for role in required if role is not None)
+            yield BiasView(subject, _runner(find, parameters, uses), _text(text, parameters, uses))
+
+
+def _runner(find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str]) -> Run:
+    def run(thing: Any, q_len: int, k_len: int, dtype: torch.dtype) -> Tensor:
+        heads = heads_of(thing) or GUESSES["heads"]
+        if uses <= {"length", "heads"} and q_len != k_len and uses & {"length"}:
+            raise CallFailedError("it takes one length, for queries and keys")
+        before = k_len - q_len
+        values = {
+            "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
+            "scores": torch.zeros(1, heads, q_len, k_len, dtype=dtype),
+            "x": torch.zeros(1, heads, q_len, k_len, dtype=dtype),
+            "mask": torch.ones(1, k_len, dtype=torch.long),
+            "offset": before,
+            "q_positions": torch.arange(before, k_len), "k_positions": torch.arange(k_len),
+            "positions": torch.arange(k_len),
+            "q": torch.zeros(1, heads, q_len, 16, dtype=dtype),
+            "k": torch.zeros(1, heads, k_len, 16, dtype=dtype),
+        }  # fmt: skip
+        if uses == {"mask"} and q_len != k_len:
+            raise CallFailedError("it takes a mask of the keys, no number of queries")
+        made = as_tensor(bound(find(thing), parameters, values, uses | {"dtype", "offset"}))
+        if not isinstance(made, Tensor) or not made.is_floating_point():
+            raise CallFailedError(f"it gives {type(made).__name__}, no bias")
+        if uses == {"heads"}:
+            if made.numel() != heads:
+                raise CallFailedError(f"it gives the shape {tuple(made.shape)}, no slopes")
+            return _from_slopes(made.flatten(), q_len, k_len)
+        return _shaped(made, q_len, k_len, heads)
+
+    return run
+
+
+def heads_of(thing: Any) -> int | None:
+    """The number of heads that a thing says."""
+    for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
+        if role_of(name) == "heads" and isinstance(value, int):
+            return value
+    return None
+
+
+def _from_slopes(slopes: Tensor, q_len: int, k_len: int) -> Tensor:
+    distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+    return -slopes.double()[:, None, None] * distance.abs()
+
+
+def _shaped(made: Tensor, q_len: int, k_len: int, heads: int) -> Tensor:
+    """``[heads, q_len or 1, k_len]`` from the shapes in which biases come."""
+    if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
+        last = made.ndim == 3 and made.shape[:2] == (q_len, k_len) and made.shape[2] != k_len
+        if last:
+            return made.permute(2, 0, 1)
+        raise CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
+    if made.ndim == 2:
+        return made[None]
+    if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
+        raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
+    return made.reshape(-1, *made.shape[-2:])
+
+
+def _measured(view: BiasView) -> bool:
+    """Whether it is a bias: numbers for each query and key, whatever the content."""
+    for seq in (SEQ, *_sizes(view.subject.fresh())):
+        try:
+            made = view.bias(seq, seq)
+            if seq == SEQ:
+                view.bias(SEQ + 1, SEQ + 1)
+        except NotAskedError:
+            continue
+        view.heads = len(made)
+        view.slopes_only = "heads" in view.text and made.dtype == torch.float64
+        view.fixed = None if seq == SEQ else seq
+        view.key_only = bool((made == made[:, :1]).all())
+        try:
+            view.bias(1, SEQ + 3)
+            view.rows = not view.fixed
+        except NotAskedError:
+            view.rows = False
+        return True
+    return False
+
+
+def _sizes(thing: Any) -> Iterator[int]:
+    """Numbers of tokens for which a module with windows or a fixed length is built."""
+    for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
+        if "window" in name or role_of(name) == "length":
+            sides = value if isinstance(value, tuple | list) else (value,)
+            if all(isinstance(side, int) for side in sides):
+                yield sides[0] * sides[-1] if "window" in name else sides[0]

@@ -1,0 +1,358 @@
+"""How something is called that rotates queries and keys."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters import layouts, tables
+from posenc.audit.adapters.added import _text
+from posenc.audit.adapters.calls import (
+    assignments,
+    bound,
+    callables_of,
+    lengths_of,
+    varies,
+    widths_of,
+)
+from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError, OtherResultError
+from posenc.audit.signatures import Parameter, declared_layout
+from posenc.audit.subjects import Subject
+
+BATCH, HEADS, SEQ = 2, 4, 6
+
+Both = tuple[Tensor, Tensor | None]
+Run = Callable[[Any, Tensor, Tensor, Tensor], Both]
+
+
+@dataclass
+class RotaryView:
+    """Something that rotates ``[batch, heads, seq, head_dim]``.
+
+    Attributes:
+        subject: The source of copies.
+        run: From a copy, q, k and positions ``[batch, seq]`` to both rotated; None for keys that
+            it does not return.
+        text: How it is called, as Python.
+        dim: Width of a head.
+        layout: The order of axes that it takes.
+        declared: Whether that order is said by its author or the caller, and not measured.
+        moves: How positions are said: ``rows``, ``line``, ``offset``, or ``""`` for not at all.
+        sees_keys: Whether keys go through the call beside queries, and may be treated otherwise.
+        kv_heads: Number of key heads that it takes beside the query heads.
+        applied: Who applies its cosines and sines, where it gives only these: whom, in words.
+        fed: Whether the cosines and sines are ours.
+    """
+
+    subject: Subject
+    run: Run
+    text: str
+    dim: int
+    layout: str
+    declared: bool
+    moves: str
+    sees_keys: bool
+    kv_heads: int
+    applied: str = ""
+    fed: bool = False
+
+    kind = "rotary"
+
+    def both(self, q: Tensor, k: Tensor, positions: Tensor | None = None, by: Any = None) -> Both:
+        """Queries and keys rotated; positions ``[batch, seq]``, from 0 on if not given."""
+        if positions is None:
+            positions = torch.arange(q.shape[2]).expand(len(q), -1)
+        thing = self.subject.fresh() if by is None else by
+        q, k = q.clone(), k.clone()
+        if self.layout in layouts.ONE_ROW and len(q) > 1:
+            run = lambda q, k, p: self.run(thing, q, k, p)  # noqa: E731
+            return layouts.by_rows(run, q, k, positions)
+        return self.run(thing, q, k, positions)
+
+    def turned(
+        self, x: Tensor, start: int = 0, by: Any = None, side: str = "q", at: Tensor | None = None
+    ) -> Tensor:
+        """x as queries (or keys), its tokens at start, start + 1, … or at ``at``."""
+        line = torch.arange(start, start + x.shape[2]) if at is None else at
+        if side == "q":
+            return self.both(x, x[:, : self._keys(x)], line.expand(len(x), -1), by)[0]
+        keys = self.both(x, x[:, : self._keys(x)], line.expand(len(x), -1), by)[1]
+        if keys is None:
+            raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
+        return keys
+
+    def _keys(self, x: Tensor) -> int:
+        return self.kv_heads if x.shape[1] == HEADS else x.shape[1]
+
+    def matrices(self, seq: int, side: str = "q", by: Any = None) -> Tensor:
+        """What tokens at 0 … seq − 1 are multiplied with, ``[seq, dim, dim]``, float64."""
+        basis = torch.eye(self.dim)[:, None, None].expand(-1, HEADS, seq, -1).contiguous()
+        return self.turned(basis, by=by, side=side)[:, 0].permute(1, 2, 0).double()
+
+    def at(self, positions: list[int], probe: Tensor, side: str = "q", by: Any = None) -> Tensor:
+        """``probe [dim]`` turned at each of some positions, ``[positions, dim]`` float64.
+
+        Raises:
+            NotAskedError: It refuses them, or positions cannot be said and are too far.
+        """
+        if self.moves:
+            runs = [positions] if self.moves != "offset" else _consecutive(positions)
+            made = []
+            for run in runs:
+                probes = probe.expand(1, HEADS, len(run), -1).contiguous()
+                made.append(self._sided(probes, torch.tensor(run)[None], side, by)[0, 0])
+            return torch.cat(made).double()
+        seq = max(positions) + 1
+        if seq * self.dim * HEADS > 2**26:
+            raise NotAskedError(f"a row of {seq:,} tokens is too long to be asked")
+        probes = probe.expand(1, HEADS, seq, -1).contiguous()
+        return self.turned(probes, side=side, by=by)[0, 0, positions].double()
+
+    def _sided(self, x: Tensor, rows: Tensor, side: str, by: Any) -> Tensor:
+        made = self.both(x, x[:, : self._keys(x)], rows, by)[side == "k"]
+        if made is None:
+            raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
+        return made
+
+    @property
+    def built_for(self) -> int | None:
+        """The length that it says it is built for."""
+        said = lengths_of(self.subject.fresh())
+        return said[0] if said else None
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        what = "queries and keys" if self.sees_keys else "queries"
+        said = {"rows": ", positions by row", "line": ", positions said", "": ""}
+        where = said.get(self.moves, ", first position said by offset")
+        tail = f"; {self.applied}" if self.applied else ""
+        axes = layouts.SAID[self.layout]
+        return f"rotates {what} {axes} of width {self.dim}{where}; called as {self.text}{tail}"
+
+
+def _consecutive(positions: list[int]) -> list[list[int]]:
+    """Runs of positions that follow each other.
+
+    Example:
+        >>> _consecutive([0, 1, 5])
+        [[0, 1], [5]]
+    """
+    runs: list[list[int]] = []
+    for p in positions:
+        if runs and p == runs[-1][-1] + 1:
+            runs[-1].append(p)
+        else:
+            runs.append([p])
+    return runs
+
+
+def rotary_of(subject: Subject, layout: str | None, width: int | None) -> RotaryView:
+    """Find out how something rotates queries and keys.
+
+    Raises:
+        CannotCheckError: It does not, in any form known here.
+    """
+    said = layout or _declared(subject)
+    best: tuple[int, RotaryView] | None = None
+    other: set[str] = set()
+    for view in _views(subject, said, width):
+        if view.text in other:
+            continue
+        try:
+            fit = measured(view)
+        except OtherResultError:
+            other.add(view.text)
+            continue
+        if fit is not None and (best is None or fit > best[0]):
+            best = fit, view
+            if fit == 3:
+                break
+    if best is None:
+        raise CannotCheckError("nothing that rotates queries and keys")
+    return best[1]
+
+
+def _declared(subject: Subject) -> str | None:
+    said = declared_layout(subject.fresh())
+    if said in layouts.LAYOUTS:
+        return said
+    return None
+
+
+def measured(view: RotaryView) -> int | None:
+    """How well a form fits: 3, positions are said and the sequence axis alone carries them.
+
+    2: the sequence axis alone varies; 1: another does too, or nothing does; None: it cannot be
+    called so, or is no linear map of its content.
+    """
+    batch = 1 if view.layout in layouts.ONE_ROW else BATCH
+    generator = torch.Generator().manual_seed(0)
+    q = torch.randn(batch, HEADS, SEQ, view.dim, generator=generator)
+    k = torch.randn(batch, view.kv_heads, SEQ, view.dim, generator=generator)
+    try:
+        once, keys = view.both(q, k)
+        twice, _ = view.both(2 * q, 2 * k)
+        zero, _ = view.both(0 * q, 0 * k)
+        ones = view.both(torch.ones_like(q), torch.ones_like(k))
+    except OtherResultError:
+        raise
+    except CallFailedError:
+        return None
+    size = once.abs().max()
+    if not torch.isfinite(once).all() or zero.any() or (twice - 2 * once).abs().max() > 1e-3 * size:
+        return None
+    if size == 0:
+        return None
+    view.sees_keys = view.sees_keys and keys is not None
+    carried = [_carried(made) for made in ones if made is not None]
+    if view.moves and not _moves_by_position(view, q, k):
+        return None
+    if view.moves == "rows" and view.layout not in layouts.ONE_ROW:
+        apart = torch.arange(SEQ) + torch.arange(batch)[:, None]
+        try:
+            view.both(q, k, apart)
+        except CallFailedError:
+            view.moves = "line"
+    if not all(seq and not others for seq, others in carried):
+        return 1 if any(seq for seq, _ in carried) else 0
+    return 3 if view.moves else 2
+
+
+def _carried(ones: Tensor) -> tuple[bool, bool]:
+    """Whether the sequence axis varies, and whether those of batch or heads do."""
+    others = max(varies(ones, 0), varies(ones, 1))
+    return varies(ones, 2) > 1e-6, others > 1e-6
+
+
+def _moves_by_position(view: RotaryView, q: Tensor, k: Tensor) -> bool:
+    """Whether one token alone changes with its own position."""
+    if view.moves == "offset":
+        moved, at = view.both(q[:, :, :1], k[:, :, :1], torch.full((len(q), 1), 3)), 0
+        still = view.both(q[:, :, :1], k[:, :, :1], torch.zeros(len(q), 1, dtype=torch.long))
+        return any(
+            m is not None and s is not None and bool((m - s)[:, :, at].any())
+            for m, s in zip(moved, still, strict=True)
+        )
+    still = torch.zeros(len(q), SEQ, dtype=torch.long)
+    moved = still.clone()
+    moved[:, -1] = 3
+    try:
+        before, after = view.both(q, k, still), view.both(q, k, moved)
+    except CallFailedError:
+        return False
+    changes = [
+        (a - b).abs().amax((0, 1, 3))
+        for a, b in zip(after, before, strict=True)
+        if a is not None and b is not None
+    ]
+    return any(bool(c[-1] > 1e-6) and not bool((c[:-1] > 1e-6).any()) for c in changes)
+
+
+def _views(subject: Subject, said: str | None, width: int | None) -> Iterator[RotaryView]:
+    thing = subject.fresh()
+    widths = (width,) if width else tuple(widths_of(subject.fresh())[:10])
+    orders = (said,) if said else layouts.LAYOUTS
+    for text, find in callables_of(thing):
+        for parameters in assignments(find(thing)):
+            required = {p.role for p in parameters if p.required}
+            if not required <= KNOWN or not required & {"x", "q"}:
+                continue
+            for moves, uses in _ways(parameters):
+                for layout in orders:
+                    for dim in widths:
+                        yield from _called(
+                            subject, text, find, parameters, moves, uses, layout, dim, said
+                        )
+    yield from tables.applied_views(subject, said, widths, RotaryView)
+
+
+KNOWN = {"x", "q", "k", "positions", "offset", "length", "dim", "mask", "dtype"}
+
+
+def _ways(parameters: list[Parameter]) -> Iterator[tuple[str, frozenset[str]]]:
+    roles = {p.role for p in parameters}
+    required = {p.role for p in parameters if p.required}
+    if "positions" in roles:
+        yield "rows", frozenset({"positions"})
+        yield "line", frozenset({"positions"})
+    if "offset" in roles:
+        yield "offset", frozenset({"offset"})
+    if "positions" not in required and "offset" not in required:
+        yield "", frozenset()
+
+
+def _called(
+    subject: Subject,
+    text: str,
+    find: Callable[[Any], Any],
+    parameters: list[Parameter],
+    moves: str,
+    uses: frozenset[str],
+    layout: str,
+    dim: int,
+    said: str | None,
+) -> Iterator[RotaryView]:
+    flat = layout in ("tx", "thd")
+    if moves == "rows" and layout in layouts.ONE_ROW and not flat:
+        return
+    if moves == "line" and layout == "tx":
+        return
+    pairs = "q" in {p.role for p in parameters if p.required}
+    run = runner(find, parameters, moves, uses, layout)
+    for kv_heads in (2, HEADS) if pairs else (HEADS,):
+        told = _text(text, parameters, uses)
+        yield RotaryView(subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads)
+
+
+def runner(
+    find: Callable[[Any], Any],
+    parameters: list[Parameter],
+    moves: str,
+    uses: frozenset[str],
+    layout: str,
+) -> Run:
+    """A call with queries and keys in one order of axes, positions in shapes that it takes."""
+    roles = {p.role for p in parameters}
+
+    def once(thing: Any, content: dict[str, Tensor], positions: Tensor, like: list[Tensor]) -> Both:
+        heads = like[0].shape[1]
+        shapes = list(layouts.said_positions(positions, layout, heads))
+        if layout in layouts.ONE_ROW:
+            shapes = [positions[0]]
+        if moves == "line":
+            shapes = shapes[-1:] if shapes[-1].ndim == 1 else []
+            if not shapes:
+                raise CallFailedError("it takes one position a token, for all rows alike")
+        elif moves == "rows" and layout not in layouts.ONE_ROW:
+            shapes = shapes[:1]
+        problem: CallFailedError | None = None
+        for some in shapes if moves in ("rows", "line") else shapes[:1]:
+            values = {
+                **{n: layouts.laid_out(x, layout) for n, x in content.items()},
+                "positions": some.clone(), "offset": int(positions[0, 0]),
+                "length": int(positions.max()) + 1, "dim": like[0].shape[-1],
+                "dtype": like[0].dtype,
+            }  # fmt: skip
+            try:
+                made = bound(find(thing), parameters, values, uses)
+            except CallFailedError as error:
+                problem = problem or error
+                continue
+            if isinstance(made, tuple | list) and len(like) == 2 and len(made) >= 2:
+                return tuple(  # type: ignore[return-value]
+                    layouts.taken_back(m, layout, x) for m, x in zip(made, like, strict=False)
+                )
+            return layouts.taken_back(made, layout, like[0]), None
+        raise problem or CallFailedError("it takes no positions")
+
+    def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
+        if "q" in roles:
+            contents = {"q": q, "k": k} if "k" in roles else {"q": q}
+            return once(thing, contents, positions, [q, k] if "k" in roles else [q])
+        queries, _ = once(thing, {"x": q}, positions, [q])
+        return queries, None
+
+    return run

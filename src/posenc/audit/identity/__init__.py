@@ -1,0 +1,1 @@
+"""What something is: fitted against our own encodings, which are exact."""

@@ -1,0 +1,165 @@
+"""Which bias scores receive: ALiBi's slopes, T5's buckets, or a rule of its own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from posenc.numerics import slopes
+from posenc.numerics.buckets import t5_buckets
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A bias that falls linearly with distance.
+
+    Attributes:
+        fall: By how much it falls from one key to the one before, for each head.
+        rule: ``alibi``, ``geometric``, ``alibi in another order`` or empty.
+        most: The exponent of the last slope, 8 in the paper.
+        off: Largest relative difference to the nearest rule.
+    """
+
+    fall: Tensor
+    rule: str
+    most: float
+    off: float
+
+    @property
+    def said(self) -> str:
+        """One line."""
+        rules = {
+            "alibi": f"ALiBi for {len(self.fall)} heads",
+            "geometric": f"ALiBi with purely geometric slopes for {len(self.fall)} heads",
+        }
+        most = f", slopes to 2^−{self.most:g}" if self.most != 8 else ""
+        return rules[self.rule] + most if self.rule in rules else ""
+
+
+def linear(seen: Tensor) -> Linear | None:
+    """The slopes of a bias ``[heads, seq, seq]`` that is 0 at each query's own key, if linear."""
+    last = seen[:, -1]
+    fall = last[:, -1] - last[:, -2]
+    seq = seen.shape[-1]
+    wanted = -fall[:, None] * torch.arange(seq - 1, -1, -1, dtype=torch.float64)
+    if fall.abs().max() == 0 or not torch.isfinite(last).all():
+        return None
+    if (last - wanted).abs().max() > 0.02 * wanted.abs().max():
+        return None
+    return _ruled(fall)
+
+
+def _ruled(fall: Tensor) -> Linear:
+    heads, best = len(fall), ("", 8.0, float("inf"))
+    for most in (8.0, 4.0, 16.0):
+        for name, rule in (("alibi", slopes.alibi), ("geometric", slopes.geometric)):
+            ours = torch.tensor(rule(heads, most), dtype=torch.float64)
+            off = (fall.abs() / ours - 1).abs().max().item()
+            if off < best[2]:
+                best = name, most, off
+    if best[2] < SLOPE_TOLERANCE:
+        return Linear(fall, *best)
+    ours = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
+    unordered = (fall.abs().sort().values / ours.sort().values - 1).abs().max().item()
+    name = "alibi in another order" if unordered < SLOPE_TOLERANCE else ""
+    return Linear(fall, name, 8.0, best[2])
+
+
+SLOPE_TOLERANCE = 1e-2
+"""A slope rounded to bfloat16 is off by half of that at most."""
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """A bias that is looked up by T5's buckets.
+
+    Attributes:
+        index: The row of the table that each distance −n … n reads.
+        rows: Number of rows.
+        kind: ``t5`` with its numbers, or what slipped.
+        max_distance: Of the fitted rule.
+        bidirectional: Of the fitted rule.
+        off: At how many distances another row is read than T5 reads.
+    """
+
+    index: Tensor
+    rows: int
+    kind: str
+    max_distance: int
+    bidirectional: bool
+    off: int
+    first_off: int = 0
+
+    @property
+    def said(self) -> str:
+        """One line."""
+        if self.kind == "clipped":
+            return f"a learned bias, one number for each distance up to {self.max_distance}"
+        sides = "both directions" if self.bidirectional else "the past"
+        return (
+            f"T5's bias, {self.rows} buckets for {sides}, maximal distance {self.max_distance}"
+            if self.kind == "t5"
+            else ""
+        )
+
+
+def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
+    """For the distances −(n − 1) … n − 1, which row of an embedding the bias reads, and how many
+    rows it has; None if it reads none.
+
+    ``square`` is the bias ``[heads, n, n]`` of a module with a table ``[rows, heads]``.
+    """
+    if not isinstance(module, nn.Module):
+        return None
+    n = square.shape[-1]
+    profile = torch.cat((square[:, 0, 1:].flip(1), square[:, :, 0]), 1).T  # from −(n − 1) on
+    for weight in module.parameters():
+        if weight.ndim != 2 or weight.shape[0] < 4:
+            continue
+        for table in (weight, weight.T):
+            if table.shape[1] != len(square):
+                continue
+            gaps = torch.cdist(profile, table.detach().double())
+            least, index = gaps.min(1)
+            if bool((least < 1e-4 * table.abs().max().item()).all()):
+                if len(profile) != 2 * n - 1:
+                    return None
+                return index, len(table)
+    return None
+
+
+def buckets(index: Tensor, rows: int) -> Buckets:
+    """The rule by which distances read rows, held against T5's."""
+    n = (len(index) + 1) // 2
+    distance = torch.arange(-(n - 1), n)
+    best: tuple[int, str, int, bool, int] | None = None
+    most = rows // 2
+    if rows % 2 and any(
+        torch.equal((sign * distance).clamp(-most, most) + most, index) for sign in (1, -1)
+    ):
+        return Buckets(index, rows, "clipped", most, True, 0)
+    for kind, bidirectional, most in _rules(rows):
+        sign = -1 if kind == "turned" else 1
+        ours = t5_buckets(sign * distance, rows, most, bidirectional)
+        wrong = ours != index
+        if not bidirectional:
+            wrong = wrong & (distance >= 0)  # what a causal mask hides does not count
+        off = int(wrong.sum())
+        first = int(distance[wrong].abs().min()) if off else 0
+        if best is None or off < best[0]:
+            best = off, kind, most, bidirectional, first
+    assert best is not None
+    off, kind, most, bidirectional, first = best
+    return Buckets(index, rows, kind if off == 0 else "off", most, bidirectional, off, first)
+
+
+def _rules(rows: int) -> Iterator[tuple[str, bool, int]]:
+    for kind in ("t5", "turned"):
+        for bidirectional in (True, False):
+            side = rows // 2 if bidirectional else rows
+            if (bidirectional and rows % 2) or side < 2:
+                continue
+            for most in (128, 64, 256, 32, 512, 1024, 20, 16, 800, 2048):
+                if most > side // 2:
+                    yield kind, bidirectional, most

@@ -1,0 +1,433 @@
+"""Which rotation queries and keys undergo: pairs, sense, frequencies, schedule."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import exp, pi
+
+import torch
+from torch import Tensor
+
+from posenc.audit.identity.bases import KNOWN, nearest, rounded
+from posenc.encodings.queries_keys import Rotary
+from posenc.frequencies import (
+    NTK,
+    FromCheckpoint,
+    Geometric,
+    Linear,
+    Llama3,
+    Proportional,
+    Schedule,
+    YaRN,
+)
+
+NEAR = 48
+"""Positions by which a rotation is fitted."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What the matrices of a subject have in common.
+
+    Attributes:
+        dim: Width of a head.
+        firsts: First channels of the pairs that turn.
+        seconds: Their partners.
+        frequencies: Radians per position of each pair, float64, signed.
+        size: What the pairs are multiplied with.
+        odd: What is no rotation about it, in words; empty for a rotation.
+        odd_number: The number of that.
+    """
+
+    dim: int
+    firsts: tuple[int, ...]
+    seconds: tuple[int, ...]
+    frequencies: Tensor
+    size: float
+    odd: str = ""
+    odd_number: float = 0.0
+
+    @property
+    def pairing(self) -> str:
+        """``half``, ``interleaved`` or ``other``."""
+        if not self.firsts:
+            return "other"
+        steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
+        if steps == {1}:
+            return "interleaved"
+        if len(steps) == 1 and (step := steps.pop()) >= len(self.firsts):
+            return "half" if self.width == 2 * step else "other"
+        return "other"
+
+    @property
+    def width(self) -> int:
+        """How many channels the pattern of pairs spans, those that never turn among them."""
+        steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
+        if len(steps) != 1:
+            return 2 * len(self.firsts)
+        step = steps.pop()
+        if step == 1:
+            return self.seconds[-1] - self.firsts[0] + 1
+        return 2 * step
+
+    @property
+    def start(self) -> int:
+        """The first channel of the rotated ones."""
+        return 0 if self.width >= self.dim else min(self.firsts)
+
+    def probe(self) -> Tensor:
+        """Content that shows the cosine in each first channel and the sine in its partner."""
+        content = torch.zeros(self.dim)
+        content[list(self.firsts)] = 1.0
+        return content
+
+    def table(self, turned: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines from the turned probe ``[positions, dim]``."""
+        return turned[:, list(self.firsts)], turned[:, list(self.seconds)]
+
+
+def structure(matrices: Tensor) -> Structure:
+    """The pairs, and the frequency of each, from R(0) … R(n − 1) ``[n, dim, dim]``."""
+    dim = matrices.shape[-1]
+    off = matrices - torch.diag_embed(matrices.diagonal(dim1=1, dim2=2))
+    moving = off.abs().amax(0)
+    firsts, seconds, odd, number = [], [], "", 0.0
+    for channel in range(dim):
+        partners = (
+            moving[:, channel] > 1e-4 * max(1e-3, moving[:, channel].max().item())
+        ).nonzero()
+        partners = partners.flatten()
+        if moving[:, channel].max() < 1e-9:
+            continue
+        if len(partners) > 1:
+            odd, number = "one channel goes into several", float(len(partners))
+        partner = int(moving[:, channel].argmax())
+        if partner > channel and partner not in seconds:
+            firsts.append(channel)
+            seconds.append(partner)
+    if not firsts:
+        return Structure(dim, (), (), torch.zeros(0, dtype=torch.float64), 1.0)
+    aa = matrices[:, firsts, firsts]
+    bb = matrices[:, seconds, seconds]
+    ba = matrices[:, seconds, firsts]  # what the first sends to the second: + sin
+    ab = matrices[:, firsts, seconds]
+    if not odd:
+        odd, number = _oddity(aa, bb, ab, ba)
+    size = (aa.square() + ba.square()).sqrt().median().item()
+    return Structure(dim, tuple(firsts), tuple(seconds), _frequencies(aa, ba), size, odd, number)
+
+
+def _oddity(aa: Tensor, bb: Tensor, ab: Tensor, ba: Tensor) -> tuple[str, float]:
+    """What keeps [[aa, ab], [ba, bb]] from being one rotation a pair, and by how much."""
+    if (ab - ba).abs().max() < 1e-4 * ab.abs().max() and (aa - bb).abs().max() < 1e-3:
+        return "both sines have the same sign", 2 * ab.abs().max().item()
+    far = max((aa - bb).abs().max().item(), (ab + ba).abs().max().item())
+    if far > 1e-3:
+        return "the two channels of a pair turn by different angles", far
+    norm = aa.square() + ba.square()
+    far = (norm - norm.mean()).abs().max().item()
+    return (LENGTHS_CHANGE, far) if far > 1e-2 else ("", 0.0)
+
+
+LENGTHS_CHANGE = "lengths of pairs change with position"
+
+
+def _frequencies(cos: Tensor, sin: Tensor) -> Tensor:
+    """Radians per position, refined by farther and farther positions, float64."""
+    angles = torch.atan2(sin, cos)
+    found = angles[1]
+    for p in (2, 3, 5, 8, 13, 21, 34):
+        if p < len(angles):
+            turns = ((p * found - angles[p]) / (2 * pi)).round()
+            found = (angles[p] + 2 * pi * turns) / p
+    return found
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """A fitted rotation.
+
+    Attributes:
+        structure: Of the subject.
+        schedule: Ours, whose frequencies it has.
+        named: The schedule in words.
+        factor: The attention factor that belongs to it.
+        unusual: Whether the base is one that nobody publishes.
+        slip: What slipped in the exponent, in words; empty if nothing did.
+        rounded: The dtype in which its frequencies are kept, if that shows.
+        missing: Pairs of the schedule that never turn, by index.
+    """
+
+    structure: Structure
+    schedule: Schedule
+    named: str
+    factor: float = 1.0
+    unusual: bool = False
+    slip: str = ""
+    rounded: str = ""
+    missing: tuple[int, ...] = ()
+
+    def exact(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Our cosines and sines of the pairs that turn, float64, without the attention factor."""
+        table = Rotary(self.schedule).table(positions, dtype=torch.float64)
+        table = table / self.schedule.attention_factor
+        kept = [i for i in range(table.shape[-1]) if i not in self.missing]
+        cos, sin = table[..., kept].unbind(-2)
+        return cos, sin
+
+    @property
+    def said(self) -> str:
+        """One line."""
+        shape = self.structure
+        width = f"{shape.width} of {shape.dim} channels, " if shape.width != shape.dim else ""
+        where = "the last " if width and shape.start else ""
+        return f"a rotary encoding, {where}{width}{shape.pairing} pairing, {self.named}"
+
+
+def radians(schedule: Schedule) -> Tensor:
+    """The frequencies of a schedule, float64."""
+    return torch.tensor([2 * pi / w for w in schedule.wavelengths()], dtype=torch.float64)
+
+
+def identify(
+    shape: Structure, expected: Schedule | None = None, *, coarse: bool = False
+) -> Rotation | None:
+    """The schedule that a structure has, if it is one that is known.
+
+    Args:
+        shape: The structure.
+        expected: A schedule to try first.
+        coarse: Whether frequencies were measured from numbers of 16 bits.
+    """
+    if not shape.firsts or shape.odd:
+        return None
+    omegas = shape.frequencies.abs()
+    if expected is not None and _fits(expected, omegas):
+        return Rotation(shape, _that_turn(expected), describe(expected), expected.attention_factor)
+    if coarse:
+        return _roughly(shape, omegas)
+    for found in _candidates(shape, omegas):
+        if _fits(found.schedule, omegas):
+            return found
+    return _rounded(shape, omegas) or _missing(shape, omegas) or _grown(shape)
+
+
+def _roughly(shape: Structure, omegas: Tensor) -> Rotation | None:
+    """The plain schedule that these are to 16 bits."""
+    for base in KNOWN:
+        if _fits(Geometric(shape.width, base), omegas, 1e-3):
+            return Rotation(shape, Geometric(shape.width, base), f"base {base:,.10g}")
+    return None
+
+
+def _grown(shape: Structure) -> Rotation | None:
+    """Frequencies that grow with the pair, as far as they can be told from their remainders."""
+    for base in KNOWN[:3]:
+        plain = Geometric(shape.width, 1 / base)
+        turned = torch.remainder(radians(plain) + pi, 2 * pi) - pi
+        if len(turned) == len(shape.frequencies):
+            apart = torch.remainder(turned - shape.frequencies + pi, 2 * pi) - pi
+            # float32 keeps only the fastest angles of the first pairs
+            if bool((apart.abs()[: len(apart) // 2] < 1e-3).all()):
+                return Rotation(shape, plain, f"base 1/{base:,.10g}", slip="+2i instead of −2i")
+    return None
+
+
+TOLERANCE = 2e-6
+"""Radians per position that a measurement at some tens of positions leaves open."""
+
+
+def _fits(schedule: Schedule, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
+    ours = radians(_that_turn(schedule))
+    if len(ours) != len(omegas):
+        return False
+    return bool(((ours - omegas).abs() < tolerance + 2e-6 * ours).all())
+
+
+def _that_turn(schedule: Schedule) -> Schedule:
+    """Those of its frequencies that are not zero."""
+    lengths = schedule.wavelengths()
+    if float("inf") not in lengths:
+        return schedule
+    return FromCheckpoint([2 * pi / w for w in lengths if w != float("inf")])
+
+
+def describe(schedule: Schedule) -> str:
+    """A schedule in words.
+
+    Example:
+        >>> describe(Llama3(Geometric(128, 500_000.0), 8.0))
+        'base 500,000, Llama 3 scaling by 8 from 8,192'
+    """
+    match schedule:
+        case Geometric():
+            return f"base {schedule.base:,.10g}"
+        case Linear():
+            return f"{describe(schedule.of)}, linear scaling by {float(schedule.factor):g}"
+        case Llama3():
+            said = f"Llama 3 scaling by {float(schedule.factor):g} from {schedule.trained_length:,}"
+            return f"{describe(schedule.of)}, {said}"
+        case YaRN():
+            borders = "" if schedule.truncate else ", borders not rounded"
+            said = f"YaRN by {float(schedule.factor):g} from {schedule.trained_length:,}{borders}"
+            return f"{describe(schedule.of)}, {said}"
+        case NTK():
+            return f"{describe(schedule.of)}, NTK scaling by {float(schedule.factor):g}"
+        case Proportional():
+            said = f"{schedule.fraction:g} of the pairs turn (proportional)"
+            return f"base {schedule.base:,.10g}, {said}"
+    return repr(schedule)
+
+
+def _candidates(shape: Structure, omegas: Tensor) -> Iterator[Rotation]:
+    """Schedules that the first, second and last frequencies suggest."""
+    width, above_zero = shape.width, omegas[omegas > 1e-12]
+    if len(above_zero) < 2:
+        for base in KNOWN[:3]:
+            yield Rotation(shape, Geometric(width, base), f"base {base:,.10g}")
+        return
+    raw = (above_zero[0] / above_zero[1]).item() ** (width / 2)
+    stretch = 1 / above_zero[0].item()
+    base = nearest(raw) or rounded(raw)
+    if abs(stretch - 1) > 1e-4:
+        whole = round(stretch, 3)
+        if raw > 1 and abs(2 * whole - round(2 * whole)) <= 1e-3 and 1 < whole <= 1024:
+            linear = Linear(Geometric(width, base), whole)
+            yield Rotation(shape, linear, describe(linear), unusual=nearest(raw) is None)
+        return
+    if len(omegas) * 2 < width:
+        yield from _proportional(shape, width, omegas)
+    yield from _geometric(shape, width, raw)
+    yield from _stretched(shape, width, omegas)
+
+
+def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
+    known = nearest(raw)
+    if known is not None:
+        slip = "i instead of 2i" if known == 100.0 else ""
+        yield Rotation(shape, Geometric(width, known), f"base {known:,.10g}", slip=slip)
+    half = width // 2
+    slips = (
+        ("4i instead of 2i", raw**0.5),
+        (f"i / {half - 1} instead of i / {half}", raw ** ((half - 1) / half)),
+        (f"the rotated width {width} instead of the head's {shape.dim}", None),
+        (f"the head's width {shape.dim} instead of the rotated {width}",
+         raw ** (shape.dim / width) if width != shape.dim else None),
+    )  # fmt: skip
+    if known is None and raw < 1:
+        sign = nearest(1 / raw)
+        if sign:
+            yield Rotation(shape, _measured_geometric(shape, width, 1 / sign), f"base "
+                                        f"1/{sign:,.10g}",
+                           slip="+2i instead of −2i")  # fmt: skip
+    for words, meant in slips if known is None else ():
+        base = meant and nearest(meant, 1e-3)
+        if base in (10_000.0, 500_000.0, 1_000_000.0):
+            yield Rotation(
+                shape, _measured_geometric(shape, width, raw), f"base {rounded(raw):,.10g}",
+                slip=words,
+            )  # fmt: skip
+    if known is None:
+        yield from _ntk(shape, width, raw)
+        fitted = _measured_geometric(shape, width, raw)
+        yield Rotation(shape, fitted, f"base {rounded(raw):,.10g}", unusual=True)
+
+
+def _measured_geometric(shape: Structure, width: int, raw: float) -> Geometric:
+    """A geometric schedule by the slowest pair that turned enough to be measured well."""
+    index = torch.arange(len(shape.frequencies), dtype=torch.float64)
+    omegas = shape.frequencies.abs()
+    good = (omegas > 1e-3) & (index > 0)
+    if good.any():
+        last = int(good.nonzero()[-1])
+        raw = float(omegas[last]) ** (-width / (2 * last))
+    near = float(f"{raw:.5g}")
+    ours = Geometric(width, near)
+    return ours if _fits(ours, omegas) else Geometric(width, raw)
+
+
+def _ntk(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
+    if width <= 2:
+        return
+    for base in KNOWN[:3]:
+        factor = (raw / base) ** ((width - 2) / width) if raw > base else 0
+        near = round(factor * 2) / 2
+        if near > 1 and abs(factor - near) < 5e-3 * near:
+            yield Rotation(
+                shape,
+                NTK(Geometric(width, base), near),
+                describe(NTK(Geometric(width, base), near)),
+            )
+
+
+def _proportional(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:
+    """The first pairs turn as in the whole width, the others not at all."""
+    share = len(omegas) / (width / 2)
+    raw = (omegas[0] / omegas[1]).item() ** (width / 2)
+    base = nearest(raw) or rounded(raw)
+    if any(abs(share - s) < 1e-6 for s in (0.125, 0.25, 0.5, 0.75)):
+        schedule = Proportional(width, share, base)
+        yield Rotation(shape, _that_turn(schedule), describe(schedule))
+
+
+def _stretched(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:
+    """Llama 3 and YaRN leave the fast pairs alone and divide the slow ones by a factor."""
+    for base in (500_000.0, 10_000.0, 1_000_000.0, 150_000.0, 5_000_000.0, 50_000.0):
+        plain = Geometric(width, base)
+        ours = radians(plain)
+        if len(ours) != len(omegas) or abs(omegas[1] / ours[1] - 1) > 1e-4:
+            continue
+        for factor in _factors(ours, omegas, shape.size):
+            for schedule in _stretches(plain, factor):
+                named = describe(schedule)
+                yield Rotation(shape, schedule, named, schedule.attention_factor)
+
+
+def _factors(ours: Tensor, omegas: Tensor, size: float) -> list[float]:
+    """By how much the slow pairs are divided: measured, and as the size of the table says."""
+    found = []
+    ratio = float(ours[-1] / omegas[-1]) if omegas[-1] > 1e-8 else 0.0
+    found += [f for f in (2.0, 4.0, 8.0, 16.0, 32.0, 40.0, 64.0) if abs(ratio / f - 1) < 0.3]
+    if size > 1.001:
+        found.append(round(exp((size - 1) / 0.1), 1))
+    return list(dict.fromkeys(f for f in found if f > 1))
+
+
+@cache
+def _stretches(plain: Geometric, factor: float) -> tuple[Schedule, ...]:
+    lengths = (8192, 4096, 32768, 2048, 131072, 16384)
+    llama = tuple(Llama3(plain, factor, trained_length=n) for n in lengths[:3])
+    yarns = tuple(YaRN(plain, factor, n, truncate=t) for n in lengths for t in (True, False))
+    return llama + yarns
+
+
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def _rounded(shape: Structure, omegas: Tensor) -> Rotation | None:
+    """The plain schedule whose frequencies, rounded to 16 bits, these are."""
+    for base in KNOWN[:10]:
+        plain = Geometric(shape.width, base)
+        ours = radians(plain)
+        if len(ours) != len(omegas):
+            continue
+        for name, dtype in DTYPES.items():
+            close = (ours.to(dtype).double() - omegas).abs() < TOLERANCE + 2e-6 * ours
+            if close.all():
+                return Rotation(shape, plain, f"base {base:,.10g}", rounded=name)
+    return None
+
+
+def _missing(shape: Structure, omegas: Tensor) -> Rotation | None:
+    """The plain schedule of which these are all but some pairs."""
+    for width, start in ((shape.width, shape.start), (shape.dim, 0)):
+        stride = 2 if shape.pairing == "interleaved" else 1
+        index = [(first - start) // stride for first in shape.firsts]
+        if len(index) == width // 2 or max(index) >= width // 2:
+            continue
+        for base in KNOWN[:10]:
+            plain = Geometric(width, base)
+            if bool(((radians(plain)[index] - omegas).abs() < TOLERANCE).all()):
+                missing = tuple(i for i in range(width // 2) if i not in index)
+                return Rotation(shape, plain, f"base {base:,.10g}", missing=missing)
+    return None

@@ -1,0 +1,205 @@
+"""Which sinusoidal encoding a table is: convention, base, first position, size."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from math import asin, isfinite
+
+import torch
+from torch import Tensor
+
+from posenc.audit.identity.bases import KNOWN, nearest, rounded
+from posenc.encodings.tokens.conventions import CONVENTIONS, Convention, timestep
+from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.positions import consecutive
+
+NEAR = 24
+"""Positions by which a table is fitted: float32 angles are still good there."""
+
+CLOSE = 2e-5
+"""How far a table that is fitted may be off there, beside a size of one."""
+
+COARSE = {"bfloat16": 1.2e-2, "float16": 1.5e-3}
+"""How far one may be off whose numbers are kept in such a dtype."""
+
+
+@dataclass(frozen=True)
+class Sinusoid:
+    """A fitted table.
+
+    Attributes:
+        encoding: Ours, which it equals near position 0.
+        size: What its sines and cosines are multiplied with.
+        off: How far it is from ours there.
+    """
+
+    encoding: Sinusoidal
+    size: float
+    off: float
+
+    def exact(self, positions: Tensor | int) -> Tensor:
+        """Our rows at these positions, float64."""
+        line = consecutive(positions) if isinstance(positions, int) else positions
+        return self.size * self.encoding.table(line, dtype=torch.float64)
+
+    @property
+    def said(self) -> str:
+        """One line."""
+        ours = self.encoding
+        offset = f", first position {ours.offset}" if ours.offset else ""
+        size = f", times {self.size:.4g}" if abs(self.size - 1) > 1e-4 else ""
+        return (
+            f"the sinusoidal encoding, convention {ours.convention.name}, base {ours.base:,.6g}"
+            f"{offset}{size}"
+        )
+
+
+def identify(rows: Tensor, coarse: float = CLOSE) -> Sinusoid | None:
+    """The sinusoidal encoding that these rows ``[seq, dim]`` are, if they are one."""
+    rows = rows[:NEAR].double()
+    size = _size(rows)
+    if not isfinite(size) or size < 1e-6:
+        return None
+    for scale, known in product(dict.fromkeys((1.0, size)), (True, False)):
+        best: tuple[float, Form, float] | None = None
+        for form, base in _candidates(rows.shape[1], rows / scale, known):
+            off = _off(rows / scale, form, base)
+            if best is None or off < best[0]:
+                best = off, form, base
+            if off < 3e-6:
+                break
+        if best is not None and best[0] < coarse:
+            off, form, base = best
+            encoding = Sinusoidal(
+                rows.shape[1], base, convention=form.convention, offset=form.offset
+            )
+            return Sinusoid(encoding, scale, off)
+    return None
+
+
+@dataclass(frozen=True)
+class Form:
+    """One convention at one width, its exponents as floats: many bases are tried with it."""
+
+    convention: Convention
+    offset: int
+    sines: tuple[float, ...]
+    cosines: tuple[float, ...]
+    sine_channels: tuple[int, ...]
+    cosine_channels: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The number of the first position."""
+        return self.convention.first + self.offset
+
+
+@cache
+def _forms(dim: int) -> tuple[Form, ...]:
+    found = []
+    conventions = (*CONVENTIONS.values(), timestep(shift=1), timestep(flip=False))
+    for offset, convention in product((0, 1, 2), conventions):
+        try:
+            held = convention.sincos(dim, 10_000.0)
+        except ValueError:
+            continue
+        exponents = [tuple(map(float, powers.exponents)) for powers in (held.sines, held.cosines)]
+        channels = tuple(held.sine_channels), tuple(held.cosine_channels)
+        found.append(Form(convention, offset, exponents[0], exponents[1], *channels))
+    return tuple(found)
+
+
+def _size(rows: Tensor) -> float:
+    """The amplitude: sines and cosines of a pair have a length, whichever channels they are."""
+    return (2 * rows.square().sum(1).mean() / rows.shape[1]).sqrt().item()
+
+
+def _candidates(dim: int, rows: Tensor, known: bool) -> Iterator[tuple[Form, float]]:
+    """Every convention with the base that it means here: a known one, or as measured."""
+    for form in _forms(dim):
+        measured = _base(rows, form)
+        if measured is None:
+            bases: tuple[float | None, ...] = (*KNOWN[:3], 1e-4) if known else ()
+        else:
+            bases = (nearest(measured), 1e-4) if known else (rounded(measured), measured)
+        yield from ((form, base) for base in dict.fromkeys(filter(None, bases)))
+
+
+def _base(rows: Tensor, form: Form) -> float | None:
+    """The base that one channel of sines means: sin(ω) = value at position 1, ω = base^(−e)."""
+    row, at = (0, 1) if form.first == 1 else (1, form.first + 1)
+    for channel, e in zip(form.sine_channels, form.sines, strict=False):
+        value = rows[row, channel].item()
+        if 0.15 < e < 0.9 and 1e-5 < value < 0.8:
+            return (asin(value) / at) ** (-1 / e)
+    return None
+
+
+def _off(rows: Tensor, form: Form, base: float) -> float:
+    """How far rows are from a form's; near position 0 float64 has them to 1e-13."""
+    made = torch.zeros_like(rows)
+    positions = torch.arange(form.first, form.first + len(rows), dtype=torch.float64)[:, None]
+    rates = [
+        torch.tensor([base**-e for e in side], dtype=torch.float64)
+        for side in (form.sines, form.cosines)
+    ]
+    made[:, form.sine_channels] = (positions * rates[0]).sin()
+    made[:, form.cosine_channels] = (positions * rates[1]).cos()
+    return (rows - made).abs().max().item()
+
+
+def with_rounded_frequencies(rows: Tensor, dtype: torch.dtype) -> Sinusoid | None:
+    """The encoding whose frequencies, rounded to ``dtype``, give these rows."""
+    rows = rows[:NEAR].double()
+    positions = torch.arange(len(rows), dtype=torch.float64)
+    for convention, base in product(("paper", "concatenated"), KNOWN[:3]):
+        encoding = Sinusoidal(rows.shape[1], base, convention=convention)
+        sincos = encoding.waveform
+        omegas = torch.tensor(
+            [base ** -float(e) for e in sincos.sines.exponents], dtype=torch.float64
+        )
+        angles = positions[:, None] * omegas.to(dtype).double()
+        made = torch.zeros_like(rows)
+        made[:, list(sincos.sine_channels)] = angles.sin()
+        made[:, list(sincos.cosine_channels)] = angles.cos()
+        if (made - rows).abs().max() < CLOSE * 5:
+            return Sinusoid(encoding, 1.0, (rows - encoding.table(
+                consecutive(len(rows)), dtype=torch.float64)).abs().max().item())  # fmt: skip
+    return None
+
+
+def twice(rows: Tensor) -> str | None:
+    """``sine`` or ``cosine`` where one of them stands for both, else None."""
+    rows = rows[:NEAR].double()
+    dim = rows.shape[1]
+    if dim % 2:
+        return None
+    for first, second in (
+        (rows[:, 0::2], rows[:, 1::2]),
+        (rows[:, : dim // 2], rows[:, dim // 2 :]),
+    ):
+        if torch.allclose(first, second, atol=1e-6) and varies_somewhere(first):
+            return "sine" if first[0].abs().max() < 1e-6 else "cosine"
+    return None
+
+
+def varies_somewhere(rows: Tensor) -> bool:
+    """Whether rows differ."""
+    return bool((rows - rows[:1]).abs().max() > 1e-6)
+
+
+def is_sinusoidal(rows: Tensor) -> bool:
+    """Whether every channel is one sine or cosine of position times a constant, and none else.
+
+    Such a channel obeys x[p + 1] + x[p − 1] = 2 cos ω · x[p].
+    """
+    rows = rows[:NEAR].double()
+    if len(rows) < 6 or not varies_somewhere(rows):
+        return False
+    middle, sums = rows[1:-1], rows[2:] + rows[:-2]
+    factor = (middle * sums).sum(0) / middle.square().sum(0).clamp(min=1e-12)
+    off = (sums - factor * middle).abs().amax(0)
+    return bool(
+        (off < 1e-4).all() and (factor.abs() <= 2 + 1e-4).all() and (factor < 2 - 1e-5).any()
+    )

@@ -1,0 +1,105 @@
+"""What can be asked of any table: row p is what position p receives."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from posenc.audit.questions.asking import fault
+from posenc.audit.report import Fault
+
+APART = 1e-7
+"""Rows closer than this are taken to be one, beside a size of one."""
+
+
+def beyond(
+    table: Tensor, line: Tensor, what: str, repeat: Callable[[int, int], str]
+) -> Fault | None:
+    """Rows that repeat where no encoding does: clamped, wrapped, stopped, shared.
+
+    Args:
+        table: ``[positions, width]`` at the positions ``line``, which rise.
+        line: Those positions.
+        what: What a row is, in words.
+        repeat: From two positions, code that shows that they agree.
+    """
+    sizes = table.abs().amax(1).clamp(min=1e-30)  # of each row: xPos' grow and shrink
+    still = (table.diff(dim=0).abs().amax(1) <= APART * sizes[1:]).nonzero().flatten()
+    if not len(still):
+        return _wrapped(table, line, what, repeat)
+    first = int(still[0])
+    last_same = first + 1
+    while (
+        last_same < len(table)
+        and (table[last_same] - table[first]).abs().max() <= APART * sizes[first]
+    ):
+        last_same += 1
+    p, q = int(line[first]), int(line[first + 1])
+    if last_same == len(table) and first > 0:
+        zero = not table[first].any() or _is_unrotated(table[first])
+        name, words = ("stops", "nothing is encoded") if zero else ("clamped", f"{what} stays")
+        return fault(
+            name, "wrong", f"from position {p:,} on {words}: tokens at {p:,} and {int(line[-1]):,} "
+            f"are one to the model", p, repeat(p, int(line[-1])),
+        )  # fmt: skip
+    if p >= 256 and bool((line[still] >= 256).all()):
+        kind = "bfloat16" if p < 2048 else "float16" if p < 65_000 else "float32"
+        return fault(
+            "positions-in-16-bits" if kind != "float32" else "precision-lost", "lossy",
+            f"positions {p:,} and {q:,} receive the same: positions are held in {kind}, in which "
+            f"they are one number", p, repeat(p, q),
+        )  # fmt: skip
+    return fault(
+        "positions-shared", "wrong",
+        f"positions {p:,} and {q:,} receive the same, and {len(still)} neighbors in all", p,
+        repeat(p, q),
+    )  # fmt: skip
+
+
+def _is_unrotated(row: Tensor) -> bool:
+    half = len(row) // 2
+    return bool(((row[:half] - 1).abs() < 1e-7).all() and (row[half:].abs() < 1e-7).all())
+
+
+def _wrapped(
+    table: Tensor, line: Tensor, what: str, repeat: Callable[[int, int], str]
+) -> Fault | None:
+    """A row that comes back, though none of the encodings is periodic in all its channels."""
+    table = table / table.abs().amax(1, keepdim=True).clamp(min=1e-30)
+    key = (table * 1e5).round()
+    _, inverse, counts = key.unique(dim=0, return_inverse=True, return_counts=True)
+    if bool((counts == 1).all()):
+        return None
+    group = int((counts[inverse] > 1).nonzero()[0])
+    same = (inverse == inverse[group]).nonzero().flatten()
+    for other in same[1:]:
+        one, two = int(line[group]), int(line[int(other)])
+        if (table[group] - table[int(other)]).abs().max() > 1e-6:
+            continue
+        return fault(
+            "wrapped" if one < 4 else "positions-shared", "wrong",
+            f"position {two:,} receives what position {one:,} does: {what} begins anew", two,
+            repeat(one, two),
+        )  # fmt: skip
+    return None
+
+
+def distinct_in(table: Tensor, dtype: torch.dtype) -> int:
+    """How many rows differ once rounded.
+
+    Example:
+        >>> distinct_in(torch.tensor([[1.0], [1.0001]]), torch.bfloat16)
+        1
+    """
+    return len(table.to(dtype).unique(dim=0))
+
+
+def is_held_in(table: Tensor) -> str | None:
+    """The 16-bit dtype that holds every number of a table exactly, if one does."""
+    varied = table[(table.abs() > 1e-3) & ((table.abs() - 1).abs() > 1e-2)]
+    if len(varied) < 16:
+        return None
+    for name, dtype in (("bfloat16", torch.bfloat16), ("float16", torch.float16)):
+        if torch.equal(varied.to(dtype).double(), varied.double()):
+            return name
+    return None

@@ -1,0 +1,121 @@
+"""What the parameters of a call are called, and what they stand for."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "q": ("q", "query", "queries", "xq", "query_states", "query_layer"),
+    "k": ("k", "key", "keys", "xk", "key_states", "key_layer"),
+    "cos": ("cos", "cosine", "cosines", "cos_cached"),
+    "sin": ("sin", "sine", "sines", "sin_cached"),
+    "cis": ("freqs_cis", "freqs", "freq_cis", "freqs_complex", "cis", "rope_cache"),
+    "positions": (
+        "positions", "position_ids", "position", "pos", "input_pos", "pos_ids", "pos_seq",
+        "position_id",
+    ),
+    "offset": (
+        "offset", "start_pos", "start", "seq_offset", "past_length", "past_len", "cache_len",
+        "past_key_values_length", "past_seen_tokens", "seqlen_offset", "begin",
+    ),
+    "q_len": ("q_len", "query_length", "qlen", "seq_len_q", "query_len", "tgt_len", "len_q"),
+    "k_len": ("k_len", "key_length", "klen", "seq_len_k", "key_len", "src_len", "len_k"),
+    "length": (
+        "length", "seq_len", "seqlen", "max_len", "max_seq_len", "end", "num_positions",
+        "n_position", "n_positions", "seq_length", "sequence_length", "max_length", "n_ctx", "n",
+        "max_position_embeddings", "max_position", "num_embeddings", "block_size", "maxlen",
+        "context_length", "n_tokens",
+    ),
+    "dim": (
+        "dim", "d_model", "d", "head_dim", "embed_dim", "hidden_dim", "n_embd", "d_hid",
+        "channels", "emb_dim", "embedding_dim", "emb_size", "hidden_size", "dim_model", "head_size",
+        "d_head", "width", "demb",
+    ),
+    "heads": ("heads", "num_heads", "n_heads", "n_head", "nhead", "num_attention_heads", "h"),
+    "scores": ("scores", "attn", "attention_scores", "attn_scores", "logits", "qk", "sim", "dots"),
+    "mask": ("mask", "attention_mask", "padding_mask", "pad_mask"),
+    "grid": ("grid_size", "grid"),
+    "q_positions": ("q_positions", "q_pos", "query_positions"),
+    "k_positions": ("k_positions", "k_pos", "key_positions"),
+    "base": ("base", "theta", "rope_theta"),
+    "dtype": ("dtype",),
+    "x": (
+        "x", "input", "inputs", "embeddings", "inputs_embeds", "hidden_states", "tokens",
+        "token_embedding", "src", "tensor", "emb", "embedding", "embeds", "t",
+    ),
+}  # fmt: skip
+"""For each role the names that public code gives it."""
+
+BY_NAME = {name: role for role, names in ROLES.items() for name in names}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a call."""
+
+    name: str
+    role: str | None
+    required: bool
+
+
+def role_of(name: str) -> str | None:
+    """What a parameter of this name stands for.
+
+    Example:
+        >>> role_of("position_ids"), role_of("theta"), role_of("whatever")
+        ('positions', 'base', None)
+    """
+    return BY_NAME.get(name.lower().strip("_"))
+
+
+def parameters_of(thing: Any) -> list[Parameter]:
+    """The parameters of a call of ``thing`` (of ``forward``, for a module); none if unknown."""
+    called: Callable[..., Any] = thing.forward if isinstance(thing, nn.Module) else thing
+    try:
+        given = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        Parameter(p.name, role_of(p.name), p.default is inspect.Parameter.empty)
+        for p in given
+        if p.kind not in variable
+    ]
+
+
+def declared_layout(thing: Any) -> str | None:
+    """The order of axes that a thing says of itself: ``batch_first``, or a shape in its words.
+
+    Example:
+        >>> def add(x):
+        ...     "x: [seq_len, batch_size, dim]"
+        >>> declared_layout(add)
+        'sbd'
+    """
+    said = getattr(thing, "batch_first", None)
+    if isinstance(said, bool):
+        return "bsd" if said else "sbd"
+    words = " ".join(
+        part.__doc__ or "" for part in (thing, getattr(type(thing), "forward", None)) if part
+    )
+    for shape in re.findall(r"[\[(]([\w\s,*]+)[\])]", words):
+        axes = [AXES.get(part.strip().lower()) for part in shape.split(",")]
+        if len(axes) >= 3 and all(axes) and {"b", "s"} <= set(axes):
+            return "".join(a for a in axes if a)
+    return None
+
+
+AXES = {
+    name: axis
+    for axis, names in {
+        "b": ("b", "batch", "batch_size", "bsz", "bs"),
+        "s": ("s", "seq", "seq_len", "t", "l", "length", "time", "seqlen", "sequence", "n"),
+        "h": ("h", "heads", "num_heads", "n_heads", "n_h"),
+        "d": ("d", "dim", "head_dim", "embed_dim", "embedding_dim", "d_model", "h_d", "c"),
+    }.items()
+    for name in names
+}

@@ -1,0 +1,210 @@
+"""What is checked, as a source of fresh copies: the caller's own object is never run or cast."""
+
+import copy
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.audit.report import CannotCheckError
+from posenc.audit.signatures import parameters_of, role_of
+
+GUESSES = {"dim": 64, "heads": 8, "length": 512, "base": 10_000.0}
+"""What stands for a width, a number of heads or a length that a constructor asks for."""
+
+OWN_GUESSES = {
+    "dropout": 0.0,
+    "dropout_p": 0.0,
+    "p_dropout": 0.0,
+    "num_buckets": 32,
+    "max_distance": 128,
+    "relative_attention_num_buckets": 32,
+    "bidirectional": True,
+    "device": None,
+    "padding_idx": 1,
+    "rotary_dim": 64,
+    "is_neox_style": True,
+    "dtype": torch.float32,
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A thing to check.
+
+    Attributes:
+        name: What it is called in the report.
+        fresh: Gives one that nobody has used, in evaluation mode.
+        original: What the caller gave: read, never called.
+        build: Builds one without copying, on whichever device is the default.
+        guessed: Arguments that were guessed.
+        namespace: Names beside it in its own module.
+    """
+
+    name: str
+    fresh: Callable[[], Any]
+    original: Any
+    build: Callable[[], Any]
+    guessed: Mapping[str, Any] = field(default_factory=dict)
+    namespace: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a torch module."""
+        return isinstance(self.fresh(), nn.Module)
+
+
+def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> Subject:
+    """A source of fresh copies of what was given.
+
+    Raises:
+        CannotCheckError: It cannot be built or copied.
+    """
+    name = name or str(getattr(factory, "__name__", type(factory).__name__))
+    namespace = _namespace(factory)
+    if isinstance(factory, type):
+        arguments, guessed = _completed(factory, arguments)
+        build = lambda: factory(**arguments)  # noqa: E731
+        return Subject(name, _evaluating(_tried(build)), factory, build, guessed, namespace)
+    if _builds(factory, arguments):
+        build = lambda: factory(**arguments)  # noqa: E731
+        fresh = _evaluating(build)
+        # what stands beside the class of the thing, and beside the function that builds it
+        beside = {**_namespace(getattr(fresh(), "wrapped", fresh())), **namespace}
+        return Subject(name, fresh, factory, build, {}, beside)
+    if arguments and callable(factory) and not isinstance(factory, nn.Module):
+        bound = _bound(factory, arguments)
+        return Subject(name, lambda: bound, factory, lambda: bound, {}, namespace)
+    build = lambda: copied(factory)  # noqa: E731
+    return Subject(name, _evaluating(build), factory, build, {}, namespace)
+
+
+def copied(thing: Any) -> Any:
+    """A deep copy; of a function, one whose enclosed modules and tensors are copies.
+
+    Raises:
+        CannotCheckError: It cannot be copied, so it cannot be asked without being changed.
+    """
+    try:
+        if isinstance(thing, types.FunctionType) and thing.__closure__:
+            return _copied_function(thing)
+        return copy.deepcopy(thing)
+    except Exception as error:
+        raise CannotCheckError(
+            f"it cannot be copied ({type(error).__name__}: {error}), and it is never run itself. "
+            f"Pass a function without arguments that builds it."
+        ) from error
+
+
+def _copied_function(function: types.FunctionType) -> types.FunctionType:
+    def again(cell: types.CellType) -> types.CellType:
+        held = cell.cell_contents
+        keeps = isinstance(held, nn.Module | Tensor | dict | list)
+        return types.CellType(copy.deepcopy(held) if keeps else held)
+
+    made = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        copy.deepcopy(function.__defaults__),
+        tuple(again(cell) for cell in function.__closure__ or ()),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    return made
+
+
+def _bound(function: Any, arguments: Mapping[str, Any]) -> Any:
+    """The function with some arguments said; the signature has the others."""
+
+    def bound(*values: Any, **named: Any) -> Any:
+        return function(*values, **{**arguments, **named})
+
+    signature = inspect.signature(function)
+    left = [p for p in signature.parameters.values() if p.name not in arguments]
+    bound.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+    bound.__doc__ = function.__doc__
+    return bound
+
+
+def _evaluating(build: Callable[[], Any]) -> Callable[[], Any]:
+    """Copies of one that was built once; what cannot be copied is built again."""
+
+    def made() -> Any:
+        with torch.random.fork_rng(devices=[]):  # each begins with the same random numbers
+            torch.manual_seed(0)
+            thing = build()
+        return thing.eval() if isinstance(thing, nn.Module) else thing
+
+    first: list[Any] = []
+
+    def fresh() -> Any:
+        if not first:
+            first.append(made())
+        if not isinstance(first[0], nn.Module):
+            return made()
+        try:
+            return copy.deepcopy(first[0])
+        except Exception:
+            return made()
+
+    return fresh
+
+
+def _builds(factory: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether calling it gives a thing to check, and not already what that thing would say."""
+    if isinstance(factory, nn.Module) or not callable(factory):
+        return False
+    if any(p.required and p.name not in arguments for p in parameters_of(factory)):
+        return False
+    try:
+        made = factory(**arguments)
+    except Exception as error:
+        raise _unbuilt(error) from error
+    return not isinstance(made, Tensor | tuple | list | dict) and (
+        callable(made) or isinstance(made, nn.Module)
+    )
+
+
+def _completed(
+    factory: type, arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments, with those that are missing guessed by their names."""
+    guessed = {}
+    for parameter in parameters_of(factory):
+        if not parameter.required or parameter.name in arguments:
+            continue
+        role = role_of(parameter.name)
+        if parameter.name in OWN_GUESSES:
+            guessed[parameter.name] = OWN_GUESSES[parameter.name]
+        elif role in GUESSES:
+            guessed[parameter.name] = GUESSES[role]
+    return {**guessed, **arguments}, guessed
+
+
+def _tried(build: Callable[[], Any]) -> Callable[[], Any]:
+    try:
+        build()
+    except Exception as error:
+        raise _unbuilt(error) from error
+    return build
+
+
+def _unbuilt(error: Exception) -> CannotCheckError:
+    return CannotCheckError(
+        f"it could not be built: {type(error).__name__}: {error}. Pass arguments, or a function "
+        f"that builds it."
+    )
+
+
+def _namespace(factory: Any) -> dict[str, Any]:
+    owner = factory if isinstance(factory, type | types.FunctionType) else type(factory)
+    module = inspect.getmodule(owner)
+    found = dict(vars(module)) if module is not None else {}
+    if isinstance(factory, types.FunctionType):
+        found = {**found, **factory.__globals__}
+    return found

@@ -1,0 +1,1 @@
+"""Modules of the public styles, right and wrong, written to be asked."""

@@ -1,0 +1,1 @@
+"""Modules of the public styles that do what they should."""

@@ -1,0 +1,309 @@
+"""What public code adds to embeddings, in its usual styles."""
+
+import math
+
+import numpy as np
+import torch
+from tests.audit.zoo.specimen import right
+from torch import nn
+
+
+class Tutorial(nn.Module):
+    """PyTorch's tutorial: a buffer, dropout, the sequence first."""
+
+    def __init__(self, d_model=64, dropout=0.1, max_len=600):
+        super().__init__()
+        self.dropout = nn.Dropout(p=dropout)
+        position = torch.arange(max_len).unsqueeze(1)
+        div_term = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+        pe = torch.zeros(max_len, 1, d_model)
+        pe[:, 0, 0::2] = torch.sin(position * div_term)
+        pe[:, 0, 1::2] = torch.cos(position * div_term)
+        self.register_buffer("pe", pe)
+
+    def forward(self, x):
+        x = x + self.pe[: x.size(0)]
+        return self.dropout(x)
+
+
+class Annotated(nn.Module):
+    """The annotated transformer: the batch first."""
+
+    def __init__(self, d_model=32, dropout=0.0, max_len=500):
+        super().__init__()
+        self.dropout = nn.Dropout(p=dropout)
+        pe = torch.zeros(max_len, d_model)
+        position = torch.arange(0, max_len).unsqueeze(1)
+        div_term = torch.exp(torch.arange(0, d_model, 2) * -(math.log(10000.0) / d_model))
+        pe[:, 0::2] = torch.sin(position * div_term)
+        pe[:, 1::2] = torch.cos(position * div_term)
+        self.register_buffer("pe", pe.unsqueeze(0))
+
+    def forward(self, x):
+        x = x + self.pe[:, : x.size(1)].requires_grad_(False)
+        return self.dropout(x)
+
+
+class Lecture(nn.Module):
+    """d2l: a plain attribute, powers instead of exponentials."""
+
+    def __init__(self, num_hiddens=32, max_len=400):
+        super().__init__()
+        self.P = torch.zeros((1, max_len, num_hiddens))
+        exponent = torch.arange(0, num_hiddens, 2, dtype=torch.float32) / num_hiddens
+        X = torch.arange(max_len, dtype=torch.float32).reshape(-1, 1) / torch.pow(10000, exponent)
+        self.P[:, :, 0::2] = torch.sin(X)
+        self.P[:, :, 1::2] = torch.cos(X)
+
+    def forward(self, X):
+        return X + self.P[:, : X.shape[1], :].to(X.device)
+
+
+def whisper(length, channels, max_timescale=10000):
+    """Whisper's encoder: a table of sines, then cosines, spaced to the last."""
+    log_timescale_increment = np.log(max_timescale) / (channels // 2 - 1)
+    inv_timescales = torch.exp(-log_timescale_increment * torch.arange(channels // 2))
+    scaled_time = torch.arange(length)[:, np.newaxis] * inv_timescales[np.newaxis, :]
+    return torch.cat([torch.sin(scaled_time), torch.cos(scaled_time)], dim=1)
+
+
+def mae_line(embed_dim, pos):
+    """MAE's encoding of one axis."""
+    omega = np.arange(embed_dim // 2, dtype=float)
+    omega /= embed_dim / 2.0
+    omega = 1.0 / 10000**omega
+    out = np.einsum("m,d->md", pos.reshape(-1), omega)
+    return np.concatenate([np.sin(out), np.cos(out)], axis=1)
+
+
+def mae_grid(embed_dim, grid_size):
+    """MAE's encoding of an image, in NumPy: width in the first half, height in the second."""
+    grid_h = np.arange(grid_size, dtype=np.float32)
+    grid_w = np.arange(grid_size, dtype=np.float32)
+    grid = np.stack(np.meshgrid(grid_w, grid_h), axis=0)
+    first = mae_line(embed_dim // 2, grid[0])
+    second = mae_line(embed_dim // 2, grid[1])
+    return np.concatenate([first, second], axis=1)
+
+
+class GPT2(nn.Module):
+    """A learned table, indexed by a range."""
+
+    def __init__(self, n_embd=32, block_size=128):
+        super().__init__()
+        self.wpe = nn.Embedding(block_size, n_embd)
+
+    def forward(self, x):
+        pos = torch.arange(0, x.size(1), dtype=torch.long, device=x.device)
+        return x + self.wpe(pos)
+
+
+class Incremental(nn.Module):
+    """A learned table with the length of the cache."""
+
+    def __init__(self, embed_dim=32, max_len=96):
+        super().__init__()
+        self.table = nn.Embedding(max_len, embed_dim)
+
+    def forward(self, x, past_length=0):
+        positions = torch.arange(past_length, past_length + x.shape[1], device=x.device)
+        return x + self.table(positions)[None]
+
+
+class ViT(nn.Module):
+    """A parameter for a fixed number of patches and the class token."""
+
+    def __init__(self, dim=32, num_patches=16):
+        super().__init__()
+        self.pos_embed = nn.Parameter(torch.randn(1, num_patches + 1, dim) * 0.02)
+
+    def forward(self, x):
+        return x + self.pos_embed
+
+
+class OPT(nn.Embedding):
+    """A learned table with two rows kept free, asked by positions."""
+
+    def __init__(self, num_embeddings=66, embedding_dim=32):
+        super().__init__(num_embeddings, embedding_dim)
+
+    def forward(self, position_ids):
+        return super().forward(position_ids + 2)
+
+
+class Fairseq(nn.Module):
+    """fairseq's sines, then cosines; position 0 is number 2."""
+
+    def __init__(self, embedding_dim=32, padding_idx=1):
+        super().__init__()
+        self.embedding_dim, self.padding_idx = embedding_dim, padding_idx
+
+    def forward(self, positions):
+        half_dim = self.embedding_dim // 2
+        emb = math.log(10000) / (half_dim - 1)
+        emb = torch.exp(torch.arange(half_dim, dtype=torch.float) * -emb)
+        emb = (positions + self.padding_idx + 1)[..., None] * emb
+        return torch.cat([torch.sin(emb), torch.cos(emb)], dim=-1)
+
+
+def tensorflow(position, d_model):
+    """TensorFlow's tutorial, in NumPy: sines of the whole row, then cosines."""
+    depth = d_model / 2
+    positions = np.arange(position)[:, np.newaxis]
+    depths = np.arange(depth)[np.newaxis, :] / depth
+    angle_rads = positions * (1 / (10000**depths))
+    return np.concatenate([np.sin(angle_rads), np.cos(angle_rads)], axis=-1)
+
+
+def timestep(timesteps, dim, max_period=10000):
+    """DiT's embedding of diffusion steps: cosines first."""
+    half = dim // 2
+    exponent = -math.log(max_period) * torch.arange(start=0, end=half, dtype=torch.float32) / half
+    args = timesteps[:, None].float() * torch.exp(exponent)[None]
+    return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
+
+
+class ByPositions(nn.Module):
+    """Sines on the fly, at positions of the caller."""
+
+    def forward(self, x, positions=None):
+        if positions is None:
+            positions = torch.arange(x.shape[-2], device=x.device)
+        d = x.shape[-1]
+        inv = 1.0 / 10000 ** (torch.arange(0, d, 2, dtype=torch.float32) / d)
+        angles = positions[..., None].float() * inv
+        pe = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
+        return x + pe.to(x.dtype)
+
+
+class Scaled(nn.Module):
+    """The paper's: embeddings times √d, then the sum."""
+
+    def __init__(self, d_model=48):
+        super().__init__()
+        self.d_model = d_model
+
+    def forward(self, x):
+        position = torch.arange(x.shape[1], dtype=torch.float64)[:, None]
+        rate = 10000.0 ** (-torch.arange(0, self.d_model, 2, dtype=torch.float64) / self.d_model)
+        pe = torch.zeros(x.shape[1], self.d_model, dtype=torch.float64)
+        pe[:, 0::2], pe[:, 1::2] = torch.sin(position * rate), torch.cos(position * rate)
+        return x * math.sqrt(self.d_model) + pe.to(x.dtype)
+
+
+class Started(nn.Module):
+    """A buffer, read from a first position on."""
+
+    def __init__(self, dim=32, max_len=256):
+        super().__init__()
+        rate = torch.exp(-math.log(10000.0) * torch.arange(0, dim, 2).float() / dim)
+        angles = torch.arange(max_len).float()[:, None] * rate
+        self.register_buffer("pe", torch.stack((angles.sin(), angles.cos()), -1).flatten(1))
+
+    def forward(self, x, start=0):
+        return x + self.pe[start : start + x.shape[1]].to(x.dtype)
+
+
+class TransformerXL(nn.Module):
+    """A table of distances, with an axis for the batch."""
+
+    def __init__(self, demb=32):
+        super().__init__()
+        self.register_buffer("inv_freq", 1 / (10000 ** (torch.arange(0.0, demb, 2.0) / demb)))
+
+    def forward(self, pos_seq):
+        sinusoid = torch.outer(pos_seq.float(), self.inv_freq.float())
+        return torch.cat([sinusoid.sin(), sinusoid.cos()], dim=-1)[:, None, :]
+
+
+class Odd(nn.Module):
+    """An odd width: the last channel is a sine."""
+
+    def __init__(self, d_model=33, max_len=128):
+        super().__init__()
+        pe = torch.zeros(max_len, d_model)
+        position = torch.arange(max_len).float().unsqueeze(1)
+        div_term = torch.exp(torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model))
+        pe[:, 0::2] = torch.sin(position * div_term)
+        pe[:, 1::2] = torch.cos(position * div_term[: d_model // 2])
+        self.register_buffer("pe", pe[None])
+
+    def forward(self, x):
+        return x + self.pe[:, : x.size(1)]
+
+
+class Growing(nn.Module):
+    """A table that is built anew for a longer row."""
+
+    def __init__(self, dim=32):
+        super().__init__()
+        self.dim, self.pe = dim, None
+
+    def rows(self, length):
+        rate = torch.exp(-math.log(10000.0) * torch.arange(0, self.dim, 2).float() / self.dim)
+        angles = torch.arange(length).float()[:, None] * rate
+        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+
+    def forward(self, x):
+        if self.pe is None or len(self.pe) < x.shape[1]:
+            self.pe = self.rows(x.shape[1])
+        return x + self.pe[: x.shape[1]].to(x.dtype)
+
+
+class OnGrid(nn.Module):
+    """A table for channels-last images: half of the channels for each axis."""
+
+    def __init__(self, channels=32):
+        super().__init__()
+        self.channels = channels
+
+    def line(self, length):
+        rate = 1.0 / 10000 ** (
+            torch.arange(0, self.channels // 2, 2).float() / (self.channels // 2)
+        )
+        angles = torch.arange(length).float()[:, None] * rate
+        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+
+    def forward(self, x):
+        _, height, width, _ = x.shape
+        rows = self.line(height)[:, None].expand(-1, width, -1)
+        columns = self.line(width)[None].expand(height, -1, -1)
+        return torch.cat((rows, columns), -1).expand(len(x), -1, -1, -1).to(x.dtype)
+
+
+class Ours(nn.Module):
+    """This package's, behind a plain module."""
+
+    def __init__(self, dim=32):
+        super().__init__()
+        from posenc import Sinusoidal
+
+        self.inner = Sinusoidal(dim)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+RIGHT = [
+    right(Tutorial, "convention paper, base 10,000"),
+    right(Annotated, "convention paper, base 10,000"),
+    right(Lecture, "convention paper, base 10,000"),
+    right(whisper, "convention tensor2tensor"),
+    right(mae_line, "convention concatenated", kind="added"),
+    right(mae_grid, "a grid encoding"),
+    right(GPT2, "a learned table, at least 128 rows"),
+    right(Incremental, "a learned table"),
+    right(ViT, "a learned table"),
+    right(OPT, "a learned table"),
+    right(Fairseq, "convention tensor2tensor, base 10,000, first position 2"),
+    right(tensorflow, "convention concatenated"),
+    right(timestep, "convention timestep"),
+    right(ByPositions, "convention paper"),
+    right(Scaled, "convention paper"),
+    right(Started, "convention paper"),
+    right(TransformerXL, "convention concatenated", "cast-breaks-it"),
+    right(Odd, "convention paper"),
+    right(Growing, "convention paper"),
+    right(OnGrid, "", layout="bhwd"),
+    right(Ours, "convention paper"),
+]

@@ -1,0 +1,172 @@
+"""What public code adds to scores, in its usual styles."""
+
+import math
+
+import torch
+from tests.audit.zoo.specimen import right
+from torch import nn
+
+
+def slopes(n_heads):
+    """The slopes of ALiBi's authors."""
+
+    def power_of_2(n):
+        start = 2 ** (-(2 ** -(math.log2(n) - 3)))
+        return [start * start**i for i in range(n)]
+
+    if math.log2(n_heads).is_integer():
+        return power_of_2(n_heads)
+    closest = 2 ** math.floor(math.log2(n_heads))
+    return power_of_2(closest) + slopes(2 * closest)[0::2][: n_heads - closest]
+
+
+def alibi(q_len, k_len):
+    """ALiBi of 8 heads for the last queries of a row."""
+    q = torch.arange(k_len - q_len, k_len)[:, None]
+    k = torch.arange(k_len)[None, :]
+    return -torch.tensor(slopes(8))[:, None, None] * (q - k).abs()
+
+
+class AddedALiBi(nn.Module):
+    """ALiBi of 12 heads, added to scores."""
+
+    def __init__(self, num_heads=12):
+        super().__init__()
+        self.num_heads = num_heads
+        self.register_buffer("slopes", torch.tensor(slopes(num_heads)))
+
+    def forward(self, scores):
+        q_len, k_len = scores.shape[-2:]
+        q = torch.arange(k_len - q_len, k_len, device=scores.device)[:, None]
+        distance = (q - torch.arange(k_len, device=scores.device)).abs()
+        return scores - (self.slopes[:, None, None] * distance).to(scores.dtype)
+
+
+def bloom(attention_mask, num_heads, dtype):
+    """Bloom's: slope times the position of the key."""
+    batch, seq = attention_mask.shape
+    rate = torch.tensor(slopes(num_heads))
+    positions = ((attention_mask.cumsum(dim=-1) - 1) * attention_mask)[:, None, :]
+    return (rate[..., None] * positions).reshape(batch * num_heads, 1, seq).to(dtype)
+
+
+def mpt(sequence_length, num_heads=8):
+    """MPT's: one row, 0 at the last key."""
+    row = torch.arange(1 - sequence_length, 1).view(1, 1, sequence_length)
+    return row * torch.tensor(slopes(num_heads)).view(num_heads, 1, 1)
+
+
+class Causal(nn.Module):
+    """ALiBi with the mask in it."""
+
+    def __init__(self, n_heads=8):
+        super().__init__()
+        self.n_heads = n_heads
+
+    def forward(self, length):
+        q, k = torch.arange(length)[:, None], torch.arange(length)
+        made = -torch.tensor(slopes(self.n_heads))[:, None, None] * (q - k)
+        return made.masked_fill(k > q, float("-inf"))
+
+
+class T5(nn.Module):
+    """T5's bias, with the number of tokens before the queries."""
+
+    def __init__(self, num_heads=8, num_buckets=32, max_distance=128, bidirectional=True):
+        super().__init__()
+        self.bidirectional, self.num_buckets = bidirectional, num_buckets
+        self.max_distance = max_distance
+        self.relative_attention_bias = nn.Embedding(num_buckets, num_heads)
+
+    def bucket(self, relative_position):
+        relative_buckets, num_buckets = 0, self.num_buckets
+        if self.bidirectional:
+            num_buckets //= 2
+            relative_buckets += (relative_position > 0).to(torch.long) * num_buckets
+            relative_position = torch.abs(relative_position)
+        else:
+            relative_position = -torch.min(relative_position, torch.zeros_like(relative_position))
+        max_exact = num_buckets // 2
+        is_small = relative_position < max_exact
+        large = max_exact + (
+            torch.log(relative_position.float() / max_exact)
+            / math.log(self.max_distance / max_exact)
+            * (num_buckets - max_exact)
+        ).to(torch.long)
+        large = torch.min(large, torch.full_like(large, num_buckets - 1))
+        return relative_buckets + torch.where(is_small, relative_position, large)
+
+    def forward(self, query_length, key_length, past_seen_tokens=0):
+        context = torch.arange(query_length)[:, None] + past_seen_tokens
+        memory = torch.arange(key_length)[None, :]
+        values = self.relative_attention_bias(self.bucket(memory - context))
+        return values.permute([2, 0, 1]).unsqueeze(0)
+
+
+class T5Decoder(T5):
+    """The same for the past alone, as a method of attention."""
+
+    def __init__(self, num_heads=8):
+        super().__init__(num_heads, bidirectional=False)
+
+
+# transformers' name of it, which is not ours to give
+setattr(T5Decoder, "compute_bias", T5.forward)  # noqa: B010
+
+
+class Clipped(nn.Module):
+    """A learned number for each distance up to 8."""
+
+    def __init__(self, heads=4, most=8):
+        super().__init__()
+        self.most, self.heads = most, heads
+        self.weight = nn.Parameter(torch.randn(2 * most + 1, heads))
+
+    def forward(self, q_len, k_len):
+        distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+        index = distance.clamp(-self.most, self.most) + self.most
+        return self.weight[index].permute(2, 0, 1)
+
+
+class Kerple(nn.Module):
+    """A learned logarithm of distance."""
+
+    def __init__(self, num_heads=4):
+        super().__init__()
+        self.num_heads = num_heads
+        self.p = nn.Parameter(torch.rand(num_heads, 1, 1) + 0.5)
+        self.a = nn.Parameter(torch.rand(num_heads, 1, 1) + 0.5)
+
+    def forward(self, scores):
+        q_len, k_len = scores.shape[-2:]
+        distance = (torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)).abs()
+        p, a = self.p.clamp(min=0.01), self.a.clamp(min=0.01)
+        return scores - p * torch.log(1 + a * distance)
+
+
+class Ours(nn.Module):
+    """This package's, behind a plain module."""
+
+    def __init__(self, heads=6):
+        super().__init__()
+        from posenc import ALiBi
+
+        self.heads, self.inner = heads, ALiBi(heads)
+
+    def forward(self, q_len, k_len):
+        return self.inner.table(torch.arange(k_len - q_len, k_len), torch.arange(k_len))
+
+
+RIGHT = [
+    right(slopes, "ALiBi for 8 heads"),
+    right(alibi, "ALiBi for 8 heads"),
+    right(AddedALiBi, "ALiBi for 12 heads", "bias-in-16-bits"),
+    right(bloom, "ALiBi for 8 heads", "bias-in-16-bits"),
+    right(mpt, "ALiBi for 8 heads"),
+    right(Causal, "ALiBi for 8 heads"),
+    right(T5, "T5's bias, 32 buckets for both directions, maximal distance 128"),
+    right(T5Decoder, "T5's bias, 32 buckets for the past, maximal distance 128"),
+    right(Clipped, "one number for each distance up to 8"),
+    right(Kerple, "a learned bias"),
+    right(Ours, "ALiBi for 6 heads"),
+]

@@ -1,0 +1,217 @@
+"""What is added to scores, with one slip each."""
+
+import torch
+from tests.audit.zoo.right.bias import T5
+from tests.audit.zoo.specimen import wrong
+from torch import nn
+
+from posenc.numerics import slopes
+
+
+def distances(q_len, k_len):
+    return torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+
+
+def of_slopes(rate):
+    """A bias of these slopes."""
+
+    def bias(q_len, k_len):
+        return -torch.tensor(rate)[:, None, None] * distances(q_len, k_len).abs()
+
+    return bias
+
+
+def linear(number):
+    """Slopes 1/h."""
+    return [1 / (h + 1) for h in range(number)]
+
+
+class Alibi(nn.Module):
+    heads = 8
+
+    def forward(self, q_len, k_len):
+        return of_slopes(slopes.alibi(self.heads))(q_len, k_len)
+
+
+class Grows(Alibi):
+    def forward(self, q_len, k_len):
+        return -super().forward(q_len, k_len)
+
+
+class FromZero(Alibi):
+    """The queries behind a cache stand at 0."""
+
+    def forward(self, q_len, k_len):
+        rate = torch.tensor(slopes.alibi(self.heads))
+        distance = torch.arange(q_len)[:, None] - torch.arange(k_len)
+        return -rate[:, None, None] * distance.abs()
+
+
+class Absolute(Alibi):
+    """Times the position of the query."""
+
+    def forward(self, q_len, k_len):
+        return super().forward(q_len, k_len) * (1 + torch.arange(k_len - q_len, k_len)[:, None])
+
+
+class Relative(Alibi):
+    """Distances as a share of the row."""
+
+    def forward(self, q_len, k_len):
+        return super().forward(q_len, k_len) / k_len
+
+
+class Flat(Alibi):
+    def forward(self, q_len, k_len):
+        return torch.zeros(self.heads, q_len, k_len)
+
+
+class OneHeadOnly(Alibi):
+    """Seven heads without a bias."""
+
+    def forward(self, q_len, k_len):
+        made = super().forward(q_len, k_len)
+        made[1:] = 0
+        return made
+
+
+class Coarse(Alibi):
+    """Slope × absolute position in bfloat16."""
+
+    def forward(self, q_len, k_len):
+        rate = torch.tensor(slopes.alibi(self.heads)).bfloat16()
+        keys = torch.arange(k_len).bfloat16()
+        return (rate[:, None, None] * keys).expand(-1, q_len, -1)
+
+
+class Caches(Alibi):
+    """Keeps the bias of the first length."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = None
+
+    def forward(self, q_len, k_len):
+        if self.kept is None:
+            self.kept = super().forward(300, 300)
+        made = self.kept[:, :q_len, :k_len]
+        return made
+
+
+class WritesScores(Alibi):
+    def forward(self, scores):
+        scores += Alibi.forward(self, *scores.shape[-2:]).to(scores.dtype)
+        return scores
+
+
+class Turned(T5):
+    """The query less the key."""
+
+    def forward(self, query_length, key_length, past_seen_tokens=0):
+        context = torch.arange(query_length)[:, None] + past_seen_tokens
+        memory = torch.arange(key_length)[None, :]
+        values = self.relative_attention_bias(self.bucket(context - memory))
+        return values.permute([2, 0, 1]).unsqueeze(0)
+
+
+class Transposed(T5):
+    """Queries and keys exchanged."""
+
+    def forward(self, query_length, key_length, past_seen_tokens=0):
+        made = super().forward(key_length, query_length)
+        return made.transpose(-1, -2)
+
+
+class CausalTurned(Turned):
+    """The same for the past alone: all of it reads one row."""
+
+    def __init__(self):
+        super().__init__(bidirectional=False)
+
+
+class LateBorders(T5):
+    """Logarithmic buckets begin one late."""
+
+    def bucket(self, relative_position):
+        sign = torch.sign(relative_position)
+        moved = torch.where(
+            relative_position.abs() > 8, relative_position - sign, relative_position
+        )
+        return super().bucket(moved)
+
+
+class OddDistance(T5):
+    """A maximal distance that no T5 has."""
+
+    def __init__(self):
+        super().__init__(max_distance=100)
+
+
+class NoOffset(T5):
+    """The queries behind a cache stand at 0."""
+
+    def forward(self, query_length, key_length):
+        return super().forward(query_length, key_length, 0)
+
+
+class Unused(T5):
+    """A scale that nothing reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(8))
+
+
+class Detached(T5):
+    def forward(self, query_length, key_length, past_seen_tokens=0):
+        return super().forward(query_length, key_length, past_seen_tokens).detach()
+
+
+def another_order():
+    return of_slopes(tuple(reversed(slopes.alibi(8))))
+
+
+def geometric():
+    return of_slopes(slopes.geometric(12))
+
+
+def harmonic():
+    return of_slopes(linear(8))
+
+
+def from_zero():
+    """2^(−8h/H) with h from 0."""
+    return of_slopes([2.0 ** (-h) for h in range(8)])
+
+
+def one_sign():
+    """One head with the other sign."""
+    rate = list(slopes.alibi(8))
+    rate[3] = -rate[3]
+    return of_slopes(rate)
+
+
+WRONG = [
+    wrong(geometric, "geometric slopes for 12 heads", "slopes-of-other-head-counts"),
+    wrong(another_order, "slopes in another order", "slopes-in-another-order"),
+    wrong(harmonic, "harmonic slopes", "wrong-slopes"),
+    wrong(from_zero, "slopes from 1 on", "wrong-slopes"),
+    wrong(one_sign, "one head grows", "wrong-sign"),
+    wrong(Grows, "grows with distance", "wrong-sign"),
+    wrong(FromZero, "ALiBi forgets the cache", "bias-without-cache-offset"),
+    wrong(Absolute, "times the position", "depends-on-absolute-positions"),
+    wrong(Relative, "as a share", "depends-on-length"),
+    wrong(Flat, "flat", "encodes-nothing"),
+    wrong(OneHeadOnly, "one head only", "encodes-nothing"),
+    wrong(Coarse, "coarse", "bias-in-16-bits"),
+    wrong(Caches, "the first rows of a kept square", "bias-without-cache-offset"),
+    wrong(WritesScores, "writes", "input-written"),
+    wrong(Turned, "T5 turned", "buckets-turned"),
+    wrong(Transposed, "T5 transposed", "buckets-turned"),
+    wrong(CausalTurned, "T5 of the future", "encodes-nothing", "buckets-turned"),
+    wrong(LateBorders, "late borders", "buckets-off"),
+    wrong(OddDistance, "odd distance", "buckets-off"),
+    wrong(NoOffset, "T5 forgets the cache", "bias-without-cache-offset"),
+    wrong(Unused, "unused parameter", "parameter-without-gradient"),
+    wrong(Detached, "detached", "parameter-without-gradient"),
+]
