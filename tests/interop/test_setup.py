@@ -67,7 +67,8 @@ def test_a_base_a_layer_and_none_where_it_is_zero():
         ({"model_type": "minimax", "attn_type_list": [0, 0, 0, 1], **SMALL}, [3]),
         ({"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"],
           "use_mem_rope": True, **SMALL}, [1, 3]),
-        ({"model_type": "muse_spark_text", **SMALL}, [0, 1, 2]),
+        ({"model_type": "muse_spark_text", "rope_parameters": {"rope_theta": 5e5}, **SMALL},
+         [0, 1, 2]),
     ],
 )  # fmt: skip
 def test_fields_that_list_layers_are_read(config, rotated):

@@ -318,6 +318,8 @@ def _layer(
             continue
         if held.scores:
             continue
+        if held.tokens and rotation is None:
+            continue  # what is added to the tokens is in the products
         if not permuted(rotated, positions):
             checks.append("queries_keys")
             found.append(scores_differ(list(held.queries_keys), seen, positions))

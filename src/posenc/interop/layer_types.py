@@ -11,16 +11,22 @@ Rule = Callable[[int, int], str]
 """From the number of a layer, and of all layers, to its type."""
 
 PATTERNS: dict[str, Rule] = {
+    "gemma2": lambda i, n: SLIDING if (i + 1) % 2 else FULL,
     "granite_swa": lambda i, n: SLIDING if i % 4 else FULL,
     "granitemoe_swa": lambda i, n: SLIDING if i % 4 else FULL,
     "mimo_v2_flash": lambda i, n: FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING,
     "minimax": lambda i, n: FULL if (i + 1) % 2 else LINEAR,
     "muse_glimmer": lambda i, n: SLIDING if (n - 1 - i) % 4 else FULL,
+    "vaultgemma": lambda i, n: SLIDING if (i + 1) % 2 else FULL,
     "muse_spark": lambda i, n: SLIDING if (n - 1 - i) % 4 else FULL,
     "cohere_compass": lambda i, n: FULL,
     "jamba": lambda i, n: FULL,
 }
 """How models lay their layers out where a file does not list the types, beside the periods."""
+
+
+CROSSED = [3, 8, 13, 18, 23, 28, 33, 38]
+"""The layers of Llama 3.2 that look at the image, where its file does not say."""
 
 
 def layer_types(config: Configuration) -> list[str] | None:
@@ -38,6 +44,9 @@ def layer_types(config: Configuration) -> list[str] | None:
     for reader in (_blocks, _attention_types, _indices, _crossed):
         if (types := reader(config)) is not None:
             return types
+    if config.family == "llama4":
+        count = config.whole("layers")
+        return ["chunked_attention" if x else FULL for x in _rotated(config, count) or ()]
     count = config.whole("layers") if config.family in PATTERNS else 0
     if count:
         return [PATTERNS[config.family](index, count) for index in range(count)]
@@ -79,7 +88,10 @@ def _indices(config: Configuration) -> list[str] | None:
 
 def _crossed(config: Configuration) -> list[str] | None:
     """Llama 3.2's ``cross_attention_layers``, which look at the image and rotate nothing."""
-    if (crossed := config.get("cross_attention_layers")) is None:
+    crossed = config.get("cross_attention_layers")
+    if crossed is None and config.family == "mllama":
+        crossed = CROSSED
+    if crossed is None:
         return None
     crossed = _listed(config, "cross_attention_layers", crossed)
     layers = range(config.whole("layers"))

@@ -54,7 +54,17 @@ def checked(config: Configuration) -> Configuration:
             f"like, or names another encoding. Give the config.json of a rotary model, or read "
             f"whatever it has with posenc.interop.huggingface.positional_setup."
         )
+    said = [config.get(name) for name in ("rope_parameters", "rope_scaling", *SHARES)]
+    if family in rope_models.ROPE_NEEDED and not any(said):
+        raise ValueError(
+            f"This configuration of {config.model_type} leaves rope_parameters out, and its class "
+            f"fills them in with values of its own. Load it with transformers.AutoConfig, and pass "
+            f"the object."
+        )
     return config
+
+
+SHARES = ("partial_rotary_factor",)
 
 
 def rotates(config: Configuration) -> bool:

@@ -17,7 +17,7 @@ INTERLEAVED = _named(
     "blt_patcher codegen cohere cohere2 cohere2_moe deepseek_v2 deepseek_v3 deepseek_v32 ernie4_5 "
     "ernie4_5_moe glm glm4 glm4_moe_lite glm4v glm_moe_dsa glm_ocr gptj helium kimi_k2 llama4 "
     "longcat_flash mistral4 mistral_large4 moonshine moonshine_streaming openai_privacy_filter "
-    "pe_audio_encoder pe_audio_video_encoder pe_video_encoder youtu"
+    "pe_audio_encoder pe_audio_video_encoder pe_video_encoder roformer youtu"
 )
 """Pairs of channels 2i and 2i + 1; all other models pair i and i + width/2."""
 
@@ -174,6 +174,21 @@ INDEXERS: dict[str, Pairing] = {
 }
 """The pairing of the indexers of sparse attention, which need not be that of attention."""
 
+ROPE_NEEDED = _named(
+    "apertus beam cwm diffusion_gemma dots3_note_audio_encoder embedding_gemma2 gemma4 "
+    "gemma4_unified glmasr_encoder gpt_oss higgs_audio_v2 laguna lfm3 mellum mimo_v2_flash "
+    "mistral_large4 moonshine muse_spark nemotron3_5_transcribe_asr_audio "
+    "nemotron3_5_transcribe_word_timestamp neomme openai_privacy_filter ultrabert zaya"
+)
+"""Models whose class fills a rope dictionary that is left out with values of its own."""
+
+TYPES_NEEDED = _named(
+    "bailing_hybrid beam cwm diffusion_gemma embedding_gemma2 flint gemma4 gemma4_unified gpt_oss "
+    "kolibri1 laguna lfm3 mellum ministral muse_glimmer_assistant neomme olmo_hybrid qwen4_exp "
+    "t5_gemma_module ultrabert unlimited_ocr zaya"
+)
+"""Models whose class lays out layer types that are left out, by a rule that is not here."""
+
 PROPORTIONAL = "proportional"
 """The rope type that rotates a share of a head by leaving the other pairs where they are."""
 
@@ -295,6 +310,8 @@ def refusal(config: Configuration) -> str | None:
     """
     if config.family in REFUSED:
         return REFUSED[config.family]
+    if config.family == "roformer" and config.get("rotary_value"):
+        return "its rotary_value turns values too"
     for name in ("rope_theta", "partial_rotary_factors"):
         if isinstance(config.values.get(name), list):
             return f"{name} is a list, whose use its code does not share with other models"

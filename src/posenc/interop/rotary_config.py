@@ -123,6 +123,12 @@ def read_layers_of(
     known = checked(config)
     found = layers_by_type(known, length)
     count, types = known.whole("layers"), layer_types(known)
+    if types is None and known.family in rope_models.TYPES_NEEDED:
+        raise ValueError(
+            f"This configuration of {known.model_type} leaves layer_types out, and its class lays "
+            f"them out by a rule of its own. Load it with transformers.AutoConfig, and pass the "
+            f"object."
+        )
     if types is not None and len(types) != count:
         raise ValueError(
             f"layer_types names {len(types)} layers; the configuration has {count}. Correct one."

@@ -72,6 +72,14 @@ LEARNED: Mapping[str, LearnedRows] = {
     ),
     **dict.fromkeys(_named("biogpt opt pp_formulanet_text trocr"), TWO_ROWS),
     "mpnet": LearnedRows(first=2),
+    "clvp_decoder": PLAIN,
+    **dict.fromkeys(
+        _named(
+            "audioflamingo3_encoder moss_transcribe_diarize_audio qwen2_audio_encoder "
+            "voxtral_encoder"
+        ),
+        LearnedRows("max_source_positions"),
+    ),
     **dict.fromkeys(_named("mra nystromformer yoso"), LearnedRows(first=2, beyond=2)),
 }
 """Models of one stack whose tokens get a learned vector."""
@@ -169,7 +177,54 @@ CONVOLUTIONAL = _named(
 )
 """Speech models whose positions come from a grouped convolution over the frames."""
 
+CONVOLUTIONS = _named(
+    "bit convnext convnextv2 dac dinov3_convnext efficientnet encodec "
+    "fastspeech2_conformer_hifigan flava_image_codebook focalnet hgnet_v2 mobilenet_v1 "
+    "mobilenet_v2 poolformer pp_lcnet pp_lcnet_v3 pp_lcnet_v4 qwen2_5_omni_bigvgan regnet resnet "
+    "rt_detr_resnet speecht5_hifigan superpoint textnet univnet uvdoc_backbone "
+    "vibevoice_acoustic_tokenizer vibevoice_acoustic_tokenizer_decoder "
+    "vibevoice_acoustic_tokenizer_encoder align_vision_model"
+)
+"""Networks of convolutions, and of no attention."""
+
+OF_SAM = _named(
+    "deepseek_ocr2_sam_vision_model got_ocr2_vision pp_formulanet_vision sam_hq_vision_model "
+    "sam_vision_model seggpt slanext_vision unlimited_ocr_sam_vision_model vitdet"
+)
+"""Image models with SAM's decomposed relative positions, and a table besides."""
+
 WORDS: Mapping[str, str] = {
+    **dict.fromkeys(CONVOLUTIONS, "none: convolutions, whose order is that of their input"),
+    **dict.fromkeys(OF_SAM, "a learned table of patches, and decomposed relative positions"),
+    **dict.fromkeys(
+        _named("cvt glpn mobilevit mobilevitv2 pvt_v2 segformer swiftformer"),
+        "none of its own: convolutions between the layers of attention see the edges of the image",
+    ),
+    **dict.fromkeys(
+        _named("granite_speech5_encoder granite_speech_encoder granite_speech_plus_encoder"),
+        "learned vectors of clipped distance, met by queries (Shaw), within blocks",
+    ),
+    **dict.fromkeys(
+        _named("inkling_text inkling2_text"),
+        "logits of each token by distance (posenc.RelativeLogits), and a temperature where its "
+        "file has log_scaling_n_floor",
+    ),
+    **dict.fromkeys(
+        _named("musicgen_decoder musicgen_melody_decoder"),
+        "cosines, then sines, added to the tokens",
+    ),
+    "audio-spectrogram-transformer": "a learned table of patches of the spectrogram",
+    "clvp_encoder": "rotates a part of queries, keys and values",
+    "hiera": "a learned table of patches",
+    "hunyuan_vl_vision": "a learned table of patches, interpolated to the image",
+    "layoutlmv3": "learned vectors of positions and of the corners of boxes, and buckets of "
+    "distance in the scores",
+    "levit": "learned biases by displacement of patches",
+    "pvt": "a learned table of patches at every stage",
+    "siglip2_vision_model": "a learned table of patches, interpolated to the image",
+    "vilt": "a learned table of words, and one of patches",
+    "vjepa2": "rotations by frame, row and column, as posenc.VJEPA2Rotary has them",
+    "yolos": "a learned table of patches, and one more in every layer where its file says so",
     "beit": "relative biases by displacement of patches, and learned tables where its file says so",
     "blip_2_qformer": "none of its queries; learned vectors of text, where it is given text",
     "canine": "learned vectors of characters, after which a stack of 16384 positions",
@@ -188,12 +243,9 @@ WORDS: Mapping[str, str] = {
     "pix2struct": "learned tables of rows and columns",
     "pix2struct_text_model": "T5's buckets of distance",
     "reformer": "axial learned vectors",
-    "sam_vision_model": "a learned table of patches, and decomposed relative positions",
-    "sam_hq_vision_model": "a learned table of patches, and decomposed relative positions",
     "seamless_m4t": "sinusoids of distance in the speech encoder, sines and cosines in the text",
     "speecht5": "a convolution, and learned vectors of clipped distance in the scores",
     "udop": "T5's buckets of distance, and of the two coordinates of the page",
-    "vitdet": "a learned table of patches, and decomposed relative positions",
     "vits": "learned vectors of clipped distance in keys and values",
     "vivit": "a learned table of tubelets",
     "wav2vec2-bert": "learned vectors of clipped distance in the keys, where its file says so",

@@ -34,7 +34,7 @@ NAMES = {
 """What the parts are called; any other field by its own name, less ``_config``."""
 
 
-WINDOWS = ("sliding_window", "sliding_window_size", "local_attention", "attention_window_size")
+WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size")
 """Fields with the number of keys that a query of a sliding layer sees."""
 
 ALWAYS_SLIDING = ("mistral", "mixtral", "phi3", "starcoder2")
@@ -180,6 +180,8 @@ def _layer(
 
 def _window(config: Configuration, kind: str | None) -> int | None:
     """How many of the last keys a query sees, of layers that slide."""
+    if config.get("local_attention"):  # ModernBERT's reach to both sides, told in words
+        return None
     size = config.get(*WINDOWS)
     if size is None or isinstance(size, bool) or not isinstance(size, int) or size <= 0:
         return None
@@ -208,6 +210,8 @@ def _notes(config: Configuration) -> list[str]:
             f"positions, engines with dual chunk attention remap distances by chunks of "
             f"{dual['chunk_size']} (posenc.DualChunk); transformers does not"
         )
+    if reach := config.get("local_attention"):
+        said.append(f"sliding layers see about {reach} keys, half of them on either side")
     if config.facts and not config.facts.get("partly") and _share(config):
         said.append("partial_rotary_factor stands in the file, and the model does not look at it")
     return said
