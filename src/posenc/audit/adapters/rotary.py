@@ -161,6 +161,8 @@ def rotary_of(subject: Subject, layout: str | None, width: int | None) -> Rotary
     for view in _views(subject, said, width):
         if view.text in other:
             continue
+        if best is not None and best[0] >= 2 and (view.applied or view.fed):
+            break  # a call that fits is not given up for tables that somebody else applies
         try:
             fit = measured(view)
         except OtherResultError:
