@@ -20,9 +20,7 @@ def losses(launcher: list[str], *options: str) -> list[float]:
 
 
 @pytest.mark.slow("processes of torchrun that train")
-@pytest.mark.parametrize(
-    "options", [["--scores", "t5"], ["--spread", "ring"]], ids=["t5", "ring"]
-)
+@pytest.mark.parametrize("options", [["--scores", "t5"], ["--spread", "ring"]], ids=["t5", "ring"])
 def test_four_processes_have_the_losses_of_one(options):
     alone, together = losses([], *options), losses(TORCHRUN, *options)
     assert len(alone) == 3
