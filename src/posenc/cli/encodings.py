@@ -82,6 +82,16 @@ def learns(encoding: Encoding) -> bool:
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())
 
 
+def key_heads(encoding: QueryKeyEncoding) -> int:
+    """How many key heads an encoding was built for; 1 where all are treated alike.
+
+    Example:
+        >>> key_heads(encoding_from("Rotary(8)")), key_heads(encoding_from("GRAPE(8, heads=2)"))
+        (1, 2)
+    """
+    return getattr(encoding, "heads", 1)
+
+
 def check_range(start: int, length: int, *, first: int = 0) -> None:
     """Refuses positions that 64 bits do not hold; ``first`` is where the counting begins.
 
@@ -213,6 +223,12 @@ def rows_of(encoding: Encoding) -> Rows:
 
 
 def _token_rows(encoding: TokenEncoding) -> Rows:
+    if not encoding.is_pointwise:
+        raise UserError(
+            f"{type(encoding).__name__} makes its numbers of the embeddings around a token, so "
+            "positions alone give none"
+        )
+    encoding.table(consecutive(1))  # refuses points of a grid
     keys = [f"dim_{index}" for index in range(encoding.dim)]
     if not isinstance(encoding, Sinusoidal):
         names = [str(index) for index in range(encoding.dim)]
@@ -230,19 +246,37 @@ KINDS = {2: ("cos", "sin"), 4: ("q cos", "q sin", "k cos", "k sin")}
 
 
 def _query_key_rows(encoding: QueryKeyEncoding) -> Rows:
-    shape = encoding.table(consecutive(1)).shape[1:]
-    if len(shape) != 2 or shape[0] not in KINDS:
+    table = encoding.table(consecutive(1))
+    shape = table.shape[1:]
+    if not (_is_by_head(shape) or _turns(table)):
         names = [str(index) for index in range(shape.numel())]
         keys = [f"number_{name}" for name in names]
         return Rows("position", names, keys, lambda p, d: encoding.table(p, dtype=d).flatten(1))
-    kinds = [(pair, kind) for pair in range(shape[1]) for kind in KINDS[shape[0]]]
-    return Rows(
-        "position",
-        [f"{pair} {kind}" for pair, kind in kinds],
-        [f"{kind.replace(' ', '_')}_{pair}" for pair, kind in kinds],
-        lambda p, dtype: encoding.table(p, dtype=dtype).mT.flatten(1),
-        across=f"{', '.join(KINDS[shape[0]])} of pair 0, of pair 1, … (column)",
-    )
+    kinds = [(pair, kind) for pair in range(shape[-1]) for kind in KINDS[shape[0]]]
+    heads = [f"head {head} " for head in range(shape[1])] if _is_by_head(shape) else [""]
+    names = [f"{head}{pair} {kind}" for head in heads for pair, kind in kinds]
+    keys = [f"{head}{kind} {pair}".replace(" ", "_") for head in heads for pair, kind in kinds]
+    across = f"{', '.join(KINDS[shape[0]])} of pair 0, of pair 1, … (column)"
+
+    def at(positions: Tensor, dtype: torch.dtype) -> Tensor:
+        return encoding.table(positions, dtype=dtype).movedim(1, -1).flatten(1)
+
+    if len(heads) > 1:
+        across = f"{across}, head by head"
+    return Rows("position", names, keys, at, across=across)
+
+
+def _is_by_head(shape: torch.Size) -> bool:
+    """Whether a row of the table is [kinds, heads, pairs]."""
+    return len(shape) == 3 and shape[0] in KINDS
+
+
+def _turns(table: Tensor) -> bool:
+    """Whether a row is cosines and sines by turns: the first position is turned by nothing."""
+    shape = table.shape[1:]
+    if len(shape) != 2 or shape[0] not in KINDS:
+        return False
+    return bool(table[0, 0::2].all()) and not table[0, 1::2].any()
 
 
 def _bias_rows(encoding: ScoreBias) -> Rows:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from posenc import frequencies
-from posenc.encodings import queries_keys, remapping, scores, tokens
+from posenc.encodings import graphs, queries_keys, remapping, scores, tokens
 from posenc.encodings.base import (
     PositionRemapping,
     QueryKeyEncoding,
@@ -78,6 +78,11 @@ def encoding_from(text: str) -> Encoding:
     if hasattr(made, "radians") or hasattr(made, "at"):
         raise ValueError(
             f"{text} is a schedule of frequencies; give it to an encoding, as Rotary({text})."
+        )
+    if type(made).__name__ in names():
+        raise ValueError(
+            f"{_short(text)} is no encoding by itself; give it to one, as "
+            f"RemappedRotary(8, Rotary(64), ReRoPE()) or AxialRotary(64, form=AxialForm(…))."
         )
     raise ValueError(f"{_short(text)} is no encoding; write a call, as Rotary(64) or ALiBi(8).")
 
@@ -156,6 +161,11 @@ def _named(node: ast.expr) -> type:
     known = names()
     if name in known:
         return known[name]
+    if name in graphs.__all__:
+        raise ValueError(
+            f"{name!r} is no encoding of positions on a line but of nodes in a graph; call "
+            f"posenc.{name} in a program."
+        )
     meant = OTHER_NAMES.get(name.lower().replace("_", "")) or _close(name, list(known))
     advice = f"did you mean {meant!r}?" if meant else f"known are {', '.join(sorted(known))}."
     raise ValueError(f"{name!r} is no encoding; {advice}")

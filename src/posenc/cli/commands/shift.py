@@ -44,9 +44,10 @@ class Shift:
             self._map(encoding)
 
     def _map(self, encoding: Any) -> None:
-        from posenc.cli.encodings import described
+        from posenc.cli.encodings import described, key_heads
         from posenc.cli.render import formats
         from posenc.cli.render.shift import shift_of, show
+        from posenc.encodings.base import QueryKeyEncoding
 
         found = shift_of(encoding, self.offset, self.length)
         if self.format == "csv":
@@ -59,6 +60,8 @@ class Shift:
             formats.print_json(about, **told, matrix=found.matrix.tolist())
         else:
             show(found, self.offset, self.length)
+            if isinstance(encoding, QueryKeyEncoding) and key_heads(encoding) > 1:
+                print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
 
     def _bias(self, encoding: Any) -> None:
         from posenc.cli.encodings import described, name_of

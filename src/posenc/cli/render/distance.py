@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc.cli.encodings import LEARNED, check_memory, learns, rows_of
+from posenc.cli.encodings import LEARNED, check_memory, key_heads, learns, rows_of
 from posenc.cli.render.pictures import marks_for, sparkline
 from posenc.cli.render.screen import Screen, console
 from posenc.encodings.base import QueryKeyEncoding, RelativeBias, TokenEncoding
@@ -48,9 +48,11 @@ def profile_of(encoding: Any, length: int) -> Profile:
         return Profile("dot product", range(length), {"dot_product": products}, closest)
     rows = rows_of(encoding)
     if isinstance(encoding, QueryKeyEncoding):
-        check_memory(3 * length * encoding.head_dim)
+        check_memory(3 * length * encoding.head_dim * key_heads(encoding))
         scores = _scores(encoding, length).tolist()
-        return Profile("score of equal query and key", range(length), {"score": scores})
+        names = [f"head_{head}" for head in range(len(scores))] if len(scores) > 1 else ["score"]
+        lines = dict(zip(names, scores, strict=True))
+        return Profile("score of equal query and key", range(length), lines)
     first = 1 - length if isinstance(encoding, RelativeBias) else 0
     count = length - first
     values = rows.between(first, count, torch.float64)
@@ -60,14 +62,16 @@ def profile_of(encoding: Any, length: int) -> Profile:
 
 @torch.no_grad()
 def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
-    """q · k where both are (1, …, 1) / √head_dim, the query so many positions after the key."""
-    width, dtype = encoding.head_dim, torch.float64
-    one = torch.full((1, 1, width), width**-0.5, dtype=dtype)
-    key = encoding.encode_keys(one, encoding.table(consecutive(1), dtype=dtype))
-    shape = (1, length, width) if encoding.heads_first else (length, 1, width)
-    table = encoding.table(consecutive(length), dtype=dtype)
-    queries = encoding.encode_queries(one.expand(shape).contiguous(), table)
-    return queries.reshape(length, width) @ key.reshape(width)
+    """q · k of each head, both (1, …, 1) / √head_dim, the query so many positions after the key."""
+    heads, width, dtype = key_heads(encoding), encoding.head_dim, torch.float64
+    one = torch.full((heads, length, width), width**-0.5, dtype=dtype)
+    one = one if encoding.heads_first else one.transpose(0, 1).contiguous()
+    alone = one[:, :1] if encoding.heads_first else one[:1]
+    key = encoding.encode_keys(alone, encoding.table(consecutive(1), dtype=dtype))
+    queries = encoding.encode_queries(one, encoding.table(consecutive(length), dtype=dtype))
+    if not encoding.heads_first:
+        key, queries = key.transpose(0, 1), queries.transpose(0, 1)
+    return (queries @ key.mT).squeeze(-1)
 
 
 def show(found: Profile, encoding: Any) -> None:

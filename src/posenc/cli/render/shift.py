@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.cli.encodings import check_memory
+from posenc.cli.encodings import check_memory, key_heads
+from posenc.cli.errors import UserError
 from posenc.cli.render.grids import number, print_grid
 from posenc.cli.render.screen import console
 from posenc.encodings.base import QueryKeyEncoding, ScoreBias
@@ -27,8 +28,9 @@ def shift_of(encoding: Any, offset: int, length: int) -> ShiftMap:
 
 @torch.no_grad()
 def _key_map(encoding: QueryKeyEncoding, offset: int, length: int) -> ShiftMap:
-    """M with K(p + k) = M K(p), where K(p) is what position p makes of keys."""
-    check_memory(3 * min(length, BLOCK) * encoding.head_dim**2)
+    """M with K(p + k) = M K(p), where K(p) is what position p makes of the keys of head 0."""
+    check_memory(3 * min(length, BLOCK) * encoding.head_dim**2 * key_heads(encoding))
+    _check_linear(encoding)
     matrix = _keys(encoding, torch.tensor([offset]))[0]
     worst = 0.0
     for begin in range(0, length, BLOCK):
@@ -43,11 +45,27 @@ def _key_map(encoding: QueryKeyEncoding, offset: int, length: int) -> ShiftMap:
 def _keys(encoding: QueryKeyEncoding, positions: Tensor) -> Tensor:
     """What each position makes of a key, as a matrix: [positions, head_dim, head_dim]."""
     width = encoding.head_dim
-    table = encoding.table(positions.unsqueeze(1).expand(-1, width), dtype=torch.float64)
-    units = torch.eye(width, dtype=torch.float64).expand(len(positions), 1, -1, -1)
-    heads = 1 if encoding.heads_first else 2
-    units = units if heads == 1 else units.transpose(1, 2)
-    return encoding.encode_keys(units.contiguous(), table).squeeze(heads).mT
+    units = torch.eye(width, dtype=torch.float64)
+    return _encoded(encoding, units.expand(len(positions), -1, -1), positions).mT
+
+
+def _encoded(encoding: QueryKeyEncoding, keys: Tensor, positions: Tensor) -> Tensor:
+    """Keys [positions, many, head_dim] of head 0, all of one position at a time, encoded."""
+    table = encoding.table(positions.unsqueeze(1).expand(-1, keys.shape[1]), dtype=torch.float64)
+    axis = 1 if encoding.heads_first else 2
+    several = [-1] * 4
+    several[axis] = key_heads(encoding)
+    content = keys.unsqueeze(axis).expand(several).contiguous()
+    return encoding.encode_keys(content, table).select(axis, 0)
+
+
+def _check_linear(encoding: QueryKeyEncoding) -> None:
+    nothing = torch.zeros(1, 1, encoding.head_dim, dtype=torch.float64)
+    if _encoded(encoding, nothing, consecutive(1)).any():
+        raise UserError(
+            f"{type(encoding).__name__} changes keys by more than a linear map (zeros do not stay "
+            "zeros), so no matrix moves them; posenc distance shows its scores"
+        )
 
 
 @torch.no_grad()
