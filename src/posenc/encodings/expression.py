@@ -220,5 +220,5 @@ def _signature(made: Any) -> str:
 
 def _close(name: str, known: list[str]) -> str:
     by_lower = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), list(by_lower), n=1)
+    found = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.7)
     return by_lower[found[0]] if found else ""
