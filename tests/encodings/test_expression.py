@@ -68,7 +68,7 @@ REFUSED = {
     "rotary(64)": "did you mean 'Rotary'?",
     "RoPE(64)": "did you mean 'Rotary'?",
     "t5(8)": "did you mean 'T5Bias'?",
-    "print(1)": "'print' is no encoding; known are ALiBi",
+    "__import__(1)": "'__import__' is no encoding; known are ALiBi",
     "YaRN(Geometric(8), 2, 64)": "is a schedule of frequencies; give it to an encoding, as Rotary(",
     "DynamicNTK(Geometric(8), 2, 64)": "is a schedule of frequencies",
     "Rotary(DynamicNTK(Geometric(8), 2, 64))": "depends on the length",

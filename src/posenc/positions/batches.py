@@ -89,8 +89,8 @@ def collate(
     if world == 1:
         return batch
     held = shard(length, rank, world, layout=layout)
-    ids, positions, documents, real = (each[:, held] for each in batch[:4])
-    return PackedBatch(ids, positions, documents, real, batch.cu_seqlens)
+    ids, positions, numbered, real = (each[:, held] for each in batch[:4])
+    return PackedBatch(ids, positions, numbered, real, batch.cu_seqlens)
 
 
 def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:
