@@ -20,7 +20,7 @@ MODEL = "model:"
 
 @dataclass(frozen=True)
 class Check:
-    """Find the known faults of somebody's own implementation, and say what it is.
+    """Find known faults of somebody's own implementation; say what it is.
 
     Exit status: 0 nothing wrong, 1 something wrong (or lossy, with --strict), 2 could not check,
     or nothing essential could be asked.
