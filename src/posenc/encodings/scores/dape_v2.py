@@ -8,9 +8,10 @@ from torch.nn import functional as F
 from posenc._guards import may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.scores.both import both_positions, of_each
 from posenc.encodings.scores.content import checked_content
 from posenc.encodings.scores.dape import check_bias
-from posenc.positions import Integers, checked, checked_distances
+from posenc.positions import Integers, checked_distances
 
 
 class DAPEv2(ScoreEncoding):
@@ -92,9 +93,7 @@ class DAPEv2(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
         """The two positions of every pair, which say what the bias is and where documents begin."""
-        queries = checked(q_positions, "q_positions").unsqueeze(-1)
-        keys = checked(k_positions, "k_positions").unsqueeze(-2)
-        return torch.stack(torch.broadcast_tensors(queries, keys), dim=-3)
+        return both_positions(q_positions, k_positions)
 
     def encode(
         self,
@@ -108,8 +107,7 @@ class DAPEv2(ScoreEncoding):
         """``scores`` with the bias and what f makes of both, in float32 at least, rounded once."""
         checked_content("DAPEv2", self.heads, scores)
         wide = scores.to(working_dtype(scores.dtype))
-        # A sum over one entry, or over none where there are no keys or no queries.
-        queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
+        queries, keys = of_each(table)
         bias = self.bias.table(queries, keys, dtype=wide.dtype).expand(wide.shape)
         seen = (checked_distances(queries, keys) >= 0).unsqueeze(-3)
         pairs = torch.where(seen, torch.cat([wide, bias], dim=-3), 0)

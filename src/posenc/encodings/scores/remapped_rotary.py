@@ -9,14 +9,11 @@ from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
 from posenc.encodings.remapping.remapped import PairRemapping
+from posenc.encodings.scores.both import REACH, both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.frequencies import Linear
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Integers
-from posenc.positions.checks import checked_within
-
-REACH = 2**56
-"""A bound of positions; remapped ones and their differences stay int64."""
 
 
 class RemappedRotary(ScoreEncoding):
@@ -88,9 +85,7 @@ class RemappedRotary(ScoreEncoding):
             TypeError: Positions are not integers.
             ValueError: A position reaches 2^56, where remapped ones may leave int64.
         """
-        queries = checked_within(q_positions, -REACH, REACH, "q_positions").unsqueeze(-1)
-        keys = checked_within(k_positions, -REACH, REACH, "k_positions").unsqueeze(-2)
-        return torch.stack(torch.broadcast_tensors(queries, keys), dim=-3)
+        return both_positions(q_positions, k_positions, REACH)
 
     def encode(
         self,
@@ -107,8 +102,7 @@ class RemappedRotary(ScoreEncoding):
         assert q is not None
         assert k is not None
         wide, group = working_dtype(scores.dtype), self.heads // k.shape[-3]
-        # A sum over one entry, or over none where there are no keys or no queries.
-        queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
+        queries, keys = of_each(table)
         merged, parts = scores.to(wide), self.remapping.parts
         for pairs in self.remapping.remapped_pairs(queries, keys):
             there_q = self._rotated(q.to(wide), pairs.queries - parts * queries)

@@ -10,15 +10,12 @@ from torch.nn import functional as F
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.scores.both import REACH, both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.rotary.operator import rotate
 from posenc.positions import Integers
-from posenc.positions.checks import checked_within
-
-REACH = 2**56
-"""A bound of positions, as of other scores that are computed anew."""
 
 
 class RePo(ScoreEncoding):
@@ -110,9 +107,7 @@ class RePo(ScoreEncoding):
             TypeError: Positions are not integers.
             ValueError: A position reaches 2^56.
         """
-        queries = checked_within(q_positions, -REACH, REACH, "q_positions").unsqueeze(-1)
-        keys = checked_within(k_positions, -REACH, REACH, "k_positions").unsqueeze(-2)
-        return torch.stack(torch.broadcast_tensors(queries, keys), dim=-3)
+        return both_positions(q_positions, k_positions, REACH)
 
     def query_features(
         self, hidden: Float[Tensor, "*batch q_len dim"]
@@ -148,8 +143,7 @@ class RePo(ScoreEncoding):
         assert q_features is not None
         assert k_features is not None
         wide, group = working_dtype(scores.dtype), self.heads // k.shape[-3]
-        # A sum over one entry, or over none where there are no keys or no queries.
-        queries, keys = table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
+        queries, keys = of_each(table)
         there_q = self._rotated(q.to(wide), q_features, queries)
         keys_of_heads = k.to(wide).repeat_interleave(group, dim=-3)
         there_k = self._rotated(keys_of_heads, k_features, keys)
