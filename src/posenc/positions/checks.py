@@ -115,6 +115,33 @@ Where real numbers are meant, as seconds, pass posenc.positions.Coordinates(posi
     return _signed(positions, name) if dtype == torch.uint64 else positions.to(torch.int64)
 
 
+def checked_points(
+    positions: Int64[Tensor, "*batch seq axes"] | Positions, axes: int
+) -> Int64[Tensor, "*batch seq axes"] | Coordinates:
+    """``positions`` with so many coordinates each, whole or real.
+
+    Raises:
+        TypeError: ``positions`` are neither integers nor coordinates.
+        ValueError: They do not have one coordinate an axis.
+
+    Example:
+        >>> checked_points([[0, 1]], axes=2)
+        tensor([[0, 1]])
+        >>> checked_points([0, 1], axes=2)
+        Traceback (most recent call last):
+        ...
+        ValueError: positions have shape (2,); they must be [*batch, seq, 2], one coordinate an \
+axis, as of posenc.positions.grid.
+    """
+    points = checked(positions, reals=True)
+    if points.ndim < 2 or points.shape[-1] != axes:
+        raise ValueError(
+            f"positions have shape {tuple(points.shape)}; they must be [*batch, seq, {axes}], one "
+            f"coordinate an axis, as of posenc.positions.grid."
+        )
+    return points
+
+
 def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     """Positions, or their distances, as floats, for formulas that compute with reals.
 

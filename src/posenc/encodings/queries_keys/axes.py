@@ -11,7 +11,8 @@ from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Coordinates, Positions, checked
+from posenc.positions import Coordinates, Positions
+from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
 
 Arrangement = Literal["contiguous", "interleaved"]
@@ -58,13 +59,7 @@ class AxisSinCos:
             TypeError: ``positions`` are not integers.
             ValueError: They do not have one coordinate an axis.
         """
-        positions = checked(positions, reals=True)
-        if positions.ndim < 2 or positions.shape[-1] != self.count:
-            raise ValueError(
-                f"positions have shape {tuple(positions.shape)}; they must be "
-                f"[*batch, seq, {self.count}], one coordinate an axis, as of posenc.positions.grid."
-            )
-        positions, nowhere = among_places(positions)
+        positions, nowhere = among_places(checked_points(positions, self.count))
         tables = [
             rotation_table(sincos, positions[..., axis], dtype, sincos.schedule.attention_factor)
             for axis, sincos in enumerate(self.parts)

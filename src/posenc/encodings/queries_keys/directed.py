@@ -15,7 +15,8 @@ from posenc.frequencies import FromCheckpoint
 from posenc.numerics.pairing import Pairing, checked_pairing
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Positions, checked
+from posenc.positions import Positions
+from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
 
 
@@ -148,13 +149,7 @@ class DirectedRotary(QueryKeyEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points = checked(positions, reals=True)
-        if points.ndim < 2 or points.shape[-1] != self.axes:
-            raise ValueError(
-                f"positions have shape {tuple(points.shape)}; they must be "
-                f"[*batch, seq, {self.axes}], one coordinate an axis, as of posenc.positions.grid."
-            )
-        points, nowhere = among_places(points)
+        points, nowhere = among_places(checked_points(positions, self.axes))
         table = torch.stack(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-2)
         table = unturned(table, nowhere)
         return table.unflatten(-1, (self.heads, -1)) if self.by_head else table

@@ -5,7 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotation import checked_heads
-from posenc.positions import Coordinates, Positions, checked, floats
+from posenc.positions import Positions, floats
+from posenc.positions.checks import checked_points
 
 
 def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape axes"]:
@@ -19,12 +20,7 @@ def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape
         >>> points_of([[1, 2]], axes=2)
         tensor([[1., 2.]], dtype=torch.float64)
     """
-    given: Tensor | Coordinates = checked(positions, reals=True)
-    if given.ndim < 2 or given.shape[-1] != axes:
-        raise ValueError(
-            f"positions have shape {tuple(given.shape)}; they must be [*batch, seq, {axes}], one "
-            f"coordinate an axis, as of posenc.positions.grid."
-        )
+    given = checked_points(positions, axes)
     return floats(given, torch.float32 if given.device.type == "mps" else torch.float64)
 
 

@@ -10,7 +10,8 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_each_head
-from posenc.positions import Positions, checked
+from posenc.positions import Positions
+from posenc.positions.checks import checked_points
 
 
 class MHRoPE(QueryKeyEncoding):
@@ -79,13 +80,8 @@ class MHRoPE(QueryKeyEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points = checked(positions, reals=True)
         axes = len(self.sections)
-        if points.ndim < 2 or points.shape[-1] != axes:
-            raise ValueError(
-                f"positions have shape {tuple(points.shape)}; they must be [*batch, seq, {axes}], "
-                f"one coordinate an axis."
-            )
+        points = checked_points(positions, axes)
         along = [self.rotary.table(points[..., axis], dtype=dtype) for axis in range(axes)]
         return torch.stack(along, dim=-2)
 

@@ -12,7 +12,8 @@ from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Positions, checked, floats
+from posenc.positions import Positions, floats
+from posenc.positions.checks import checked_points
 
 MOST_BANDS = 64
 
@@ -85,7 +86,7 @@ class NeRFFeatures(TokenEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points, dtype = checked_points(self, positions), dtype or torch.float32
+        points, dtype = checked_points(positions, self.axes), dtype or torch.float32
         parts = [floats(points, dtype)] if self.include_input else []
         for axis in range(self.axes):
             cos, sin = cos_sin(self.sincos, points[..., axis], dtype)
@@ -108,23 +109,3 @@ class NeRFFeatures(TokenEncoding):
         """The arguments."""
         told = ", include_input=True" if self.include_input else ""
         return f"axes={self.axes}, bands={self.bands}{told}"
-
-
-def checked_points(encoding: TokenEncoding, positions: Tensor | Positions):
-    """Positions with one coordinate for each axis of an encoding.
-
-    Raises:
-        TypeError: ``positions`` are neither integers nor coordinates.
-        ValueError: They have another number of coordinates.
-
-    Example:
-        >>> checked_points(NeRFFeatures(axes=2), [[0, 1]]).shape
-        torch.Size([1, 2])
-    """
-    points = checked(positions, reals=True)
-    if points.ndim < 2 or points.shape[-1] != encoding.axes:
-        raise ValueError(
-            f"positions have shape {tuple(points.shape)}; {type(encoding).__name__} takes "
-            f"[*batch, seq, {encoding.axes}], one coordinate an axis."
-        )
-    return points

@@ -11,11 +11,11 @@ from torch import Tensor
 from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
-from posenc.encodings.tokens.nerf import checked_points
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
+from posenc.positions.checks import checked_points
 
 GRAIN = 2**32
 """Frequencies are whole numbers of σ over this, beyond what machines disagree on."""
@@ -93,7 +93,7 @@ class RandomFourierFeatures(TokenEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points = checked_points(self, positions)
+        points = checked_points(positions, self.axes)
         return torch.cat(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-1)
 
     def encode(
