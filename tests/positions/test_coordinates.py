@@ -235,7 +235,8 @@ def test_meta():
 # Exact arithmetic and order -----------------------------------------------------------------------
 
 
-fractions = st.fractions(-1000, 1000, max_denominator=1000)
+# Seven of them have a common step of 1e-14 at the finest, so that sums stay within 63 bits.
+fractions = st.fractions(-1000, 1000, max_denominator=100)
 
 
 @given(st.lists(fractions, min_size=1, max_size=6), fractions)
