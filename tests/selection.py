@@ -1,10 +1,13 @@
 """What a plain `pytest` leaves out, and the lines at its end that say so.
 
 A test bears `@pytest.mark.slow("why it takes long")`. It runs where the command line selects by
-markers (`-m`) or names tests (`file.py::test`).
+markers (`-m`) or names tests (`file.py::test`). `--part 2/3` takes every third of those slow tests
+that have parameters, and all others: the checks of a change run one part, chosen by its commit.
 """
 
+import re
 from collections import Counter
+from zlib import crc32
 
 import pytest
 
@@ -21,11 +24,33 @@ def why(item: pytest.Item) -> str | None:
     return mark and (mark.args[0] if mark.args else "of no given reason")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", type=part, help="K/N: a part of the slow tests with parameters")
+
+
+def part(word: str) -> tuple[int, int]:
+    """K and N of `K/N`."""
+    found = re.fullmatch(r"(\d+)/([1-9]\d*)", word)
+    if found is None:
+        raise ValueError(f"{word!r} is no part; write K/N, as 1/3")
+    return int(found[1]) % int(found[2]), int(found[2])
+
+
+def in_part(item: pytest.Item, chosen: tuple[int, int] | None) -> bool:
+    """Whether a slow test is in the part asked for; those without parameters always are."""
+    if chosen is None or "[" not in item.nodeid or not why(item):
+        return True
+    return crc32(item.nodeid.encode()) % chosen[1] == chosen[0]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = Counter()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    others = [item for item in items if not in_part(item, config.option.part)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if in_part(item, config.option.part)]
     if selects_itself(config):
         return
     slow = [item for item in items if why(item)]

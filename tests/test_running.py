@@ -58,6 +58,21 @@ def test_whoever_names_markers_or_tests_gets_them(suite):
     assert "left out" not in named
 
 
+def test_parts_of_slow_tests_are_all_of_them_together(suite):
+    (suite / "test_more.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.slow('too many')\n"
+        "@pytest.mark.parametrize('number', range(20))\n"
+        "def test_some(number): pass\n"
+    )
+    counts = [
+        int(run("-m", "slow", "--part", f"{k}/3", cwd=suite).split(" passed")[0].split()[-1])
+        for k in range(3)
+    ]
+    assert sum(counts) == 20 + 3 * 3  # those without parameters are in every part
+    assert max(counts) < 20
+
+
 def test_the_whole_suite_takes_all_cores_and_a_named_file_none(pytestconfig, monkeypatch):
     monkeypatch.setattr("tests.parallel.cores", lambda: 6)
     for whole, workers in [("TESTPATHS", 6), ("ARGS", 0)]:

@@ -29,7 +29,18 @@ EVERY = pytest.mark.parametrize(
 )
 
 
-@EVERY
+QUICK = {"alibi", "t5", "shaw", "cope", "fire", "kerple", "forgetting", "remapped-rotary", "path"}
+REST = pytest.mark.slow("every encoding of scores over ranks")
+SOME_QUICK = pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        pytest.param(*case, id=case[1], marks=() if case[1] in QUICK else REST)
+        for case in score_cases()
+    ],
+)
+
+
+@SOME_QUICK
 def test_every_score_encoding_by_every_way(ranks, module, name):
     for world in (1, 2, 4):
         made = ranks.run(

@@ -35,6 +35,7 @@ def test_one_of_each_kind_is_read_as_its_model_does(model_type):
     assert found.checks > 0
 
 
+@pytest.mark.slow("tiny models of a dozen types, built and run")
 def test_a_random_sample_is_read_as_its_models_do():
     """Others with every commit, and first what it changes; none may differ from what it was."""
     verified = [name for name in names() if name in VERIFIED]

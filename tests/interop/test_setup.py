@@ -27,6 +27,7 @@ def only(setup, name="text"):
     return list({repr(each): each for each in held}.values())
 
 
+@pytest.mark.slow("the configurations of all types")
 def test_every_type_is_read_or_refused_in_words():
     """Nothing but a ValueError comes of any registered type, whose file leaves everything out."""
     for model_type in names():
