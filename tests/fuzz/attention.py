@@ -272,7 +272,7 @@ def _are_keys(case: AttentionCase) -> bool:
 def _largest_factor(case: AttentionCase) -> float:
     """The largest factor of an XPos at these positions; infinite where it refuses to have one."""
     places = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
-    farthest, grown = int(places.abs().max()), 1.0
+    farthest, grown = max(abs(int(end)) for end in places.aminmax()), 1.0
     for encoding in case.positional().queries_keys:
         if isinstance(encoding, XPos):
             if farthest > encoding.reach:

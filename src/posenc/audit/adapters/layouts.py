@@ -58,7 +58,9 @@ def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
     if not isinstance(made, Tensor):
         raise OtherResultError(f"it gives {type(made).__name__}")
     if made.shape != wanted and made.squeeze(0).shape != wanted:
-        raise CallFailedError(f"{SAID.get(layout, layout)} of {tuple(wanted)} gives {tuple(made.shape)}")
+        raise CallFailedError(
+            f"{SAID.get(layout, layout)} of {tuple(wanted)} gives {tuple(made.shape)}"
+        )
     made = made.reshape(wanted)
     if layout in ("bshd",):
         return made.transpose(1, 2)
