@@ -100,7 +100,7 @@ class TokenEncoding(nn.Module, ABC):
     def forward(
         self,
         x: Float[Tensor, "*batch seq dim"],
-        positions: Int64[Tensor, "*rows seq"] | Positions | None = None,
+        positions: Int64[Tensor, "..."] | Positions | None = None,
     ) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
         if x.ndim < 2:

@@ -105,7 +105,9 @@ class Subject:
             return positions
         return self.case.lift(positions.long()).to(positions.dtype)
 
-    def placed(self, positions: Tensor | None, seq: int, device: torch.device) -> Tensor | None:
+    def placed(
+        self, positions: Tensor | Coordinates | None, seq: int, device: torch.device
+    ) -> Tensor | Coordinates | None:
         """What to pass as positions: none where none are given, unless they must be lifted."""
         if self.case.lift is None:
             return positions

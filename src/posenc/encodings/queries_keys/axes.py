@@ -70,8 +70,8 @@ class AxisSinCos:
 
 
 def unturned(
-    table: Float[Tensor, "*shape 2 _"], nowhere: Bool[Tensor, "*tokens"] | None, heads: bool = False
-) -> Float[Tensor, "*shape 2 _"]:
+    table: Float[Tensor, "*shape"], nowhere: Bool[Tensor, "*tokens"] | None, heads: bool = False
+) -> Float[Tensor, "*shape"]:
     """The table with cos 1 and sin 0 for tokens that stand nowhere; with ``heads``, for each head.
 
     Example:

@@ -81,7 +81,7 @@ class AxialRotary(QueryKeyEncoding):
         *,
         split: Sequence[int] | None = None,
         schedules: Sequence[Schedule] | None = None,
-        stretch: Sequence[float | Fraction] | None = None,
+        stretch: Sequence[int | float | Fraction] | None = None,
         heads_first: bool = True,
         arithmetic: Arithmetic = "exact",
     ):
@@ -244,7 +244,7 @@ def _checked_schedules(
     return given
 
 
-def _checked_stretch(stretch: object, axes: int) -> tuple[float | Fraction, ...]:
+def _checked_stretch(stretch: object, axes: int) -> tuple[int | float | Fraction, ...]:
     if stretch is None:
         return (1.0,) * axes
     if not isinstance(stretch, Sequence) or len(stretch) != axes:
@@ -254,5 +254,5 @@ def _checked_stretch(stretch: object, axes: int) -> tuple[float | Fraction, ...]
     return tuple(stretch)
 
 
-def _stretched(schedule: Schedule, stretch: float | Fraction) -> Schedule:
+def _stretched(schedule: Schedule, stretch: int | float | Fraction) -> Schedule:
     return schedule if stretch == 1 else Linear(schedule, stretch)

@@ -91,7 +91,7 @@ class LTXRotary(QueryKeyEncoding):
         self,
         head_dim: int,
         heads: int,
-        sizes: Sequence[int | Fraction] = (Fraction(125, 2), 64, 64),
+        sizes: Sequence[int | float | Fraction] = (Fraction(125, 2), 64, 64),
         base: float = 10_000.0,
         *,
         pairing: Pairing = "interleaved",

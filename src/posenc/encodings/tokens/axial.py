@@ -85,7 +85,7 @@ class AxialSinusoidal(TokenEncoding):
         *,
         axes: int | None = None,
         base: float = 10_000.0,
-        stretch: float | Fraction | Sequence[float | Fraction] = 1,
+        stretch: int | float | Fraction | Sequence[int | float | Fraction] = 1,
         scale: Scale = None,
         dropout: float = 0.0,
         batch_first: bool = True,
@@ -233,8 +233,8 @@ def _checked_axes(form: GridForm, axes: int | None) -> int:
 
 
 def _checked_stretch(
-    stretch: float | Fraction | Sequence[float | Fraction], axes: int
-) -> tuple[float | Fraction, ...]:
+    stretch: int | float | Fraction | Sequence[int | float | Fraction], axes: int
+) -> tuple[int | float | Fraction, ...]:
     each = tuple(stretch) if isinstance(stretch, Sequence) else (stretch,) * axes
     if len(each) != axes or isinstance(stretch, str):
         raise ValueError(
@@ -245,7 +245,7 @@ def _checked_stretch(
     return each
 
 
-def _divided(powers: Schedule, stretch: float | Fraction) -> Schedule:
+def _divided(powers: Schedule, stretch: int | float | Fraction) -> Schedule:
     return powers if stretch == 1 else Divided(powers, (stretch,) * len(powers))
 
 
