@@ -194,6 +194,7 @@ def test_a_decoded_row_is_the_last_row():
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow("thousands of queries and keys, in float64 too")
 def test_the_cut_off_of_alibi_changes_no_result_beyond_rounding():
     """Also where the far keys have by far the largest products."""
     seq = 3000

@@ -119,6 +119,7 @@ def test_types_that_depend_on_the_length(oracle, data, length):
     oracle.agree(encoding, module)
 
 
+@pytest.mark.slow("random dictionaries of each layer type, built by transformers")
 @RANDOM
 @given(st.data())
 def test_each_layer_type_has_its_own(oracle, data):
