@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import ALiBi, CoPE, Forgetting, Positional, attention
+from posenc import ALiBi, CoPE, Forgetting, Positional, Rotary, Sinusoidal, attention
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import reference_attention
 
@@ -52,3 +52,11 @@ def test_nothing_but_padding_learns_nothing_on_every_backend():
             *parts, positional=Positional(scores=ALiBi(1)), padding_mask=nothing, backend=backend
         )
         assert not torch.autograd.grad(out.sum(), parts)[0].any()
+
+
+@pytest.mark.parametrize("odd", [None, 1, "yes"])
+def test_an_order_of_axes_that_is_no_flag_is_refused(odd):
+    with pytest.raises(ValueError, match=r"heads_first is .*; it must be True or False"):
+        Rotary(8, heads_first=odd)
+    with pytest.raises(ValueError, match=r"batch_first is .*; it must be True or False"):
+        Sinusoidal(8, batch_first=odd)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.axial_forms import (
@@ -88,6 +88,7 @@ class AxialRotary(QueryKeyEncoding):
         super().__init__()
         check_whole(2, head_dim=head_dim)
         self.form = form if isinstance(form, AxialForm) else _named(form)
+        check_flag(heads_first=heads_first)
         self.head_dim, self.heads_first = head_dim, heads_first
         self.arithmetic: Arithmetic = arithmetic
         axes = len(self.form.axes)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import block_rotations, points_of, rotate_blocks
 from posenc.encodings.queries_keys.liere import checked_block
@@ -86,6 +86,7 @@ class ComRoPE(QueryKeyEncoding):
             )
         self.head_dim, self.axes, self.std = head_dim, axes, std
         self.variant: Variant = variant
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         factory = {"device": device, "dtype": dtype}
         shape = (heads or 1, blocks, self.block, self.block)

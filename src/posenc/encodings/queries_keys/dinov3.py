@@ -13,6 +13,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import (
     check_choice,
+    check_flag,
     check_number,
     check_positive_number,
     check_whole,
@@ -134,6 +135,7 @@ class DINOv3Rotary(QueryKeyEncoding):
         check_whole(**{"the height of grid": grid[0], "the width of grid": grid[1]})
         _check_stretches(shift, jitter, rescale)
         self.head_dim, self.grid, self.base = head_dim, (grid[0], grid[1]), base
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         self.normalize: Normalization = normalize
         self.shift, self.jitter, self.rescale = shift, jitter, rescale

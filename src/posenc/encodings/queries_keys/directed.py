@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.encodings.arguments import check_flag
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
@@ -72,6 +73,7 @@ class DirectedRotary(QueryKeyEncoding):
         self.axes = given.shape[-1]
         self.head_dim = 2 * given.shape[-2]
         self.pairing: Pairing = checked_pairing(pairing)
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         self.vectors = given.tolist()
         self.parts = tuple(

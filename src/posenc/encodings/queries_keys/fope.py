@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import checked_heads
@@ -93,6 +93,7 @@ class FoPE(QueryKeyEncoding):
                 f"a whole turn. Give the length of the texts of the training."
             )
         self.head_dim, self.heads, self.trained_length = 2 * len(lengths), heads, trained_length
+        check_flag(heads_first=heads_first)
         self.gain, self.slow, self.heads_first = gain, slow, heads_first
         self.sincos = SinCos(Selected(self.frequencies, kept))
         shape, factory = (heads, len(kept), len(kept)), {"device": device, "dtype": dtype}

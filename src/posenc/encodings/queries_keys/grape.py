@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.encodings.scores.content import products
@@ -70,6 +70,7 @@ class GRAPE(QueryKeyEncoding):
         if std is not None:
             check_positive_number(std=std)
         self.head_dim, self.heads, self.speed = head_dim, heads, speed
+        check_flag(heads_first=heads_first)
         self.std, self.heads_first = head_dim**-0.5 if std is None else std, heads_first
         shape = (2, heads, head_dim)
         self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))

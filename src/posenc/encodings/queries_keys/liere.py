@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_whole
+from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import block_rotations, points_of, rotate_blocks
 from posenc.positions import Positions
@@ -69,6 +69,7 @@ class LieRE(QueryKeyEncoding):
         if heads is not None:
             check_whole(heads=heads)
             self.heads = heads
+        check_flag(heads_first=heads_first)
         self.head_dim, self.axes, self.heads_first = head_dim, axes, heads_first
         shape = (axes, heads or 1, head_dim // self.block, self.block, self.block)
         self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_each_head
@@ -110,6 +110,7 @@ class LTXRotary(QueryKeyEncoding):
         self.head_dim, self.heads, self.base = head_dim, heads, base
         self.sizes = _checked_sizes(sizes)
         self.pairing: Pairing = checked_pairing(pairing)
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         count, still = inner // (2 * AXES), inner // 2 % AXES
         # The pairs that are left over belong to time, with a frequency of 0.

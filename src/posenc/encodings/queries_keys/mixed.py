@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.rotation import rotate_each_head
@@ -72,6 +72,7 @@ class RoPEMixed(QueryKeyEncoding):
                 f"of 4."
             )
         self.head_dim, self.heads, self.base = head_dim, heads, base
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         shape = (2, heads, head_dim // 2)
         self.frequencies = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import checked_heads, rotation_table
@@ -86,6 +86,7 @@ class PoPE(QueryKeyEncoding):
         check_whole(heads=heads)
         check_whole(self.channels, head_dim=self.head_dim)
         check_choice(get_args(Phases), phases=phases)
+        check_flag(heads_first=heads_first)
         self.heads, self.phases, self.heads_first = heads, phases, heads_first
         self.bias = nn.Parameter(torch.empty(heads, self.channels, device=device, dtype=dtype))
         self.reset_parameters()

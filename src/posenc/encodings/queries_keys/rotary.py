@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together, rotation_table
 from posenc.frequencies import Geometric, Schedule
@@ -82,6 +82,7 @@ class Rotary(QueryKeyEncoding):
         self.pairing: Pairing = checked_pairing(pairing)
         check_choice(get_args(Rotated), rotated=rotated)
         self.rotated: Rotated = rotated
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         self.arithmetic: Arithmetic = arithmetic
         self.layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first)

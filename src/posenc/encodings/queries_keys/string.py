@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_number, check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_number, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import points_of
 from posenc.encodings.queries_keys.rotation import checked_heads, rotate_heads
@@ -65,6 +65,7 @@ class CayleySTRING(QueryKeyEncoding):
         check_positive_number(base=base)
         check_number(0.0, std=std)
         self.head_dim, self.axes, self.base, self.std = head_dim, axes, base, std
+        check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         factory = {"device": device, "dtype": dtype}
         self.frequencies = nn.Parameter(torch.empty(axes, head_dim // 2, **factory))
@@ -170,6 +171,7 @@ class CirculantSTRING(QueryKeyEncoding):
         check_whole(3, head_dim=head_dim)
         check_whole(axes=axes)
         check_number(0.0, std=std)
+        check_flag(heads_first=heads_first)
         self.head_dim, self.axes, self.std, self.heads_first = head_dim, axes, std, heads_first
         self.columns = nn.Parameter(torch.empty(axes, head_dim, device=device, dtype=dtype))
         self.reset_parameters()

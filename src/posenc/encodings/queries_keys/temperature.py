@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.numerics.rounding import rounded
@@ -66,6 +66,7 @@ class QueryTemperature(QueryKeyEncoding):
         check_number(scale=scale)
         check_choice(get_args(Form), form=form)
         self.head_dim, self.scale, self.period = head_dim, scale, period
+        check_flag(heads_first=heads_first)
         self.form, self.heads_first = form, heads_first
 
     def table(

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import checked_heads
@@ -52,6 +52,7 @@ class VJEPA2Rotary(QueryKeyEncoding):
         super().__init__()
         check_whole(6, head_dim=head_dim)
         check_positive_number(base=base)
+        check_flag(heads_first=heads_first)
         self.head_dim, self.base, self.heads_first = head_dim, base, heads_first
         self.width = 2 * (head_dim // 6)
         half = self.width // 2

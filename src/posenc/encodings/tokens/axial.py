@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import SinCosChannels
@@ -97,6 +97,7 @@ class AxialSinusoidal(TokenEncoding):
         if not isinstance(form, GridForm):
             check_choice(tuple(GRID_FORMS), form=form)
             form = GRID_FORMS[form]
+        check_flag(batch_first=batch_first)
         self.dim, self.form, self.base, self.batch_first = dim, form, base, batch_first
         self.takes_reals = not form.normalized
         self.axes = _checked_axes(form, axes)

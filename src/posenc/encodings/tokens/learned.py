@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc._guards import may_look
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import Integers, checked
@@ -68,6 +68,7 @@ class Learned(TokenEncoding):
         check_whole(0, offset=offset)
         check_number(0.0, std=std)
         self.dim, self.max_len, self.offset, self.std = dim, max_len, offset, std
+        check_flag(batch_first=batch_first)
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
         self.weight = nn.Parameter(torch.empty(max_len + offset, dim, device=device, dtype=dtype))
         self.reset_parameters()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc._guards import may_look
-from posenc.encodings.arguments import check_choice, check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import NOWHERE, Integers, checked, placeless
@@ -85,6 +85,7 @@ points of its grid, or make one of another size with resized(...).
         check_number(0.0, std=std)
         self.dim, self.size = dim, _checked_size(size)
         self.prefix, self.std = int(prefix), std
+        check_flag(batch_first=batch_first)
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
         rows = _number_of_rows(self.prefix, self.size)
         self.weight = nn.Parameter(torch.empty(rows, dim, device=device, dtype=dtype))

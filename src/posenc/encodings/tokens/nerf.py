@@ -70,6 +70,7 @@ class NeRFFeatures(TokenEncoding):
             raise ValueError(f"bands is {bands}; there are {MOST_BANDS} octaves at most.")
         self.axes, self.bands, self.include_input = axes, bands, include_input
         self.dim = axes * (2 * bands + include_input)
+        check_flag(batch_first=batch_first)
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
         self.keeps_norm = self.keeps_shift = not include_input
         self.sincos = SinCos(TurnsPerUnit(tuple(Fraction(2**k, 2) for k in range(bands))))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
@@ -75,6 +75,7 @@ class RandomFourierFeatures(TokenEncoding):
         if dim % 2:
             raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
         self.dim, self.axes, self.std, self.seed = dim, axes, std, seed
+        check_flag(batch_first=batch_first)
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
         self.directions = _drawn(dim // 2, axes, std, seed)
         self.parts = tuple(

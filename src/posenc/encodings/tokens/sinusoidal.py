@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_flag
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
@@ -69,6 +70,7 @@ class Sinusoidal(TokenEncoding):
         super().__init__()
         if isinstance(offset, bool) or not isinstance(offset, int) or abs(offset) > 2**62:
             raise TypeError(f"offset is {offset!r}; it must be a whole number, as 2.")
+        check_flag(batch_first=batch_first)
         self.dim, self.base, self.offset, self.batch_first = dim, base, offset, batch_first
         self.convention = _named(convention)
         self.scale, self.dropout = scale, checked_dropout(dropout)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import Positions, checked, floats
@@ -67,6 +67,7 @@ class Time2Vec(TokenEncoding):
         check_choice(get_args(Periodic), function=function)
         self.dim = dim
         self.function: Periodic = function
+        check_flag(batch_first=batch_first)
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
         factory = {"device": device, "dtype": dtype}
         self.weight = nn.Parameter(torch.empty(dim, **factory))
