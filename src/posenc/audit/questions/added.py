@@ -114,8 +114,10 @@ def _grid_identity(inquiry: AddedInquiry) -> str:
         found = sinusoids.identify(part) if len(part) >= 4 else None
         if found is not None:
             other = "height" if name == "width" else "width"
-            return (f"a grid encoding: {name} in the first half of the channels, {other} in the "
-                   f"second, each {found.said}")  # fmt: skip
+            return (
+                f"a grid encoding: {name} in the first half of the channels, {other} in the "
+                f"second, each {found.said}"
+            )
     return ""
 
 
@@ -139,23 +141,32 @@ def encodes_the_sequence(inquiry: AddedInquiry) -> Answer:
     if across > 1e-6:
         mixed = ", so sequence and batch are mixed up" if along > 1e-6 else ""
         return fault(
-            "batch-axis-encoded", "wrong",
-            f"equal rows of a batch receive encodings up to {across:.3g} apart{mixed}", across,
-            f"import torch\nx = {shape}  # [batch, seq, dim]\n(subject(x)[1] - "
-            f"subject(x)[0]).abs().max()",
-        )  # fmt: skip
+            "batch-axis-encoded",
+            "wrong",
+            f"equal rows of a batch receive encodings up to {across:.3g} apart{mixed}",
+            across,
+            "import torch\n"
+            f"x = {shape}  # [batch, seq, dim]\n"
+            "(subject(x)[1] - subject(x)[0]).abs().max()",
+        )
     if along <= 1e-9:
         return fault(
-            "encodes-nothing", "wrong", "all positions of a row receive the same", along,
-            f"import torch\nx = {shape}\nsubject(x)[0].diff(dim=0).abs().max()", 1.0,
-        )  # fmt: skip
+            "encodes-nothing",
+            "wrong",
+            "all positions of a row receive the same",
+            along,
+            f"import torch\nx = {shape}\nsubject(x)[0].diff(dim=0).abs().max()",
+            1.0,
+        )
     said = f"neighbors up to {along:.3g} apart, equal rows of a batch {across:.1g}"
     if view.layout == "sbd" and not view.declared:
         return fault(
-            "takes-sequence-first", "note",
+            "takes-sequence-first",
+            "note",
             "axis 0 carries the position: it takes [seq, batch, dim]. Fed with [batch, seq, dim] "
-            "it would encode the index in the batch", along,
-        )  # fmt: skip
+            "it would encode the index in the batch",
+            along,
+        )
     return said
 
 
@@ -171,10 +182,15 @@ def positions_stay_apart(inquiry: AddedInquiry) -> Answer:
     table = inquiry.table if view.fixed else view.rows(view.longest(most))
     line = torch.arange(len(table))
     found = rows.beyond(
-        table, line, "the encoding",
-        lambda p, q: f"import torch\nmade = subject(torch.zeros(1, {q + 1}, {view.dim}))\n"
-        f"(made[0, {p}] - made[0, {q}]).abs().max()",
-    )  # fmt: skip
+        table,
+        line,
+        "the encoding",
+        lambda p, q: (
+            "import torch\n"
+            f"made = subject(torch.zeros(1, {q + 1}, {view.dim}))\n"
+            f"(made[0, {p}] - made[0, {q}]).abs().max()"
+        ),
+    )
     if isinstance(said, Fault):
         return [said]
     return found or f"{len(table):,} positions, {len(table):,} rows{said}"
@@ -188,10 +204,12 @@ def _truncation(view: Added, built: list[int]) -> Fault | str:
         except NotAskedError as reason:
             if f"{n + 5} tokens give {n}" in str(reason) or "rows" in str(reason):
                 return fault(
-                    "truncated-silently", "wrong", f"{reason}: the tokens beyond are lost "
-                                        f"without a word",
-                    n, f"import torch\nsubject(torch.zeros(1, {n + 5}, {view.dim})).shape",
-                )  # fmt: skip
+                    "truncated-silently",
+                    "wrong",
+                    f"{reason}: the tokens beyond are lost without a word",
+                    n,
+                    f"import torch\nsubject(torch.zeros(1, {n + 5}, {view.dim})).shape",
+                )
             return f"; it refuses more than {n:,}"
     return ""
 
@@ -202,10 +220,13 @@ def _grid_apart(inquiry: AddedInquiry) -> Answer:
     different = len((table * 1e6).round().unique(dim=0))
     if different < len(table):
         return fault(
-            "positions-shared", "wrong",
+            "positions-shared",
+            "wrong",
             f"{len(table)} points of a grid of {inquiry.view.grid} receive {different} different "
-            f"encodings", different, expected=len(table),
-        )  # fmt: skip
+            "encodings",
+            different,
+            expected=len(table),
+        )
     return f"{different} points of the grid, all different"
 
 
@@ -221,12 +242,14 @@ def same_at_another_length(inquiry: AddedInquiry) -> Answer:
     if far < ROUNDING:
         return f"{far:.1g} apart between {short} and {long} tokens"
     return fault(
-        "depends-on-length", "wrong",
+        "depends-on-length",
+        "wrong",
         f"position by position, {short} and {long} tokens receive encodings up to {far:.3g} apart",
-        far, f"import torch\na, b = (subject(torch.zeros(1, n, {view.dim})) for n in ({short}, "
-             f"{long}))"
-        f"\n(a - b[:, :{short}]).abs().max()",
-    )  # fmt: skip
+        far,
+        "import torch\n"
+        f"a, b = (subject(torch.zeros(1, n, {view.dim})) for n in ({short}, {long}))\n"
+        f"(a - b[:, :{short}]).abs().max()",
+    )
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE))
@@ -245,19 +268,24 @@ def decodes_as_it_prefills(inquiry: AddedInquiry) -> Answer:
         other = torch.stack([_step(view, p + shift) for p in starts[2:]])
         if (other - whole[list(starts[2:])]).abs().max() < ROUNDING:
             return fault(
-                "off-by-one-after-cache", "wrong",
+                "off-by-one-after-cache",
+                "wrong",
                 f"behind a cache token p receives what token p − {shift} does in the whole row "
-                f"({far:.3g} off)".replace("− -1", "+ 1"), far,
-                f"import torch\nx = torch.zeros(1, 20, {view.dim})\n"
+                f"({far:.3g} off)".replace("− -1", "+ 1"),
+                far,
+                "import torch\n"
+                f"x = torch.zeros(1, 20, {view.dim})\n"
                 f"# {_call(inquiry)} of x[:, 7:8] at 7 against subject(x)[:, 7:8]",
-            )  # fmt: skip
+            )
     return fault(
-        "decoding-differs-from-prefill", "wrong",
-        f"tokens given one by one receive encodings up to {far:.3g} away from those of the "
-        f"row", far,
-        f"import torch\nx = torch.zeros(1, 20, {view.dim})\n"
+        "decoding-differs-from-prefill",
+        "wrong",
+        f"tokens given one by one receive encodings up to {far:.3g} away from those of the row",
+        far,
+        "import torch\n"
+        f"x = torch.zeros(1, 20, {view.dim})\n"
         f"# {_call(inquiry)} of x[:, 7:8] at 7 against subject(x)[:, 7:8]",
-    )  # fmt: skip
+    )
 
 
 def _step(view: Added, position: int) -> Tensor:
@@ -279,13 +307,15 @@ def padding_moves_nothing(inquiry: AddedInquiry) -> Answer:
     if far < ROUNDING:
         return f"{far:.1g} apart behind {pad} padding tokens"
     return fault(
-        "padding-shifts-positions", "wrong",
+        "padding-shifts-positions",
+        "wrong",
         f"behind {pad} padding tokens on the left a row receives encodings up to {far:.3g} away "
-        f"from "
-        f"those without", far,
-        f"import torch\nx, mask = torch.zeros(1, 8, {view.dim}), torch.ones(1, 8).long()\n"
+        "from those without",
+        far,
+        "import torch\n"
+        f"x, mask = torch.zeros(1, 8, {view.dim}), torch.ones(1, 8).long()\n"
         "mask[:, :3] = 0  # compare subject(x, mask)[:, 3:] with subject(x[:, 3:], mask[:, 3:])",
-    )  # fmt: skip
+    )
 
 
 # What a call leaves behind.
@@ -308,10 +338,14 @@ def untouched(call: Callable[[], object]) -> Answer:
     if far == 0:
         return f"not a bit of {', '.join(seen)} changed"
     return fault(
-        "input-written", "wrong", f"the tensor given as {name} changes by up to {far:.3g}", far,
-        f"import torch\n{name} = torch.randn(2, 7, 64); kept = {name}.clone()\n"
+        "input-written",
+        "wrong",
+        f"the tensor given as {name} changes by up to {far:.3g}",
+        far,
+        "import torch\n"
+        f"{name} = torch.randn(2, 7, 64); kept = {name}.clone()\n"
         f"subject({name}); ({name} - kept).abs().max()",
-    )  # fmt: skip
+    )
 
 
 @question()
@@ -321,10 +355,12 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
     seq = view.seq if view.fixed else view.longest(29)
     return state(
         lambda n, dtype, by: view.added(n, dtype=dtype, by=by)[0],
-        view.subject.fresh, seq, view.fixed or view.longest(inquiry.length * 2) <= seq,
+        view.subject.fresh,
+        seq,
+        view.fixed or view.longest(inquiry.length * 2) <= seq,
         view.longest(min(2 * inquiry.length, 16_384)),
         view.dim,
-    )  # fmt: skip
+    )
 
 
 def state(
@@ -362,24 +398,29 @@ def state(
             again = call(then, torch.float32, used)
         except NotAskedError as reason:
             return fault(
-                name, "wrong", f"after a call with {before:,} tokens, {then} tokens are refused: "
-                f"{reason}", 1.0,
-                f"import torch\nsubject(torch.zeros(1, {before}, {dim}, dtype={dtype}))\n"
+                name,
+                "wrong",
+                f"after a call with {before:,} tokens, {then} tokens are refused: {reason}",
+                1.0,
+                "import torch\n"
+                f"subject(torch.zeros(1, {before}, {dim}, dtype={dtype}))\n"
                 f"subject(torch.zeros(1, {then}, {dim}))",
-            )  # fmt: skip
+            )
         checked.append(name)
         off = (again.double() - clean[then].double()).abs().max().item()
         if off > 0 or again.dtype != clean[then].dtype:
             kind = str(dtype).removeprefix("torch.")
             return fault(
-                name, "wrong",
+                name,
+                "wrong",
                 f"after a call with {before:,} tokens in {kind}, {then} tokens in float32 come "
-                f"out as "
-                f"{str(again.dtype).removeprefix('torch.')}, up to {off:.3g} away from a fresh one",
+                f"out as {str(again.dtype).removeprefix('torch.')}, up to {off:.3g} away from a "
+                "fresh one",
                 off or 1.0,
-                f"import torch\nsubject(torch.zeros(1, {before}, {dim}, dtype={dtype}))\n"
+                "import torch\n"
+                f"subject(torch.zeros(1, {before}, {dim}, dtype={dtype}))\n"
                 f"subject(torch.zeros(1, {then}, {dim}))  # against a fresh subject",
-            )  # fmt: skip
+            )
     if not checked:
         raise NotAskedError("it took none of the calls between")
     return f"bit for bit the same after {len(checked)} other calls"
@@ -400,13 +441,16 @@ def survives_a_cast(inquiry: AddedInquiry) -> Answer:
     if off < 4 * 2**-8 * exact.abs().max().item():
         return f"up to {off:.1g} off over {seq:,} positions, as one rounding is"
     return fault(
-        "cast-breaks-it", "lossy",
+        "cast-breaks-it",
+        "lossy",
         f"after .bfloat16() encodings of {seq:,} positions are up to {off:.3g} off; one rounding "
-        f"costs 0.004", off,
-        f"import copy, torch\nhalf = copy.deepcopy(subject).bfloat16()\n"
+        "costs 0.004",
+        off,
+        "import copy, torch\n"
+        "half = copy.deepcopy(subject).bfloat16()\n"
         f"half(torch.zeros(1, {seq}, {view.dim}).bfloat16()) - subject(torch.zeros(1, {seq}, "
         f"{view.dim}))",
-    )  # fmt: skip
+    )
 
 
 @question(after=(*NO_LENGTH, *NO_STATE, "input-written"))
@@ -422,20 +466,24 @@ def keeps_the_dtype(inquiry: AddedInquiry) -> Answer:
     fewer = own < best - max(2, best // 50) and view.grid is None
     if made.dtype == torch.bfloat16 and (coarse or fewer):
         return fault(
-            "positions-in-16-bits", "lossy",
+            "positions-in-16-bits",
+            "lossy",
             f"in bfloat16 {seq:,} positions receive {own:,} different encodings, up to {off:.3g} "
-            f"off; "
-            f"rounding the table once leaves {best:,}", off,
-            f"import torch\nx = torch.zeros(1, {seq}, {view.dim}, dtype=torch.bfloat16)\n"
-            f"len(subject(x)[0].unique(dim=0))", best,
-        )  # fmt: skip
+            f"off; rounding the table once leaves {best:,}",
+            off,
+            "import torch\n"
+            f"x = torch.zeros(1, {seq}, {view.dim}, dtype=torch.bfloat16)\n"
+            "len(subject(x)[0].unique(dim=0))",
+            best,
+        )
     if view.scale is not None and made.dtype != torch.bfloat16:
         return fault(
-            "dtype-changed", "note",
-            f"bfloat16 embeddings come back as {str(made.dtype).removeprefix('torch.')}: the "
-            f"rest of "
-            f"the model runs in that unless it is cast", 1.0,
-        )  # fmt: skip
+            "dtype-changed",
+            "note",
+            f"bfloat16 embeddings come back as {str(made.dtype).removeprefix('torch.')}: the rest "
+            "of the model runs in that unless it is cast",
+            1.0,
+        )
     return f"{own:,} different rows of {seq:,}"
 
 
@@ -466,18 +514,25 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
     without = [n for n, g in zip(learned, found, strict=False) if g is None or not g.any()]
     if without:
         return fault(
-            "parameter-without-gradient", "wrong",
-            f"{', '.join(without)}: no gradient reaches it, so it is never trained", len(without),
-            "import torch\nout = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
+            "parameter-without-gradient",
+            "wrong",
+            f"{', '.join(without)}: no gradient reaches it, so it is never trained",
+            len(without),
+            "import torch\n"
+            "out = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
             "[n for n, p in subject.named_parameters() if p.grad is None]",
-        )  # fmt: skip
+        )
     if x is not None and (found[-1] is None or not found[-1].any()):
         return fault(
-            "gradient-cut", "wrong", "no gradient reaches what it is given: layers before it are "
-                                     "not trained",
-            0.0, "import torch\nx = torch.randn(1, 16, 64, requires_grad=True)\n"
-            "subject(x).sum().backward(); x.grad", 1.0,
-        )  # fmt: skip
+            "gradient-cut",
+            "wrong",
+            "no gradient reaches what it is given: layers before it are not trained",
+            0.0,
+            "import torch\n"
+            "x = torch.randn(1, 16, 64, requires_grad=True)\n"
+            "subject(x).sum().backward(); x.grad",
+            1.0,
+        )
     return f"{len(learned)} parameters, {'and content' if x is not None else 'no content'}"
 
 
@@ -505,52 +560,73 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
         return "each half of the channels is one axis' sinusoidal encoding"
     if (which := sinusoids.twice(near)) is not None:
         return fault(
-            "sine-twice", "wrong", f"both channels of each pair hold the same {which}: positions "
-            f"that mirror each other cannot be told apart, and a shift is no linear map", 1.0, show,
-        )  # fmt: skip
+            "sine-twice",
+            "wrong",
+            f"both channels of each pair hold the same {which}: positions that mirror each other "
+            "cannot be told apart, and a shift is no linear map",
+            1.0,
+            show,
+        )
     if sinusoids.is_sinusoidal(near):
         return fault(
-            "unknown-frequencies", "wrong",
-            "every channel is a sine of position, but of frequencies or phases that no "
-            "convention has",
-            1.0, show,
-        )  # fmt: skip
+            "unknown-frequencies",
+            "wrong",
+            "every channel is a sine of position, but of frequencies or phases that no convention "
+            "has",
+            1.0,
+            show,
+        )
     if len(near) < 6:
         raise NotAskedError("too few rows to tell")
     return fault(
-        "unknown-function", "note", "it is no encoding that is known here; it was asked for order, "
-        "decoding and state alone", 0.0,
-    )  # fmt: skip
+        "unknown-function",
+        "note",
+        "it is no encoding that is known here; it was asked for order, decoding and state alone",
+        0.0,
+    )
 
 
 def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
     ours = found.encoding
     if ours.convention.name == "double_exponent":
         return fault(
-            "wrong-exponent", "wrong",
+            "wrong-exponent",
+            "wrong",
             f"channel j turns with {ours.convention.formula}: the channel index stands where the "
-            f"paper's i counts pairs. Old checkpoints load with Sinusoidal(convention="
-            f"'double_exponent')", 1.0, show,
-        )  # fmt: skip
+            "paper's i counts pairs. Old checkpoints load with "
+            "Sinusoidal(convention='double_exponent')",
+            1.0,
+            show,
+        )
     if ours.base < 1:
         return fault(
-            "wrong-exponent", "wrong",
+            "wrong-exponent",
+            "wrong",
             f"frequencies grow with the channel instead of falling: base {ours.base:.3g}, a sign "
-            f"is "
-            f"missing in the exponent", ours.base, show, 10_000.0,
-        )  # fmt: skip
+            "is missing in the exponent",
+            ours.base,
+            show,
+            10_000.0,
+        )
     if ours.base in (100.0, 1e8) or abs(ours.base - 100.0) < 0.5:
         return fault(
-            "wrong-exponent", "wrong",
+            "wrong-exponent",
+            "wrong",
             f"frequencies fall as those of base {ours.base:,.6g}: the exponent has half or twice "
-            f"what "
-            f"it should", ours.base, show, 10_000.0,
-        )  # fmt: skip
+            "what it should",
+            ours.base,
+            show,
+            10_000.0,
+        )
     if abs(found.size - 1) > 1e-4:
         return fault(
-            "table-scaled", "wrong", f"sines and cosines are multiplied with {found.size:.4g}",
-            found.size, show, 1.0,
-        )  # fmt: skip
+            "table-scaled",
+            "wrong",
+            f"sines and cosines are multiplied with {found.size:.4g}",
+            found.size,
+            show,
+            1.0,
+        )
     if ours.base not in sinusoids.KNOWN:
         return fault(
             "unusual-base", "note", f"base {ours.base:,.6g} is that of no known model", ours.base
@@ -570,10 +646,13 @@ def is_precise(inquiry: AddedInquiry) -> Answer:
     held = rows.is_held_in(table[:512])
     if sinusoids.identify(inquiry.near) is None and held is None:
         return fault(
-            "frequencies-in-16-bits", "lossy",
-            f"frequencies are rounded to 16 bits: at position {last:,} encodings are "
-            f"{worst:.3g} off", worst, show,
-        )  # fmt: skip
+            "frequencies-in-16-bits",
+            "lossy",
+            f"frequencies are rounded to 16 bits: at position {last:,} encodings are {worst:.3g} "
+            "off",
+            worst,
+            show,
+        )
     if held:
         return fault(
             "table-in-16-bits",
@@ -585,10 +664,13 @@ def is_precise(inquiry: AddedInquiry) -> Answer:
     if worst > LOSSY:
         first = int(line[off > LOSSY][0])
         return fault(
-            "precision-lost", "lossy",
-            f"from position {first:,} on encodings are more than {LOSSY} off, up to {worst:.3g} at "
-            f"{int(line[off.argmax()]):,}; computed exactly they are off by 3e-08", worst, show,
-        )  # fmt: skip
+            "precision-lost",
+            "lossy",
+            f"from position {first:,} on encodings are more than {LOSSY} off, up to {worst:.3g} "
+            f"at {int(line[off.argmax()]):,}; computed exactly they are off by 3e-08",
+            worst,
+            show,
+        )
     return f"up to {worst:.1g} off to position {last:,}"
 
 

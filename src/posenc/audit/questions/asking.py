@@ -70,8 +70,7 @@ REMEDIES: dict[str, str] = {
     "decoding-differs-from-prefill": "add the length of the cache to the positions",
     "padding-shifts-positions": "positions = mask.cumsum(-1) - 1, and no count of padding tokens",
     "depends-on-length": "leave the length of the row out of the formula; resolve dynamic scaling "
-    "at "
-    "one length",
+    "at one length",
     "depends-on-neighbors": "one token's encoding must follow from its own position alone",
     "clamped": "raise an error beyond the table, or build the table on demand",
     "wrapped": "raise an error beyond the table, or build the table on demand",
@@ -142,10 +141,17 @@ NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing")
 NO_LENGTH = (*NO_ORDER, "depends-on-length")
 NO_STATE = ("state-between-calls", "history-changes-result")
 NO_PLACE = (
-    *NO_LENGTH, *NO_STATE, "positions-shared", "clamped", "wrapped", "stops",
+    *NO_LENGTH,
+    *NO_STATE,
+    "positions-shared",
+    "clamped",
+    "wrapped",
+    "stops",
     "positions-in-16-bits",
-    "off-by-one-after-cache", "decoding-differs-from-prefill", "wrong-exponent",
-)  # fmt: skip
+    "off-by-one-after-cache",
+    "decoding-differs-from-prefill",
+    "wrong-exponent",
+)
 
 
 def asked(questions: Iterable[Question], inquiry: Any) -> list[Verdict]:

@@ -80,13 +80,23 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
     visible = torch.ones(seen.shape[-2:], dtype=torch.bool).tril()
     apart = seen[:, visible].nan_to_num(0.0).abs().max().item()
     if apart == 0:
-        return fault("encodes-nothing", "wrong", "all keys of a query receive the same bias", 0.0,
-                     _show(inquiry, "8, 8"), 1.0)  # fmt: skip
+        return fault(
+            "encodes-nothing",
+            "wrong",
+            "all keys of a query receive the same bias",
+            0.0,
+            _show(inquiry, "8, 8"),
+            1.0,
+        )
     silent = int((seen[:, visible].nan_to_num(0.0).abs().amax(1) == 0).sum())
     if silent:
-        return fault("encodes-nothing", "wrong", f"{silent} of {len(seen)} heads have no bias at "
-                                        f"all",
-                     silent, _show(inquiry, "8, 8"))  # fmt: skip
+        return fault(
+            "encodes-nothing",
+            "wrong",
+            f"{silent} of {len(seen)} heads have no bias at all",
+            silent,
+            _show(inquiry, "8, 8"),
+        )
     return f"up to {apart:.3g} within a row"
 
 
@@ -110,15 +120,22 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     )
     if off <= 2e-2 * (scale or 1.0):
         if inquiry.view.key_only:
-            return fault("key-only", "note", "all queries share one row: equal to a bias of "
-                                        "distance "
-                         "under softmax, but not before it", off)  # fmt: skip
+            return fault(
+                "key-only",
+                "note",
+                "all queries share one row: equal to a bias of distance under softmax, but not "
+                "before it",
+                off,
+            )
         return f"{off:.1g} along diagonals of {seq}, beside a size of {scale:.3g}"
     return fault(
-        "depends-on-absolute-positions", "wrong", f"at one distance the bias differs by up to "
-                                        f"{off:.3g} "
-        f"between queries (its size is up to {scale:.3g})", off, _show(inquiry, f"{seq}, {seq}"),
-    )  # fmt: skip
+        "depends-on-absolute-positions",
+        "wrong",
+        f"at one distance the bias differs by up to {off:.3g} between queries (its size is up to "
+        f"{scale:.3g})",
+        off,
+        _show(inquiry, f"{seq}, {seq}"),
+    )
 
 
 @question(essential=True, after=("encodes-nothing", *NO_STATE))
@@ -132,10 +149,14 @@ def same_at_another_length(inquiry: BiasInquiry) -> Answer:
     off = (inquiry.seen[:, :SEQ, :SEQ] - short)[:, visible].nan_to_num(0.0).abs().max().item()
     if off <= ROUNDING:
         return f"{off:.1g} apart between {SEQ} and {2 * SEQ} tokens"
-    return fault("depends-on-length", "wrong", f"in rows of {SEQ} and {2 * SEQ} tokens the same "
-                                        f"pairs "
-                 f"receive biases up to {off:.3g} apart", off, _show(inquiry, f"{SEQ}, "
-                                        f"{SEQ}"))  # fmt: skip
+    return fault(
+        "depends-on-length",
+        "wrong",
+        f"in rows of {SEQ} and {2 * SEQ} tokens the same pairs receive biases up to {off:.3g} "
+        "apart",
+        off,
+        _show(inquiry, f"{SEQ}, {SEQ}"),
+    )
 
 
 @question(
@@ -157,11 +178,13 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
     if worst < ROUNDING:
         return f"{worst:.1g} apart for the last 1 and 3 of {SEQ} queries"
     return fault(
-        "bias-without-cache-offset", "wrong", f"for one query and {SEQ} keys the bias is up to "
-                                        f"{worst:.3g} "
-        f"away from the last row of the square: the query is taken to stand elsewhere", worst,
+        "bias-without-cache-offset",
+        "wrong",
+        f"for one query and {SEQ} keys the bias is up to {worst:.3g} away from the last row of "
+        "the square: the query is taken to stand elsewhere",
+        worst,
         _show(inquiry, f"1, {SEQ}"),
-    )  # fmt: skip
+    )
 
 
 @question(
@@ -174,10 +197,14 @@ def favors_near_keys(inquiry: BiasInquiry) -> Answer:
         raise NotAskedError("it does not fall linearly with distance")
     if bool((found.fall < 0).any()):
         grows = int((found.fall < 0).sum())
-        return fault("wrong-sign", "wrong", f"in {grows} of {len(found.fall)} heads the bias "
-                                        f"grows with "
-                     f"distance, by up to {-found.fall.min().item():.3g} a token: far keys win",
-                     -found.fall.min().item(), _show(inquiry, "8, 8"))  # fmt: skip
+        return fault(
+            "wrong-sign",
+            "wrong",
+            f"in {grows} of {len(found.fall)} heads the bias grows with distance, by up to "
+            f"{-found.fall.min().item():.3g} a token: far keys win",
+            -found.fall.min().item(),
+            _show(inquiry, "8, 8"),
+        )
     return f"falls by {found.fall.min().item():.3g} to {found.fall.max().item():.3g} a token"
 
 
@@ -194,25 +221,38 @@ def has_known_slopes(inquiry: BiasInquiry) -> Answer:
         raise NotAskedError("its slopes are learned")
     heads = len(found.fall)
     show = (
-        f"from posenc.numerics import slopes\nslopes.alibi({heads})\n# against the fall of "
-        f"bias[:, -1] by key"
+        "from posenc.numerics import slopes\n"
+        f"slopes.alibi({heads})\n"
+        "# against the fall of bias[:, -1] by key"
     )
     if found.rule == "alibi":
         return f"slopes of {heads} heads within {100 * found.off:.1g} % of the authors'"
     if found.rule == "geometric":
         wanted = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
         off = (found.fall / wanted - 1).abs().max().item()
-        return fault("slopes-of-other-head-counts", "wrong", f"{heads} is no power of two; "
-                                        f"2^(−8h/{heads}) "
-                     f"differs from the authors' slopes by up to {100 * off:.0f} %", off,
-                     show)  # fmt: skip
+        return fault(
+            "slopes-of-other-head-counts",
+            "wrong",
+            f"{heads} is no power of two; 2^(−8h/{heads}) differs from the authors' slopes by up "
+            f"to {100 * off:.0f} %",
+            off,
+            show,
+        )
     if found.rule:
-        return fault("slopes-in-another-order", "wrong", f"the {heads} slopes are the authors' "
-                                        f"in another "
-                     f"order", found.off, show)  # fmt: skip
-    return fault("wrong-slopes", "wrong", f"slopes of {heads} heads differ from the authors' by "
-                                        f"up to "
-                 f"{100 * found.off:.3g} %", found.off, show)  # fmt: skip
+        return fault(
+            "slopes-in-another-order",
+            "wrong",
+            f"the {heads} slopes are the authors' in another order",
+            found.off,
+            show,
+        )
+    return fault(
+        "wrong-slopes",
+        "wrong",
+        f"slopes of {heads} heads differ from the authors' by up to {100 * found.off:.3g} %",
+        found.off,
+        show,
+    )
 
 
 @question(essential=True, after=("depends-on-length", "depends-on-absolute-positions"))
@@ -222,21 +262,30 @@ def has_known_buckets(inquiry: BiasInquiry) -> Answer:
     if found is None:
         raise NotAskedError("it reads no table [buckets, heads] by distance")
     show = (
-        "from posenc.numerics.buckets import t5_buckets\n# t5_buckets(q − k, buckets, "
-        "max_distance, bidirectional)"
+        "from posenc.numerics.buckets import t5_buckets\n"
+        "# t5_buckets(q − k, buckets, max_distance, bidirectional)"
     )
     if found.kind in ("t5", "clipped"):
         return f"{found.said}, at every distance to {(len(found.index) - 1) // 2}"
     if found.kind == "turned":
-        return fault("buckets-turned", "wrong", "distances are taken with the other sign: keys "
-                                        "before a "
-                     "query read the rows of keys after it", 1.0, show)  # fmt: skip
+        return fault(
+            "buckets-turned",
+            "wrong",
+            "distances are taken with the other sign: keys before a query read the rows of keys "
+            "after it",
+            1.0,
+            show,
+        )
     if found.off > len(found.index) // 2 and not _is_like_t5(found):
         raise NotAskedError("it has buckets of another kind than T5's")
-    return fault("buckets-off", "wrong", f"{found.off} of {len(found.index)} distances read "
-                                        f"another row "
-                 f"than T5's, the nearest of them {found.first_off} (buckets {found.rows}, maximal "
-                 f"distance {found.max_distance})", found.off, show)  # fmt: skip
+    return fault(
+        "buckets-off",
+        "wrong",
+        f"{found.off} of {len(found.index)} distances read another row than T5's, the nearest of "
+        f"them {found.first_off} (buckets {found.rows}, maximal distance {found.max_distance})",
+        found.off,
+        show,
+    )
 
 
 def _is_like_t5(found: biases.Buckets) -> bool:
@@ -264,7 +313,7 @@ def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
     if made.dtype == torch.float32 and not _held(made):
         return (
             f"float32, {len(made[0].unique()):,} different values of {made.shape[1]:,} in the "
-            f"steepest head"
+            "steepest head"
         )
     rule = torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
     distance = torch.arange(63, -1, -1, dtype=torch.float64)
@@ -276,12 +325,14 @@ def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
         return f"{kind}, up to {off:.1g} off for the nearest 64 keys"
     steepest = made[int(rule.argmax())]
     return fault(
-        "bias-in-16-bits", "lossy", f"at length {made.shape[1]:,} ({kind}) the steepest head has "
-        f"{len(steepest.unique())} different values, and the nearest 64 keys, which matter most, "
-        f"are off "
-        f"by up to {off:.3g}: slope × absolute position rounds where the numbers are largest", off,
+        "bias-in-16-bits",
+        "lossy",
+        f"at length {made.shape[1]:,} ({kind}) the steepest head has {len(steepest.unique())} "
+        "different values, and the nearest 64 keys, which matter most, are off by up to "
+        f"{off:.3g}: slope × absolute position rounds where the numbers are largest",
+        off,
         _show(inquiry, f"1, {made.shape[1]}"),
-    )  # fmt: skip
+    )
 
 
 def _held(made: Tensor) -> bool:
@@ -307,9 +358,10 @@ def keeps_no_state(inquiry: BiasInquiry) -> Answer:
     seq = view.fixed or SEQ
     clean = view.bias(seq, seq)
     for name, dtype, before in (
-        ("first-dtype-cached", torch.bfloat16, seq), ("history-changes-result", torch.float32, 64),
+        ("first-dtype-cached", torch.bfloat16, seq),
+        ("history-changes-result", torch.float32, 64),
         ("state-between-calls", torch.float32, 5),
-    ):  # fmt: skip
+    ):
         used = view.subject.fresh()
         try:
             view.bias(before, before, dtype, by=used)
@@ -317,16 +369,23 @@ def keeps_no_state(inquiry: BiasInquiry) -> Answer:
         except NotAskedError as reason:
             if before != seq and view.fixed:
                 continue
-            return fault(name, "wrong", f"after a call with {before} tokens, {seq} tokens are "
-                                        f"refused: "
-                         f"{reason}", 1.0, _show(inquiry, f"{seq}, {seq}"))  # fmt: skip
+            return fault(
+                name,
+                "wrong",
+                f"after a call with {before} tokens, {seq} tokens are refused: {reason}",
+                1.0,
+                _show(inquiry, f"{seq}, {seq}"),
+            )
         off = (again.double() - clean.double()).nan_to_num(0.0).abs().max().item()
         if off > 0 or again.dtype != clean.dtype:
-            return fault(name, "wrong", f"after a call with {before} tokens in "
-                         f"{str(dtype).removeprefix('torch.')}, {seq} tokens receive a bias up "
-                         f"to {off:.3g} "
-                         f"away from a fresh one", off or 1.0, _show(inquiry, f"{seq}, "
-                                        f"{seq}"))  # fmt: skip
+            return fault(
+                name,
+                "wrong",
+                f"after a call with {before} tokens in {str(dtype).removeprefix('torch.')}, {seq} "
+                f"tokens receive a bias up to {off:.3g} away from a fresh one",
+                off or 1.0,
+                _show(inquiry, f"{seq}, {seq}"),
+            )
     return "bit for bit the same after 3 other calls"
 
 

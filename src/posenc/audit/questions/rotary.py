@@ -157,25 +157,32 @@ def encodes_the_sequence(inquiry: RotaryInquiry) -> Answer:
     ones = torch.ones(batch, HEADS, 6, view.dim)
     queries, keys = view.both(ones, ones[:, : view.kv_heads])
     along = max(varies(m, 2) for m in (queries, keys) if m is not None)
-    for axis, name, words in ((0, "batch-axis-encoded", "rows of a batch"),
-                              (1, "head-axis-encoded", "heads")):  # fmt: skip
+    for axis, name, words in (
+        (0, "batch-axis-encoded", "rows of a batch"),
+        (1, "head-axis-encoded", "heads"),
+    ):
         across = max(varies(m, axis) for m in (queries, keys) if m is not None)
         if across > 1e-6:
             return fault(
-                name, "wrong", f"equal {words} come out up to {across:.3g} apart, positions of a "
-                               f"row "
-                f"{along:.3g}", across,
-                f"import torch\nx = torch.ones(3, 4, 6, {view.dim})  # "
-                f"{layouts.SAID[view.layout]}\n"
+                name,
+                "wrong",
+                f"equal {words} come out up to {across:.3g} apart, positions of a row {along:.3g}",
+                across,
+                "import torch\n"
+                f"x = torch.ones(3, 4, 6, {view.dim})  # {layouts.SAID[view.layout]}\n"
                 f"made = subject(x)  # compare along axis {axis}",
-            )  # fmt: skip
+            )
     if along <= 1e-9:
         return fault(
-            "encodes-nothing", "wrong", "all positions of a row are turned alike", along,
-            f"import torch\nx = torch.ones(1, 4, 6, {view.dim})\nsubject(x)  # every token the "
-            f"same",
+            "encodes-nothing",
+            "wrong",
+            "all positions of a row are turned alike",
+            along,
+            "import torch\n"
+            f"x = torch.ones(1, 4, 6, {view.dim})\n"
+            "subject(x)  # every token the same",
             1.0,
-        )  # fmt: skip
+        )
     return f"neighbors up to {along:.3g} apart, equal rows and heads 0"
 
 
@@ -189,18 +196,25 @@ def is_a_rotation(inquiry: RotaryInquiry) -> Answer:
         )
     if shape.odd.startswith("both sines"):
         return fault(
-            "sign-missing", "wrong", f"{shape.odd}: (a, b) → (a cos + b sin, b cos + a sin) is a "
-            f"reflection, and q·k depends on where both stand (by {shape.odd_number:.3g})",
-            shape.odd_number, _relative_code(inquiry),
-        )  # fmt: skip
+            "sign-missing",
+            "wrong",
+            f"{shape.odd}: (a, b) → (a cos + b sin, b cos + a sin) is a reflection, and q·k "
+            f"depends on where both stand (by {shape.odd_number:.3g})",
+            shape.odd_number,
+            _relative_code(inquiry),
+        )
     if shape.odd == rotations.LENGTHS_CHANGE and _is_relative_all_the_same(inquiry):
         return f"{shape.odd}, and those of keys inversely (xPos): products know distances alone"
     if shape.odd:
         name = "pairing-mixed" if _is_mixed(inquiry) else "not-relative"
         return fault(
-            name, "wrong", f"{shape.odd} (by {shape.odd_number:.3g}): products of queries and keys "
-            f"depend on where both stand", shape.odd_number, _relative_code(inquiry),
-        )  # fmt: skip
+            name,
+            "wrong",
+            f"{shape.odd} (by {shape.odd_number:.3g}): products of queries and keys depend on "
+            "where both stand",
+            shape.odd_number,
+            _relative_code(inquiry),
+        )
     return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
 
 
@@ -224,10 +238,10 @@ def _is_mixed(inquiry: RotaryInquiry) -> bool:
 
 def _relative_code(inquiry: RotaryInquiry) -> str:
     return (
-        f"import torch\nq = k = torch.ones(1, 1, 32, {inquiry.view.dim})\n"
-        f"# scores of equal distance differ: (rotated q)[..., 3, :] · (rotated k)[..., 8, :] "
-        f"against "
-        f"13 and 18"
+        "import torch\n"
+        f"q = k = torch.ones(1, 1, 32, {inquiry.view.dim})\n"
+        "# scores of equal distance differ: (rotated q)[..., 3, :] · (rotated k)[..., 8, :] "
+        "against 13 and 18"
     )
 
 
@@ -252,10 +266,12 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
     if inquiry.shape.odd:
         raise NotAskedError(f"it is no rotation: {inquiry.shape.odd}")
     return fault(
-        "not-relative", "wrong", f"the product of a query at 1 and a key at 2 is up to {off:.3g} "
-                                 f"away "
-        f"from that at 4 and 5", off, _relative_code(inquiry),
-    )  # fmt: skip
+        "not-relative",
+        "wrong",
+        f"the product of a query at 1 and a key at 2 is up to {off:.3g} away from that at 4 and 5",
+        off,
+        _relative_code(inquiry),
+    )
 
 
 def _sides(inquiry: RotaryInquiry, queries: Tensor, keys: Tensor) -> Answer | None:
@@ -268,24 +284,44 @@ def _sides(inquiry: RotaryInquiry, queries: Tensor, keys: Tensor) -> Answer | No
     ]
     moved = (queries[5] - queries[1]).abs().max().item()
     show = (
-        f"import torch\nq = k = torch.ones(1, 4, 8, {inquiry.view.dim})\nsubject(q, k)  # "
-        f"compare both"
+        "import torch\n"
+        f"q = k = torch.ones(1, 4, 8, {inquiry.view.dim})\n"
+        "subject(q, k)  # compare both"
     )
     if still[1] and not still[0]:
-        return fault("only-queries-rotated", "wrong", "keys come out as they went in, queries turn "
-                     f"by up to {moved:.3g}", moved, show)  # fmt: skip
+        return fault(
+            "only-queries-rotated",
+            "wrong",
+            f"keys come out as they went in, queries turn by up to {moved:.3g}",
+            moved,
+            show,
+        )
     if still[0] and not still[1]:
-        return fault("only-keys-rotated", "wrong", "queries come out as they went in, keys turn",
-                     (keys[5] - keys[1]).abs().max().item(), show)  # fmt: skip
+        return fault(
+            "only-keys-rotated",
+            "wrong",
+            "queries come out as they went in, keys turn",
+            (keys[5] - keys[1]).abs().max().item(),
+            show,
+        )
     if (queries - keys.mT).abs().max() < 1e-4:
-        return fault("keys-turned-backwards", "wrong", "keys are turned by −p where queries are "
-                                        "turned "
-                     "by +p: scores depend on the sum of positions", 1.0, show)  # fmt: skip
+        return fault(
+            "keys-turned-backwards",
+            "wrong",
+            "keys are turned by −p where queries are turned by +p: scores depend on the sum of "
+            "positions",
+            1.0,
+            show,
+        )
     off = (queries - keys).abs().max().item()
     if off > 1e-4:
-        return fault("keys-turned-otherwise", "wrong", f"queries and keys of one token are "
-                                        f"turned by "
-                     f"matrices up to {off:.3g} apart", off, show)  # fmt: skip
+        return fault(
+            "keys-turned-otherwise",
+            "wrong",
+            f"queries and keys of one token are turned by matrices up to {off:.3g} apart",
+            off,
+            show,
+        )
     return None
 
 
@@ -297,10 +333,15 @@ def positions_stay_apart(inquiry: RotaryInquiry) -> Answer:
     line, table, refused = inquiry.far
     view = inquiry.view
     found = rows.beyond(
-        table, torch.tensor(line), "the rotation",
-        lambda p, q: f"import torch\nx = torch.ones(1, 4, {q + 1}, {view.dim})\n"
-        f"# the tokens at {p} and {q} of the rotated x are equal",
-    )  # fmt: skip
+        table,
+        torch.tensor(line),
+        "the rotation",
+        lambda p, q: (
+            "import torch\n"
+            f"x = torch.ones(1, 4, {q + 1}, {view.dim})\n"
+            f"# the tokens at {p} and {q} of the rotated x are equal"
+        ),
+    )
     if found is not None:
         return found
     said = f"; beyond {line[-1]:,} it refuses ({refused[:80]})" if refused else ""
@@ -312,9 +353,10 @@ def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
     """Is a position turned the same in a short row and in a long one?"""
     view = inquiry.view
     x = torch.randn(1, HEADS, 24, view.dim, generator=torch.Generator().manual_seed(2))
-    long, short = view.both(x, x[:, : view.kv_heads]), view.both(
-        x[:, :, :9], x[:, : view.kv_heads, :9]
-    )  # fmt: skip
+    long, short = (
+        view.both(x, x[:, : view.kv_heads]),
+        view.both(x[:, :, :9], x[:, : view.kv_heads, :9]),
+    )
     far = max(
         (a[:, :, :9] - b).abs().max().item()
         for a, b in zip(long, short, strict=True)
@@ -329,12 +371,14 @@ def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
         if (scores[:, :, :9, :9] - fewer).abs().max().item() < 10 * ROUNDING:
             return f"tokens {far:.3g} apart between 9 and 24 tokens, but their scores are not"
     return fault(
-        "depends-on-length", "wrong", f"in rows of 9 and of 24 tokens the same tokens come out "
-                                      f"up to "
-        f"{far:.3g} apart", far,
-        f"import torch\nx = torch.randn(1, 4, 24, {view.dim})\n# subject(x[:, :, :9]) against "
-        f"subject(x)[:, :, :9]",
-    )  # fmt: skip
+        "depends-on-length",
+        "wrong",
+        f"in rows of 9 and of 24 tokens the same tokens come out up to {far:.3g} apart",
+        far,
+        "import torch\n"
+        f"x = torch.randn(1, 4, 24, {view.dim})\n"
+        "# subject(x[:, :, :9]) against subject(x)[:, :, :9]",
+    )
 
 
 def _stretched(inquiry: RotaryInquiry) -> Fault | None:
@@ -355,14 +399,16 @@ def _stretched(inquiry: RotaryInquiry) -> Fault | None:
     if off < ROUNDING:
         return None
     return fault(
-        "depends-on-length", "wrong", f"once a token at {far:,} is in the call, tokens at 1, 5 "
-                                      f"and 40 "
-        f"are turned up to {off:.3g} otherwise: frequencies follow the longest row, and keys "
-        f"that were "
-        f"cached before no longer fit", off,
-        f"import torch\nnear, far = torch.arange(8), torch.tensor([{far}])\n"
+        "depends-on-length",
+        "wrong",
+        f"once a token at {far:,} is in the call, tokens at 1, 5 and 40 are turned up to "
+        f"{off:.3g} otherwise: frequencies follow the longest row, and keys that were cached "
+        "before no longer fit",
+        off,
+        "import torch\n"
+        f"near, far = torch.arange(8), torch.tensor([{far}])\n"
         f"# {view.text} at near against near and far together",
-    )  # fmt: skip
+    )
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE))
@@ -388,22 +434,28 @@ def decodes_as_it_prefills(inquiry: RotaryInquiry) -> Answer:
         if far < ROUNDING:
             continue
         what = "queries" if side == "q" else "keys"
-        show = (f"import torch\nx = torch.randn(1, 4, 9, {view.dim})\n"
-                f"# {view.text} of x[:, :, 5:6] at 5 against subject(x)[:, :, 5:6]")  # fmt: skip
+        show = (
+            "import torch\n"
+            f"x = torch.randn(1, 4, 9, {view.dim})\n"
+            f"# {view.text} of x[:, :, 5:6] at 5 against subject(x)[:, :, 5:6]"
+        )
         for shift in (1, -1):
             if (steps(shift) - whole[:, :, 2:]).abs().max() < ROUNDING:
                 return fault(
-                    "off-by-one-after-cache", "wrong", f"behind a cache {what} of token p are "
-                                        f"turned "
-                    f"as token p {'−' if shift == 1 else '+'} 1 is in the whole row ({far:.3g} "
-                    f"off)",
-                    far, show,
-                )  # fmt: skip
+                    "off-by-one-after-cache",
+                    "wrong",
+                    f"behind a cache {what} of token p are turned as token p "
+                    f"{'−' if shift == 1 else '+'} 1 is in the whole row ({far:.3g} off)",
+                    far,
+                    show,
+                )
         return fault(
-            "decoding-differs-from-prefill", "wrong", f"{what} turned one by one are up to "
-                                        f"{far:.3g} "
-            f"away from the same turned together", far, show,
-        )  # fmt: skip
+            "decoding-differs-from-prefill",
+            "wrong",
+            f"{what} turned one by one are up to {far:.3g} away from the same turned together",
+            far,
+            show,
+        )
     return f"{worst:.1g} apart at positions 2 to 8"
 
 
@@ -423,13 +475,16 @@ def _joins_a_cache(view: RotaryView) -> Answer:
     if far < ROUNDING * scores.abs().max().item():
         return f"scores of the last query {far:.1g} apart"
     return fault(
-        "decoding-differs-from-prefill", "wrong", f"with cached keys the last query's scores are "
-                                        f"up to "
-        f"{far:.3g} away from those of the whole row", far,
-        f"import torch\nx = torch.randn(1, 4, 9, {view.dim})\n"
-        f"# subject.rotate_queries_with_cached_keys(x[:, :, -1:], x) against "
-        f"rotate_queries_and_keys(x, x)",
-    )  # fmt: skip
+        "decoding-differs-from-prefill",
+        "wrong",
+        f"with cached keys the last query's scores are up to {far:.3g} away from those of the "
+        "whole row",
+        far,
+        "import torch\n"
+        f"x = torch.randn(1, 4, 9, {view.dim})\n"
+        "# subject.rotate_queries_with_cached_keys(x[:, :, -1:], x) against "
+        "rotate_queries_and_keys(x, x)",
+    )
 
 
 @question(after=(*NO_LENGTH, *NO_STATE))
@@ -448,12 +503,15 @@ def rows_have_their_own_positions(inquiry: RotaryInquiry) -> Answer:
     if far < ROUNDING:
         return f"{far:.1g} apart from the rows alone"
     return fault(
-        "padding-shifts-positions", "wrong", f"with rows that begin at 0 and at 5, tokens come "
-                                        f"out up "
-        f"to {far:.3g} away from the same rows alone", far,
-        f"import torch\nx = torch.randn(2, 4, 6, {view.dim})\nat = torch.stack((torch.arange(6), "
-        f"torch.arange(6) + 5))  # positions of both rows",
-    )  # fmt: skip
+        "padding-shifts-positions",
+        "wrong",
+        f"with rows that begin at 0 and at 5, tokens come out up to {far:.3g} away from the same "
+        "rows alone",
+        far,
+        "import torch\n"
+        f"x = torch.randn(2, 4, 6, {view.dim})\n"
+        "at = torch.stack((torch.arange(6), torch.arange(6) + 5))  # positions of both rows",
+    )
 
 
 # What a call leaves behind.
@@ -500,12 +558,15 @@ def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
     row = int(far.amax(1).argmax())
     return fault(
-        "cast-breaks-it", "lossy", f"after .bfloat16() a token at {at[row]:,} is turned up to "
-                                   f"{off:.3g} "
-        f"off; one rounding costs 0.004: what it keeps is rounded with the weights", off,
-        f"import copy, torch\nhalf = copy.deepcopy(subject).bfloat16()\n"
+        "cast-breaks-it",
+        "lossy",
+        f"after .bfloat16() a token at {at[row]:,} is turned up to {off:.3g} off; one rounding "
+        "costs 0.004: what it keeps is rounded with the weights",
+        off,
+        "import copy, torch\n"
+        "half = copy.deepcopy(subject).bfloat16()\n"
         f"# compare half and subject at position {at[row]}",
-    )  # fmt: skip
+    )
 
 
 @question(after=(*NO_LENGTH, *NO_STATE, "positions-in-16-bits"))
@@ -523,13 +584,15 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
     row = int(far.amax(1).argmax())
     return fault(
-        "positions-in-16-bits", "lossy", f"bfloat16 queries at {at[row]:,} are turned up to "
-                                        f"{off:.3g} away "
-        f"from float32 ones: positions or angles are held in bfloat16, where 256 and 257 are one "
-        f"number", off,
-        f"import torch\nx = torch.ones(1, 4, 300, {view.dim})\n# subject(x) against "
-        f"subject(x.bfloat16())",
-    )  # fmt: skip
+        "positions-in-16-bits",
+        "lossy",
+        f"bfloat16 queries at {at[row]:,} are turned up to {off:.3g} away from float32 ones: "
+        "positions or angles are held in bfloat16, where 256 and 257 are one number",
+        off,
+        "import torch\n"
+        f"x = torch.ones(1, 4, 300, {view.dim})\n"
+        "# subject(x) against subject(x.bfloat16())",
+    )
 
 
 @question()
@@ -551,8 +614,9 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
     """Are its frequencies those of a published schedule?"""
     shape, found = inquiry.shape, inquiry.rotation
     show = (
-        f"import torch\nx = torch.ones(1, 4, 2, {inquiry.view.dim})\n# the angle of each pair "
-        f"at position 1"
+        "import torch\n"
+        f"x = torch.ones(1, 4, 2, {inquiry.view.dim})\n"
+        "# the angle of each pair at position 1"
     )
     if not shape.firsts or shape.odd:
         raise NotAskedError("it is no rotation" + f": {shape.odd}" * bool(shape.odd))
@@ -561,34 +625,59 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
         if isinstance(thing, nn.Module) and any(True for _ in thing.parameters()):
             raise NotAskedError("its frequencies are learned")
         first = ", ".join(f"{w:.4g}" for w in shape.frequencies[:3].tolist())
-        return fault("unknown-frequencies", "wrong", f"{len(shape.firsts)} pairs turn by "
-                                        f"{first}, … a "
-                     "position, which is no schedule that is known here",
-                     shape.frequencies[0].item(),
-                     show)  # fmt: skip
+        return fault(
+            "unknown-frequencies",
+            "wrong",
+            f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no schedule that "
+            "is known here",
+            shape.frequencies[0].item(),
+            show,
+        )
     found_faults = []
     if found.missing:
-        found_faults.append(fault(
-            "pair-never-turns", "wrong", f"pair(s) {', '.join(map(str, found.missing))} of "
-            f"{len(found.missing) + len(shape.firsts)} never turn", len(found.missing), show,
-        ))  # fmt: skip
+        found_faults.append(
+            fault(
+                "pair-never-turns",
+                "wrong",
+                f"pair(s) {', '.join(map(str, found.missing))} of "
+                f"{len(found.missing) + len(shape.firsts)} never turn",
+                len(found.missing),
+                show,
+            )
+        )
     if found.slip:
-        found_faults.append(fault(
-            "wrong-exponent", "wrong", f"frequencies fall as {found.named}: the exponent has "
-            f"{found.slip}", 1.0, show,
-        ))  # fmt: skip
+        found_faults.append(
+            fault(
+                "wrong-exponent",
+                "wrong",
+                f"frequencies fall as {found.named}: the exponent has {found.slip}",
+                1.0,
+                show,
+            )
+        )
     if abs(shape.size - found.factor) > 1e-3:
-        found_faults.append(fault(
-            "table-scaled", "wrong", f"cosines and sines are multiplied with {shape.size:.4g}, "
-                                     f"where "
-            f"{found.named} has {found.factor:.4g}", shape.size, show, found.factor,
-        ))  # fmt: skip
+        found_faults.append(
+            fault(
+                "table-scaled",
+                "wrong",
+                f"cosines and sines are multiplied with {shape.size:.4g}, where {found.named} has "
+                f"{found.factor:.4g}",
+                shape.size,
+                show,
+                found.factor,
+            )
+        )
     if bool((shape.frequencies < 0).all()):
-        found_faults.append(fault(
-            "turned-backwards", "note", "queries and keys are both turned by −p: scores are "
-                                        "those of "
-            "the mirrored distance, as no checkpoint has them", -1.0, expected=1.0,
-        ))  # fmt: skip
+        found_faults.append(
+            fault(
+                "turned-backwards",
+                "note",
+                "queries and keys are both turned by −p: scores are those of the mirrored "
+                "distance, as no checkpoint has them",
+                -1.0,
+                expected=1.0,
+            )
+        )
     if found.unusual and not found.slip:
         found_faults.append(
             fault("unusual-base", "note", f"{found.named} is that of no known model", 1.0)
@@ -610,22 +699,35 @@ def is_as_configured(inquiry: RotaryInquiry) -> Answer:
     show = "from posenc.interop.huggingface import rotary_from_config\nrotary_from_config(config)"
     unseen = inquiry.view.applied.startswith("it gives") or "several" in inquiry.view.applied
     if shape.pairing != ours.pairing and not unseen:
-        return fault("pairing-of-the-other-convention", "wrong", f"it pairs channels by "
-                     f"{shape.pairing}, the configuration's model by {ours.pairing}", 1.0,
-                     show)  # fmt: skip
+        return fault(
+            "pairing-of-the-other-convention",
+            "wrong",
+            f"it pairs channels by {shape.pairing}, the configuration's model by {ours.pairing}",
+            1.0,
+            show,
+        )
     theirs, our = shape.frequencies.abs(), rotations.radians(wanted)
     if len(theirs) != len(our) or not rotations._fits(wanted, theirs):
         off = (theirs[: len(our)] - our[: len(theirs)]).abs().max().item()
         now = inquiry.rotation.named if inquiry.rotation is not None else "other frequencies"
-        return fault("unlike-its-configuration", "wrong", f"it has {now} over {2 * len(theirs)} "
-                     f"channels, the configuration means {rotations.describe(ours.frequencies)} "
-                     f"over "
-                     f"{2 * len(our)} (frequencies up to {off:.3g} apart)", off, show)  # fmt: skip
+        return fault(
+            "unlike-its-configuration",
+            "wrong",
+            f"it has {now} over {2 * len(theirs)} channels, the configuration means "
+            f"{rotations.describe(ours.frequencies)} over {2 * len(our)} (frequencies up to "
+            f"{off:.3g} apart)",
+            off,
+            show,
+        )
     factor = ours.frequencies.attention_factor
     if abs(shape.size - factor) > 1e-3:
-        return fault("unlike-its-configuration", "wrong", f"cosines are multiplied with "
-                     f"{shape.size:.4g}, the configuration means {factor:.4g}", shape.size,
-                     show)  # fmt: skip
+        return fault(
+            "unlike-its-configuration",
+            "wrong",
+            f"cosines are multiplied with {shape.size:.4g}, the configuration means {factor:.4g}",
+            shape.size,
+            show,
+        )
     return f"{rotations.describe(ours.frequencies)}, {ours.pairing} pairing"
 
 
@@ -645,26 +747,40 @@ def is_precise(inquiry: RotaryInquiry) -> Answer:
         inquiry.errors[mark] = off[: line.index(mark) + 1].max().item()
     moved = _scores_moved(table - exact)
     worst, score = off.max().item(), moved.max().item()
-    show = (f"import torch\nx = torch.ones(1, 4, {line[-1] + 1}, {inquiry.view.dim})\n"
-            f"# the last token against posenc.Rotary({found.schedule!r})")  # fmt: skip
+    show = (
+        "import torch\n"
+        f"x = torch.ones(1, 4, {line[-1] + 1}, {inquiry.view.dim})\n"
+        f"# the last token against posenc.Rotary({found.schedule!r})"
+    )
     if found.rounded:
-        return fault("frequencies-in-16-bits", "lossy", f"frequencies are those of {found.named} "
-                     f"rounded to {found.rounded}: at position {line[-1]:,} cosines are "
-                     f"{worst:.3g} off "
-                     f"and a score moves by {score:.3g}", worst, show)  # fmt: skip
+        return fault(
+            "frequencies-in-16-bits",
+            "lossy",
+            f"frequencies are those of {found.named} rounded to {found.rounded}: at position "
+            f"{line[-1]:,} cosines are {worst:.3g} off and a score moves by {score:.3g}",
+            worst,
+            show,
+        )
     held = rows.is_held_in(inquiry.far[1])
     if held:
-        return fault("table-in-16-bits", "lossy", f"cosines and sines of float32 content are "
-                                        f"numbers of "
-                     f"{held}: up to {worst:.3g} off, a score moves by {score:.3g}", worst,
-                     show)  # fmt: skip
+        return fault(
+            "table-in-16-bits",
+            "lossy",
+            f"cosines and sines of float32 content are numbers of {held}: up to {worst:.3g} off, "
+            f"a score moves by {score:.3g}",
+            worst,
+            show,
+        )
     if score > LOSSY:
         first = line[int((moved > LOSSY).nonzero()[0])]
-        return fault("precision-lost", "lossy", f"from position {first:,} on scores move by more "
-                                        f"than "
-                     f"{LOSSY} (up to {score:.3g} at {line[-1]:,}); cosines are {worst:.3g} off "
-                     f"there, "
-                     f"exact ones 3e-08", worst, show)  # fmt: skip
+        return fault(
+            "precision-lost",
+            "lossy",
+            f"from position {first:,} on scores move by more than {LOSSY} (up to {score:.3g} at "
+            f"{line[-1]:,}); cosines are {worst:.3g} off there, exact ones 3e-08",
+            worst,
+            show,
+        )
     return f"cosines up to {worst:.1g} off to position {line[-1]:,}, a score moves by {score:.1g}"
 
 

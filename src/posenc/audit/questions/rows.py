@@ -39,21 +39,30 @@ def beyond(
         zero = not table[first].any() or _is_unrotated(table[first])
         name, words = ("stops", "nothing is encoded") if zero else ("clamped", f"{what} stays")
         return fault(
-            name, "wrong", f"from position {p:,} on {words}: tokens at {p:,} and {int(line[-1]):,} "
-            f"are one to the model", p, repeat(p, int(line[-1])),
-        )  # fmt: skip
+            name,
+            "wrong",
+            f"from position {p:,} on {words}: tokens at {p:,} and {int(line[-1]):,} are one to "
+            "the model",
+            p,
+            repeat(p, int(line[-1])),
+        )
     if p >= 256 and bool((line[still] >= 256).all()):
         kind = "bfloat16" if p < 2048 else "float16" if p < 65_000 else "float32"
         return fault(
-            "positions-in-16-bits" if kind != "float32" else "precision-lost", "lossy",
+            "positions-in-16-bits" if kind != "float32" else "precision-lost",
+            "lossy",
             f"positions {p:,} and {q:,} receive the same: positions are held in {kind}, in which "
-            f"they are one number", p, repeat(p, q),
-        )  # fmt: skip
+            "they are one number",
+            p,
+            repeat(p, q),
+        )
     return fault(
-        "positions-shared", "wrong",
-        f"positions {p:,} and {q:,} receive the same, and {len(still)} neighbors in all", p,
+        "positions-shared",
+        "wrong",
+        f"positions {p:,} and {q:,} receive the same, and {len(still)} neighbors in all",
+        p,
         repeat(p, q),
-    )  # fmt: skip
+    )
 
 
 def _is_unrotated(row: Tensor) -> bool:
@@ -77,10 +86,12 @@ def _wrapped(
         if (table[group] - table[int(other)]).abs().max() > 1e-6:
             continue
         return fault(
-            "wrapped" if one < 4 else "positions-shared", "wrong",
-            f"position {two:,} receives what position {one:,} does: {what} begins anew", two,
+            "wrapped" if one < 4 else "positions-shared",
+            "wrong",
+            f"position {two:,} receives what position {one:,} does: {what} begins anew",
+            two,
             repeat(one, two),
-        )  # fmt: skip
+        )
     return None
 
 
