@@ -13,7 +13,8 @@ from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
 from posenc.audit.questions import bias as of_bias
 from posenc.audit.questions import rotary as of_rotary
-from posenc.audit.questions.asking import REMEDIES, Question, asked
+from posenc.audit.questions.asking import Question, asked
+from posenc.audit.questions.remedies import REMEDIES
 from posenc.audit.report import CannotCheckError, Report
 from posenc.audit.subjects import Subject, subject_of
 

@@ -1,1 +1,1 @@
-"""What is asked, one file a place."""
+"""What is asked, one folder or file a place."""

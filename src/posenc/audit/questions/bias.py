@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.identity import biases
-from posenc.audit.questions.added import gradients, untouched
 from posenc.audit.questions.asking import NO_STATE, Answer, Question, fault, question
+from posenc.audit.questions.traces import gradients, untouched
 from posenc.audit.report import CallFailedError, NotAskedError
 from posenc.numerics import slopes
 

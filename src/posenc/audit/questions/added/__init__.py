@@ -1,0 +1,37 @@
+"""Questions to what adds to embeddings."""
+
+from posenc.audit.questions.added.identity import is_a_known_function, is_precise
+from posenc.audit.questions.added.inquiry import AddedInquiry
+from posenc.audit.questions.added.order import (
+    decodes_as_it_prefills,
+    encodes_the_sequence,
+    padding_moves_nothing,
+    positions_stay_apart,
+    same_at_another_length,
+)
+from posenc.audit.questions.added.traces import (
+    gradients_flow,
+    keeps_no_state,
+    keeps_the_dtype,
+    leaves_its_input_alone,
+    survives_a_cast,
+)
+from posenc.audit.questions.asking import Question
+
+__all__ = ["QUESTIONS", "AddedInquiry"]
+
+
+QUESTIONS: tuple[Question, ...] = (
+    encodes_the_sequence,
+    leaves_its_input_alone,
+    keeps_no_state,
+    same_at_another_length,
+    positions_stay_apart,
+    decodes_as_it_prefills,
+    padding_moves_nothing,
+    is_a_known_function,
+    is_precise,
+    keeps_the_dtype,
+    survives_a_cast,
+    gradients_flow,
+)

@@ -1,0 +1,108 @@
+"""A subject that adds, with what several questions need of it."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from posenc.audit.adapters.added import Added
+from posenc.audit.identity import sinusoids
+from posenc.audit.questions import rows
+from posenc.audit.report import NotAskedError
+
+ROUNDING = 1e-5
+"""What two ways to compute one number in float32 may be apart."""
+
+
+@dataclass
+class AddedInquiry:
+    """A subject that adds, with what several questions need of it."""
+
+    view: Added
+    length: int
+    errors: dict[int, float] = field(default_factory=dict)
+
+    @cached_property
+    def near(self) -> Tensor:
+        """Its first rows, float64."""
+        return self.view.rows(min(64, self.view.longest(64)))
+
+    @cached_property
+    def learns(self) -> bool:
+        """Whether it has parameters that shape what is added."""
+        thing = self.view.subject.fresh()
+        return isinstance(thing, nn.Module) and any(p.numel() > 4 for p in thing.parameters())
+
+    @cached_property
+    def sinusoid(self) -> sinusoids.Sinusoid | None:
+        """The sinusoidal encoding that it is, if it is one."""
+        if self.view.grid is not None or len(self.near) < 4:
+            return None
+        found = sinusoids.identify(self.near)
+        if found is None:
+            for dtype in (torch.bfloat16, torch.float16):
+                found = found or sinusoids.with_rounded_frequencies(self.near, dtype)
+        if found is None and (held := rows.is_held_in(self.near)):
+            found = sinusoids.identify(self.near, sinusoids.COARSE[held])
+        return found
+
+    @cached_property
+    def table(self) -> Tensor:
+        """As many rows as are judged, float64."""
+        return self.view.rows(self.view.longest(self.length))
+
+    @cached_property
+    def error(self) -> tuple[Tensor, Tensor]:
+        """Some positions up to the length that is judged, and how far each row is from exact."""
+        found = self.sinusoid
+        if found is None:
+            raise NotAskedError("what it should be is not known, so nothing can be held against it")
+        size = min(len(self.table), self.length)
+        line = torch.cat((torch.arange(min(size, 128)), torch.linspace(0, size - 1, 128).long()))
+        line = line.unique()
+        return line, (self.table[line] - found.exact(line)).abs().amax(1)
+
+    @property
+    def identity(self) -> str:
+        """One line."""
+        found = self.sinusoid
+        if found is not None:
+            size = min(len(self.table), self.length)
+            off = self.error[1].max().item()
+            name = type(found.encoding).__name__
+            said = f"{found.said}: equal to posenc.{name}({_arguments(found)}) within {off:.1g} "
+            return said + f"to position {size - 1:,}"
+        if self.learns:
+            return (
+                f"a learned table, at least {self.view.longest(self.length):,} rows of "
+                f"{self.view.dim}"
+            )
+        if self.view.grid is not None:
+            return _grid_identity(self)
+        return ""
+
+
+def _arguments(found: sinusoids.Sinusoid) -> str:
+    ours = found.encoding
+    said = [str(ours.dim)]
+    said += [f"base={ours.base:.10g}"] if ours.base != 10_000 else []
+    said += [f"convention={ours.convention.name!r}"] if ours.convention.name != "paper" else []
+    return ", ".join(said + ([f"offset={ours.offset}"] if ours.offset else []))
+
+
+def _grid_identity(inquiry: AddedInquiry) -> str:
+    """MAE's and the like: each half of the channels knows one axis, and is sinusoidal in it."""
+    assert inquiry.view.grid is not None
+    height, width = inquiry.view.grid
+    table = inquiry.view.added()[0].double().reshape(height, width, -1)
+    half = table.shape[-1] // 2
+    for name, part in (("width", table[0, :, :half]), ("height", table[:, 0, :half])):
+        found = sinusoids.identify(part) if len(part) >= 4 else None
+        if found is not None:
+            other = "height" if name == "width" else "width"
+            return (
+                f"a grid encoding: {name} in the first half of the channels, {other} in the "
+                f"second, each {found.said}"
+            )
+    return ""

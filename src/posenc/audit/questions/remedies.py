@@ -1,0 +1,61 @@
+"""What to do about each fault."""
+
+REMEDIES: dict[str, str] = {
+    "batch-axis-encoded": "index the table by the sequence axis: x.shape[1] of [batch, seq, dim], "
+    "x.shape[0] of [seq, batch, dim]; say --layout if the order is meant",
+    "head-axis-encoded": "index by the axis that holds the sequence, or say --layout",
+    "encodes-nothing": "check that positions reach the sum or the rotation",
+    "positions-shared": "give every token its own position: an int64 arange over the sequence",
+    "off-by-one-after-cache": "the first new token stands at the length of the cache",
+    "decoding-differs-from-prefill": "add the length of the cache to the positions",
+    "padding-shifts-positions": "positions = mask.cumsum(-1) - 1, and no count of padding tokens",
+    "depends-on-length": "leave the length of the row out of the formula; resolve dynamic scaling "
+    "at one length",
+    "depends-on-neighbors": "one token's encoding must follow from its own position alone",
+    "clamped": "raise an error beyond the table, or build the table on demand",
+    "wrapped": "raise an error beyond the table, or build the table on demand",
+    "stops": "raise an error beyond the table, or build the table on demand",
+    "truncated-silently": "raise an error beyond the table: zip and slicing drop the rest",
+    "input-written": "use x = x + table, not x += table",
+    "state-between-calls": "keep no cache, or key it by all that shapes it: length, dtype, device",
+    "first-dtype-cached": "cache float32, and cast what leaves the cache",
+    "history-changes-result": "let frequencies follow from the configured length, not from the "
+    "longest row so far",
+    "cast-breaks-it": "compute frequencies from Python numbers in float32 inside forward, or build "
+    "the table once in float32 and keep it out of .to()",
+    "wrong-exponent": "the exponent is 2i/d with i = 0 … d/2 − 1",
+    "sine-twice": "sines in one half of the channels, cosines in the other",
+    "sign-missing": "(a, b) → (a cos − b sin, b cos + a sin): one of the sines is negative",
+    "pairing-mixed": "cosines and the rotated half must pair channels alike: cat((f, f)) with "
+    "(i, i + d/2), repeat_interleave(2) with (2i, 2i + 1)",
+    "pairing-of-the-other-convention": "use the pairing of the checkpoint, or permute its weights",
+    "pair-never-turns": "begin at 2i/d with i = 0, and end before d/2; count the frequencies",
+    "only-queries-rotated": "rotate keys by their own positions too",
+    "only-keys-rotated": "rotate queries by their own positions too",
+    "keys-turned-backwards": "rotate keys in the same sense as queries: R(m)ᵀR(n) is relative, "
+    "R(m)R(n) is not",
+    "keys-turned-otherwise": "use one table for queries and keys",
+    "turned-backwards": "the sense is −; queries and keys agree, so scores do, but no checkpoint "
+    "has it",
+    "not-relative": "check which channels share an angle",
+    "table-scaled": "leave cosines and sines as they are, or say the attention factor",
+    "positions-in-16-bits": "keep positions in int64 and angles in float32",
+    "frequencies-in-16-bits": "compute frequencies in float32",
+    "table-in-16-bits": "keep the table in float32 and round once, at the end",
+    "precision-lost": "compute angles in float64 or with posenc.Rotary, and round once",
+    "unknown-frequencies": "compare the exponent and the base with the paper's; --ignore "
+    "unknown-frequencies if they are meant",
+    "unlike-its-configuration": "read base, scaling, width and pairing from the configuration",
+    "wrong-slopes": "m_h = 2^(−8h/H); for other numbers of heads the authors interleave two series",
+    "slopes-of-other-head-counts": "posenc.numerics.slopes.alibi(heads) has the authors' slopes",
+    "slopes-in-another-order": "head h has slope 2^(−8h/H), from the first head on",
+    "wrong-sign": "subtract slope × distance: near keys win",
+    "depends-on-absolute-positions": "compute the bias from q_position − k_position",
+    "bias-without-cache-offset": "the last of q_len queries stands at the last key: add k_len − "
+    "q_len to query positions",
+    "bias-in-16-bits": "compute slope × distance in float32 from the distance",
+    "buckets-turned": "T5 takes key − query: swap the operands, or the last two axes",
+    "buckets-off": "posenc.numerics.buckets.t5_buckets has T5's borders in whole numbers",
+    "parameter-without-gradient": "use the parameter in forward, or make it a buffer",
+    "gradient-cut": "do not detach, and do not build tensors anew from content",
+}

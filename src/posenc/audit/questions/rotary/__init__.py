@@ -1,0 +1,45 @@
+"""Questions to what rotates queries and keys."""
+
+from posenc.audit.questions.asking import Question
+from posenc.audit.questions.rotary.identity import (
+    has_known_frequencies,
+    is_as_configured,
+    is_precise,
+)
+from posenc.audit.questions.rotary.inquiry import RotaryInquiry
+from posenc.audit.questions.rotary.order import (
+    decodes_as_it_prefills,
+    encodes_the_sequence,
+    positions_stay_apart,
+    rows_have_their_own_positions,
+    same_at_another_length,
+)
+from posenc.audit.questions.rotary.rotation import is_a_rotation, is_relative
+from posenc.audit.questions.rotary.traces import (
+    gradients_flow,
+    keeps_no_state,
+    keeps_positions_in_16_bits,
+    leaves_its_input_alone,
+    survives_a_cast,
+)
+
+__all__ = ["QUESTIONS", "RotaryInquiry"]
+
+
+QUESTIONS: tuple[Question, ...] = (
+    encodes_the_sequence,
+    leaves_its_input_alone,
+    keeps_no_state,
+    same_at_another_length,
+    is_a_rotation,
+    is_relative,
+    positions_stay_apart,
+    decodes_as_it_prefills,
+    rows_have_their_own_positions,
+    has_known_frequencies,
+    is_as_configured,
+    is_precise,
+    keeps_positions_in_16_bits,
+    survives_a_cast,
+    gradients_flow,
+)

@@ -1,0 +1,203 @@
+"""Which schedule is it, and how precisely?"""
+
+import torch
+from torch import Tensor, nn
+
+from posenc.audit.identity import rotations
+from posenc.audit.questions import rows
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_PLACE,
+    NO_STATE,
+    Answer,
+    fault,
+    question,
+)
+from posenc.audit.questions.rotary.inquiry import RotaryInquiry
+from posenc.audit.report import NotAskedError
+
+LOSSY = 0.01
+"""By how much a score may move: what rounding queries to bfloat16 does to it anyway."""
+
+
+@question(
+    essential=True, after=(*NO_LENGTH, *NO_STATE, "positions-shared", "off-by-one-after-cache")
+)
+def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
+    """Are its frequencies those of a published schedule?"""
+    shape, found = inquiry.shape, inquiry.rotation
+    show = (
+        "import torch\n"
+        f"x = torch.ones(1, 4, 2, {inquiry.view.dim})\n"
+        "# the angle of each pair at position 1"
+    )
+    if not shape.firsts or shape.odd:
+        raise NotAskedError("it is no rotation" + f": {shape.odd}" * bool(shape.odd))
+    if found is None:
+        thing = inquiry.view.subject.fresh()
+        if isinstance(thing, nn.Module) and any(True for _ in thing.parameters()):
+            raise NotAskedError("its frequencies are learned")
+        first = ", ".join(f"{w:.4g}" for w in shape.frequencies[:3].tolist())
+        return fault(
+            "unknown-frequencies",
+            "wrong",
+            f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no schedule that "
+            "is known here",
+            shape.frequencies[0].item(),
+            show,
+        )
+    found_faults = []
+    if found.missing:
+        found_faults.append(
+            fault(
+                "pair-never-turns",
+                "wrong",
+                f"pair(s) {', '.join(map(str, found.missing))} of "
+                f"{len(found.missing) + len(shape.firsts)} never turn",
+                len(found.missing),
+                show,
+            )
+        )
+    if found.slip:
+        found_faults.append(
+            fault(
+                "wrong-exponent",
+                "wrong",
+                f"frequencies fall as {found.named}: the exponent has {found.slip}",
+                1.0,
+                show,
+            )
+        )
+    if abs(shape.size - found.factor) > 1e-3:
+        found_faults.append(
+            fault(
+                "table-scaled",
+                "wrong",
+                f"cosines and sines are multiplied with {shape.size:.4g}, where {found.named} has "
+                f"{found.factor:.4g}",
+                shape.size,
+                show,
+                found.factor,
+            )
+        )
+    if bool((shape.frequencies < 0).all()):
+        found_faults.append(
+            fault(
+                "turned-backwards",
+                "note",
+                "queries and keys are both turned by −p: scores are those of the mirrored "
+                "distance, as no checkpoint has them",
+                -1.0,
+                expected=1.0,
+            )
+        )
+    if found.unusual and not found.slip:
+        found_faults.append(
+            fault("unusual-base", "note", f"{found.named} is that of no known model", 1.0)
+        )
+    if found_faults:
+        return found_faults
+    return f"within 2e-06 a position of {found.named}"
+
+
+@question(after=(*NO_LENGTH, *NO_STATE))
+def is_as_configured(inquiry: RotaryInquiry) -> Answer:
+    """Is it what the configuration beside it says?"""
+    ours, shape = inquiry.expected, inquiry.shape
+    if ours is None:
+        raise NotAskedError("there is no configuration beside it")
+    if not shape.firsts or shape.odd:
+        raise NotAskedError("it is no rotation")
+    wanted = rotations._that_turn(ours.frequencies)
+    show = "from posenc.interop.huggingface import rotary_from_config\nrotary_from_config(config)"
+    unseen = inquiry.view.applied.startswith("it gives") or "several" in inquiry.view.applied
+    if shape.pairing != ours.pairing and not unseen:
+        return fault(
+            "pairing-of-the-other-convention",
+            "wrong",
+            f"it pairs channels by {shape.pairing}, the configuration's model by {ours.pairing}",
+            1.0,
+            show,
+        )
+    theirs, our = shape.frequencies.abs(), rotations.radians(wanted)
+    if len(theirs) != len(our) or not rotations._fits(wanted, theirs):
+        off = (theirs[: len(our)] - our[: len(theirs)]).abs().max().item()
+        now = inquiry.rotation.named if inquiry.rotation is not None else "other frequencies"
+        return fault(
+            "unlike-its-configuration",
+            "wrong",
+            f"it has {now} over {2 * len(theirs)} channels, the configuration means "
+            f"{rotations.describe(ours.frequencies)} over {2 * len(our)} (frequencies up to "
+            f"{off:.3g} apart)",
+            off,
+            show,
+        )
+    factor = ours.frequencies.attention_factor
+    if abs(shape.size - factor) > 1e-3:
+        return fault(
+            "unlike-its-configuration",
+            "wrong",
+            f"cosines are multiplied with {shape.size:.4g}, the configuration means {factor:.4g}",
+            shape.size,
+            show,
+        )
+    return f"{rotations.describe(ours.frequencies)}, {ours.pairing} pairing"
+
+
+@question(after=NO_PLACE)
+def is_precise(inquiry: RotaryInquiry) -> Answer:
+    """Up to the length that counts, are scores those of exact arithmetic?"""
+    found = inquiry.rotation
+    if found is None:
+        raise NotAskedError("what it should be is not known, so nothing can be held against it")
+    line = [p for p in inquiry.far[0] if p < inquiry.length]
+    table = inquiry.far[1][: len(line)] / inquiry.shape.size
+    cos, sin = found.exact(torch.tensor(line))
+    exact = torch.cat((cos, sin * inquiry.shape.frequencies.sign()), -1)
+    off = (table - exact).abs().amax(1)
+    marks = [p for p in (10, 63, 257, 1024, 2049, 8192) if p in line] + [line[-1]]
+    for mark in marks:
+        inquiry.errors[mark] = off[: line.index(mark) + 1].max().item()
+    moved = _scores_moved(table - exact)
+    worst, score = off.max().item(), moved.max().item()
+    show = (
+        "import torch\n"
+        f"x = torch.ones(1, 4, {line[-1] + 1}, {inquiry.view.dim})\n"
+        f"# the last token against posenc.Rotary({found.schedule!r})"
+    )
+    if found.rounded:
+        return fault(
+            "frequencies-in-16-bits",
+            "lossy",
+            f"frequencies are those of {found.named} rounded to {found.rounded}: at position "
+            f"{line[-1]:,} cosines are {worst:.3g} off and a score moves by {score:.3g}",
+            worst,
+            show,
+        )
+    held = rows.is_held_in(inquiry.far[1])
+    if held:
+        return fault(
+            "table-in-16-bits",
+            "lossy",
+            f"cosines and sines of float32 content are numbers of {held}: up to {worst:.3g} off, "
+            f"a score moves by {score:.3g}",
+            worst,
+            show,
+        )
+    if score > LOSSY:
+        first = line[int((moved > LOSSY).nonzero()[0])]
+        return fault(
+            "precision-lost",
+            "lossy",
+            f"from position {first:,} on scores move by more than {LOSSY} (up to {score:.3g} at "
+            f"{line[-1]:,}); cosines are {worst:.3g} off there, exact ones 3e-08",
+            worst,
+            show,
+        )
+    return f"cosines up to {worst:.1g} off to position {line[-1]:,}, a score moves by {score:.1g}"
+
+
+def _scores_moved(error: Tensor) -> Tensor:
+    """The standard deviation of q·k / √d for random q and k of size one, by such an error."""
+    pairs = error.shape[1] // 2
+    return error.square().sum(1).mul(2).sqrt() / (2 * pairs) ** 0.5

@@ -1,0 +1,132 @@
+"""A subject that rotates, with what several questions need of it."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters import layouts
+from posenc.audit.adapters.rotary import HEADS, RotaryView
+from posenc.audit.identity import rotations
+from posenc.audit.questions import rows
+from posenc.audit.report import NotAskedError
+from posenc.encodings.queries_keys import Rotary
+from posenc.frequencies import Schedule
+
+ROUNDING = 1e-5
+
+
+@dataclass
+class RotaryInquiry:
+    """A subject that rotates, with what several questions need of it."""
+
+    view: RotaryView
+    length: int
+    expected: Rotary | None = None
+    errors: dict[int, float] = field(default_factory=dict)
+
+    @cached_property
+    def matrices(self) -> Tensor:
+        """R(0) … R(n − 1) of queries, float64."""
+        return self.view.matrices(rotations.NEAR if self.view.dim <= 128 else 16)
+
+    @cached_property
+    def keys(self) -> Tensor:
+        """R(0) … R(n − 1) of keys, float64."""
+        return self.view.matrices(8, side="k")
+
+    @cached_property
+    def shape(self) -> rotations.Structure:
+        """Its pairs and frequencies; of keys, where queries stay as they are."""
+        found = rotations.structure(self.matrices)
+        if not found.firsts and self.view.sees_keys:
+            return rotations.structure(self.view.matrices(rotations.NEAR, side="k"))
+        return found
+
+    @cached_property
+    def rotation(self) -> rotations.Rotation | None:
+        """The schedule that it follows, if it is one that is known."""
+        return rotations.identify(self.shape, self.schedule, coarse=self.coarse)
+
+    @cached_property
+    def side(self) -> str:
+        """The side that turns: queries, unless only keys do."""
+        return "q" if rotations.structure(self.matrices).firsts or not self.view.sees_keys else "k"
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Whether its cosines are numbers of 16 bits."""
+        moving = self.matrices[1:][:, self.shape.firsts, self.shape.firsts]
+        return rows.is_held_in(moving) is not None
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule that the configuration beside it means."""
+        return self.expected.frequencies if self.expected is not None else None
+
+    @property
+    def rows_show(self) -> str:
+        """Code that calls it at some positions."""
+        return f"import torch\nx = torch.randn(1, 4, 64, {self.view.dim})  # {layouts.SAID['bhsd']}"
+
+    def table_at(self, line: list[int]) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of the pairs at positions, as content shows them."""
+        made = self.view.at(line, self.shape.probe(), self.side)
+        return self.shape.table(made)
+
+    @cached_property
+    def line(self) -> list[int]:
+        """Positions at which rows are held against each other and against exact ones."""
+        n, built = self.length, self.view.built_for or self.length
+        if not self.view.moves and built * self.view.dim * HEADS > 2**25:
+            built = 512
+        some = {*range(64), *range(254, 260), *range(1022, 1027), *range(2046, 2052)}
+        some |= {p + k for p in (4095, 8191, n - 3) for k in range(3) if p + k < n}
+        some = {p for p in some if p < n}
+        for edge in {built, 2 * built}:
+            some |= {edge + k for k in (-2, -1, 0, 1, 2)}
+        return sorted(p for p in some if p >= 0)
+
+    @cached_property
+    def far(self) -> tuple[list[int], Tensor, str]:
+        """As many of these positions as it takes, its rows there, and where it refuses."""
+        line = list(self.line)
+        refused = ""
+        while line:
+            try:
+                return line, self._rows(line), refused
+            except NotAskedError as reason:
+                refused = str(reason)
+                edge = len(line) * 3 // 4 if len(line) > 70 else len(line) // 2
+                # positions beyond its table are refused together: step back over each edge
+                line = (
+                    [p for p in line if p < line[-1] - 2]
+                    if line[-1] - line[0] > 70
+                    else line[:edge]
+                )
+        raise NotAskedError(f"it takes no positions: {refused}")
+
+    def _rows(self, line: list[int]) -> Tensor:
+        """Cosines and sines; positions beyond what it is built for in a call of their own."""
+        built = self.view.built_for or self.length
+        parts = [p for p in line if p < built], [p for p in line if p >= built]
+        made = [torch.cat(self.table_at(part), -1) for part in parts if part]
+        return torch.cat(made)
+
+    @property
+    def identity(self) -> str:
+        """One line."""
+        found = self.rotation
+        if found is None:
+            return ""
+        line = [p for p in self.far[0] if p < self.length] or self.far[0]
+        off = self._off(found, line)
+        ours = f"posenc.Rotary({found.schedule!r})"
+        return f"{found.said}: equal to {ours} within {off:.1g} to position {line[-1]:,}"
+
+    def _off(self, found: rotations.Rotation, line: list[int]) -> float:
+        made = self.far[1][: len(line)] / self.shape.size
+        cos, sin = found.exact(torch.tensor(line))
+        sense = self.shape.frequencies.sign()
+        return (made - torch.cat((cos, sin * sense), -1)).abs().max().item()

@@ -1,0 +1,245 @@
+"""Is every token turned as its place means?"""
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters import layouts
+from posenc.audit.adapters.calls import guarded, varies
+from posenc.audit.adapters.rotary import HEADS, RotaryView
+from posenc.audit.questions import rows
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_ORDER,
+    NO_STATE,
+    Answer,
+    fault,
+    question,
+)
+from posenc.audit.questions.rotary.inquiry import ROUNDING, RotaryInquiry
+from posenc.audit.report import Fault, NotAskedError
+
+
+@question(essential=True)
+def encodes_the_sequence(inquiry: RotaryInquiry) -> Answer:
+    """Does the sequence axis carry the position, and it alone?"""
+    view = inquiry.view
+    batch = 1 if view.layout in layouts.ONE_ROW else 3
+    ones = torch.ones(batch, HEADS, 6, view.dim)
+    queries, keys = view.both(ones, ones[:, : view.kv_heads])
+    along = max(varies(m, 2) for m in (queries, keys) if m is not None)
+    for axis, name, words in (
+        (0, "batch-axis-encoded", "rows of a batch"),
+        (1, "head-axis-encoded", "heads"),
+    ):
+        across = max(varies(m, axis) for m in (queries, keys) if m is not None)
+        if across > 1e-6:
+            return fault(
+                name,
+                "wrong",
+                f"equal {words} come out up to {across:.3g} apart, positions of a row {along:.3g}",
+                across,
+                "import torch\n"
+                f"x = torch.ones(3, 4, 6, {view.dim})  # {layouts.SAID[view.layout]}\n"
+                f"made = subject(x)  # compare along axis {axis}",
+            )
+    if along <= 1e-9:
+        return fault(
+            "encodes-nothing",
+            "wrong",
+            "all positions of a row are turned alike",
+            along,
+            "import torch\n"
+            f"x = torch.ones(1, 4, 6, {view.dim})\n"
+            "subject(x)  # every token the same",
+            1.0,
+        )
+    return f"neighbors up to {along:.3g} apart, equal rows and heads 0"
+
+
+@question(essential=True, after=(*NO_LENGTH, *NO_STATE))
+def positions_stay_apart(inquiry: RotaryInquiry) -> Answer:
+    """Is every position turned in its own way, also beyond the length it is built for?"""
+    if not inquiry.shape.firsts:
+        raise NotAskedError("nothing turns")
+    line, table, refused = inquiry.far
+    view = inquiry.view
+    found = rows.beyond(
+        table,
+        torch.tensor(line),
+        "the rotation",
+        lambda p, q: (
+            "import torch\n"
+            f"x = torch.ones(1, 4, {q + 1}, {view.dim})\n"
+            f"# the tokens at {p} and {q} of the rotated x are equal"
+        ),
+    )
+    if found is not None:
+        return found
+    said = f"; beyond {line[-1]:,} it refuses ({refused[:80]})" if refused else ""
+    return f"{len(line)} positions to {line[-1]:,}, all turned differently{said}"
+
+
+@question(essential=True, after=(*NO_ORDER, *NO_STATE))
+def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
+    """Is a position turned the same in a short row and in a long one?"""
+    view = inquiry.view
+    x = torch.randn(1, HEADS, 24, view.dim, generator=torch.Generator().manual_seed(2))
+    long, short = (
+        view.both(x, x[:, : view.kv_heads]),
+        view.both(x[:, :, :9], x[:, : view.kv_heads, :9]),
+    )
+    far = max(
+        (a[:, :, :9] - b).abs().max().item()
+        for a, b in zip(long, short, strict=True)
+        if a is not None and b is not None
+    )
+    if far < ROUNDING:
+        stretched = _stretched(inquiry)
+        return stretched or f"{far:.1g} apart between 9 and 24 tokens"
+    if long[1] is not None and short[1] is not None:
+        scores = long[0][:, : view.kv_heads] @ long[1].mT
+        fewer = short[0][:, : view.kv_heads] @ short[1].mT
+        if (scores[:, :, :9, :9] - fewer).abs().max().item() < 10 * ROUNDING:
+            return f"tokens {far:.3g} apart between 9 and 24 tokens, but their scores are not"
+    return fault(
+        "depends-on-length",
+        "wrong",
+        f"in rows of 9 and of 24 tokens the same tokens come out up to {far:.3g} apart",
+        far,
+        "import torch\n"
+        f"x = torch.randn(1, 4, 24, {view.dim})\n"
+        "# subject(x[:, :, :9]) against subject(x)[:, :, :9]",
+    )
+
+
+def _stretched(inquiry: RotaryInquiry) -> Fault | None:
+    """Tokens that turn otherwise beside one beyond the length that it is built for.
+
+    So do dynamic scalings: keys that were cached before no longer fit the queries after.
+    """
+    view, built = inquiry.view, inquiry.view.built_for
+    if not built or view.moves not in ("rows", "line") or not inquiry.shape.firsts:
+        return None
+    near, far = [1, 5, 40], 2 * built
+    try:
+        alone = view.at(near, inquiry.shape.probe(), inquiry.side)
+        beside = view.at([*near, far], inquiry.shape.probe(), inquiry.side)[:-1]
+    except NotAskedError:
+        return None
+    off = (alone - beside).abs().max().item()
+    if off < ROUNDING:
+        return None
+    return fault(
+        "depends-on-length",
+        "wrong",
+        f"once a token at {far:,} is in the call, tokens at 1, 5 and 40 are turned up to "
+        f"{off:.3g} otherwise: frequencies follow the longest row, and keys that were cached "
+        "before no longer fit",
+        off,
+        "import torch\n"
+        f"near, far = torch.arange(8), torch.tensor([{far}])\n"
+        f"# {view.text} at near against near and far together",
+    )
+
+
+@question(essential=True, after=(*NO_LENGTH, *NO_STATE))
+def decodes_as_it_prefills(inquiry: RotaryInquiry) -> Answer:
+    """Is one token behind a cache turned as in the whole row?"""
+    view = inquiry.view
+    if hasattr(view.subject.fresh(), "rotate_queries_with_cached_keys"):
+        return _joins_a_cache(view)
+    if not view.moves:
+        raise NotAskedError("positions cannot be said")
+    x = torch.randn(1, HEADS, 9, view.dim, generator=torch.Generator().manual_seed(3))
+    sides = ("q", "k") if view.sees_keys else ("q",)
+    worst = 0.0
+    for side in sides:
+        whole = view.turned(x, side=side)
+
+        def steps(shift: int, side: str = side) -> Tensor:
+            made = [view.turned(x[:, :, p : p + 1], p + shift, side=side) for p in range(2, 9)]
+            return torch.cat(made, 2)
+
+        far = (steps(0) - whole[:, :, 2:]).abs().max().item()
+        worst = max(worst, far)
+        if far < ROUNDING:
+            continue
+        what = "queries" if side == "q" else "keys"
+        show = (
+            "import torch\n"
+            f"x = torch.randn(1, 4, 9, {view.dim})\n"
+            f"# {view.text} of x[:, :, 5:6] at 5 against subject(x)[:, :, 5:6]"
+        )
+        for shift in (1, -1):
+            if (steps(shift) - whole[:, :, 2:]).abs().max() < ROUNDING:
+                return fault(
+                    "off-by-one-after-cache",
+                    "wrong",
+                    f"behind a cache {what} of token p are turned as token p "
+                    f"{'−' if shift == 1 else '+'} 1 is in the whole row ({far:.3g} off)",
+                    far,
+                    show,
+                )
+        return fault(
+            "decoding-differs-from-prefill",
+            "wrong",
+            f"{what} turned one by one are up to {far:.3g} away from the same turned together",
+            far,
+            show,
+        )
+    return f"{worst:.1g} apart at positions 2 to 8"
+
+
+def _joins_a_cache(view: RotaryView) -> Answer:
+    """Scores of the last query, turned together with cached keys, as in rotary-embedding-torch."""
+    x = torch.randn(1, HEADS, 9, view.dim, generator=torch.Generator().manual_seed(3))
+    queries, keys = view.both(x, x[:, : view.kv_heads])
+    if keys is None:
+        raise NotAskedError("keys were not seen")
+    thing = view.subject.fresh()
+    last, cached = guarded(lambda: thing.rotate_queries_with_cached_keys(x[:, :, -1:], x))
+    scores, joined = (
+        (q[:, : k.shape[1]] @ k.mT)[:, :, -1]
+        for q, k in ((queries, keys), (last, cached[:, : keys.shape[1]]))
+    )
+    far = (scores - joined).abs().max().item()
+    if far < ROUNDING * scores.abs().max().item():
+        return f"scores of the last query {far:.1g} apart"
+    return fault(
+        "decoding-differs-from-prefill",
+        "wrong",
+        f"with cached keys the last query's scores are up to {far:.3g} away from those of the "
+        "whole row",
+        far,
+        "import torch\n"
+        f"x = torch.randn(1, 4, 9, {view.dim})\n"
+        "# subject.rotate_queries_with_cached_keys(x[:, :, -1:], x) against "
+        "rotate_queries_and_keys(x, x)",
+    )
+
+
+@question(after=(*NO_LENGTH, *NO_STATE))
+def rows_have_their_own_positions(inquiry: RotaryInquiry) -> Answer:
+    """In a batch with padding on the left, is each row turned by its own positions?"""
+    view = inquiry.view
+    if view.moves != "rows" or view.layout in layouts.ONE_ROW:
+        raise NotAskedError("positions cannot be said for each row")
+    x = torch.randn(2, HEADS, 6, view.dim, generator=torch.Generator().manual_seed(4))
+    at = torch.stack((torch.arange(6), torch.arange(6) + 5))
+    both = view.both(x, x[:, : view.kv_heads], at)[0]
+    apart = torch.cat(
+        [view.both(x[i : i + 1], x[i : i + 1, : view.kv_heads], at[i : i + 1])[0] for i in (0, 1)]
+    )
+    far = (both - apart).abs().max().item()
+    if far < ROUNDING:
+        return f"{far:.1g} apart from the rows alone"
+    return fault(
+        "padding-shifts-positions",
+        "wrong",
+        f"with rows that begin at 0 and at 5, tokens come out up to {far:.3g} away from the same "
+        "rows alone",
+        far,
+        "import torch\n"
+        f"x = torch.randn(2, 4, 6, {view.dim})\n"
+        "at = torch.stack((torch.arange(6), torch.arange(6) + 5))  # positions of both rows",
+    )

@@ -1,0 +1,154 @@
+"""Is it a rotation, and do queries and keys agree?"""
+
+import torch
+from torch import Tensor
+
+from posenc.audit.identity import rotations
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_STATE,
+    Answer,
+    fault,
+    question,
+)
+from posenc.audit.questions.rotary.inquiry import RotaryInquiry
+from posenc.audit.report import NotAskedError
+
+
+@question(essential=True, after=NO_LENGTH)
+def is_a_rotation(inquiry: RotaryInquiry) -> Answer:
+    """Is each pair of channels turned by one angle, its length kept?"""
+    shape = inquiry.shape
+    if not shape.firsts:
+        return fault(
+            "encodes-nothing", "wrong", "no channel turns with position", 0.0, expected=1.0
+        )
+    if shape.odd.startswith("both sines"):
+        return fault(
+            "sign-missing",
+            "wrong",
+            f"{shape.odd}: (a, b) → (a cos + b sin, b cos + a sin) is a reflection, and q·k "
+            f"depends on where both stand (by {shape.odd_number:.3g})",
+            shape.odd_number,
+            _relative_code(inquiry),
+        )
+    if shape.odd == rotations.LENGTHS_CHANGE and _is_relative_all_the_same(inquiry):
+        return f"{shape.odd}, and those of keys inversely (xPos): products know distances alone"
+    if shape.odd:
+        name = "pairing-mixed" if _is_mixed(inquiry) else "not-relative"
+        return fault(
+            name,
+            "wrong",
+            f"{shape.odd} (by {shape.odd_number:.3g}): products of queries and keys depend on "
+            "where both stand",
+            shape.odd_number,
+            _relative_code(inquiry),
+        )
+    return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
+
+
+def _is_relative_all_the_same(inquiry: RotaryInquiry) -> bool:
+    """Whether products of queries and keys still depend on distances alone."""
+    if not inquiry.view.sees_keys:
+        return False
+    queries, keys = inquiry.matrices, inquiry.keys
+    return bool((queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max() < 1e-4)
+
+
+def _is_mixed(inquiry: RotaryInquiry) -> bool:
+    """Whether cosines repeat in one way, and their partners stand in the other."""
+    diagonal = inquiry.matrices[1:8].diagonal(dim1=1, dim2=2)
+    by_neighbors = (diagonal[:, 0::2] - diagonal[:, 1::2]).abs().max() < 1e-5
+    half = diagonal.shape[1] // 2
+    by_halves = (diagonal[:, :half] - diagonal[:, half:]).abs().max() < 1e-5
+    steps = {b - a for a, b in zip(inquiry.shape.firsts, inquiry.shape.seconds, strict=True)}
+    return bool((by_neighbors and steps != {1}) or (by_halves and steps == {1}))
+
+
+def _relative_code(inquiry: RotaryInquiry) -> str:
+    return (
+        "import torch\n"
+        f"q = k = torch.ones(1, 1, 32, {inquiry.view.dim})\n"
+        "# scores of equal distance differ: (rotated q)[..., 3, :] · (rotated k)[..., 8, :] "
+        "against 13 and 18"
+    )
+
+
+@question(
+    essential=True, after=(*NO_LENGTH, *NO_STATE, "sign-missing", "pairing-mixed", "not-relative")
+)
+def is_relative(inquiry: RotaryInquiry) -> Answer:
+    """Do products of a query and a key depend on their distance alone?"""
+    view, queries = inquiry.view, inquiry.matrices
+    keys = inquiry.keys if view.sees_keys else queries
+    if not inquiry.shape.firsts:
+        raise NotAskedError("nothing turns")
+    queries = queries[: len(keys)]
+    off = (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
+    size = queries.abs().max().item() ** 2
+    if off < (2e-2 if inquiry.coarse else 1e-4) * max(size, 1.0):
+        how = "" if view.sees_keys else "; keys go through the same call"
+        return f"{off:.1g} apart between positions (1, 2) and (4, 5){how}"
+    sides = _sides(inquiry, queries, keys)
+    if sides is not None:
+        return sides
+    if inquiry.shape.odd:
+        raise NotAskedError(f"it is no rotation: {inquiry.shape.odd}")
+    return fault(
+        "not-relative",
+        "wrong",
+        f"the product of a query at 1 and a key at 2 is up to {off:.3g} away from that at 4 and 5",
+        off,
+        _relative_code(inquiry),
+    )
+
+
+def _sides(inquiry: RotaryInquiry, queries: Tensor, keys: Tensor) -> Answer | None:
+    """What differs between queries and keys."""
+    if not inquiry.view.sees_keys:
+        return None
+    still = [
+        (m - torch.eye(m.shape[-1], dtype=m.dtype)).abs().max().item() < 1e-6
+        for m in (queries, keys)
+    ]
+    moved = (queries[5] - queries[1]).abs().max().item()
+    show = (
+        "import torch\n"
+        f"q = k = torch.ones(1, 4, 8, {inquiry.view.dim})\n"
+        "subject(q, k)  # compare both"
+    )
+    if still[1] and not still[0]:
+        return fault(
+            "only-queries-rotated",
+            "wrong",
+            f"keys come out as they went in, queries turn by up to {moved:.3g}",
+            moved,
+            show,
+        )
+    if still[0] and not still[1]:
+        return fault(
+            "only-keys-rotated",
+            "wrong",
+            "queries come out as they went in, keys turn",
+            (keys[5] - keys[1]).abs().max().item(),
+            show,
+        )
+    if (queries - keys.mT).abs().max() < 1e-4:
+        return fault(
+            "keys-turned-backwards",
+            "wrong",
+            "keys are turned by −p where queries are turned by +p: scores depend on the sum of "
+            "positions",
+            1.0,
+            show,
+        )
+    off = (queries - keys).abs().max().item()
+    if off > 1e-4:
+        return fault(
+            "keys-turned-otherwise",
+            "wrong",
+            f"queries and keys of one token are turned by matrices up to {off:.3g} apart",
+            off,
+            show,
+        )
+    return None

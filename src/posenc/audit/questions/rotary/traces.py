@@ -1,0 +1,105 @@
+"""What does a call leave behind, and what does a cast?"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.audit.adapters.rotary import HEADS
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_STATE,
+    Answer,
+    fault,
+    question,
+)
+from posenc.audit.questions.rotary.inquiry import RotaryInquiry
+from posenc.audit.questions.traces import gradients, state, untouched
+from posenc.audit.report import NotAskedError
+
+
+@question()
+def leaves_its_input_alone(inquiry: RotaryInquiry) -> Answer:
+    """Are queries, keys and positions after the call what they were before?"""
+    view = inquiry.view
+    x = torch.randn(1, HEADS, 6, view.dim)
+    return untouched(lambda: view.both(x, x[:, : view.kv_heads].clone()))
+
+
+@question()
+def keeps_no_state(inquiry: RotaryInquiry) -> Answer:
+    """Does a call leave no trace in the next: not its length, nor its dtype?"""
+    view = inquiry.view
+    content = torch.randn(1, 1, 1, view.dim, generator=torch.Generator().manual_seed(5))
+
+    def call(seq: int, dtype: torch.dtype, by: Any) -> Tensor:
+        return view.turned(content.expand(1, HEADS, seq, -1).to(dtype).contiguous(), by=by)[0, 0]
+
+    far = min(max(2 * (view.built_for or 0), 1024), 2**23 // (view.dim * HEADS))
+    return state(call, view.subject.fresh, 23, False, far, view.dim)
+
+
+@question(after=(*NO_LENGTH, *NO_STATE, "positions-in-16-bits", "first-dtype-cached"))
+def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
+    """After ``.bfloat16()``, are bfloat16 queries turned as well as before?"""
+    view, module = inquiry.view, inquiry.view.subject.fresh()
+    if not isinstance(module, nn.Module):
+        raise NotAskedError("it is no module")
+    if any(True for _ in module.parameters()):
+        raise NotAskedError("it has parameters, which a cast must round")
+    if not inquiry.shape.firsts:
+        raise NotAskedError("nothing turns")
+    at = [p for p in inquiry.far[0] if p < inquiry.length]
+    fresh, probe = view.subject.fresh(), inquiry.shape.probe()
+    exact = view.at(at, probe, by=fresh)
+    made = view.at(at, probe.bfloat16(), by=module.bfloat16())
+    far = (made - exact).abs()
+    off = far.max().item()
+    if off < 5 * 2**-8 * max(1.0, exact.abs().max().item()):
+        return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
+    row = int(far.amax(1).argmax())
+    return fault(
+        "cast-breaks-it",
+        "lossy",
+        f"after .bfloat16() a token at {at[row]:,} is turned up to {off:.3g} off; one rounding "
+        "costs 0.004: what it keeps is rounded with the weights",
+        off,
+        "import copy, torch\n"
+        "half = copy.deepcopy(subject).bfloat16()\n"
+        f"# compare half and subject at position {at[row]}",
+    )
+
+
+@question(after=(*NO_LENGTH, *NO_STATE, "positions-in-16-bits"))
+def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
+    """Are bfloat16 queries turned as float32 ones are, up to their own rounding?"""
+    view = inquiry.view
+    if not inquiry.shape.firsts:
+        raise NotAskedError("nothing turns")
+    at = [p for p in inquiry.far[0] if p < inquiry.length]
+    probe = inquiry.shape.probe()
+    narrow, wide = view.at(at, probe.bfloat16()), view.at(at, probe)
+    far = (narrow - wide).abs()
+    off = far.max().item()
+    if off < 5 * 2**-8 * max(1.0, wide.abs().max().item()):
+        return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
+    row = int(far.amax(1).argmax())
+    return fault(
+        "positions-in-16-bits",
+        "lossy",
+        f"bfloat16 queries at {at[row]:,} are turned up to {off:.3g} away from float32 ones: "
+        "positions or angles are held in bfloat16, where 256 and 257 are one number",
+        off,
+        "import torch\n"
+        f"x = torch.ones(1, 4, 300, {view.dim})\n"
+        "# subject(x) against subject(x.bfloat16())",
+    )
+
+
+@question()
+def gradients_flow(inquiry: RotaryInquiry) -> Answer:
+    """Does every parameter get a gradient, and the input too?"""
+    view, thing = inquiry.view, inquiry.view.subject.fresh()
+    x = torch.randn(1, HEADS, 6, view.dim, requires_grad=True)
+    at = torch.arange(6)[None]
+    return gradients(thing, lambda: view.run(thing, x, x[:, : view.kv_heads], at)[0], x)

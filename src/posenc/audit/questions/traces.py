@@ -1,0 +1,143 @@
+"""What a call leaves behind, asked alike in every place."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.audit.adapters.calls import keeping_gradients, watching
+from posenc.audit.questions.asking import (
+    Answer,
+    fault,
+)
+from posenc.audit.report import NotAskedError
+
+
+def untouched(call: Callable[[], object]) -> Answer:
+    """The same for any place."""
+    with watching() as seen:
+        call()
+    if not seen:
+        raise NotAskedError("it takes no tensor")
+    name, far = max(seen.items(), key=lambda item: item[1])
+    if far == 0:
+        return f"not a bit of {', '.join(seen)} changed"
+    return fault(
+        "input-written",
+        "wrong",
+        f"the tensor given as {name} changes by up to {far:.3g}",
+        far,
+        "import torch\n"
+        f"{name} = torch.randn(2, 7, 64); kept = {name}.clone()\n"
+        f"subject({name}); ({name} - kept).abs().max()",
+    )
+
+
+def state(
+    call: Callable[[int, torch.dtype, Any], Tensor],
+    fresh: Callable[[], Any],
+    seq: int,
+    fixed: bool,
+    far: int,
+    dim: int,
+) -> Answer:
+    """The same for any place: ``call(seq, dtype, by)`` gives rows."""
+    clean = {seq: call(seq, torch.float32, fresh())}
+    longer = min(100, far)
+    if not fixed and longer > seq:
+        clean[longer] = call(longer, torch.float32, fresh())
+    checked = []
+    for name, dtype, before, then in (
+        ("state-between-calls", torch.float32, seq, seq),
+        ("history-changes-result", torch.float32, far, seq),
+        ("state-between-calls", torch.float32, max(2, seq // 2), seq),
+        ("state-between-calls", torch.float32, longer // 2, longer),
+        ("first-dtype-cached", torch.bfloat16, seq, seq),
+        ("first-dtype-cached", torch.float16, seq, seq),
+    ):
+        if then not in clean:
+            continue
+        if fixed and before != seq:
+            continue
+        used = fresh()
+        try:
+            call(before, dtype, used)
+        except NotAskedError:
+            continue
+        try:
+            again = call(then, torch.float32, used)
+        except NotAskedError as reason:
+            return fault(
+                name,
+                "wrong",
+                f"after a call with {before:,} tokens, {then} tokens are refused: {reason}",
+                1.0,
+                "import torch\n"
+                f"subject(torch.zeros(1, {before}, {dim}, dtype={dtype}))\n"
+                f"subject(torch.zeros(1, {then}, {dim}))",
+            )
+        checked.append(name)
+        off = (again.double() - clean[then].double()).abs().max().item()
+        if off > 0 or again.dtype != clean[then].dtype:
+            kind = str(dtype).removeprefix("torch.")
+            return fault(
+                name,
+                "wrong",
+                f"after a call with {before:,} tokens in {kind}, {then} tokens in float32 come "
+                f"out as {str(again.dtype).removeprefix('torch.')}, up to {off:.3g} away from a "
+                "fresh one",
+                off or 1.0,
+                "import torch\n"
+                f"subject(torch.zeros(1, {before}, {dim}, dtype={dtype}))\n"
+                f"subject(torch.zeros(1, {then}, {dim}))  # against a fresh subject",
+            )
+    if not checked:
+        raise NotAskedError("it took none of the calls between")
+    return f"bit for bit the same after {len(checked)} other calls"
+
+
+def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> Answer:
+    """The same for any place."""
+    learned = dict(thing.named_parameters()) if isinstance(thing, nn.Module) else {}
+    learned = {name: p for name, p in learned.items() if p.requires_grad}
+    if not learned and x is None:
+        raise NotAskedError("it has no parameters and takes no content")
+    made = _with_gradients(call)
+    weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))
+    wanted = [*learned.values(), *([x] if x is not None else [])]
+    if not made.requires_grad:
+        found: tuple[Tensor | None, ...] = (None,) * len(wanted)
+    else:
+        found = torch.autograd.grad(
+            (made * weights.to(made.dtype)).sum(), wanted, allow_unused=True
+        )
+    without = [n for n, g in zip(learned, found, strict=False) if g is None or not g.any()]
+    if without:
+        return fault(
+            "parameter-without-gradient",
+            "wrong",
+            f"{', '.join(without)}: no gradient reaches it, so it is never trained",
+            len(without),
+            "import torch\n"
+            "out = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
+            "[n for n, p in subject.named_parameters() if p.grad is None]",
+        )
+    if x is not None and (found[-1] is None or not found[-1].any()):
+        return fault(
+            "gradient-cut",
+            "wrong",
+            "no gradient reaches what it is given: layers before it are not trained",
+            0.0,
+            "import torch\n"
+            "x = torch.randn(1, 16, 64, requires_grad=True)\n"
+            "subject(x).sum().backward(); x.grad",
+            1.0,
+        )
+    return f"{len(learned)} parameters, {'and content' if x is not None else 'no content'}"
+
+
+def _with_gradients(call: Callable[[], Tensor]) -> Tensor:
+    """Adapters call without gradients; here a call keeps them."""
+    with keeping_gradients():
+        return call()
