@@ -1,10 +1,11 @@
 """CONTRIBUTING, followed to the letter: what it adds to the tree works there."""
 
-import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,13 +89,20 @@ def copied(to: Path) -> Path:
     return to
 
 
-def tried(root: Path, *words: str) -> None:
-    """pytest in the copy, without the import hook of the installed package."""
+def python_of(root: Path) -> Path:
+    """A Python to which the copy is what is installed, also for processes that tests start."""
+    venv.create(root / "venv", symlinks=True)
+    site = sysconfig.get_path("purelib", "venv", {"base": str(root / "venv")})
     paths = [str(root / "src"), str(root), *(path for path in sys.path if path)]
+    (Path(site) / "copy.pth").write_text("\n".join(paths))
+    return root / "venv/bin/python"
+
+
+def tried(root: Path, *words: str) -> None:
+    """pytest in the copy."""
     ran = subprocess.run(
-        [sys.executable, "-S", "-m", "pytest", "-n0", "-x", "-p", "no:cacheprovider", *words],
+        [python_of(root), "-m", "pytest", "-n0", "-x", "-p", "no:cacheprovider", *words],
         cwd=root,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
     )
