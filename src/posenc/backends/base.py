@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -141,20 +141,53 @@ class Sharded(Protocol):
         ...
 
 
+class ShardedKeys(Sharded, Protocol):
+    """Keys of which each device keeps some, while queries are the same on all.
+
+    Attributes:
+        group: The devices.
+    """
+
+    group: Any
+
+    def kept(self, first: int, count: int, device: torch.device) -> Tensor:
+        """Which of the tokens at ``first``, ``first`` + 1, … of a row this device keeps."""
+        ...
+
+    def check(self, scores: Sequence[ScoreEncoding]) -> None:
+        """Raise for an encoding that needs the keys of all devices together."""
+        ...
+
+
 class ShardedTokens(Sharded, Protocol):
     """Whole rows of tokens cut among devices.
 
     Attributes:
+        group: The devices.
         length: Number of tokens of a whole row.
         local: Number of tokens of a row on this device.
         positions: Where these stand, each document counted from 0 and padding for nothing.
         padding_mask: True where they are real; ``None``: all are.
+        document_ids: Documents of packed rows; ``None``: each row is one.
+        whole: The rows of all devices; ``whole.real`` is the padding mask of all their tokens.
     """
 
     length: int
     local: int
+    group: Any
     positions: Tensor
     padding_mask: Tensor | None
+    document_ids: Tensor | None
+    whole: Any
+
+    @property
+    def places(self) -> Tensor:
+        """Where these lie in the row, each; −1 where this device holds none."""
+        ...
+
+    def join(self, part: Tensor, dim: int = 1) -> Tensor:
+        """The whole of what each device has a part of."""
+        ...
 
     def hidden_dropout(self) -> Dropout:
         """Dropout for one pass, the same on every device."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -12,9 +13,12 @@ from posenc.backends.base import Backend, Request, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads
 from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
 from posenc.backends.specification import AttentionSpecification
+from posenc.distributed.agreement import agree
 from posenc.distributed.collectives import everyones
 from posenc.distributed.shards import group_of
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.positions import consecutive
 
 
 class KeyShards:
@@ -22,13 +26,14 @@ class KeyShards:
 
     Any rank may hold any keys, and as many as it likes, none too; they are told apart by their
     positions. A step moves one result and one number a head and query, however long the cache is.
-    There are no gradients.
+    There are no gradients. ``posenc.transformer.KeyValueCache(shards=...)`` keeps an encoder's.
 
     Args:
         group: A process group, or a mesh of one dimension; all processes if not given.
+        run: How many tokens after one another a rank keeps in a cache before the next one does.
 
     Raises:
-        ValueError: There is no group.
+        ValueError: There is no group, or ``run`` is not positive.
 
     Example:
         >>> import torch.distributed as dist
@@ -41,8 +46,41 @@ class KeyShards:
         torch.Size([1, 2, 1, 8])
     """
 
-    def __init__(self, group: dist.ProcessGroup | DeviceMesh | None = None):
-        self.group = group_of(group)
+    def __init__(self, group: dist.ProcessGroup | DeviceMesh | None = None, *, run: int = 256):
+        check_whole(run=run)
+        self.group, self.run = group_of(group), run
+        self._settled: set[Any] = set()
+
+    def __repr__(self) -> str:
+        return f"KeyShards(rank={self.group.rank()} of {self.group.size()}, run={self.run})"
+
+    def kept(self, first: int, count: int, device: torch.device) -> Tensor:
+        """Which of the tokens at ``first``, ``first`` + 1, … of a row this rank keeps.
+
+        Example:
+            >>> import torch.distributed as dist
+            >>> if not dist.is_initialized():
+            ...     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            >>> KeyShards(run=2).kept(3, 4, torch.device("cpu"))
+            tensor([0, 1, 2, 3])
+        """
+        places = consecutive(count, start=first, device=device)
+        of_rank = places // self.run % self.group.size()
+        return (of_rank == self.group.rank()).nonzero().flatten()
+
+    def check(self, scores: Sequence[ScoreEncoding]) -> None:
+        """Raise for an encoding that needs the keys of all ranks together."""
+        for encoding in scores:
+            if not encoding.is_pairwise or encoding.reads_hidden:
+                raise ValueError(
+                    f"{type(encoding).__name__} needs the keys of all ranks together. Gather them."
+                )
+
+    def settle(self, shapes: Any) -> None:
+        """Ask all ranks, once for each new ``shapes``, whether theirs are the same."""
+        if shapes not in self._settled:
+            agree(shapes, self.group, "The queries over cut keys")
+            self._settled.add(shapes)
 
     def spreading(self, given: AttentionSpecification) -> "CutKeys":
         """What ``posenc.attention(..., shards=...)`` asks; see there.
@@ -83,17 +121,14 @@ class CutKeys:
                 for that this way does not know.
         """
         check_heads(scores, sizes.heads)
-        for encoding in scores:
-            if not encoding.is_pairwise or encoding.reads_hidden:
-                raise ValueError(
-                    f"{type(encoding).__name__} needs the keys of all ranks together. Gather them."
-                )
+        self.shards.check(scores)
         unknown = {"spread": spread, "backend": backend, "dropout_p": dropout_p or None,
                    "attn_mask": specification.attn_mask}  # fmt: skip
         for name, value in unknown.items():
             if value is not None:
                 raise ValueError(f"{name} was given; KeyShards merges results in one way. Leave it "
                                  f"out.")  # fmt: skip
+        self.shards.settle((specification.batch, specification.q_len, sizes))
         part = partial_attention(
             Request(
                 scores, specification, working_dtype(sizes.dtype), 0.0, table or built,

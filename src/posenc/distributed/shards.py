@@ -237,6 +237,19 @@ class Shards:
         return Tokens(rows, of(whole.positions, 1 if grid else -1), documents, real)
 
     @property
+    def places(self) -> Int64[Tensor, "local"]:
+        """Where this rank's tokens lie in the row; −1 where it holds padding of the cut.
+
+        Raises:
+            ValueError: Rows are cut differently.
+        """
+        if len(self.held) > 1:
+            raise ValueError(
+                f"The layout {self.layout!r} cuts each row by its own documents. Choose another."
+            )
+        return self.held[0, self.rank]
+
+    @property
     def counts(self) -> list[int]:
         """Number of real tokens of each rank, over all rows that are described."""
         return [int(t.real.sum()) if t.real is not None else t.rows.numel() for t in self._by_rank]

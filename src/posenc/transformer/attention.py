@@ -12,7 +12,7 @@ from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
-from posenc.transformer.kv_cache import LayerCache
+from posenc.transformer.layer_cache import LayerCache
 from posenc.transformer.layers import check_window
 from posenc.transformer.tables import AttentionTables
 

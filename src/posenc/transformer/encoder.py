@@ -200,6 +200,7 @@ class Encoder(nn.Module):
             document_ids: For packed rows: tokens see those with the same id, and a new document
                 begins where the id changes.
             cache: What earlier calls left; the tokens of ``x`` follow them, and are added to it.
+                One built with ``shards=KeyShards(group)`` keeps a part of them on each device.
             shards: Where rows are cut among devices, as ``posenc.distributed.Shards`` has it; ``x``
                 holds this device's tokens. Padding and documents are told to ``shards``.
             spread: How queries and keys of all devices meet; see ``posenc.attention``.
@@ -214,8 +215,8 @@ class Encoder(nn.Module):
             if shards is None:
                 placement = self._placed(x, positions, padding_mask, document_ids, cache)
             else:
-                _check_alone(padding_mask, document_ids, cache)
-                placement = self._placed_in_shards(x, positions, shards)
+                _check_alone(padding_mask, document_ids)
+                placement = self._placed_in_shards(x, positions, shards, cache)
                 padding_mask = shards.padding_mask
                 if self.training and self.dropout:
                     drop = shards.hidden_dropout()
@@ -285,11 +286,23 @@ class Encoder(nn.Module):
         )
 
     def _placed_in_shards(
-        self, x: Tensor, positions: Tensor | Coordinates | None, shards: ShardedTokens
+        self,
+        x: Tensor,
+        positions: Tensor | Coordinates | None,
+        shards: ShardedTokens,
+        cache: KeyValueCache | None,
     ) -> Placement:
         self._check_width(x)
+        if not hasattr(shards, "local"):
+            raise TypeError(
+                f"shards is a {type(shards).__name__}; tokens of a pass are cut by Shards. For "
+                f"cut keys build KeyValueCache(shards=KeyShards(group))."
+            )
+        if cache is not None and cache.shards is not None:
+            for scores in scores_of(self.layers):
+                cache.shards.check(scores)
         return placed_in_shards(
-            x, positions, shards, positional=self.first, is_causal=self.is_causal
+            x, positions, shards, positional=self.first, is_causal=self.is_causal, cache=cache
         )
 
     def _check_width(self, x: Tensor) -> None:
@@ -384,12 +397,9 @@ class Encoder(nn.Module):
         return partial(self.tables.biases, below=placement.below)
 
 
-def _check_alone(
-    padding_mask: Tensor | None, document_ids: Tensor | None, cache: KeyValueCache | None
-) -> None:
+def _check_alone(padding_mask: Tensor | None, document_ids: Tensor | None) -> None:
     """Refuse what would describe one device's tokens alone."""
-    told = {"padding_mask": padding_mask, "document_ids": document_ids, "cache": cache}
+    told = {"padding_mask": padding_mask, "document_ids": document_ids}
     for name, value in told.items():
         if value is not None:
-            hint = "Decode with whole rows." if name == "cache" else f"Tell Shards({name}=...)."
-            raise ValueError(f"{name} and shards were given. {hint}")
+            raise ValueError(f"{name} and shards were given. Tell Shards({name}=...).")

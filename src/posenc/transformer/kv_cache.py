@@ -1,149 +1,16 @@
 """What decoding keeps: encoded keys, values, and where the tokens behind them stand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc.backends.base import ShardedKeys
 from posenc.positions import consecutive
-
-
-class LayerCache:
-    """Encoded keys and values of one attention layer, in buffers that double when they are full.
-
-    What encodings of scores read in the hidden state of a key is kept beside it.
-
-    While gradients are recorded nothing is written in place: the tokens are joined to new tensors,
-    so decode under ``torch.no_grad`` or ``torch.inference_mode``.
-
-    Example:
-        >>> cache = LayerCache()
-        >>> keys, values = cache.append(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4))
-        >>> keys, values = cache.append(torch.ones(1, 2, 1, 4), torch.ones(1, 2, 1, 4))
-        >>> keys.shape, cache.length
-        (torch.Size([1, 2, 4, 4]), 4)
-    """
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-        self.features: list[Tensor] = []
-
-    def append(
-        self,
-        keys: Float[Tensor, "batch kv_heads new head_dim"],
-        values: Float[Tensor, "batch kv_heads new head_dim"],
-    ) -> tuple[
-        Float[Tensor, "batch kv_heads length head_dim"],
-        Float[Tensor, "batch kv_heads length head_dim"],
-    ]:
-        """Keep these too, and give all that are kept.
-
-        Raises:
-            ValueError: Batch, heads or width are not those of the tokens that are kept.
-        """
-        _check_like(keys, self.keys)
-        self.keys = _joined(self.keys, self.length, keys)
-        self.values = _joined(self.values, self.length, values)
-        self.length += keys.shape[-2]
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
-
-    def append_features(self, features: Sequence[Tensor]) -> list[Tensor]:
-        """Keep what encodings read in the hidden state of the tokens that were just appended.
-
-        Args:
-            features: ``[batch, new, width]`` for each of them, always in the same order.
-
-        Returns:
-            ``[batch, length, width]`` for each: those of all tokens that are kept.
-        """
-        before = self.length - features[0].shape[-2]
-        kept = self.features or [None] * len(features)
-        self.features = [
-            _joined(old, before, new.unsqueeze(1)) for old, new in zip(kept, features, strict=True)
-        ]
-        return [each[:, 0, : self.length] for each in self.features]
-
-    def crop(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens."""
-        self.length = min(self.length, length)
-        if not self.length:
-            self.keys = self.values = None
-            self.features = []
-
-    def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
-        """Keep the rows of the batch that ``rows`` name, in that order."""
-        if self.keys is not None and self.values is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
-        self.features = [each[rows] for each in self.features]
-
-    @property
-    def capacity(self) -> int:
-        """Number of tokens that fit before the buffers grow."""
-        return 0 if self.keys is None else self.keys.shape[-2]
-
-
-class FixedLayerCache(LayerCache):
-    """The same in buffers that never grow, so that a graph of one step serves every step.
-
-    All places are given to attention, which hides those that hold no token yet.
-
-    Args:
-        owner: The cache whose ``writing`` says where new tokens go.
-    """
-
-    def __init__(self, owner: "KeyValueCache") -> None:
-        super().__init__()
-        self.owner = owner
-
-    def append(
-        self,
-        keys: Float[Tensor, "batch kv_heads new head_dim"],
-        values: Float[Tensor, "batch kv_heads new head_dim"],
-    ) -> tuple[
-        Float[Tensor, "batch kv_heads size head_dim"],
-        Float[Tensor, "batch kv_heads size head_dim"],
-    ]:
-        """Write these at their places, and give all places.
-
-        Raises:
-            ValueError: Batch, heads or width are not those of the tokens that are kept.
-        """
-        _check_like(keys, self.keys)
-        size, writing = self.owner.size, self.owner.writing
-        assert size is not None
-        assert writing is not None
-        if self.keys is None or self.values is None:
-            self.keys, self.values = (
-                x.new_zeros(*x.shape[:2], size, x.shape[-1]) for x in (keys, values)
-            )
-        self.keys.index_copy_(2, writing, keys.to(self.keys.dtype))
-        self.values.index_copy_(2, writing, values.to(self.values.dtype))
-        return self.keys, self.values
-
-    def append_features(self, features: Sequence[Tensor]) -> list[Tensor]:
-        """Write these at the places of their tokens, and give all places."""
-        size, writing = self.owner.size, self.owner.writing
-        assert size is not None
-        assert writing is not None
-        if not self.features:
-            self.features = [x.new_zeros(len(x), 1, size, x.shape[-1]) for x in features]
-        for kept, new in zip(self.features, features, strict=True):
-            kept.index_copy_(2, writing, new.unsqueeze(1).to(kept.dtype))
-        return [each[:, 0] for each in self.features]
-
-    def crop(self, length: int) -> None:
-        """Nothing to forget: what stands past the length of the cache is hidden."""
-
-    def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
-        """Keep the rows that ``rows`` name; in place where there are as many."""
-        if self.keys is not None and self.values is not None:
-            self.keys, self.values = _in_rows(self.keys, rows), _in_rows(self.values, rows)
-        self.features = [_in_rows(each, rows) for each in self.features]
+from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
 
 class KeyValueCache:
@@ -157,6 +24,9 @@ class KeyValueCache:
         size: For decoding under ``torch.compile``: the largest number of tokens. All buffers have
             that length from the first call on and are written in place, so that one graph serves
             every step. ``None``: buffers grow.
+        shards: Where keys and values are cut among devices, as ``posenc.distributed.KeyShards`` has
+            it: each device keeps those of some tokens, and results for them merge. Every device is
+            given the same tokens, but for a prompt that ``Encoder(..., shards=)`` reads in parts.
 
     Attributes:
         length: Number of tokens that are kept, padding included.
@@ -166,9 +36,13 @@ class KeyValueCache:
         next_position: ``[]`` or ``[batch]``: one past the furthest real token of each row.
         below: A bound that no position reaches, if it is known without looking at the values.
         writing: Which places the tokens of this step take, if the size is fixed.
+        held: ``[own]``: the places in the row of the tokens whose keys this device keeps, if cut.
+        keeping: ``[own]``: which of the tokens of this pass these are.
+        reads_shards: Whether the tokens of this pass are themselves cut among devices.
 
     Raises:
-        ValueError: ``size`` is not positive, or more tokens come than it has places.
+        ValueError: ``size`` is not positive, or more tokens come than it has places; ``shards`` is
+            given beside it.
 
     Example:
         >>> cache = KeyValueCache()
@@ -180,16 +54,24 @@ class KeyValueCache:
         KeyValueCache(length=3, layers=0)
     """
 
-    def __init__(self, size: int | None = None) -> None:
+    def __init__(self, size: int | None = None, *, shards: ShardedKeys | None = None) -> None:
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
             raise ValueError(f"size is {size!r}; it must be a number of tokens from 1 on, or None.")
-        self.size = size
+        if size is not None and shards is not None:
+            raise ValueError(
+                f"size is {size} and shards were given; a graph of one step holds all keys. Leave "
+                f"size out."
+            )
+        self.size, self.shards = size, shards
         self.layers: list[LayerCache] = []
         self.positions: Tensor | None = None
         self.padding_mask: Tensor | None = None
         self.next_position: Tensor | None = None
         self.below: int | None = 0
         self.writing: Tensor | None = None
+        self.held: Tensor | None = None
+        self.keeping: Tensor | None = None
+        self.reads_shards = False
         self._length: int | Tensor = 0
 
     def __repr__(self) -> str:
@@ -204,6 +86,8 @@ class KeyValueCache:
     @property
     def places(self) -> int:
         """Number of keys that attention is given: the tokens, or all places of a fixed size."""
+        if self.held is not None:
+            return len(self.held)
         return self.length if self.size is None else self.size
 
     @property
@@ -214,8 +98,13 @@ class KeyValueCache:
     def layer(self, index: int) -> LayerCache:
         """The part of one attention layer."""
         while len(self.layers) <= index:
-            self.layers.append(LayerCache() if self.size is None else FixedLayerCache(self))
+            self.layers.append(self._new_layer())
         return self.layers[index]
+
+    def _new_layer(self) -> LayerCache:
+        if self.shards is not None:
+            return CutLayerCache(self)
+        return LayerCache() if self.size is None else FixedLayerCache(self)
 
     def extend(
         self,
@@ -254,6 +143,64 @@ class KeyValueCache:
         self.positions = _joined_rows(self.positions, positions, axis)
         self._length = self.length + seq
         self.below = below
+        if self.shards is not None:
+            first, self.reads_shards = self.length - seq, False
+            self._keep(self.shards.kept(first, seq, positions.device), first)
+
+    def read(
+        self,
+        positions: Int64[Tensor, "*batch seq"],
+        padding_mask: Bool[Tensor, "batch seq"] | None,
+        held: Int64[Tensor, "local"],
+        *,
+        below: int | None = None,
+    ) -> None:
+        """Record a prompt that is cut among devices, each of which keeps what it reads.
+
+        Args:
+            positions: Where all of its tokens stand.
+            padding_mask: Which of them are real; all if not given.
+            held: The places in the row of the tokens that this device reads; −1 for none.
+            below: A bound that no position reaches, if one is known without a look.
+
+        Raises:
+            ValueError: The cache is not one for shards, or holds tokens already.
+        """
+        if self.shards is None:
+            raise ValueError(
+                "A prompt is cut among devices and the cache would keep a part of its keys as if "
+                "they were all. Build KeyValueCache(shards=KeyShards(group))."
+            )
+        if not self.is_empty:
+            raise ValueError(
+                f"A prompt is cut among devices and the cache holds {self.length} tokens already, "
+                f"which it would not see. Read it first, or give later tokens to every device."
+            )
+        self.extend(positions, padding_mask, below=below)
+        self.reads_shards, self.held = True, None
+        keeping = (held >= 0).nonzero().flatten()
+        self._keep(keeping, 0, held[keeping])
+
+    def _keep(self, keeping: Tensor, first: int, places: Tensor | None = None) -> None:
+        self.keeping = keeping
+        places = keeping + first if places is None else places
+        self.held = places if self.held is None else torch.cat([self.held, places])
+
+    @property
+    def own_positions(self) -> Tensor:
+        """Where the tokens stand whose keys this device keeps."""
+        assert self.positions is not None
+        if self.held is None:
+            return self.positions
+        axis = 1 if self.positions.ndim == 3 else self.positions.ndim - 1
+        return self.positions.index_select(axis, self.held)
+
+    @property
+    def own_padding_mask(self) -> Tensor | None:
+        """Which of these are real; ``None``: all."""
+        if self.padding_mask is None or self.held is None:
+            return self.padding_mask
+        return self.padding_mask.index_select(1, self.held)
 
     def _write(self, positions: Tensor, padding_mask: Tensor | None, batch: int | None) -> None:
         assert self.size is not None
@@ -300,8 +247,12 @@ class KeyValueCache:
         """
         if not 0 <= length <= self.length:
             raise ValueError(f"length is {length}; the cache holds {self.length} tokens.")
+        own = length if self.held is None else int((self.held < length).sum())
         for layer in self.layers:
-            layer.crop(length)
+            if own or not length:
+                layer.crop(own)
+            else:
+                layer.length = 0  # other devices keep tokens of these rows
         if self.positions is None:
             return
         if isinstance(self._length, Tensor):
@@ -312,6 +263,7 @@ class KeyValueCache:
             self.next_position.copy_(_one_past(self.positions, self.padding_mask, None))
             return
         self._length = length
+        self.held = None if self.held is None or not length else self.held[self.held < length]
         axis = 1 if self.positions.ndim == 3 else self.positions.ndim - 1
         self.positions = self.positions.narrow(axis, 0, length)
         if self.padding_mask is not None:
@@ -336,9 +288,9 @@ class KeyValueCache:
         for layer in self.layers:
             layer.reorder(rows)
         if isinstance(self._length, Tensor):
-            self.positions = _in_rows(self.positions, rows)  # type: ignore[arg-type]
-            self.padding_mask = _in_rows(self.padding_mask, rows)  # type: ignore[arg-type]
-            self.next_position = _in_rows(self.next_position, rows)  # type: ignore[arg-type]
+            self.positions = in_rows(self.positions, rows)  # type: ignore[arg-type]
+            self.padding_mask = in_rows(self.padding_mask, rows)  # type: ignore[arg-type]
+            self.next_position = in_rows(self.next_position, rows)  # type: ignore[arg-type]
             return
         if self.positions is not None and self.positions.ndim > 1 and len(self.positions) > 1:
             self.positions = self.positions[rows]
@@ -377,39 +329,6 @@ class KeyValueCache:
             for index, layer in enumerate(self.layers):
                 layer.crop(lengths[index] if index < len(lengths) else 0)
             raise
-
-
-def _check_like(keys: Tensor, kept: Tensor | None) -> None:
-    if kept is not None and _but_length(keys) != _but_length(kept):
-        raise ValueError(
-            f"keys have [batch, kv_heads, head_dim] = {_but_length(keys)}; the cache holds "
-            f"{_but_length(kept)}. Use one cache for one batch of one model."
-        )
-
-
-def _but_length(keys: Tensor) -> tuple[int, ...]:
-    return (*keys.shape[:-2], keys.shape[-1])
-
-
-def _in_rows(kept: Tensor, rows: Tensor) -> Tensor:
-    """These rows of the batch, in the same memory where there are as many as before."""
-    taken = kept[rows]
-    return kept.copy_(taken) if taken.shape == kept.shape else taken
-
-
-def _joined(kept: Tensor | None, length: int, new: Tensor) -> Tensor:
-    if kept is None:
-        return new
-    frozen = kept.is_inference() and not torch.is_inference_mode_enabled()
-    if torch.is_grad_enabled() or frozen:
-        return torch.cat([kept[:, :, :length], new], dim=-2)
-    needed = length + new.shape[-2]
-    if needed > kept.shape[-2]:
-        larger = kept.new_empty(*kept.shape[:-2], max(needed, 2 * length), kept.shape[-1])
-        larger[:, :, :length] = kept[:, :, :length]
-        kept = larger
-    kept[:, :, length:needed] = new
-    return kept
 
 
 def _joined_rows(kept: Tensor | None, new: Tensor, axis: int) -> Tensor:

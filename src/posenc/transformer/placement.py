@@ -77,8 +77,9 @@ def placed(
     if cache is not None:
         assert isinstance(positions, Tensor)
         cache.extend(positions, padding_mask, below=below, batch=batch)
-        assert cache.positions is not None
-        keys = _Keys(cache.positions, cache.padding_mask, cache.places, cache.first_row)
+        keys = _Keys(
+            cache.own_positions, cache.own_padding_mask, cache.places, cache.first_row, cache.held
+        )
     remapped = None
     if remaps:
         assert positional is not None
@@ -94,13 +95,23 @@ def placed(
         is_causal=is_causal,
         by_row=True,
         first_row=keys.first_row,
+        q_rows=None if keys.rows is None else _last(seq, cache, x.device),
+        k_rows=keys.rows,
         padding_mask=keys.real,
         q_padding_mask=padding_mask,
         documents=documents,
         q_documents=documents,
         device=x.device,
     )
-    return Placement(positions if remapped is None else remapped, below, specification)
+    spreading = None
+    if cache is not None and cache.shards is not None:
+        spreading = cache.shards.spreading(specification)
+    return Placement(positions if remapped is None else remapped, below, specification, spreading)
+
+
+def _last(count: int, cache: KeyValueCache | None, device: torch.device) -> Tensor:
+    assert cache is not None
+    return consecutive(count, start=cache.length - count, device=device)
 
 
 def placed_in_shards(
@@ -110,6 +121,7 @@ def placed_in_shards(
     *,
     positional: Positional | None = None,
     is_causal: bool = False,
+    cache: KeyValueCache | None = None,
 ) -> Placement:
     """The same where ``x`` holds one device's tokens of rows that are cut among several.
 
@@ -129,6 +141,9 @@ def placed_in_shards(
         positions, below = shards.positions, shards.length
     positions = checked(positions, device=x.device)
     check_positions(positions, batch, seq)
+    if cache is not None:
+        check_cache(is_causal, shards.document_ids)
+        _read(cache, positions, shards, batch, below)
     specification = AttentionSpecification(
         batch=batch,
         q_len=seq,
@@ -143,6 +158,20 @@ def placed_in_shards(
     return Placement(positions, below, spreading.specification, spreading)
 
 
+def _read(
+    cache: KeyValueCache, positions: Tensor, shards: ShardedTokens, batch: int, below: int | None
+) -> None:
+    """Record a prompt in a cache that is cut as its tokens are."""
+    if cache.shards is not None and cache.shards.group != shards.group:
+        raise ValueError(
+            f"{shards!r} and {cache.shards!r} of the cache have different groups. Build both on "
+            f"one."
+        )
+    whole = shards.join(positions, dim=min(positions.ndim - 1, 1))
+    real = None if shards.whole.real is None else shards.whole.real.expand(batch, -1)
+    cache.read(whole, real, shards.places, below=below)
+
+
 @dataclass(frozen=True)
 class _Keys:
     """What the tokens of a pass may look at.
@@ -152,12 +181,14 @@ class _Keys:
         real: Which of them are no padding.
         length: How many there are.
         first_row: The place of the first query among them, if it is not told by the lengths.
+        rows: Their places in the row, if others of it lie on other devices.
     """
 
     positions: Tensor | Coordinates
     real: Tensor | None
     length: int
     first_row: Tensor | None
+    rows: Tensor | None = None
 
 
 def _default_positions(

@@ -1,0 +1,209 @@
+"""Encoded keys and values of one attention layer: in buffers that grow, that stay, or cut."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from posenc.transformer.kv_cache import KeyValueCache
+
+
+class LayerCache:
+    """Encoded keys and values of one attention layer, in buffers that double when they are full.
+
+    What encodings of scores read in the hidden state of a key is kept beside it.
+
+    While gradients are recorded nothing is written in place: the tokens are joined to new tensors,
+    so decode under ``torch.no_grad`` or ``torch.inference_mode``.
+
+    Example:
+        >>> cache = LayerCache()
+        >>> keys, values = cache.append(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4))
+        >>> keys, values = cache.append(torch.ones(1, 2, 1, 4), torch.ones(1, 2, 1, 4))
+        >>> keys.shape, cache.length
+        (torch.Size([1, 2, 4, 4]), 4)
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+        self.features: list[Tensor] = []
+
+    def append(
+        self,
+        keys: Float[Tensor, "batch kv_heads new head_dim"],
+        values: Float[Tensor, "batch kv_heads new head_dim"],
+    ) -> tuple[
+        Float[Tensor, "batch kv_heads length head_dim"],
+        Float[Tensor, "batch kv_heads length head_dim"],
+    ]:
+        """Keep these too, and give all that are kept.
+
+        Raises:
+            ValueError: Batch, heads or width are not those of the tokens that are kept.
+        """
+        _check_like(keys, self.keys)
+        self.keys = _joined(self.keys, self.length, keys)
+        self.values = _joined(self.values, self.length, values)
+        self.length += keys.shape[-2]
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def append_features(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Keep what encodings read in the hidden state of the tokens that were just appended.
+
+        Args:
+            features: ``[batch, new, width]`` for each of them, always in the same order.
+
+        Returns:
+            ``[batch, length, width]`` for each: those of all tokens that are kept.
+        """
+        before = self.length - features[0].shape[-2]
+        kept = self.features or [None] * len(features)
+        self.features = [
+            _joined(old, before, new.unsqueeze(1)) for old, new in zip(kept, features, strict=True)
+        ]
+        return [each[:, 0, : self.length] for each in self.features]
+
+    def crop(self, length: int) -> None:
+        """Forget all but the first ``length`` tokens."""
+        self.length = min(self.length, length)
+        if not self.length:
+            self.keys = self.values = None
+            self.features = []
+
+    def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
+        """Keep the rows of the batch that ``rows`` name, in that order."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = self.keys[rows], self.values[rows]
+        self.features = [each[rows] for each in self.features]
+
+    @property
+    def capacity(self) -> int:
+        """Number of tokens that fit before the buffers grow."""
+        return 0 if self.keys is None else self.keys.shape[-2]
+
+
+class FixedLayerCache(LayerCache):
+    """The same in buffers that never grow, so that a graph of one step serves every step.
+
+    All places are given to attention, which hides those that hold no token yet.
+
+    Args:
+        owner: The cache whose ``writing`` says where new tokens go.
+    """
+
+    def __init__(self, owner: "KeyValueCache") -> None:
+        super().__init__()
+        self.owner = owner
+
+    def append(
+        self,
+        keys: Float[Tensor, "batch kv_heads new head_dim"],
+        values: Float[Tensor, "batch kv_heads new head_dim"],
+    ) -> tuple[
+        Float[Tensor, "batch kv_heads size head_dim"],
+        Float[Tensor, "batch kv_heads size head_dim"],
+    ]:
+        """Write these at their places, and give all places.
+
+        Raises:
+            ValueError: Batch, heads or width are not those of the tokens that are kept.
+        """
+        _check_like(keys, self.keys)
+        size, writing = self.owner.size, self.owner.writing
+        assert size is not None
+        assert writing is not None
+        if self.keys is None or self.values is None:
+            self.keys, self.values = (
+                x.new_zeros(*x.shape[:2], size, x.shape[-1]) for x in (keys, values)
+            )
+        self.keys.index_copy_(2, writing, keys.to(self.keys.dtype))
+        self.values.index_copy_(2, writing, values.to(self.values.dtype))
+        return self.keys, self.values
+
+    def append_features(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Write these at the places of their tokens, and give all places."""
+        size, writing = self.owner.size, self.owner.writing
+        assert size is not None
+        assert writing is not None
+        if not self.features:
+            self.features = [x.new_zeros(len(x), 1, size, x.shape[-1]) for x in features]
+        for kept, new in zip(self.features, features, strict=True):
+            kept.index_copy_(2, writing, new.unsqueeze(1).to(kept.dtype))
+        return [each[:, 0] for each in self.features]
+
+    def crop(self, length: int) -> None:
+        """Nothing to forget: what stands past the length of the cache is hidden."""
+
+    def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
+        """Keep the rows that ``rows`` name; in place where there are as many."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = in_rows(self.keys, rows), in_rows(self.values, rows)
+        self.features = [in_rows(each, rows) for each in self.features]
+
+
+class CutLayerCache(LayerCache):
+    """Encoded keys and values of the tokens that this device keeps.
+
+    Args:
+        owner: The cache whose ``keeping`` says which of the tokens of a pass these are.
+    """
+
+    def __init__(self, owner: "KeyValueCache") -> None:
+        super().__init__()
+        self.owner = owner
+
+    def append(
+        self,
+        keys: Float[Tensor, "batch kv_heads new head_dim"],
+        values: Float[Tensor, "batch kv_heads new head_dim"],
+    ) -> tuple[
+        Float[Tensor, "batch kv_heads own head_dim"],
+        Float[Tensor, "batch kv_heads own head_dim"],
+    ]:
+        """Keep what this device does, and give all that it keeps.
+
+        While a prompt is read that is cut among devices, its own keys are given back: each device
+        holds others, and they meet elsewhere.
+        """
+        keeping = self.owner.keeping
+        assert keeping is not None
+        kept = super().append(keys.index_select(2, keeping), values.index_select(2, keeping))
+        return (keys, values) if self.owner.reads_shards else kept
+
+
+def _check_like(keys: Tensor, kept: Tensor | None) -> None:
+    if kept is not None and _but_length(keys) != _but_length(kept):
+        raise ValueError(
+            f"keys have [batch, kv_heads, head_dim] = {_but_length(keys)}; the cache holds "
+            f"{_but_length(kept)}. Use one cache for one batch of one model."
+        )
+
+
+def _but_length(keys: Tensor) -> tuple[int, ...]:
+    return (*keys.shape[:-2], keys.shape[-1])
+
+
+def in_rows(kept: Tensor, rows: Tensor) -> Tensor:
+    """These rows of the batch, in the same memory where there are as many as before."""
+    taken = kept[rows]
+    return kept.copy_(taken) if taken.shape == kept.shape else taken
+
+
+def _joined(kept: Tensor | None, length: int, new: Tensor) -> Tensor:
+    if kept is None:
+        return new
+    frozen = kept.is_inference() and not torch.is_inference_mode_enabled()
+    if torch.is_grad_enabled() or frozen:
+        return torch.cat([kept[:, :, :length], new], dim=-2)
+    needed = length + new.shape[-2]
+    if needed > kept.shape[-2]:
+        larger = kept.new_empty(*kept.shape[:-2], max(needed, 2 * length), kept.shape[-1])
+        larger[:, :, :length] = kept[:, :, :length]
+        kept = larger
+    kept[:, :, length:needed] = new
+    return kept
