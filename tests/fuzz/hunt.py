@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -120,6 +121,9 @@ def hunted(asked: tuple[list[str], int, int, float | None]) -> tuple[Tally, str]
     until = None if minutes is None else time.monotonic() + 60 * minutes
     try:
         hunt(names, cases, start, until=until)
-    except Exception:
+    except (
+        Exception,
+        pytest.fail.Exception,
+    ):  # what ``pytest.raises`` raises is none of the former
         return TALLY, f"{traceback.format_exc()}found from seed {start}; "
     return TALLY, ""

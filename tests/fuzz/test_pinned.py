@@ -60,3 +60,13 @@ def test_an_order_of_axes_that_is_no_flag_is_refused(odd):
         Rotary(8, heads_first=odd)
     with pytest.raises(ValueError, match=r"batch_first is .*; it must be True or False"):
         Sinusoidal(8, batch_first=odd)
+
+
+def test_padding_too_far_away_is_left_out():
+    """The token that is real has a distance to itself alone."""
+    positional = Positional(scores=CoPE(1, 8, 4, std=1.0).double())
+    x, places = torch.randn(1, 1, 2, 8, dtype=torch.float64), torch.tensor([-(2**63), 0])
+    real = torch.tensor([[True, False]])
+    given = {"q_positions": places, "k_positions": places, "padding_mask": real}
+    got = attention(x, x, x, positional=positional, **given)
+    torch.testing.assert_close(got[:, :, :1], x[:, :, :1], rtol=0, atol=1e-12)
