@@ -66,7 +66,8 @@ def test_padding_too_far_away_is_left_out():
     """The token that is real has a distance to itself alone."""
     positional = Positional(scores=CoPE(1, 8, 4, std=1.0).double())
     x, places = torch.randn(1, 1, 2, 8, dtype=torch.float64), torch.tensor([-(2**63), 0])
-    real = torch.tensor([[True, False]])
-    given = {"q_positions": places, "k_positions": places, "padding_mask": real}
-    got = attention(x, x, x, positional=positional, **given)
-    torch.testing.assert_close(got[:, :, :1], x[:, :, :1], rtol=0, atol=1e-12)
+    q, real = x[:, :, :1], torch.tensor([[True, False]])
+    given = {"q_positions": places[:1], "k_positions": places}
+    masks = {"padding_mask": real, "q_padding_mask": real[:, :1]}
+    got = attention(q, x, x, positional=positional, **given, **masks)
+    torch.testing.assert_close(got, q, rtol=0, atol=1e-12)
