@@ -154,6 +154,13 @@ class YaRN(Schedule):
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         """The frequencies as transformers' float32 code has them."""
         base, dim = self.of.base, self.of.dim
+        periods = base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
+        kept = 1 - self.float32_ramp()
+        return 1.0 / (float(self.factor) * periods) * (1 - kept) + 1.0 / periods * kept
+
+    def float32_ramp(self) -> Float32[Tensor, "frequencies"]:
+        """The ramp r_i as public float32 code has it."""
+        base, dim = self.of.base, self.of.dim
         low, high = (
             dim * log(self.trained_length / (turns * 2 * pi)) / (2 * log(base))
             for turns in (self.beta_fast, self.beta_slow)
@@ -163,10 +170,7 @@ class YaRN(Schedule):
         low, high = max(low, 0), min(high, dim - 1)
         if low == high:
             high += 0.001
-        ramp = ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
-        periods = base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
-        kept = 1 - ramp
-        return 1.0 / (float(self.factor) * periods) * (1 - kept) + 1.0 / periods * kept
+        return ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
 
 
 def _read(rope: Rope, _length: int | None) -> Schedule:

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.positions import Positions
@@ -48,6 +49,7 @@ class CounterRotary(QueryKeyEncoding):
         super().__init__()
         if not isinstance(rotary, Rotary):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        refuse_profile("CounterRotary", rotary)
         self.rotary = rotary
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.positions import Positions
@@ -48,6 +49,7 @@ class MHRoPE(QueryKeyEncoding):
         super().__init__()
         if not isinstance(rotary, Rotary):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(128).")
+        refuse_profile("MHRoPE", rotary)
         check_whole(heads=heads)
         if not isinstance(sections, Sequence) or isinstance(sections, str) or not sections:
             raise ValueError(f"sections are {sections!r}; give the key heads of each axis.")

@@ -10,6 +10,7 @@ from torch import Tensor
 from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis
+from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.positions import Positions
 
@@ -57,6 +58,7 @@ class MultimodalRotary(QueryKeyEncoding):
         super().__init__()
         if not isinstance(rotary, Rotary):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(128).")
+        refuse_profile("MultimodalRotary", rotary)
         axes = axes_of(sections, arrangement)  # refuses what are no sections
         self.rotary = rotary
         self.sections = tuple(sections)

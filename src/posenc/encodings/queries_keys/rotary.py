@@ -8,8 +8,10 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.by_profile import RotationByProfile
 from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together, rotation_table
 from posenc.frequencies import Geometric, Schedule
+from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Positions
@@ -34,12 +36,17 @@ class Rotary(QueryKeyEncoding):
             the last (``"suffix"``, DeepSeek).
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]`` or
             ``[*batch, seq, heads, head_dim]``. It is never guessed.
-        arithmetic: ``"exact"``, or ``"float32"`` for the common formula bit for bit.
+        arithmetic: ``"exact"``; ``"float32"`` for the common table bit for bit; or the name of a
+            public implementation, whose table and rotation are done in its order and dtypes:
+            ``"transformers"``, ``"vllm"``, ``"vllm-native"``, ``"sglang"``, ``"megatron"``,
+            ``"torchtitan"``, ``"torchtune"``, ``"flash-attention"``, ``"llama.cpp"``, ``"mlx"``
+            (``posenc.numerics.arithmetic``). These take no real coordinates.
 
     Raises:
         TypeError: A schedule that depends on the length was not resolved by ``at(length)``, or a
             base is given beside a schedule.
-        ValueError: A width that is odd or too small, or an unknown name.
+        ValueError: A width that is odd or too small, an unknown name, or an arithmetic that has no
+            such schedule or pairing.
 
     Reference:
         Su et al. 2021, "RoFormer", equations 14, 15 and 34 (arXiv:2104.09864).
@@ -65,11 +72,16 @@ class Rotary(QueryKeyEncoding):
         pairing: Pairing = "half",
         rotated: Rotated = "prefix",
         heads_first: bool = True,
-        arithmetic: Arithmetic = "exact",
+        arithmetic: str = "exact",
     ):
         super().__init__()
         self.frequencies = _schedule(frequencies, base)
-        self.sincos = SinCos(self.frequencies, arithmetic)
+        checked_pairing(pairing)
+        self.profile = _profile(arithmetic, self.frequencies, pairing)
+        own = "exact" if self.profile is not None else arithmetic
+        self.sincos = SinCos(self.frequencies, own)  # type: ignore[arg-type]
+        # Floating positions are rounded, each by itself: scores follow where tokens stand, too.
+        self.takes_reals = self.is_relative = self.profile is None
         self.rotated_dim = 2 * len(self.sincos)
         self.head_dim = self.rotated_dim if head_dim is None else head_dim
         check_whole(head_dim=self.head_dim)
@@ -84,7 +96,7 @@ class Rotary(QueryKeyEncoding):
         self.rotated: Rotated = rotated
         check_flag(heads_first=heads_first)
         self.heads_first = heads_first
-        self.arithmetic: Arithmetic = arithmetic
+        self.arithmetic = arithmetic
         self.layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first)
 
     def table(
@@ -102,6 +114,8 @@ class Rotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: ``out`` has another shape or dtype.
         """
+        if self.profile is not None:
+            return self.profile.table(positions, dtype, out)
         factor = self.frequencies.attention_factor
         return rotation_table(self.sincos, positions, dtype, factor, out)
 
@@ -155,6 +169,12 @@ class Rotary(QueryKeyEncoding):
             >>> q, k = rotary.encode_both(q, k, kept, torch.tensor([123]))
         """
         contents = (q, k)
+        if self.profile is not None:
+            given = out or (None, None)
+            return tuple(  # type: ignore[return-value]
+                self.profile.rotate(x, table, positions, self.layout, self.head_dim, o)
+                for x, o in zip(contents, given, strict=True)
+            )
         outs = contents if out is not None and out[0] is q and out[1] is k else out
         return rotate_together(
             contents, table, positions, self.layout, name="Rotary", head_dim=self.head_dim,
@@ -162,6 +182,8 @@ class Rotary(QueryKeyEncoding):
         )  # type: ignore[return-value]  # fmt: skip
 
     def _rotate(self, x: Tensor, table: Tensor, out: Tensor | None) -> Tensor:
+        if self.profile is not None:
+            return self.profile.rotate(x, table, None, self.layout, self.head_dim, out)
         contents = (x,)
         outs = None if out is None else contents if out is x else (out,)
         return rotate_together(
@@ -203,6 +225,15 @@ class Rotary(QueryKeyEncoding):
 
 
 DEFAULTS = {"pairing": "half", "rotated": "prefix", "heads_first": True, "arithmetic": "exact"}
+
+
+def _profile(arithmetic: str, schedule: Schedule, pairing: Pairing) -> RotationByProfile | None:
+    """What does the arithmetic of a public implementation; None for our own kinds."""
+    own = get_args(Arithmetic)
+    check_choice(tuple(dict.fromkeys((*own, *PROFILES))), arithmetic=arithmetic)
+    if arithmetic in own:
+        return None
+    return RotationByProfile(PROFILES[arithmetic], schedule, pairing)
 
 
 def _schedule(frequencies: int | Schedule, base: int | float | None) -> Schedule:

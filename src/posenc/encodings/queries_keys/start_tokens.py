@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.positions import Positions, checked
 
@@ -48,6 +49,7 @@ class StartTokenRotary(QueryKeyEncoding):
         super().__init__()
         if not isinstance(rotary, Rotary) or not isinstance(start, Rotary):
             raise TypeError(f"rotary is {rotary!r} and start {start!r}; pass a Rotary for both.")
+        refuse_profile("StartTokenRotary", rotary)
         check_whole(0, count=count)
         differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
         if differ:

@@ -9,6 +9,7 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
@@ -57,6 +58,7 @@ class XPos(QueryKeyEncoding):
         super().__init__()
         if not isinstance(rotary, Rotary):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        refuse_profile("XPos", rotary)
         check_positive_number(scale_base=scale_base, gamma=gamma)
         check_whole(-MOST, origin=origin)
         self.rotary, self.scale_base, self.gamma, self.origin = rotary, scale_base, gamma, origin

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.both import REACH, both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
@@ -76,6 +77,7 @@ class RePo(ScoreEncoding):
         check_whole(heads=heads, dim=dim)
         if not isinstance(rotary, Rotary):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        refuse_profile("RePo", rotary)
         hidden = max(dim // 8, 1) if hidden is None else hidden
         check_whole(hidden=hidden)
         check_number(0.0, blend=blend, std=std)

@@ -1,0 +1,94 @@
+"""A rotary encoding in the arithmetic of a public implementation, bit for bit."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.frequencies.schedule import Schedule
+from posenc.kernels.out import written
+from posenc.kernels.rotary.operator import RotaryLayout
+from posenc.kernels.sincos.operator import table_to_fill
+from posenc.numerics.arithmetic import Profile
+from posenc.numerics.pairing import Pairing
+from posenc.positions import Positions, checked
+
+
+class RotationByProfile:
+    """Tables and rotation as a profile does them, in plain tensor operations.
+
+    Args:
+        profile: Whose arithmetic.
+        schedule: The frequencies.
+        pairing: Which channels form a pair.
+
+    Raises:
+        ValueError: The implementation has no such schedule or pairing.
+    """
+
+    def __init__(self, profile: Profile, schedule: Schedule, pairing: Pairing):
+        profile.check(schedule, pairing)
+        self.profile, self.schedule = profile, schedule
+        with torch.device("cpu"):  # they are numbers, also where tensors have none
+            self.numbers = profile.frequencies(schedule).tolist()
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*shape"] | Positions,
+        dtype: torch.dtype | None,
+        out: Tensor | None,
+    ) -> Float[Tensor, "*shape 2 pairs"]:
+        """Cosines and sines in float32 as they are before the implementation keeps them.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+            ValueError: ``out`` has another shape or dtype.
+        """
+        positions = checked(positions)
+        frequencies = torch.tensor(self.numbers, dtype=torch.float32, device=positions.device)
+        angles = self.profile.angles(positions, frequencies, self.schedule)
+        both = self.profile.cos_sin(angles, self.schedule.attention_factor)
+        made = torch.stack(both, dim=-2)
+        if out is None:
+            return made.to(dtype or torch.float32)
+        return table_to_fill(positions, 2, made.shape[-1], dtype=dtype, out=out).copy_(made)
+
+    def rotate(
+        self,
+        x: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        positions: Int64[Tensor, "*batch seq"] | None,
+        layout: RotaryLayout,
+        head_dim: int,
+        out: Tensor | None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """Heads rotated; arguments as of ``rotate_together``.
+
+        Raises:
+            TypeError: ``x`` is not floating.
+            ValueError: Its width or length does not fit, or ``out`` has another shape or dtype.
+            IndexError: A position is not a row of the table.
+        """
+        rows = table if positions is None else table[positions]
+        name, first = "Rotary", layout.heads_first
+        checked_heads(x, rows.shape[-3], name=name, head_dim=head_dim, heads_first=first)
+        cos, sin = (part.unsqueeze(-3 if first else -2) for part in rows.unbind(-2))
+        width = 2 * rows.shape[-1]
+        begin = head_dim - width if layout.suffix else 0
+        turned = self.profile.rotate(x[..., begin : begin + width], cos, sin, layout.pairing)
+        parts = (x[..., :begin], turned, x[..., begin + width :])
+        made = turned if width == head_dim else torch.cat(parts, dim=-1)
+        return written(made, out, table=table)
+
+
+def refuse_profile(owner: str, rotary: object) -> None:
+    """Refuse a rotary encoding in somebody else's arithmetic, whose own class does more with it.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if getattr(rotary, "profile", None) is not None:
+        raise ValueError(
+            f"{owner} was given {rotary!r}; arithmetic {rotary.arithmetic!r} is that of rotary "  # type: ignore[attr-defined]
+            f"encodings alone. Build the Rotary with arithmetic='exact'."
+        )

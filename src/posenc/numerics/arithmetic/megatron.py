@@ -1,0 +1,54 @@
+"""Megatron-LM: angles are kept in float32, and their cosines rounded to the dtype of content."""
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import Geometric, Linear, Llama3, YaRN
+from posenc.frequencies.schedule import Schedule
+from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content
+from posenc.numerics.pairing import Pairing
+
+
+class Megatron(Profile):
+    """``RotaryEmbedding`` and ``_apply_rotary_pos_emb_bshd``, unfused (``--no-rope-fusion``)."""
+
+    name = "megatron"
+    source = "megatron/core/models/common/embeddings/rotary_pos_embedding.py and rope_utils.py"
+    version = "megatron-core 0.16.1"
+    evidence = "read"
+    said = (
+        "frequencies, angles and cosines in float32; cosines and every product and sum in the "
+        "dtype of content (without its fused kernel)"
+    )
+    pairings = ("half", "interleaved")
+    schedules = (Geometric, Linear, Llama3, YaRN)
+    layout = "cos_sin"
+
+    def check(self, schedule: Schedule, pairing: Pairing | None = None) -> None:
+        super().check(schedule, pairing)
+        fixed = isinstance(schedule, Llama3) and (
+            (schedule.low, schedule.high, schedule.trained_length) != (1, 4, 8192)
+        )
+        if fixed or (isinstance(schedule, YaRN) and pairing == "interleaved"):
+            raise ValueError(
+                f"arithmetic is 'megatron', which has Llama 3's scaling with low=1, high=4 and "
+                f"trained_length=8192 only, and YaRN with half pairing only; this is {schedule!r}, "
+                f"pairing {pairing!r}. Use arithmetic='exact'."
+            )
+
+    def frequencies(self, schedule: Schedule) -> Tensor:
+        plain = schedule.of if isinstance(schedule, Linear) else schedule
+        return plain.float32("float32")
+
+    def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
+        """Linear scaling multiplies positions with 1 / factor."""
+        places = positions.float()
+        if isinstance(schedule, Linear):
+            places = places * (1 / float(schedule.factor))
+        return places.unsqueeze(-1) * frequencies
+
+    def kept(self, content: torch.dtype) -> torch.dtype:
+        return content
+
+    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
+        return in_dtype_of_content(x, cos, sin, pairing)

@@ -1,0 +1,51 @@
+"""MLX: frequencies by an exponential, cosines in the dtype of content, and rotation in it."""
+
+from math import log
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import Geometric, Linear
+from posenc.frequencies.schedule import Schedule
+from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content
+from posenc.numerics.pairing import Pairing
+
+
+class MLX(Profile):
+    """``mlx.core.fast.rope`` on the CPU: exp(−i · ln(base) / (d/2)) instead of a power.
+
+    Its exponentials, cosines and sines are its own and may differ from torch's in the last bits;
+    its Metal kernel takes them by faster instructions still.
+    """
+
+    name = "mlx"
+    source = "mlx/fast.cpp"
+    version = "mlx 0.32.4"
+    evidence = "read"
+    said = (
+        "frequencies as exp(−i·ln base / pairs) and angles in float32; cosines and every product "
+        "and sum in the dtype of content"
+    )
+    pairings = ("half", "interleaved")
+    schedules = (Geometric, Linear)
+    layout = "halves"
+
+    def frequencies(self, schedule: Schedule) -> Tensor:
+        plain = schedule.of if isinstance(schedule, Linear) else schedule
+        assert isinstance(plain, Geometric)
+        pairs = plain.dim // 2
+        step = torch.tensor(log(plain.base), dtype=torch.float32) / pairs
+        return torch.exp(torch.arange(0, -pairs, -1, dtype=torch.float32) * step)
+
+    def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
+        """Linear scaling multiplies positions with a ``scale`` of 1 / factor."""
+        places = positions.float()
+        if isinstance(schedule, Linear):
+            places = places * (1 / float(schedule.factor))
+        return places.unsqueeze(-1) * frequencies
+
+    def kept(self, content: torch.dtype) -> torch.dtype:
+        return content
+
+    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
+        return in_dtype_of_content(x, cos, sin, pairing)

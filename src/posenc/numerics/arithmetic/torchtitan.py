@@ -1,0 +1,57 @@
+"""torchtitan: complex numbers of float32, multiplied in float32 (Meta's own Llama code)."""
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import Geometric, Llama3, YaRN
+from posenc.frequencies.schedule import Schedule
+from posenc.numerics.arithmetic.profile import Profile, in_float32
+from posenc.numerics.pairing import Pairing
+
+
+class Torchtitan(Profile):
+    """``ComplexRoPE``.
+
+    ``torch.polar`` takes cosines by other instructions than ``torch.cos``, and the two may differ
+    in their last bit. The product of complex numbers is the four real products here; compilers
+    fuse some of them into one rounding with the sum, on a CPU differently by the place in the
+    tensor.
+    """
+
+    name = "torchtitan"
+    source = "torchtitan/models/common/rope.py"
+    version = "torchtitan 0.3.0"
+    evidence = "read"
+    said = (
+        "frequencies and angles in float32, a complex table by torch.polar, and a product of "
+        "complex numbers of float32, rounded once"
+    )
+    pairings = ("interleaved",)
+    schedules = (Geometric, Llama3, YaRN)
+    layout = "complex"
+
+    def check(self, schedule: Schedule, pairing: Pairing | None = None) -> None:
+        super().check(schedule, pairing)
+        if schedule.attention_factor != 1.0:
+            raise ValueError(
+                f"arithmetic is 'torchtitan', whose tables leave out the attention factor "
+                f"{schedule.attention_factor:.6g} of {schedule!r}: its models multiply their "
+                f"softmax scale instead. Give the schedule attention=1.0, and attention that scale."
+            )
+
+    def frequencies(self, schedule: Schedule) -> Tensor:
+        if not isinstance(schedule, YaRN):
+            return schedule.float32("float32")
+        plain, ramp = schedule.of.float32("float32"), schedule.float32_ramp()
+        return plain / float(schedule.factor) * ramp + plain * (1 - ramp)
+
+    def cos_sin(self, angles: Tensor, factor: float) -> tuple[Tensor, Tensor]:
+        """By ``torch.polar``."""
+        polar = torch.polar(torch.ones_like(angles), angles)
+        return polar.real, polar.imag
+
+    def kept(self, content: torch.dtype) -> torch.dtype:
+        return torch.float32
+
+    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
+        return in_float32(x, cos, sin, pairing)

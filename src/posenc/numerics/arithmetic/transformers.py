@@ -1,0 +1,43 @@
+"""transformers: tables in float32, rounded to the activations' dtype, in which rotation happens."""
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import (
+    NTK,
+    Divided,
+    FromCheckpoint,
+    Geometric,
+    Linear,
+    Llama3,
+    Proportional,
+    YaRN,
+)
+from posenc.frequencies.schedule import Schedule
+from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content
+from posenc.numerics.pairing import Pairing
+
+
+class Transformers(Profile):
+    """``LlamaRotaryEmbedding`` and ``apply_rotary_pos_emb``, which most of its models share."""
+
+    name = "transformers"
+    source = "src/transformers/models/llama/modeling_llama.py and modeling_rope_utils.py"
+    version = "transformers 5.23.0"
+    evidence = "run"
+    said = (
+        "frequencies, angles and cosines in float32; the table and every product and sum in the "
+        "dtype of content"
+    )
+    pairings = ("half",)
+    schedules = (Geometric, Linear, Llama3, YaRN, NTK, Divided, Proportional, FromCheckpoint)
+    layout = "cos_sin"
+
+    def frequencies(self, schedule: Schedule) -> Tensor:
+        return schedule.float32("float32")
+
+    def kept(self, content: torch.dtype) -> torch.dtype:
+        return content
+
+    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
+        return in_dtype_of_content(x, cos, sin, pairing)

@@ -1,0 +1,230 @@
+"""Profiles against the installed packages: two runs in one process, bit for bit."""
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import CohereConfig, Llama4TextConfig, LlamaConfig
+from transformers.models.cohere.modeling_cohere import CohereRotaryEmbedding
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+from transformers.models.llama4.modeling_llama4 import Llama4TextRotaryEmbedding
+
+from posenc import Rotary
+from posenc.frequencies import Geometric, Linear, Llama3, NTKByParts, YaRN
+from posenc.interop.huggingface import rotary_from_config
+from posenc.numerics.arithmetic import PROFILES
+
+LENGTH, DIM = 1500, 64
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+}  # fmt: skip
+ROPES = {
+    "plain": {"rope_type": "default", "rope_theta": 1e6},
+    "linear": {"rope_type": "linear", "rope_theta": 1e4, "factor": 3.0},
+    "llama3": LLAMA3,
+    "yarn": {
+        "rope_type": "yarn", "rope_theta": 1e4, "factor": 8.0,
+        "original_max_position_embeddings": 4096,
+    },
+}  # fmt: skip
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+
+
+def configuration(kind=LlamaConfig, rope="plain"):
+    return kind(
+        hidden_size=2 * DIM, num_attention_heads=2, num_key_value_heads=2, num_hidden_layers=1,
+        max_position_embeddings=32768, rope_parameters=dict(ROPES[rope]),
+    )  # fmt: skip
+
+
+def content(dtype, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(1, 2, LENGTH, DIM, generator=generator).to(dtype)
+
+
+def in_arithmetic(rotary: Rotary, name: str) -> Rotary:
+    return Rotary(
+        rotary.frequencies, head_dim=rotary.head_dim, pairing=rotary.pairing, arithmetic=name
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("rope", ROPES)
+def test_transformers_bit_for_bit(rope, dtype):
+    config, positions = configuration(rope=rope), torch.arange(7, 7 + LENGTH)
+    q, k = content(dtype), content(dtype, 1)
+    theirs = apply_rotary_pos_emb(q, k, *LlamaRotaryEmbedding(config)(q, positions[None]))
+    ours = in_arithmetic(rotary_from_config(config), "transformers")
+    made = ours.encode_both(q, k, ours.table(positions))
+    assert all(torch.equal(a, b) for a, b in zip(made, theirs, strict=True))
+    exact = rotary_from_config(config)
+    assert not torch.equal(exact.encode_queries(q, exact.table(positions)), theirs[0])
+
+
+@cache
+def torchtune_file(name: str):
+    """A file of the installed torchtune by itself: the package as a whole asks for torchao."""
+    found = importlib.util.find_spec("torchtune")
+    if found is None:
+        pytest.skip("torchtune is not installed")
+    path = Path(found.origin).parent / name
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_torchtune_bit_for_bit(dtype):
+    plain = torchtune_file("modules/position_embeddings.py")
+    scaled = torchtune_file("models/llama3_1/_position_embeddings.py")
+    cases = (
+        (plain.RotaryPositionalEmbeddings(DIM, LENGTH, 10_000), Geometric(DIM)),
+        (scaled.Llama3ScaledRoPE(DIM, LENGTH, 500_000), Llama3(Geometric(DIM, 500_000))),
+    )
+    q = content(dtype)
+    for theirs, schedule in cases:
+        ours = Rotary(schedule, pairing="interleaved", arithmetic="torchtune")
+        made = ours.encode_queries(q, ours.table(torch.arange(LENGTH)))
+        assert torch.equal(made, theirs(q.transpose(1, 2)).transpose(1, 2))
+
+
+def test_torchtitan_has_the_table_of_llama_4():
+    """Both are Meta's own code: torch.polar of float32 angles."""
+    config = configuration(Llama4TextConfig)
+    config.head_dim = DIM
+    theirs = Llama4TextRotaryEmbedding(config)(content(torch.float32), torch.arange(LENGTH)[None])
+    cos, sin = PROFILES["torchtitan"].table(torch.arange(LENGTH), Geometric(DIM, 1e6))
+    assert torch.equal(torch.complex(cos, sin), theirs[0])
+
+
+def test_megatron_and_vllm_on_cpu_are_transformers_where_nothing_is_scaled_linearly():
+    q, line = content(torch.bfloat16), torch.arange(LENGTH)
+    for schedule in (Geometric(DIM, 1e6), Llama3(Geometric(DIM, 5e5))):
+        made = {}
+        for name in ("transformers", "megatron", "vllm-native"):
+            rotary = Rotary(schedule, arithmetic=name)
+            made[name] = rotary.encode_queries(q, rotary.table(line))
+        assert torch.equal(made["transformers"], made["megatron"])
+        assert torch.equal(made["transformers"], made["vllm-native"])
+
+
+def test_linear_scaling_of_positions_is_not_that_of_frequencies():
+    """1/3 of a position and 1/3 of a frequency round otherwise; 1/4 does not round at all."""
+    for factor, equal in ((3.0, False), (4.0, True)):
+        schedule = Linear(Geometric(DIM), factor)
+        vllm, transformers = (
+            PROFILES[name].table(torch.arange(LENGTH), schedule)[1]
+            for name in ("vllm", "transformers")
+        )
+        assert torch.equal(vllm, transformers) == equal
+
+
+def test_only_the_kept_table_tells_vllm_from_sglang():
+    line = torch.arange(LENGTH)
+    a, b = (Rotary(DIM, arithmetic=name) for name in ("vllm", "sglang"))
+    assert torch.equal(a.table(line), b.table(line))
+    for dtype, equal in ((torch.float32, True), (torch.bfloat16, False)):
+        q = content(dtype)
+        made = a.encode_queries(q, a.table(line)), b.encode_queries(q, b.table(line))
+        assert torch.equal(*made) == equal
+
+
+def test_llama_cpp_multiplies_from_pair_to_pair():
+    """By hand for base 16 and four pairs: every step is a half, so nothing rounds."""
+    profile, schedule = PROFILES["llama.cpp"], Geometric(8, 16.0)
+    divisors = profile.frequencies(schedule)
+    angles = profile.angles(torch.tensor([3]), divisors, schedule)
+    assert angles.tolist() == [[3.0, 1.5, 0.75, 0.375]]
+    halved = profile.angles(torch.tensor([3]), divisors, Linear(schedule, 2))
+    assert halved.tolist() == [[1.5, 0.75, 0.375, 0.1875]]
+    # the error of one step grows with the pair, here of base 10,000
+    steps = profile.angles(torch.tensor([1]), torch.ones(64), Geometric(128))
+    power = Geometric(128).float32("float32")
+    assert 1e-8 < (steps[0] / power - 1).abs().max() < 5e-6
+
+
+def test_mlx_is_run_where_it_is_installed():
+    mx = pytest.importorskip("mlx.core")
+    q = content(torch.float32)[0]
+    for traditional, pairing in ((False, "half"), (True, "interleaved")):
+        theirs = mx.fast.rope(
+            mx.array(q.tolist()), DIM, traditional=traditional, base=1e4, scale=1.0, offset=0
+        )
+        ours = Rotary(DIM, pairing=pairing, arithmetic="mlx")
+        made = ours.encode_queries(q, ours.table(torch.arange(LENGTH)))
+        # its exponentials and sines are its own; the order of operations is what is read
+        assert (made - torch.tensor(theirs.tolist())).abs().max() < 5e-4
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_profile_is_near_the_truth_and_names_its_source(name):
+    profile = PROFILES[name]
+    schedule = Geometric(DIM)
+    ours, exact = (p.table(torch.arange(LENGTH), schedule) for p in (profile, PROFILES["exact"]))
+    far = max((a - b).abs().max().item() for a, b in zip(ours, exact, strict=True))
+    assert far < 5e-4
+    assert (far == 0) == (name == "exact")
+    assert profile.source
+    assert profile.version
+    assert profile.evidence in ("run", "read")
+
+
+def test_what_cannot_be_expressed_is_refused():
+    with pytest.raises(ValueError, match="'torchtune', which has no Linear"):
+        Rotary(Linear(Geometric(8), 2), pairing="interleaved", arithmetic="torchtune")
+    with pytest.raises(ValueError, match="does not pair channels 'interleaved'"):
+        Rotary(8, pairing="interleaved", arithmetic="transformers")
+    with pytest.raises(ValueError, match="has no NTKByParts"):
+        Rotary(NTKByParts(Geometric(8), 2, 64), arithmetic="vllm")
+    with pytest.raises(ValueError, match="whose tables leave out the attention factor"):
+        Rotary(YaRN(Geometric(DIM), 8, 4096), pairing="interleaved", arithmetic="torchtitan")
+    with pytest.raises(ValueError, match="trained_length=8192 only"):
+        Rotary(Llama3(Geometric(8), trained_length=4096), arithmetic="megatron")
+
+
+def test_torchtitan_scales_yarn_in_its_own_order():
+    schedule = YaRN(Geometric(DIM), 6, 4096, attention=1.0)
+    ours, theirs = (PROFILES[n].frequencies(schedule) for n in ("torchtitan", "transformers"))
+    assert torch.allclose(ours, theirs, rtol=1e-6)
+    assert not torch.equal(ours, theirs)
+
+
+def test_others_that_hold_a_rotary_refuse_a_profile():
+    from posenc import CounterRotary, MultimodalRotary, RePo, XPos
+
+    rotary = Rotary(8, arithmetic="vllm")
+    for build in (
+        lambda: XPos(rotary),
+        lambda: CounterRotary(rotary),
+        lambda: MultimodalRotary(rotary, (2, 1, 1)),
+        lambda: RePo(4, rotary, dim=8),
+    ):
+        with pytest.raises(ValueError, match="arithmetic 'vllm' is that of rotary encodings alone"):
+            build()
+
+
+@pytest.mark.compiles
+def test_it_compiles():
+    rotary = Rotary(16, arithmetic="vllm")
+
+    def rotated(q, positions):
+        return rotary.encode_queries(q, rotary.table(positions))
+
+    q, line = torch.randn(1, 2, 9, 16, dtype=torch.bfloat16), torch.arange(9)
+    compiled = torch.compile(rotated, fullgraph=True)(q, line)
+    assert (compiled - rotated(q, line)).abs().max() <= 2**-6
+
+
+def test_cohere_interleaves_and_rotates_in_float32():
+    """A second family of transformers, which rotates as SGLang does but for its rounded table."""
+    from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as turn
+
+    config, q = configuration(CohereConfig), content(torch.float32)
+    cos, sin = CohereRotaryEmbedding(config)(q, torch.arange(LENGTH)[None])
+    theirs = turn(q, q, cos, sin)[0]
+    ours = Rotary(Geometric(DIM, 1e6), pairing="interleaved", arithmetic="sglang")
+    assert torch.equal(ours.encode_queries(q, ours.table(torch.arange(LENGTH))), theirs)
