@@ -90,6 +90,7 @@ QUICK = [
     ["table", "--start", "9" * 30],
     ["walk", "a", "b"],
     ["inspect"],
+    ["convert"],
 ]
 
 

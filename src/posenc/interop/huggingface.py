@@ -9,14 +9,26 @@ from posenc.interop.rotary_config import rotaries_from_config, rotary_from_confi
 from posenc.interop.setup import LayerSetup, Part, PositionalSetup
 from posenc.interop.setup_reading import positional_setup
 from posenc.interop.temperature_config import temperatures_from_config
+from posenc.interop.weights import (
+    ConvertedPairing,
+    RowOrder,
+    convert_pairing,
+    convert_weights,
+    rotate_as_converted,
+    row_orders,
+)
 
 __all__ = [
     "Bert",
+    "ConvertedPairing",
     "LayerSetup",
     "Part",
     "Patch",
     "PositionalSetup",
+    "RowOrder",
     "bert_from_transformers",
+    "convert_pairing",
+    "convert_weights",
     "drop_rotary",
     "patch",
     "positional_setup",
@@ -24,6 +36,8 @@ __all__ = [
     "rope_dictionary",
     "rotaries_from_config",
     "rotary_from_config",
+    "rotate_as_converted",
+    "row_orders",
     "temperatures_from_config",
     "unpatch",
     "unregister",

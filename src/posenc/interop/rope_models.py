@@ -5,7 +5,7 @@ is a model type without ``_text``.
 """
 
 from posenc.interop.configurations import Configuration
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.pairing import Pairing, checked_pairing
 
 
 def _named(models: str) -> frozenset[str]:
@@ -257,12 +257,19 @@ MULTIPLIED = _named(
 
 
 def pairing_of(config: Configuration) -> Pairing:
-    """Which channels form a pair.
+    """Which channels form a pair: by the code of a model, or as its weights were converted.
 
     Example:
         >>> pairing_of(Configuration({}, "gptj")), pairing_of(Configuration({}, "llama"))
         ('interleaved', 'half')
     """
+    if (converted := config.get("posenc_pairing")) is not None:
+        return checked_pairing(converted)
+    return pairing_of_code(config)
+
+
+def pairing_of_code(config: Configuration) -> Pairing:
+    """The pairing of a model's own code, whatever was done to its weights."""
     if config.get("rope_interleave") is not None:  # DeepSeek-V3 and its kin have a switch
         return "interleaved" if config.get("rope_interleave") else "half"
     return "interleaved" if config.family in INTERLEAVED else "half"

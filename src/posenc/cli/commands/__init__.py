@@ -19,6 +19,7 @@ COMMANDS = (
     "distance",
     "compare",
     "inspect",
+    "convert",
     "check",
     "explore",
     "info",

@@ -1,0 +1,94 @@
+"""The header of a safetensors file, read and written without its tensors."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from posenc.cli.errors import UserError
+
+LARGEST = 100 << 20
+"""Bytes of a header: the format's own bound."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor: its dtype as the format names it, its shape, and where its bytes lie."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """Of one file.
+
+    Attributes:
+        entries: The tensors, as they are listed.
+        metadata: Text by name; None without any.
+        start: Where the bytes of the first tensor begin.
+    """
+
+    entries: dict[str, Entry]
+    metadata: dict[str, str] | None
+    start: int
+
+    def with_metadata(self, name: str, value: str | None) -> "Header":
+        """The same with one entry of the metadata changed, or left out."""
+        held = {k: v for k, v in (self.metadata or {}).items() if k != name}
+        if value is not None:
+            held[name] = value
+        return replace(self, metadata=held or None)
+
+    def encoded(self) -> bytes:
+        """The bytes before the first tensor, written as the format's own library writes them.
+
+        Example:
+            >>> Header({"a": Entry("F32", (1,), 0, 4)}, None, 0).encoded()[8:]
+            b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}  '
+        """
+        told: dict[str, Any] = {} if self.metadata is None else {"__metadata__": self.metadata}
+        for name, each in self.entries.items():
+            told[name] = {
+                "dtype": each.dtype,
+                "shape": list(each.shape),
+                "data_offsets": [each.begin, each.end],
+            }
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        return len(text).to_bytes(8, "little") + text
+
+    @property
+    def bytes(self) -> int:
+        """All that the tensors take."""
+        return max((each.end for each in self.entries.values()), default=0)
+
+
+def read_header(path: Path) -> Header:
+    """The header of a file, which must be whole.
+
+    Raises:
+        UserError: It is no safetensors file, or a part of it is missing.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        text = file.read(length) if 2 <= length <= min(LARGEST, size) else b""
+    try:
+        told = json.loads(text)
+        metadata = told.pop("__metadata__", None)
+        entries = {
+            name: Entry(each["dtype"], tuple(each["shape"]), *each["data_offsets"])
+            for name, each in told.items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UserError(f"{path} is no safetensors file; its header cannot be read") from None
+    header = Header(entries, metadata, 8 + length)
+    if header.start + header.bytes != size:
+        raise UserError(
+            f"{path} has {size} bytes, and its header speaks of {header.start + header.bytes}; "
+            f"a part is missing: fetch it again"
+        )
+    return header

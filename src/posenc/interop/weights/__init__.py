@@ -1,0 +1,16 @@
+"""The two pairings of rotated channels, in whole models and their checkpoints."""
+
+from posenc.interop.weights.checkpoint import RowOrders, convert_weights, measured_types, row_orders
+from posenc.interop.weights.models import ConvertedPairing, convert_pairing, rotate_as_converted
+from posenc.interop.weights.orders import RowOrder
+
+__all__ = [
+    "ConvertedPairing",
+    "RowOrder",
+    "RowOrders",
+    "convert_pairing",
+    "convert_weights",
+    "measured_types",
+    "rotate_as_converted",
+    "row_orders",
+]

@@ -1,0 +1,235 @@
+"""Whole state dicts in the other pairing: which tensors are permuted, and how."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jaxtyping import Shaped
+from torch import Tensor
+
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.interop.configurations import Configuration, read
+from posenc.interop.rotary_config import read_layers_of
+from posenc.interop.weights import layouts
+from posenc.interop.weights.orders import RowOrder
+from posenc.numerics.pairing import Pairing, checked_pairing
+
+MARK = "posenc_pairing"
+"""The field of a configuration, and the entry of a checkpoint's metadata, that names a pairing
+other than that of the model's own code."""
+
+PLACE = re.compile(
+    rf"^(?P<attention>(?:.*\.)?(?:{'|'.join(layouts.LAYERS)})\.(?P<layer>\d+)\."
+    rf"(?:{'|'.join(layouts.ATTENTION)}))\.(?P<module>\w+)"
+    r"(?P<norm>\.norms\.\d+)?\.(?P<leaf>.+)$"
+)
+"""Names of tensors within attention, as transformers writes them."""
+
+DUPLICATE = re.compile(r"\.\d$")
+"""What tells two attentions of one layer apart."""
+
+ELSEWHERE = re.compile(r"(^|\.)(vision\w*|visual|audio\w*|encoder|decoder|indexer|cross_attn)\.")
+"""Other parts of a model, which are not converted: their channels stay as they are."""
+
+ROWS = re.compile(r"^(weight|bias|lora_B(\.\w+)?\.weight|lora_magnitude_vector(\.\w+)?\.weight)$")
+"""Tensors whose first axis is the channels that a projection gives."""
+
+COLUMNS = re.compile(r"^(lora_A(\.\w+)?\.weight|(input|activation|output)_scale)$")
+"""Tensors beside them that have nothing to do with these."""
+
+SCALES = re.compile(r"^weight_scale(_inv)?$")
+"""Factors of quantized weights: one in all, one a row, or one a block."""
+
+RowOrders = dict[str, RowOrder]
+
+
+def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
+    """How each tensor that pairs rotated channels is permuted; the others stay as they are.
+
+    Queries and keys (fused with values or not), their biases, their norms, the rotated part of
+    latent attention, the second matrices of LoRA, and scales that go by rows. Layers that do not
+    rotate stay as they are, and so do values, outputs, and the towers of other modalities.
+
+    Args:
+        config: Of the model, as ``positional_setup`` takes it.
+        shapes: The shape of each tensor, by its name in transformers.
+
+    Raises:
+        ValueError: A rotating layer is not found in them, or found twice, a tensor has other rows
+            than the configuration says, or it is packed or scaled in a manner that cannot follow.
+
+    Example:
+        >>> shapes = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qkvo"}
+        >>> config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+        ...           "num_hidden_layers": 1}
+        >>> list(row_orders(config, shapes))
+        ['model.layers.0.self_attn.q_proj.weight', 'model.layers.0.self_attn.k_proj.weight']
+    """
+    known = read(config)
+    layers = _rotaries(known)
+    found: RowOrders = {}
+    places: dict[int, set[str]] = {}
+    modules: dict[int, set[str]] = {}
+    for name, shape in shapes.items():
+        place = PLACE.match(name)
+        if place is None or ELSEWHERE.search(name):
+            continue
+        number, module, leaf = int(place["layer"]), place["module"], place["leaf"]
+        layer = layers[number] if number < len(layers) else None
+        if layer is None:
+            continue
+        _refuse_foreign(name)
+        order = layouts.order_of(module, layer, known)
+        if order is None:
+            continue
+        places.setdefault(number, set()).add(DUPLICATE.sub("", place["attention"]))
+        modules.setdefault(number, set()).add(module)
+        if (kept := _of_leaf(order, leaf, shape, name, shapes)) is not None:
+            found[name] = kept
+    # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection of them.
+    _check_complete(layers, places, modules, bool(known.get("num_kv_shared_layers")))
+    return found
+
+
+def convert_weights(
+    state: Mapping[str, Shaped[Tensor, "..."]], config: Any, *, to: Pairing
+) -> dict[str, Shaped[Tensor, "..."]]:
+    """A state dict with queries and keys in the pairing ``to``, for a rotation of that pairing.
+
+    Rows change places and nothing else: no number, no dtype, and no score of a model that rotates
+    in that pairing. The rotation of transformers keeps the pairing of its code; other frameworks
+    want the other one, or ``rotate_as_converted`` runs it there.
+
+    Args:
+        state: Tensors by their names in transformers; those that stay are handed on uncopied.
+        config: Of the model, with ``posenc_pairing`` where the weights were converted before.
+        to: The pairing.
+
+    Raises:
+        ValueError: They are in that pairing already, the layout of the model type is not known, or
+            as of ``row_orders``.
+
+    Example:
+        >>> import torch
+        >>> config = {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
+        ...           "num_hidden_layers": 1, "head_dim": 4}
+        >>> state = {f"layers.0.self_attn.{n}_proj.weight": torch.arange(8.) for n in "qkv"}
+        >>> convert_weights(state, config, to="interleaved")["layers.0.self_attn.q_proj.weight"]
+        tensor([0., 2., 1., 3., 4., 6., 5., 7.])
+    """
+    check_convertible(config, to)
+    orders = row_orders(config, {name: tuple(x.shape) for name, x in state.items()})
+    return {
+        name: orders[name].converted(x, to) if name in orders else x for name, x in state.items()
+    }
+
+
+def check_convertible(config: Any, to: Pairing) -> None:
+    """Refuse weights that have the pairing already, and types whose layout was not measured.
+
+    Raises:
+        ValueError: One of these.
+    """
+    checked_pairing(to)
+    known = read(config)
+    if known.model_type not in measured_types():
+        raise ValueError(
+            f"How {known.model_type or 'a model without model_type'} lays out its projections was "
+            f"not measured, so converting them might be wrong without a word. Load the model and "
+            f"pass it to convert_pairing, which measures; or permute with "
+            f"posenc.interop.huggingface.RowOrder."
+        )
+    if stored_pairing(known) == to:
+        raise ValueError(
+            f"The weights have the pairing {to!r} already, by their configuration. Converting "
+            f"them again would scramble them; ask for the other one."
+        )
+
+
+def stored_pairing(config: Configuration) -> Pairing:
+    """The pairing of a model's weights, by its code or by what was done to them."""
+    return next(each.pairing for each in _rotaries(config) if each is not None)
+
+
+@cache
+def measured_types() -> frozenset[str]:
+    """The model types whose layout was measured: ``python -m tests.oracle_models.converting``."""
+    text = files("posenc.interop.weights").joinpath("converted.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
+
+
+def _rotaries(config: Configuration) -> tuple[Rotary | None, ...]:
+    found = []
+    for layer in read_layers_of(config, None):
+        held = layer and layer.encoding
+        found.append(held.rotary if isinstance(held, MultimodalRotary) else held)
+    if not any(found):
+        raise ValueError("No layer of this model rotates; there is no pairing to convert.")
+    return tuple(found)
+
+
+def _of_leaf(
+    order: RowOrder,
+    leaf: str,
+    shape: tuple[int, ...],
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+) -> RowOrder | None:
+    """The order of one tensor of a module; None where it stays."""
+    if ROWS.match(leaf):
+        try:
+            order.rows(shape)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        return order
+    if COLUMNS.match(leaf):
+        return None
+    if SCALES.match(leaf):
+        weight = shapes.get(f"{name.removesuffix(leaf)}weight")
+        count = shape[0] if shape else 1
+        if count == 1 and len(shape) < 2:
+            return None
+        if weight is not None and count == weight[0]:
+            return order
+        if weight is not None and order.keeps_blocks(weight[0], count):
+            return None
+    raise ValueError(
+        f"{name} of shape {list(shape)} belongs to rotated channels, and how it follows them is "
+        f"not known: weights that are packed or scaled otherwise cannot be permuted. Convert the "
+        f"weights that it was made from."
+    )
+
+
+def _refuse_foreign(name: str) -> None:
+    for part, why in layouts.FOREIGN.items():
+        if part in name:
+            raise ValueError(f"{name}: {why}, so no order of rows converts it.")
+
+
+def _check_complete(
+    layers: Iterable[Rotary | None],
+    places: Mapping[int, set[str]],
+    modules: Mapping[int, set[str]],
+    shared: bool,
+) -> None:
+    for number, layer in enumerate(layers):
+        if layer is None:
+            continue
+        found = places.get(number, set())
+        if len(found) > 1:
+            raise ValueError(
+                f"Layer {number} is found in several places: {', '.join(sorted(found))}. Convert "
+                f"one part at a time."
+            )
+        names = modules.get(number, set())
+        queries = names & {"q_proj", "q_b_proj"}
+        keys = names & {"k_proj", *layouts.LATENT} or shared
+        if not (names & {*layouts.FUSED} or (queries and keys)):
+            raise ValueError(
+                f"Layer {number} rotates queries and keys, and their projections are not found "
+                f"under the names that transformers gives them. Pass the whole state dict, with "
+                f"the names of transformers."
+            )

@@ -1,0 +1,198 @@
+"""Weights in the other pairing: whole models, state dicts, and what is refused."""
+
+import copy
+
+import pytest
+import torch
+from tests.oracle_models import converting
+from transformers import LlamaConfig, LlamaForCausalLM, StableLmConfig, StableLmModel
+
+from posenc import Rotary
+from posenc.interop.huggingface import (
+    RowOrder,
+    convert_pairing,
+    convert_weights,
+    positional_setup,
+    rotate_as_converted,
+    row_orders,
+)
+from posenc.interop.weights import measured_types
+
+TINY = {"vocab_size": 32, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2}  # fmt: skip
+IDS = torch.arange(1, 10)[None]
+
+
+def llama(**fields) -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**TINY, **fields)).double().eval()
+
+
+# One type of each layout: heads, norms of heads, latent attention, fused in four orders.
+
+LAYOUTS = ["qwen3", "deepseek_v3", "gpt_neox", "falcon"]
+
+
+@pytest.mark.parametrize("model_type", LAYOUTS)
+def test_a_converted_model_gives_the_same_and_comes_back(model_type):
+    assert converting.fault(model_type) is None
+
+
+@pytest.mark.slow("builds a model of each of some 140 types")
+@pytest.mark.parametrize("model_type", sorted(measured_types()))
+def test_every_measured_type_converts(model_type):
+    assert converting.fault(model_type) is None
+
+
+def test_the_keys_are_those_of_our_own_rotation_of_that_pairing():
+    """The oracle is posenc's interleaved rotation, given the projections of the new weights."""
+    model = llama()
+    attention = model.model.layers[0].self_attn
+    seen = {}
+    attention.register_forward_pre_hook(
+        lambda _, args, kwargs: seen.update(hidden=kwargs["hidden_states"]), with_kwargs=True
+    )
+    with convert_pairing(model, to="interleaved"), torch.no_grad():
+        keys = model(IDS, use_cache=True).past_key_values.layers[0].keys
+        flat = attention.k_proj(seen["hidden"]).unflatten(-1, (2, 8)).transpose(1, 2)
+    rotary = Rotary(8, pairing="interleaved")
+    ours = rotary.encode_keys(flat, rotary.table(torch.arange(9), dtype=torch.float64))
+    assert torch.allclose(keys, ours, atol=1e-6)
+
+
+def test_decoding_with_a_cache_goes_on():
+    model = llama()
+    wanted = model(IDS).logits[:, -1]
+    with convert_pairing(model, to="interleaved"):
+        cache = model(IDS[:, :-1], use_cache=True).past_key_values
+        given = model(IDS[:, -1:], past_key_values=cache).logits[:, -1]
+    assert torch.allclose(given, wanted, atol=1e-6)
+
+
+def test_neighbors_of_its_class_keep_their_rotation():
+    one, other = llama(), llama()
+    wanted = other(IDS).logits
+    with convert_pairing(one, to="interleaved"):
+        assert torch.equal(other(IDS).logits, wanted)
+
+
+def test_a_copy_of_a_converted_model_is_converted():
+    model = llama()
+    wanted = model(IDS).logits
+    with convert_pairing(model, to="interleaved"):
+        assert torch.allclose(copy.deepcopy(model)(IDS).logits, wanted, atol=1e-6)
+
+
+def test_a_saved_model_says_its_pairing_and_gets_its_rotation_back(tmp_path):
+    model = llama()
+    wanted = model(IDS).logits
+    convert_pairing(model, to="interleaved")
+    model.save_pretrained(tmp_path)
+    assert positional_setup(tmp_path / "config.json")["text"].layers[0].positional.queries_keys[
+        0
+    ].pairing == "interleaved"  # fmt: skip
+    loaded = LlamaForCausalLM.from_pretrained(tmp_path, dtype=torch.float64).eval()
+    assert not torch.allclose(loaded(IDS).logits, wanted, atol=1e-6)
+    assert torch.allclose(rotate_as_converted(loaded)(IDS).logits, wanted, atol=1e-6)
+
+
+def test_converting_back_forgets_the_mark():
+    model = llama()
+    convert_pairing(model, to="interleaved")
+    assert model.config.posenc_pairing == "interleaved"
+    convert_pairing(model, to="half")
+    assert not hasattr(model.config, "posenc_pairing")
+    assert "forward" not in vars(model.model.layers[0].self_attn)
+
+
+def test_norms_of_each_head_are_found():
+    config = StableLmConfig(**TINY, qk_layernorm=True, partial_rotary_factor=0.5)
+    shapes = {n: tuple(x.shape) for n, x in StableLmModel(config).named_parameters()}
+    orders = row_orders(config, shapes)
+    assert orders["layers.1.self_attn.q_layernorm.norms.3.weight"] == RowOrder(
+        8, 0, 4, elementwise=True
+    )
+
+
+def test_adapters_and_scales_follow_their_rows():
+    base = "model.layers.0.self_attn."
+    shapes = {
+        base + "q_proj.weight": (512, 64), base + "q_proj.weight_scale": (512, 1),
+        base + "k_proj.weight": (256, 64), base + "k_proj.weight_scale_inv": (2, 1),
+        base + "q_proj.lora_A.weight": (4, 64), base + "q_proj.lora_B.weight": (512, 4),
+        base + "q_proj.input_scale": (), base + "v_proj.weight": (256, 64),
+    }  # fmt: skip
+    config = {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 128}
+    assert [name.removeprefix(base) for name in row_orders(config, shapes)] == [
+        "q_proj.weight", "q_proj.weight_scale", "k_proj.weight", "q_proj.lora_B.weight",
+    ]  # fmt: skip
+
+
+# Refusals.
+
+FOUND = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qkvo"}
+ONE = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1}
+
+
+@pytest.mark.parametrize(
+    ("config", "shapes", "said"),
+    [
+        (ONE | {"num_hidden_layers": 2}, FOUND, "Layer 1 rotates .* not found"),
+        (ONE, {**FOUND, "draft." + next(iter(FOUND)): (64, 64)}, "several places"),
+        (ONE, {next(iter(FOUND)) + "_packed": (64, 64)}, "packed or scaled otherwise"),
+        (ONE | {"head_dim": 48}, FOUND, "no whole groups"),
+        (ONE, {**FOUND, "model.layers.0.self_attn.k_proj.weight_scale": (16, 4)}, "packed or sca"),
+        ({"model_type": "gpt2"}, FOUND, "no rotary encoding|rotates"),
+        (ONE, {n: s for n, s in FOUND.items() if "k_proj" not in n}, "not found"),
+        (ONE, {}, "names that transformers gives"),
+    ],
+    ids=["a layer", "twice", "packed", "rows", "blocks", "none", "keys", "empty"],
+)
+def test_what_cannot_be_told_is_refused(config, shapes, said):
+    with pytest.raises(ValueError, match=said):
+        row_orders(config, shapes)
+
+
+def test_weights_alone_are_refused_where_nobody_measured():
+    with pytest.raises(ValueError, match="was not measured"):
+        convert_weights({}, {**ONE, "model_type": "ours"}, to="interleaved")
+
+
+def test_converting_twice_is_refused():
+    with pytest.raises(ValueError, match="already"):
+        convert_weights({}, {**ONE, "posenc_pairing": "interleaved"}, to="interleaved")
+
+
+def test_a_model_that_rotates_otherwise_than_it_was_read_is_refused(monkeypatch):
+    """Planted: Llama read with half of its channels rotated."""
+    model = llama()
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    monkeypatch.setattr(
+        "posenc.interop.weights.models._own_rotaries",
+        lambda _: [Rotary(4, head_dim=8)] * 2,
+    )
+    monkeypatch.setattr(
+        "posenc.interop.weights.models.row_orders",
+        lambda _, shapes: {n: RowOrder(8, 0, 4) for n in shapes if "q_proj" in n or "k_proj" in n},
+    )
+    with pytest.raises(ValueError, match="cannot be converted"):
+        convert_pairing(model, to="interleaved")
+    assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
+
+
+def test_wrong_orders_are_measured(monkeypatch):
+    """Planted: the rows of queries are permuted and those of keys are not."""
+    model = llama()
+    monkeypatch.setattr(
+        "posenc.interop.weights.models.row_orders",
+        lambda _, shapes: {n: RowOrder(8, 0, 8) for n in shapes if "q_proj" in n},
+    )
+    with pytest.raises(ValueError, match="outputs would change by"):
+        convert_pairing(model, to="interleaved")
+
+
+def test_a_model_without_weights_is_refused():
+    with torch.device("meta"):
+        model = LlamaForCausalLM(LlamaConfig(**TINY))
+    with pytest.raises(ValueError, match="meta device"):
+        convert_pairing(model, to="interleaved")
