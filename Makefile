@@ -1,0 +1,45 @@
+# Everything that a contributor does, one word each: `make help` lists them.
+PYTHON ?= python3
+BIN = .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help set-up test slow hunt lint format types docs page bench all
+
+help: ## what there is
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+set-up: ## an environment in .venv with all that the rest needs
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+
+test: ## the tests, without the slow ones
+	$(BIN)/pytest
+
+slow: ## the slow tests
+	$(BIN)/pytest -m slow
+
+hunt: ## ten minutes of random cases
+	$(BIN)/python -m tests.fuzz --minutes 10 --jobs 2
+
+lint: ## what ruff has to say
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: ## what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: ## what pyright has to say
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: ## the site, into docs/_build/html; warnings are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
+
+page: ## the explorer, into explorer.html
+	$(BIN)/posenc explore --output explorer.html
+
+bench: ## the benchmarks, small
+	$(BIN)/python -m benchmarks --quick
+
+all: ## everything that a change must pass, in a fresh copy
+	.ci/run

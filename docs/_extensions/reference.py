@@ -1,0 +1,131 @@
+"""The reference: a page a folder of public names, from their docstrings, and one a command.
+
+The pages are written into ``docs/reference/`` when a build begins, from what the package exports: a
+name that is exported is there, and one that is not is not.
+"""
+
+import inspect
+import io
+import re
+from contextlib import redirect_stdout, suppress
+from importlib import import_module
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import posenc
+from posenc.cli.commands import COMMANDS
+from posenc.cli.main import main
+
+PAGES = {
+    "tokens": ("Tokens", "posenc.encodings.tokens", "What is added to the embeddings of tokens."),
+    "queries_keys": (
+        "Queries and keys",
+        "posenc.encodings.queries_keys",
+        "What changes queries and keys inside attention.",
+    ),
+    "scores": ("Scores", "posenc.encodings.scores", "What changes scores before the softmax."),
+    "remapping": ("Remapping", "posenc.encodings.remapping", "What changes positions themselves."),
+    "graphs": ("Graphs", "posenc.encodings.graphs", "Encodings of the nodes of graphs."),
+}
+"""Folders whose names are public at the top: file, title, module, what they hold."""
+
+OWN = {
+    "positions": "Where tokens stand.",
+    "frequencies": "How fast pairs turn: schedules.",
+    "distributed": "Sequences cut among devices.",
+    "transformer": "The encoder that positions feed.",
+    "recipes": "Compositions that published models have.",
+    "interop": "Other libraries' models, configurations and signatures.",
+    "inspection": "What an encoding does, as numbers.",
+    "plots": "What an encoding does, drawn.",
+    "testing": "The contract battery and the reference attention.",
+    "audit": "Somebody's implementation, measured.",
+    "lab": "Encodings compared by training.",
+}
+"""Modules that are public names: what they hold."""
+
+
+def public(module_name: str) -> list[str]:
+    """What a module offers, in its order."""
+    module = import_module(module_name)
+    names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+    return [
+        name
+        for name in names
+        if not inspect.ismodule(getattr(module, name))
+        and getattr(getattr(module, name), "__module__", "posenc").startswith("posenc")
+    ]
+
+
+def entry(module_name: str, name: str) -> str:
+    """The directive of one public name."""
+    there = getattr(import_module(module_name), name)
+    if inspect.isclass(there):
+        kind, more = (
+            "autoclass",
+            "   :members:\n   :exclude-members: extra_repr\n   :show-inheritance:\n",
+        )
+    else:
+        kind, more = ("autofunction", "") if callable(there) else ("autodata", "")
+    return f"```{{eval-rst}}\n.. {kind}:: {module_name}.{name}\n{more}```\n"
+
+
+def page(title: str, said: str, names: list[tuple[str, str]]) -> str:
+    """A page of names: a heading each, so that the table of contents has them."""
+    parts = [f"# {title}\n\n{said}\n"]
+    parts += [f"## {name}\n\n{entry(module, name)}" for module, name in names]
+    return "\n".join(parts)
+
+
+def commands() -> str:
+    """The help of every command, as the parser prints it."""
+    parts = ["# The command line\n\nWhat `posenc COMMAND --help` says.\n"]
+    for name in COMMANDS:
+        said = io.StringIO()
+        with redirect_stdout(said), suppress(SystemExit):
+            main([name, "--help"])
+        parts.append(f"## {name}\n\n```text\n{said.getvalue().rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def write(app: Sphinx) -> None:
+    """All pages; a file that is right already stays as it is, so that a second build is short."""
+    folder = Path(app.srcdir) / "reference"
+    folder.mkdir(exist_ok=True)
+    top = [name for name in public("posenc") if name not in OWN]
+    pages = {"commands": commands()}
+    for file, (title, module, said) in PAGES.items():
+        names = [name for name in public(module) if name in posenc.__all__]
+        pages[file] = page(title, said, [("posenc", name) for name in names])
+        top = [name for name in top if name not in names]
+    pages["attention"] = page(
+        "Attention and interfaces",
+        "The call, the composition, and what an encoding of one's own is.",
+        [("posenc", name) for name in top],
+    )
+    for module, said in OWN.items():
+        with suppress(ModuleNotFoundError):
+            name = f"posenc.{module}"
+            pages[module] = page(name, said, [(name, each) for each in public(name)])
+    for file, text in pages.items():
+        path = folder / f"{file}.md"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def readable(_app, _what, _name, _thing, _options, lines: list[str]) -> None:
+    """Docstrings say |x| and [*batch, seq]: in reStructuredText these would be markup."""
+    for index, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...")):
+            continue
+        parts = re.split(r"(``.*?``|`[^`]+`)", line)
+        parts[::2] = [re.sub(r"([|*_])", r"\\\1", part) for part in parts[::2]]
+        lines[index] = "".join(parts)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """The pages are written before any is read."""
+    app.connect("builder-inited", write)
+    app.connect("autodoc-process-docstring", readable, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,47 @@
+"""The site: ``make docs`` builds it into ``docs/_build/html``, without a network."""
+
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "posenc"
+author = "The posenc authors"
+version = release = version_of("posenc")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "formulas",
+    "reference",
+]
+exclude_patterns = ["_build", "_extensions", "make_gallery.py"]
+
+html_theme = "furo"
+html_title = "posenc"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_show_sourcelink = False
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+# Tutorials run at each build, so none shows what it does not do.
+nb_execution_mode = "force"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_custom_sections = [("Reference", "notes_style"), ("Returns", "returns_style")]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
