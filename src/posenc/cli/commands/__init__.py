@@ -20,6 +20,7 @@ COMMANDS = (
     "compare",
     "inspect",
     "convert",
+    "export",
     "check",
     "explore",
     "info",

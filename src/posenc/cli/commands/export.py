@@ -1,0 +1,163 @@
+"""``posenc export``: what a config.json says of positions, for other programs."""
+
+import contextlib
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+from posenc.cli import options
+from posenc.cli.errors import UserError
+
+Target = Literal["gguf-keys", "vllm-overrides", "megatron", "npz", "safetensors", "onnx"]
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write what a config.json says of positions in the words of another program.
+
+    Of llama.cpp (GGUF metadata keys, and tensors of factors), vLLM (--hf-overrides), Megatron-LM
+    (its command line); or frequencies and exact tables as arrays (.npz, .safetensors), or the
+    rotation as an ONNX program. What the other program cannot express is refused, and said.
+    """
+
+    config: Annotated[
+        Path,
+        options.Argument(
+            "The config.json of a Hugging Face model, or the folder that it is in.",
+            metavar="CONFIG.json",
+        ),
+    ]
+    to: Annotated[Target | None, options.Option("In whose words; it must be said.")] = None
+    output: Annotated[
+        Path | None,
+        options.Option("File to write; npz, safetensors and onnx need one.", "FILE",
+                       shown="standard output", short="-o"),
+    ] = None  # fmt: skip
+    longest: Annotated[
+        int | None,
+        options.Option("Number of positions in tables; onnx needs it.", "N", most=1 << 24),
+    ] = None
+    length: Annotated[
+        int | None,
+        options.Option("Length of the sequences, for frequencies that depend on it.", "N"),
+    ] = None
+    architecture: Annotated[
+        str | None,
+        options.Option("What llama.cpp calls it.", "NAME", shown="that of the model type"),
+    ] = None
+    operator: Annotated[
+        Literal["basic", "RotaryEmbedding"],
+        options.Option("ONNX: basic operators, or that of opset 23."),
+    ] = "basic"
+
+    def run(self) -> None:
+        """Exports."""
+        self._check()
+        config = self.config / "config.json" if self.config.is_dir() else self.config
+        try:
+            self._written(config)
+        except ImportError as error:
+            raise UserError(str(error)) from None
+
+    def _check(self) -> None:
+        if self.to is None:
+            raise UserError(f"in whose words? say --to, as --to {' | '.join(TAKES)}")
+        if self.to in BINARY and self.output is None:
+            raise UserError(f"{self.to} is no text; give a file, as --output rotation.{self.to}")
+        if self.to == "onnx" and self.longest is None:
+            raise UserError("a table needs an end; say how many positions, as --longest 4096")
+        for name in ("architecture", "operator", "length", "longest"):
+            value = getattr(self, name)
+            if value != Export.__dataclass_fields__[name].default and name not in TAKES[self.to]:
+                raise UserError(f"--{name} says nothing to {self.to}; leave it out")
+            if isinstance(value, int) and value < 1:
+                raise UserError(f"--{name} is {value}; it must be at least 1")
+
+    def _written(self, config: Path) -> None:
+        assert self.to is not None
+        content = WRITERS[self.to](self, config)
+        with self._file() as file:
+            content(file)
+
+    @contextlib.contextmanager
+    def _file(self) -> Iterator[BinaryIO]:
+        from posenc.cli.io.atomic import atomic
+
+        if self.output is None:
+            yield sys.stdout.buffer
+            return
+        with atomic(self.output) as file:
+            yield file
+
+
+TAKES: dict[str, tuple[str, ...]] = {
+    "gguf-keys": ("architecture",),
+    "vllm-overrides": (),
+    "megatron": (),
+    "npz": ("longest", "length"),
+    "safetensors": ("longest", "length"),
+    "onnx": ("longest", "length", "operator"),
+}
+"""The options that each target looks at."""
+
+BINARY = ("npz", "safetensors", "onnx")
+
+Content = Callable[[BinaryIO], Any]
+
+
+def _text(text: str) -> Content:
+    return lambda file: file.write(f"{text}\n".encode())
+
+
+def _gguf(given: Export, config: Path) -> Content:
+    from posenc.interop.exports import gguf_keys
+
+    keys = gguf_keys(config, architecture=given.architecture)
+    for note in keys.notes:
+        print(f"posenc: {note}", file=sys.stderr)
+    tensors = {name: tensor.tolist() for name, tensor in keys.tensors.items()}
+    return _text(json.dumps({"metadata": keys.metadata, "tensors": tensors}, indent=2))
+
+
+def _vllm(_given: Export, config: Path) -> Content:
+    from posenc.interop.exports import vllm_overrides
+
+    return _text(json.dumps(vllm_overrides(config)))
+
+
+def _megatron(_given: Export, config: Path) -> Content:
+    from posenc.interop.exports import megatron_arguments
+
+    return _text(shlex.join(megatron_arguments(config)))
+
+
+def _arrays(given: Export, config: Path) -> Content:
+    from posenc.interop.exports import arrays, write_npz, write_safetensors
+
+    found = arrays(config, longest=given.longest, length=given.length)
+    write = write_npz if given.to == "npz" else write_safetensors
+    return lambda file: write(found, file)
+
+
+def _onnx(given: Export, config: Path) -> Content:
+    from posenc.interop.exports import onnx_program
+    from posenc.interop.exports.subject import rotating_model
+
+    rotary = rotating_model(config, "An ONNX program", length=given.length).only()
+    assert given.longest is not None
+    program = onnx_program(rotary, longest=given.longest, operator=given.operator)
+    return lambda file: file.write(program.model_proto.SerializeToString())
+
+
+WRITERS: dict[str, Callable[[Export, Path], Content]] = {
+    "gguf-keys": _gguf,
+    "vllm-overrides": _vllm,
+    "megatron": _megatron,
+    "npz": _arrays,
+    "safetensors": _arrays,
+    "onnx": _onnx,
+}

@@ -1,0 +1,188 @@
+"""Frequencies and tables as arrays with names, for programs of any kind."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from posenc.encodings.arguments import check_whole
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.scores.alibi import ALiBi
+from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.frequencies.schedule import PRECISION
+from posenc.interop.exports.subject import only_part, refuse
+from posenc.interop.setup import LayerSetup
+
+if TYPE_CHECKING:
+    pass
+
+TARGET = "An export of arrays"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays by name, and what they are.
+
+    Attributes:
+        tensors: By name; see ``arrays``.
+        metadata: What they are arrays of, as text by name; JSON where it is more than a word.
+    """
+
+    tensors: dict[str, Tensor]
+    metadata: dict[str, str]
+
+
+def arrays(
+    config: Any | dict[str, Any] | str | Path,
+    *,
+    longest: int | None = None,
+    length: int | None = None,
+) -> Arrays:
+    """Inverse frequencies, tables and slopes of a model.
+
+    Of each kind of layers, with the type of the layers (``full_attention``), or ``layers`` where
+    all are alike, before the name:
+
+    =========================  ===================  ============================================
+    name                       shape                what
+    =========================  ===================  ============================================
+    ``inverse_frequencies``    [pairs]              ω_i, float64, correctly rounded
+    ``cos``, ``sin``           [longest, pairs]     at 0 … longest − 1, times the attention factor
+    ``slopes``                 [heads]              of ALiBi, float64
+    ``table``                  [longest, dim]       of a sinusoidal encoding
+    =========================  ===================  ============================================
+
+    Tables are float32, correctly rounded. Nothing stands for positions beyond them: whoever reads
+    the file must refuse these. The metadata tell the pairing, the rotated channels, the attention
+    factor, the softmax scale, the layers, the expression, and each ω_i / 2π in units of 2^-192 as
+    hexadecimal numbers, from which any position can be had exactly.
+
+    Args:
+        config: As of ``positional_setup``.
+        longest: Number of positions in tables; without it there are none.
+        length: Of the sequences, for schedules that depend on it.
+
+    Raises:
+        ValueError: A layer has an encoding of another kind, or tables are needed and ``longest`` is
+            not given.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> found = arrays({"model_type": "llama", "hidden_size": 16, "num_attention_heads": 4},
+        ...                longest=2)
+        >>> {name: tuple(tensor.shape) for name, tensor in found.tensors.items()}
+        {'layers.inverse_frequencies': (2,), 'layers.cos': (2, 2), 'layers.sin': (2, 2)}
+        >>> json.loads(found.metadata["layers"])["pairing"]
+        'half'
+    """
+    if longest is not None:
+        check_whole(longest=longest)
+    part = only_part(config, TARGET, length)
+    tensors: dict[str, Tensor] = {}
+    metadata = {"model_type": part.model_type, "posenc": "arrays 1"}
+    if longest is not None:
+        metadata["longest"] = str(longest)
+    kinds: dict[str, list[int]] = {}
+    for index, layer in enumerate(part.layers):
+        kinds.setdefault(repr(layer.positional), []).append(index)
+    for indices in kinds.values():
+        layer = part.layers[indices[0]]
+        name = _name(layer, len(kinds), metadata)
+        said = {"layers": indices, "expression": repr(layer.positional)}
+        said["softmax_scale"] = layer.softmax_scale
+        for entry in _entries(layer):
+            found, about = _arrays(entry, longest)
+            tensors |= {f"{name}.{key}": tensor for key, tensor in found.items()}
+            said |= about
+        metadata[name] = json.dumps(said)
+    return Arrays(tensors, metadata)
+
+
+def _name(layer: LayerSetup, kinds: int, taken: dict[str, str]) -> str:
+    if kinds == 1:
+        return "layers"
+    name = layer.layer_type or "layers"
+    alike = sum(key == name or key.startswith(f"{name}_") for key in taken)
+    return f"{name}_{alike}" if alike else name
+
+
+def _entries(layer: LayerSetup) -> list[Any]:
+    positional = layer.positional
+    assert positional is not None
+    return [*positional.tokens, *positional.queries_keys, *positional.scores]
+
+
+def _arrays(entry: Any, longest: int | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    if isinstance(entry, MultimodalRotary):
+        found, about = _rotation(entry.rotary, longest)
+        return found, about | {
+            "sections": entry.sections,
+            "arrangement": entry.arrangement,
+            "note": "cos and sin are those of tokens with equal coordinates",
+        }
+    if isinstance(entry, Rotary):
+        return _rotation(entry, longest)
+    if isinstance(entry, ALiBi):
+        return {"slopes": torch.tensor(entry.slopes, dtype=torch.float64)}, {}
+    if isinstance(entry, Sinusoidal):
+        if longest is None:
+            raise ValueError(f"{entry!r} is a table. Say how long, as longest=2048.")
+        return {"table": entry.table(torch.arange(longest))}, {}
+    refuse(TARGET, f"it has {entry!r}", "Save its parameters, or compute its table in torch.")
+
+
+def _rotation(rotary: Rotary, longest: int | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    from decimal import localcontext
+
+    schedule = rotary.frequencies
+    with localcontext(PRECISION):
+        radians = [float(w) for w in schedule.radians()]
+    found = {"inverse_frequencies": torch.tensor(radians, dtype=torch.float64)}
+    if longest is not None:
+        table = rotary.table(torch.arange(longest))
+        found |= {"cos": table[:, 0].contiguous(), "sin": table[:, 1].contiguous()}
+    about = {
+        "pairing": rotary.pairing,
+        "rotated": rotary.rotated,
+        "rotated_dim": rotary.rotated_dim,
+        "head_dim": rotary.head_dim,
+        "attention_factor": schedule.attention_factor,
+        "turns_in_units_of_2^-192": [f"{turns:x}" for turns in schedule.turns()],
+    }
+    return found, about
+
+
+def write_npz(found: Arrays, file: str | Path | IO[bytes]) -> None:
+    """Arrays and their metadata (the array ``metadata``, one JSON text) as an .npz file.
+
+    Example:
+        >>> import io, numpy
+        >>> file = io.BytesIO()
+        >>> write_npz(arrays({"model_type": "gptj"}), file)
+        >>> _ = file.seek(0)
+        >>> json.loads(str(numpy.load(file)["metadata"]))["model_type"]
+        'gptj'
+    """
+    import numpy
+
+    given: dict[str, numpy.ndarray] = {
+        name: tensor.numpy() for name, tensor in found.tensors.items()
+    }
+    numpy.savez(file, **given, metadata=numpy.array(json.dumps(found.metadata)))  # type: ignore[arg-type]
+
+
+def write_safetensors(found: Arrays, file: IO[bytes]) -> None:
+    """Arrays and their metadata as a .safetensors file, written to an open file.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> write_safetensors(arrays({"model_type": "gptj"}), file)
+    """
+    from safetensors.torch import save
+
+    file.write(save(found.tensors, metadata=found.metadata))

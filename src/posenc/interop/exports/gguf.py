@@ -1,0 +1,261 @@
+"""The metadata of a GGUF file that llama.cpp reads of rotation, and the tensors of factors."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import localcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import NTK, Geometric, Linear, Schedule, YaRN
+from posenc.frequencies.huggingface import Rope
+from posenc.frequencies.schedule import PRECISION, Number
+from posenc.interop.exports.architectures import (
+    ARCHITECTURES,
+    READS_LISTS,
+    READS_ROPE_FREQS,
+    READS_SLIDING_BASE,
+    SLIDING_BASES,
+    WHOLE_HEADS,
+)
+from posenc.interop.exports.subject import RotatingModel, refuse, rotating_model
+from posenc.interop.exports.vllm import check_alone
+
+TARGET = "GGUF metadata"
+
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class GGUFKeys:
+    """What a GGUF file says of rotation.
+
+    Attributes:
+        metadata: Values by key.
+        tensors: float32 by name: what frequencies are divided by, one a pair.
+        notes: What neither tells, in words.
+    """
+
+    metadata: dict[str, Value]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+PAIRING_NOTE = (
+    "The pairing is no key: llama.cpp has one an architecture, and its converter permutes the "
+    "weights of queries and keys where that is the interleaved one and the model's is not."
+)
+
+LISTS_NOTE = (
+    "llama.cpp chooses the short or the long list by the context that it was started with, against "
+    "original_context_length, and not by each request."
+)
+
+
+def gguf_keys(
+    config: Any | dict[str, Any] | str | Path, *, architecture: str | None = None
+) -> GGUFKeys:
+    """The keys and tensors by which llama.cpp computes the rotation of this model.
+
+    ``rope.dimension_count``, ``rope.freq_base`` and ``rope.scaling.*`` where they say all of it
+    (plain, NTK, linear, YaRN); ``rope_factors_short`` and ``_long`` for LongRoPE; for every other
+    schedule on powers of a base (Llama 3) the tensor ``rope_freqs``, what each frequency is divided
+    by. llama.cpp multiplies YaRN's 0.1·ln s + 1 itself, so ``rope.scaling.attn_factor`` is what
+    there is besides. Keys keep float32, as files do.
+
+    Args:
+        config: As of ``positional_setup``.
+        architecture: What llama.cpp calls the architecture; if not given, that of the model type.
+
+    Raises:
+        ValueError: llama.cpp would compute something else, or how it reads the architecture is not
+            known; the message says which.
+        OSError: The file cannot be read.
+
+    Reference:
+        ``load_hparams`` in src/llama-model.cpp and ``rope_yarn`` in ggml/src/ggml-cpu/ops.cpp of
+        llama.cpp; gguf-py/gguf/constants.py.
+
+    Example:
+        >>> keys = gguf_keys({"model_type": "qwen2", "hidden_size": 64, "num_attention_heads": 4,
+        ...                   "rope_theta": 1e6})
+        >>> for name, value in keys.metadata.items():
+        ...     print(name, value)
+        qwen2.rope.dimension_count 16
+        qwen2.rope.freq_base 1000000.0
+        qwen2.rope.scaling.type none
+    """
+    model = rotating_model(config, TARGET)
+    architecture = architecture or _architecture(model)
+    rotary, sliding = _layers(model, architecture)
+    check_alone(model, rotary)
+    if architecture in WHOLE_HEADS and rotary.rotated_dim != rotary.head_dim:
+        refuse(
+            TARGET,
+            f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate",
+            f"llama.cpp wants whole heads of the architecture {architecture!r}.",
+        )
+    rope = model.layer_of(rotary).rope
+    if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
+        refuse(TARGET, "its NTK factor follows the length", "llama.cpp stretches all alike.")
+    if rope is not None and rope.kind == "longrope":
+        said, tensors, notes = _lists(rotary, rope, architecture)
+    else:
+        said, tensors = _scaling(rotary.frequencies, architecture)
+        notes = ()
+    metadata: dict[str, Value] = {"dimension_count": rotary.rotated_dim, **said}
+    if sliding is not None and architecture in READS_SLIDING_BASE:
+        metadata["freq_base_swa"] = float(sliding.base)
+    return GGUFKeys(
+        {f"{architecture}.rope.{name}": value for name, value in metadata.items()},
+        tensors,
+        (PAIRING_NOTE, *notes),
+    )
+
+
+def _architecture(model: RotatingModel) -> str:
+    if model.model_type not in ARCHITECTURES:
+        raise ValueError(
+            f"What llama.cpp calls {model.model_type!r} is not known here. Say it, as "
+            f"architecture='llama'."
+        )
+    return ARCHITECTURES[model.model_type]
+
+
+def _layers(model: RotatingModel, architecture: str) -> tuple[Rotary, Geometric | None]:
+    """The rotation of full layers, and the plain frequencies of sliding ones, if they differ."""
+    kinds = model.kinds
+    reads = architecture in READS_SLIDING_BASE or architecture in SLIDING_BASES
+    if set(kinds) != {"full_attention", "sliding_attention"} or not reads or model.skips:
+        return model.only(), None
+    full, sliding = (model.plain(kinds[kind]) for kind in ("full_attention", "sliding_attention"))
+    plain, usual = sliding.frequencies, SLIDING_BASES.get(architecture)
+    # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
+    # they are scaled as full layers are.
+    alone = usual is not None or isinstance(full.frequencies, Geometric)
+    fits = isinstance(plain, Geometric) and usual in (None, float(plain.base))
+    if not fits or not alone or sliding.rotated_dim != full.rotated_dim:
+        refuse(
+            TARGET,
+            f"full layers have {full.frequencies!r} and sliding ones {plain!r}",
+            f"llama.cpp gives those of {architecture!r} one width, sliding ones the base "
+            f"{usual or 'of a key'}, and no scaling.",
+        )
+    return full, plain  # type: ignore[return-value]
+
+
+def _scaling(schedule: Schedule, architecture: str) -> tuple[dict[str, Value], dict[str, Tensor]]:
+    for told in (_plain, _linear, _yarn):
+        if (said := told(schedule)) is not None:
+            return said, {}
+    base = _base_of(schedule)
+    if architecture not in READS_ROPE_FREQS:
+        refuse(
+            TARGET,
+            f"its frequencies are those of {schedule!r}",
+            f"llama.cpp reads no rope_freqs of the architecture {architecture!r}.",
+        )
+    said: dict[str, Value] = {"freq_base": float(base.base), "scaling.type": "none"}
+    if schedule.attention_factor != 1.0:
+        said["scaling.attn_factor"] = schedule.attention_factor
+    return said, {"rope_freqs.weight": _divisors(schedule, base)}
+
+
+def _plain(schedule: Schedule) -> dict[str, Value] | None:
+    if isinstance(schedule, NTK):
+        width = schedule.of.dim
+        grown = float(schedule.of.base) * float(schedule.factor) ** (width / (width - 2))
+        return {"freq_base": grown, "scaling.type": "none"}
+    if not isinstance(schedule, Geometric):
+        return None
+    return {"freq_base": float(schedule.base), "scaling.type": "none"}
+
+
+def _linear(schedule: Schedule) -> dict[str, Value] | None:
+    if not isinstance(schedule, Linear) or not isinstance(schedule.of, Geometric):
+        return None
+    return {
+        "freq_base": float(schedule.of.base),
+        "scaling.type": "linear",
+        "scaling.factor": float(schedule.factor),
+    }
+
+
+def _yarn(schedule: Schedule) -> dict[str, Value] | None:
+    if not isinstance(schedule, YaRN):
+        return None
+    borders = (schedule.beta_fast, schedule.beta_slow, schedule.truncate)
+    if borders != (32.0, 1.0, True):
+        refuse(
+            TARGET,
+            f"its ramp has beta_fast {borders[0]}, beta_slow {borders[1]}, truncate {borders[2]}",
+            "llama.cpp rounds the borders of 32 and 1 turns to whole pairs.",
+        )
+    usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
+    said: dict[str, Value] = {
+        "freq_base": float(schedule.of.base),
+        "scaling.type": "yarn",
+        "scaling.factor": float(schedule.factor),
+        "scaling.original_context_length": schedule.trained_length,
+    }
+    if schedule.attention_factor != usual:
+        said["scaling.attn_factor"] = schedule.attention_factor / usual
+    return said
+
+
+def _base_of(schedule: Schedule) -> Geometric:
+    """The powers of a base that a schedule rescales."""
+    inner: Any = schedule
+    while not isinstance(inner, Geometric):
+        if not hasattr(inner, "of"):
+            refuse(TARGET, f"{schedule!r} stands on no powers of a base", "Nothing does.")
+        inner = inner.of
+    return inner
+
+
+def _divisors(schedule: Schedule, base: Geometric) -> Tensor:
+    """What each frequency of ``base`` is divided by; float32, as the file has it."""
+    with localcontext(PRECISION):
+        scaled = schedule.radians()
+        if len(scaled) != len(base) or not all(scaled):
+            refuse(
+                TARGET,
+                f"{schedule!r} has pairs that do not turn, or fewer pairs",
+                "No factor says that.",
+            )
+        ratios = [float(w / s) for w, s in zip(base.radians(), scaled, strict=True)]
+    return _float32(ratios)
+
+
+def _lists(
+    rotary: Rotary, rope: Rope, architecture: str
+) -> tuple[dict[str, Value], dict[str, Tensor], tuple[str, ...]]:
+    """LongRoPE: both lists, and one attention factor."""
+    if architecture not in READS_LISTS:
+        refuse(
+            TARGET,
+            "it has the two lists of LongRoPE",
+            f"llama.cpp reads none of the architecture {architecture!r}.",
+        )
+    given, trained = rope.values, rope.length("trained_length")
+    scales = {given.get("short_mscale"), given.get("long_mscale")}
+    if len(scales) > 1:
+        refuse(TARGET, f"its lists have attention factors {scales}", "llama.cpp has one.")
+    said: dict[str, Value] = {
+        "freq_base": float(rope.base),
+        "scaling.type": "longrope",
+        "scaling.original_context_length": trained,
+        "scaling.attn_factor": rotary.frequencies.attention_factor,
+    }
+    tensors = {
+        "rope_factors_short.weight": _float32(given["short_factor"]),
+        "rope_factors_long.weight": _float32(given["long_factor"]),
+    }
+    return said, tensors, (LISTS_NOTE,)
+
+
+def _float32(numbers: Iterable[Number]) -> Tensor:
+    return torch.tensor([float(number) for number in numbers], dtype=torch.float32)

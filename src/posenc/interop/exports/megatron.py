@@ -1,0 +1,165 @@
+"""What Megatron-LM is told on its command line."""
+
+from pathlib import Path
+from typing import Any
+
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.tokens.learned import Learned
+from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
+from posenc.interop.exports.subject import RotatingModel, only_part, refuse, rotating_model
+from posenc.interop.exports.vllm import check_alone
+
+TARGET = "Megatron-LM's command line"
+
+
+def megatron_arguments(config: Any | dict[str, Any] | str | Path) -> tuple[str, ...]:
+    """The arguments of Megatron-LM for the positions of this model.
+
+    ``--position-embedding-type`` with what belongs to it: ``rope`` (plain, linear by a whole
+    factor, Llama 3's scaling with its published borders, either pairing, layers without rotation),
+    ``yarn``, ``mrope`` in runs, ``learned_absolute``, ``none``. All other sizes of the model are
+    left to you.
+
+    Args:
+        config: As of ``positional_setup``.
+
+    Raises:
+        ValueError: Megatron-LM would compute something else: a base or a factor that is not
+            whole, other borders, partial or interleaved YaRN, multi-latent attention.
+        OSError: The file cannot be read.
+
+    Reference:
+        megatron/training/arguments.py and megatron/core/models/common/embeddings of Megatron-LM.
+
+    Example:
+        >>> llama = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+        ...          "rope_theta": 500000.0}
+        >>> print(*megatron_arguments(llama))
+        --position-embedding-type rope --kv-channels 16 --rotary-base 500000 --rotary-percent 1.0
+    """
+    part = only_part(config, TARGET, None)
+    entries = [
+        entry
+        for layer in part.layers
+        for kind in ("tokens", "queries_keys", "scores")
+        for entry in getattr(layer.positional, kind)
+    ]
+    if not entries:
+        return ("--position-embedding-type", "none")
+    if all(type(entry) is Learned for entry in entries):
+        return _learned(entries)
+    return _rotation(rotating_model(config, TARGET))
+
+
+def _learned(entries: list[Learned]) -> tuple[str, ...]:
+    first = entries[0]
+    if any(repr(entry) != repr(first) for entry in entries) or first.offset:
+        refuse(TARGET, f"its table {first!r} starts at another row", "Megatron's starts at 0.")
+    return (
+        "--position-embedding-type", "learned_absolute",
+        "--max-position-embeddings", str(first.max_len),
+    )  # fmt: skip
+
+
+def _rotation(model: RotatingModel) -> tuple[str, ...]:
+    if len(model.kinds) > 1:
+        model.only()  # refuses
+    (found,) = model.kinds.values()
+    rotary = found.rotary if isinstance(found, MultimodalRotary) else found
+    check_alone(model, rotary)
+    rope = model.layer_of(found).rope
+    if rope is not None and rope.kind in ("dynamic", "longrope"):
+        refuse(TARGET, f"its rope type is {rope.kind!r}", "Megatron-LM has none that looks at it.")
+    schedule = rotary.frequencies
+    yarn = isinstance(schedule, YaRN)
+    kind = "mrope" if found is not rotary else "yarn" if yarn else "rope"
+    said = ["--position-embedding-type", kind, "--kv-channels", str(rotary.head_dim)]
+    said += ["--rotary-base", str(_whole("base", _base(schedule)))]
+    said += ["--rotary-percent", str(_percent(rotary))]
+    said += _yarn(schedule, rotary) if yarn else _scaling(schedule)
+    if isinstance(found, MultimodalRotary):
+        said += _sections(found)
+    if rotary.pairing == "interleaved":
+        said.append("--rotary-interleaved")
+    if model.skips:
+        pattern = ",".join(str(int(rotation is None)) for rotation in model.rotations)
+        said += ["--no-rope-freq", f"[{pattern}]"]
+    return tuple(said)
+
+
+def _base(schedule: Schedule) -> float:
+    plain = schedule if isinstance(schedule, Geometric) else getattr(schedule, "of", None)
+    if not isinstance(plain, Geometric):
+        refuse(TARGET, f"its frequencies are those of {schedule!r}", "Export arrays (npz).")
+    return plain.base
+
+
+def _whole(name: str, value: Any) -> int:
+    if value != int(value):
+        refuse(TARGET, f"its {name} is {value}", "Megatron-LM reads a whole number.")
+    return int(value)
+
+
+def _percent(rotary: Rotary) -> float:
+    share = rotary.rotated_dim / rotary.head_dim
+    # Megatron cuts head_dim · share off to a whole number, whatever was lost in the division.
+    if int(rotary.head_dim * share) != rotary.rotated_dim:
+        refuse(
+            TARGET,
+            f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate",
+            "No fraction gives this width there.",
+        )
+    return share
+
+
+def _scaling(schedule: Schedule) -> list[str]:
+    if isinstance(schedule, Geometric):
+        return []
+    if isinstance(schedule, Linear):
+        return ["--rotary-seq-len-interpolation-factor", str(_whole("factor", schedule.factor))]
+    if isinstance(schedule, Llama3):
+        borders = (schedule.trained_length, schedule.low, schedule.high)
+        if borders != (8192, 1.0, 4.0):
+            refuse(
+                TARGET,
+                f"its Llama 3 scaling has (trained_length, low, high) = {borders}",
+                "Megatron-LM has (8192, 1, 4).",
+            )
+        return ["--use-rope-scaling", "--rope-scaling-factor", str(float(schedule.factor))]
+    refuse(TARGET, f"its frequencies are those of {schedule!r}", "Export arrays (npz).")
+
+
+def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
+    if rotary.rotated_dim != rotary.head_dim or rotary.pairing == "interleaved":
+        refuse(
+            TARGET,
+            f"YaRN turns {rotary.rotated_dim} of {rotary.head_dim} channels, {rotary.pairing}",
+            "Megatron-LM's turns whole heads, by halves.",
+        )
+    usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
+    if schedule.attention_factor != usual:
+        refuse(
+            TARGET,
+            f"its attention factor is {schedule.attention_factor}",
+            f"Megatron-LM's is {usual}.",
+        )
+    rounds = "" if schedule.truncate else "no-"
+    return [
+        "--rotary-scaling-factor", str(float(schedule.factor)),
+        "--yarn-original-max-position-embeddings", str(schedule.trained_length),
+        "--yarn-beta-fast", str(float(schedule.beta_fast)),
+        "--yarn-beta-slow", str(float(schedule.beta_slow)),
+        f"--{rounds}yarn-correction-range-round-to-int",
+        "--mscale", "1.0", "--mscale-all-dim", "0.0",
+    ]  # fmt: skip
+
+
+def _sections(found: MultimodalRotary) -> list[str]:
+    if found.arrangement != "contiguous" or not isinstance(found.rotary.frequencies, Geometric):
+        refuse(
+            TARGET,
+            f"its axes are {found.arrangement!r} over {found.rotary.frequencies!r}",
+            "Megatron-LM's M-RoPE has plain frequencies, in runs.",
+        )
+    return ["--mrope-section", *map(str, found.sections)]

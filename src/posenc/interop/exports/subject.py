@@ -1,0 +1,131 @@
+"""The layers of one model, as targets of an export ask for them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.interop.setup import LayerSetup, Part
+from posenc.interop.setup_reading import positional_setup
+
+
+def refuse(target: str, what: str, instead: str) -> NoReturn:
+    """Say that a target cannot express something.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(f"{target} cannot express this model: {what}. {instead}")
+
+
+def only_part(config: Any | dict[str, Any] | str | Path, target: str, length: int | None) -> Part:
+    """The one part of a configuration that a target has room for.
+
+    Raises:
+        ValueError: There are several, or what its layers do is not known.
+    """
+    first, *others = positional_setup(config, length=length).parts
+    if others:
+        names = ", ".join(part.name for part in (first, *others))
+        refuse(target, f"it has the parts {names}", "Pass the configuration of one part alone.")
+    if not first.layers or any(layer.positional is None for layer in first.layers):
+        refuse(
+            target,
+            f"no encoding of the library says what {first.model_type} does",
+            "See posenc inspect.",
+        )
+    return first
+
+
+@dataclass(frozen=True)
+class RotatingModel:
+    """A model that does nothing with positions but rotate queries and keys.
+
+    Attributes:
+        model_type: As the configuration names it.
+        layers: What each layer does.
+        rotations: The rotation of each layer; None for layers without.
+        target: Where it goes, for messages.
+    """
+
+    model_type: str
+    layers: tuple[LayerSetup, ...]
+    rotations: tuple[Rotary | MultimodalRotary | None, ...]
+    target: str
+
+    @property
+    def kinds(self) -> dict[str | None, Rotary | MultimodalRotary]:
+        """One rotation a type of layers, those of equal rotation once."""
+        found: dict[str, tuple[str | None, Rotary | MultimodalRotary]] = {}
+        for layer, rotation in zip(self.layers, self.rotations, strict=True):
+            if rotation is not None:
+                found.setdefault(repr(rotation), (layer.layer_type, rotation))
+        return dict(found.values())
+
+    @property
+    def skips(self) -> bool:
+        """Whether some layers do not rotate."""
+        return None in self.rotations
+
+    def layer_of(self, rotation: Rotary | MultimodalRotary) -> LayerSetup:
+        """The first layer with this rotation."""
+        return self.layers[[repr(r) for r in self.rotations].index(repr(rotation))]
+
+    def only(self) -> Rotary:
+        """The one rotation of all layers.
+
+        Raises:
+            ValueError: Layers differ, some do not rotate, or pairs belong to several axes.
+        """
+        if len(self.kinds) > 1:
+            told = ", ".join(map(str, self.kinds))
+            refuse(self.target, f"layers of types {told} rotate differently", "Nothing does.")
+        if self.skips:
+            refuse(
+                self.target,
+                f"{self.rotations.count(None)} of its {len(self.rotations)} layers do not rotate",
+                "The program that reads it must know that of itself.",
+            )
+        return self.plain(next(iter(self.kinds.values())))
+
+    def plain(self, rotation: Rotary | MultimodalRotary) -> Rotary:
+        """The rotation, where it is by one position a token.
+
+        Raises:
+            ValueError: It is by several.
+        """
+        if isinstance(rotation, MultimodalRotary):
+            refuse(
+                self.target,
+                f"its pairs are shared out among axes by {rotation.sections}",
+                "Export rotation.rotary for text alone, where all axes are equal.",
+            )
+        return rotation
+
+
+def rotating_model(
+    config: Any | dict[str, Any] | str | Path, target: str, *, length: int | None = None
+) -> RotatingModel:
+    """The layers of a model that rotates and does nothing else with positions.
+
+    Raises:
+        ValueError: It has several parts, does not rotate, or does something besides.
+    """
+    part = only_part(config, target, length)
+    rotations = tuple(_rotation(layer, target) for layer in part.layers)
+    if not any(rotations):
+        refuse(target, "none of its layers rotates queries and keys", "Export arrays (npz).")
+    return RotatingModel(part.model_type, part.layers, rotations, target)
+
+
+def _rotation(layer: LayerSetup, target: str) -> Rotary | MultimodalRotary | None:
+    positional = layer.positional
+    assert positional is not None
+    entries = [*positional.tokens, *positional.queries_keys, *positional.scores]
+    rest = [entry for entry in entries if not isinstance(entry, Rotary | MultimodalRotary)]
+    if rest:
+        refuse(target, f"it has {rest[0]!r} besides a rotation", "Export arrays (npz).")
+    if len(entries) > 1:
+        refuse(target, "a layer rotates twice", "Nothing does.")
+    return entries[0] if entries else None  # type: ignore[return-value]

@@ -1,0 +1,94 @@
+"""What vLLM is told by ``--hf-overrides``."""
+
+from pathlib import Path
+from typing import Any
+
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
+from posenc.interop.exports.subject import RotatingModel, refuse, rotating_model
+from posenc.interop.rope_dictionary import rope_dictionary
+
+TARGET = "vLLM's --hf-overrides"
+
+
+def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
+    """The dictionary for ``vllm serve --hf-overrides``: ``{"rope_parameters": {...}}``.
+
+    Every value on which vLLM and transformers fall back to different defaults is spelled out:
+    vLLM multiplies its own 0.1·ln s + 1 with ``attn_factor`` and does not look at
+    ``attention_factor`` nor, in ``yarn``, at ``mscale``; of LongRoPE it works out the factor from
+    ``max_position_embeddings`` unless both ``mscale`` are given. It chooses between LongRoPE's
+    lists once for all requests, by ``--max-model-len``; see ``posenc.interop.serving``.
+
+    Args:
+        config: As of ``positional_setup``.
+
+    Raises:
+        ValueError: vLLM would compute something else: dynamic NTK (vLLM's has one stretch for all
+            lengths), layers that differ, a schedule without a rope type, a softmax factor.
+        OSError: The file cannot be read.
+
+    Reference:
+        ``get_rope`` in vllm/model_executor/layers/rotary_embedding.
+
+    Example:
+        >>> vllm_overrides({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+        ...     "rope_theta": 5e5, "rope_scaling": {"rope_type": "linear", "factor": 2.0}})
+        {'rope_parameters': {'rope_type': 'linear', 'rope_theta': 500000.0, 'factor': 2.0}}
+    """
+    model = rotating_model(config, TARGET)
+    rotary = model.only()
+    check_alone(model, rotary)
+    rope = model.layer_of(rotary).rope
+    if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
+        refuse(TARGET, "its NTK factor follows the length", "vLLM stretches all lengths alike.")
+    if rope is not None and rope.kind == "longrope":
+        return {"rope_parameters": _longrope(rotary, rope.values, rope.length("trained_length"))}
+    return {"rope_parameters": _dictionary(rotary.frequencies, rotary.head_dim)}
+
+
+def check_alone(model: RotatingModel, rotary: Rotary) -> None:
+    """Refuse what no dictionary of frequencies tells: a softmax factor, and heads in two parts.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if rotary.frequencies.softmax_factor != 1.0:
+        refuse(
+            model.target,
+            f"its softmax scale is multiplied with {rotary.frequencies.softmax_factor}",
+            "The program works that out by itself for the families that it knows.",
+        )
+    if rotary.rotated == "suffix":
+        refuse(
+            model.target,
+            "its heads rotate the last channels alone",
+            "The program lays out multi-head latent attention by itself.",
+        )
+
+
+def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
+    said = rope_dictionary(schedule, head_dim)
+    if said is None or not isinstance(schedule, Geometric | Linear | Llama3 | YaRN):
+        refuse(TARGET, f"vLLM has no rope type for {schedule!r}", "Export arrays (npz).")
+    if isinstance(schedule, YaRN):
+        for name in ("mscale", "mscale_all_dim", "attention_factor"):
+            said.pop(name, None)
+        usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
+        said["attn_factor"] = schedule.attention_factor / usual
+    return said
+
+
+def _longrope(rotary: Rotary, given: Any, trained_length: int) -> dict[str, Any]:
+    factor = rotary.frequencies.attention_factor
+    width = rotary.rotated_dim / rotary.head_dim
+    return {
+        "rope_type": "longrope",
+        "rope_theta": float(rotary.frequencies.of.base),  # type: ignore[attr-defined]
+        **({} if width == 1 else {"partial_rotary_factor": width}),
+        "short_factor": list(given["short_factor"]),
+        "long_factor": list(given["long_factor"]),
+        "original_max_position_embeddings": trained_length,
+        "short_mscale": given.get("short_mscale") or factor,
+        "long_mscale": given.get("long_mscale") or factor,
+    }
