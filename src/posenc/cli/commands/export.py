@@ -17,11 +17,12 @@ Target = Literal["gguf-keys", "vllm-overrides", "megatron", "npz", "safetensors"
 
 @dataclass(frozen=True)
 class Export:
-    """Write what a config.json says of positions in the words of another program.
+    """Write what a config.json says in the words of another program.
 
-    Of llama.cpp (GGUF metadata keys, and tensors of factors), vLLM (--hf-overrides), Megatron-LM
-    (its command line); or frequencies and exact tables as arrays (.npz, .safetensors), or the
-    rotation as an ONNX program. What the other program cannot express is refused, and said.
+    Of positions, that is: for llama.cpp (GGUF metadata keys, and tensors of factors), vLLM
+    (--hf-overrides) and Megatron-LM (its command line); or frequencies and exact tables as arrays
+    (.npz, .safetensors), or the rotation as an ONNX program. What the other program cannot express
+    is refused, and said.
     """
 
     config: Annotated[

@@ -158,10 +158,10 @@ def _scaling(schedule: Schedule, architecture: str) -> tuple[dict[str, Value], d
             f"its frequencies are those of {schedule!r}",
             f"llama.cpp reads no rope_freqs of the architecture {architecture!r}.",
         )
-    said: dict[str, Value] = {"freq_base": float(base.base), "scaling.type": "none"}
+    stated: dict[str, Value] = {"freq_base": float(base.base), "scaling.type": "none"}
     if schedule.attention_factor != 1.0:
-        said["scaling.attn_factor"] = schedule.attention_factor
-    return said, {"rope_freqs.weight": _divisors(schedule, base)}
+        stated["scaling.attn_factor"] = schedule.attention_factor
+    return stated, {"rope_freqs.weight": _divisors(schedule, base)}
 
 
 def _plain(schedule: Schedule) -> dict[str, Value] | None:
