@@ -40,6 +40,9 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, tor
 
 TOO_FAR = r"no int64|leaves float32|int64 does not hold"
 
+LONELY = 1000
+"""A query farther than this from every key that it sees has scores that are rounded away."""
+
 ENDS = (-(2**63), -(2**62), -1, 0, 3, 2**62, 2**63 - 1)
 STARTS = (0, 0, 7, -5, 1000, 2**40)
 
@@ -207,6 +210,9 @@ def check(case: AttentionCase) -> None:
             _run(case, content, given, None)
         TALLY.count("cases", "attention, refused in words")
         return
+    if _asks_distances(case) and _loneliest(case) > LONELY:
+        TALLY.count("cases", "attention, of a query far from every key")
+        return
     grown = _largest_factor(case)
     if case.dtype == torch.float16 and grown > 100:
         TALLY.count("cases", "attention, out of the reach of float16")
@@ -240,6 +246,11 @@ def _asks_distances(case: AttentionCase) -> bool:
     return any(not isinstance(each, of_query_alone) for each in case.positional().scores)
 
 
+def _unknown_padding(case: AttentionCase) -> bool:
+    """Whether nothing says which of the queries are padding: then none of them is."""
+    return case.omit and case.relation == "some"
+
+
 def _no_int64(case: AttentionCase, *, of_real: bool = False) -> bool:
     """Whether a query and a key (none of them padding) are 2^63 apart: that is no int64."""
     if case.positions is None:
@@ -248,11 +259,31 @@ def _no_int64(case: AttentionCase, *, of_real: bool = False) -> bool:
     for row, places_of in enumerate(places):
         padding = case.padding[row] if of_real and case.padding is not None else None
         keys = [at for i, at in enumerate(places_of) if padding is None or padding[i]]
-        known = None if case.omit else padding
+        known = None if _unknown_padding(case) else padding
         queries = [places_of[i] for i in case.chosen if known is None or known[i]]
         if keys and queries and max(max(queries) - min(keys), max(keys) - min(queries)) >= 2**63:
             return True
     return False
+
+
+def _loneliest(case: AttentionCase) -> int:
+    """How far the query stands from its nearest real key that has none nearer.
+
+    A bias of that distance is large for every key, and rounds what they differ by.
+    """
+    if case.positions is None or case.padding is None or not _unknown_padding(case):
+        return 0
+    farthest = 0
+    places = torch.tensor(case.positions).expand(case.batch, case.k_len).tolist()
+    for keys, real in zip(places, case.padding, strict=True):
+        for at in (keys[index] for index in case.chosen):
+            seen = [
+                abs(at - to)
+                for to, is_real in zip(keys, real, strict=True)
+                if is_real and not (case.is_causal and to > at)
+            ]
+            farthest = max(farthest, min(seen, default=0))
+    return farthest
 
 
 def _refused(case: AttentionCase, content, given) -> bool:
@@ -453,7 +484,7 @@ def _gradients(case: AttentionCase, out: Tensor, leaves: list[Tensor]) -> list[T
 
 def _real_queries(case: AttentionCase) -> Tensor:
     """The rows whose result means something: of queries that are not known to be padding."""
-    if case.padding is None or (case.relation == "some" and case.omit):
+    if case.padding is None or _unknown_padding(case):
         return torch.ones(case.batch, len(case.chosen), dtype=torch.bool)
     return torch.tensor(case.padding)[:, case.chosen]
 
@@ -518,7 +549,7 @@ def _arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
     )
     if case.padding is not None:
         given["padding_mask"] = torch.tensor(case.padding)
-        if some and not (case.omit and case.relation == "some"):
+        if some and not _unknown_padding(case):
             given["q_padding_mask"] = given["padding_mask"][:, case.chosen]
     if case.documents is not None:
         ids = torch.tensor([documents_of(row) for row in case.documents])
