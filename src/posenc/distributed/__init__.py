@@ -1,6 +1,7 @@
 """Sequences cut among devices, on torch's process groups: nothing of transport is our own."""
 
 from posenc.distributed.key_shards import KeyShards
+from posenc.distributed.own_heads import own_heads
 from posenc.distributed.shards import Shards
 
-__all__ = ["KeyShards", "Shards"]
+__all__ = ["KeyShards", "Shards", "own_heads"]

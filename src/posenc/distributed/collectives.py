@@ -43,6 +43,24 @@ def from_first(x: Tensor, group: dist.ProcessGroup) -> Tensor:
     return operators.wait_tensor(operators.broadcast(x, 0, group.group_name))
 
 
+def shared(x: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """``x``, which every rank has alike and uses for itself; its gradients add up over ranks."""
+    return x if group.size() == 1 else _Shared.apply(x, group.group_name)  # type: ignore[return-value]
+
+
+class _Shared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
+        ctx.name = name
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        operators = torch.ops._c10d_functional
+        # gloo reads memory as it lies
+        return operators.wait_tensor(operators.all_reduce(grad.contiguous(), "sum", ctx.name)), None
+
+
 class _Gathered(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, world: int, name: str) -> Tensor:

@@ -17,6 +17,7 @@ Before any place there are the positions themselves; a ``PositionRemapping`` cha
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -316,6 +317,10 @@ class ScoreBias(ScoreEncoding):
 
     is_pairwise = True
 
+    head_axes: ClassVar[Mapping[str, int] | None] = None
+    """The axis along which each parameter counts heads; ``None``: numbers of one head depend on
+    parameters of others, and a part computes with all."""
+
     def __add__(self, other: "ScoreBias") -> "ScoreBias":
         """Both as one bias, which holds both; of distance alone where both are.
 
@@ -343,6 +348,15 @@ class ScoreBias(ScoreEncoding):
         from posenc.encodings.scores.heads import bias_of_heads  # it is made of this class
 
         return bias_of_heads(self, heads)
+
+    def take_heads(self, heads: slice) -> None:
+        """Forget all other heads; asked of a copy, by ``bias_apart``."""
+        for name, axis in (self.head_axes or {}).items():
+            whole = getattr(self, name)
+            if whole is not None:
+                part = whole.detach().transpose(0, axis)[heads].transpose(0, axis).clone()
+                setattr(self, name, nn.Parameter(part, requires_grad=whole.requires_grad))
+        self.heads = len(range(self.heads)[heads])
 
     def encode(
         self,

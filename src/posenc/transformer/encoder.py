@@ -371,9 +371,9 @@ class Encoder(nn.Module):
         scores, window = layer
         specification, table = placement.specification.within(window), self._bias_table(placement)
         dropout_p = self.attention_dropout if self.training else 0.0
+        inside = cast(Block, self.blocks[0]).attention
         if placement.spreading is not None:
-            inside = cast(Block, self.blocks[0]).attention
-            sizes = Sizes(self.heads, inside.kv_heads, inside.head_dim, inside.head_dim, x.dtype)
+            sizes = Sizes(inside.heads, inside.kv_heads, inside.head_dim, inside.head_dim, x.dtype)
             return placement.spreading.considered(
                 scores, specification, sizes, spread=spread, dropout_p=dropout_p, table=table
             )[0]
@@ -382,7 +382,7 @@ class Encoder(nn.Module):
         return chosen(
             scores,
             specification,
-            heads=self.heads,
+            heads=inside.heads,
             dtype=x.dtype,
             dropout_p=dropout_p,
             table=table,

@@ -1,8 +1,8 @@
 """Attention with linear biases."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int64
@@ -50,6 +50,7 @@ class ALiBi(RelativeBias):
     """
 
     takes_reals = True
+    head_axes: ClassVar[Mapping[str, int] | None] = {}
 
     def __init__(
         self,
@@ -76,6 +77,11 @@ class ALiBi(RelativeBias):
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
         slopes = slopes.view(-1, *[1] * distance.ndim)
         return (slopes * (0.0 - away)).to(dtype or torch.float32)
+
+    def take_heads(self, heads: slice) -> None:
+        """Forget the slopes of other heads."""
+        super().take_heads(heads)
+        self.rule, self.slopes, self.alibi_bias_max = None, self.slopes[heads], 8.0
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -1,5 +1,7 @@
 """The bias of some heads, for a rank that computes no others."""
 
+from copy import deepcopy
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -32,6 +34,26 @@ def bias_of_heads(bias: ScoreBias, heads: int | slice) -> ScoreBias:
     if isinstance(bias, RelativeBias):
         return RelativeBiasHeads(bias, chosen)
     return BiasHeads(bias, chosen)
+
+
+def bias_apart(bias: ScoreBias, heads: slice) -> ScoreBias | None:
+    """The bias of some heads alone, with parameters of its own; nothing is shared with ``bias``.
+
+    Returns:
+        It, or ``None`` where the numbers of one head depend on more than parameters of its own.
+
+    Example:
+        >>> from posenc import ALiBi, FIRE
+        >>> bias_apart(ALiBi(4), slice(1, 3)), bias_apart(FIRE(4), slice(1, 3))
+        (ALiBi(heads=2, slopes=(0.0625, 0.015625)), None)
+    """
+    axes = type(bias).head_axes
+    own = {name for name, _ in bias.named_parameters()}
+    if axes is None or own - set(axes):
+        return None
+    part = deepcopy(bias)
+    part.take_heads(_within(bias, heads))
+    return part
 
 
 def _within(bias: ScoreBias, heads: int | slice) -> slice:

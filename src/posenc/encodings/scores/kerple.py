@@ -1,6 +1,7 @@
 """KERPLE: biases and weights from conditionally positive definite kernels, learned by each head."""
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import ClassVar, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int64
@@ -50,6 +51,8 @@ class KERPLE(RelativeBias):
     """
 
     takes_reals = True
+
+    head_axes: ClassVar[Mapping[str, int] | None] = {"p": 0, "a": 0, "r": 0}
 
     def __init__(
         self,

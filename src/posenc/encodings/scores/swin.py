@@ -1,5 +1,8 @@
 """Swin's table of biases, one for each displacement within a window."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -53,6 +56,8 @@ class SwinBias(ScoreBias):
     """
 
     is_relative = True
+
+    head_axes: ClassVar[Mapping[str, int] | None] = {"weight": 1}
 
     def __init__(
         self,

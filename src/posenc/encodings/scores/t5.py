@@ -1,6 +1,8 @@
 """T5's relative biases: a learned number for each head and bucket of distances."""
 
 import warnings
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -49,6 +51,8 @@ class T5Bias(RelativeBias):
         tensor([[ 0.,  2., 30., 62.],
                 [ 1.,  3., 31., 63.]], grad_fn=<IndexBackward0>)
     """
+
+    head_axes: ClassVar[Mapping[str, int] | None] = {"weight": 1}
 
     def __init__(
         self,

@@ -1,0 +1,169 @@
+"""The bias of the heads that a rank computes, where heads are cut among ranks for good."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.func import functional_call
+
+from posenc.distributed.collectives import shared
+from posenc.distributed.shards import group_of
+from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
+from posenc.encodings.scores.heads import bias_apart
+from posenc.encodings.scores.sums import BiasSum, RelativeBiasSum, bias_sum
+from posenc.positions import Positions
+
+
+def own_heads(bias: ScoreEncoding, mesh: DeviceMesh) -> ScoreBias:
+    """The bias of this rank's heads, the r-th of as many equal runs of heads as there are ranks.
+
+    ALiBi has the slopes of these heads, T5Bias their columns, KERPLE their parameters: parameters
+    that count heads become ``DTensor`` cut along them, under their old names. Where a head depends
+    on parameters of all (FIRE, SwinV2Bias), every rank holds these, and their gradients add up.
+    Ranks begin with the numbers of the first one.
+
+    Args:
+        bias: That of the whole model.
+        mesh: One dimension, that of ``parallelize_module``.
+
+    Raises:
+        TypeError: ``mesh`` is no DeviceMesh, or the encoding is no bias and cannot be cut by head.
+        ValueError: Heads do not divide among ranks, or the mesh has several dimensions.
+
+    Reference:
+        Shoeybi et al. 2019, "Megatron-LM", section 3 (arXiv:1909.08053).
+
+    Example:
+        >>> import torch.distributed as dist
+        >>> from torch.distributed.device_mesh import init_device_mesh
+        >>> from posenc import T5Bias
+        >>> if not dist.is_initialized():
+        ...     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> bias = own_heads(T5Bias(4), init_device_mesh("cpu", (1,)))
+        >>> bias.heads, bias.weight.full_tensor().shape
+        (4, torch.Size([32, 4]))
+    """
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f'mesh is a {type(mesh).__name__}; it must be a DeviceMesh, as mesh["tp"].')
+    check_by_head(bias)
+    assert isinstance(bias, ScoreBias)
+    world = group_of(mesh).size()
+    if bias.heads % world:
+        raise ValueError(
+            f"{type(bias).__name__} has {bias.heads} heads, which {world} ranks cannot share "
+            f"evenly. Choose a mesh whose size divides them."
+        )
+    if isinstance(bias, BiasSum | RelativeBiasSum):
+        return bias_sum(*(own_heads(part, mesh) for part in bias.parts))  # type: ignore[arg-type]
+    kind = RelativeOwnHeads if isinstance(bias, RelativeBias) else OwnHeads
+    return kind(bias, mesh)  # type: ignore[arg-type]
+
+
+def check_by_head(encoding: ScoreEncoding) -> None:
+    """Raise where an encoding is no bias, whose heads stand apart.
+
+    Raises:
+        TypeError: It is not.
+    """
+    beyond = encoding.changes_output or encoding.reads_hidden
+    if not isinstance(encoding, ScoreBias) or beyond:
+        raise TypeError(
+            f"{type(encoding).__name__} cannot be cut by head. Cut tokens instead, with "
+            f"posenc.distributed.Shards."
+        )
+
+
+class _Called(nn.Module):
+    """A method of a bias as ``forward``, which is what ``functional_call`` takes."""
+
+    def __init__(self, of: ScoreBias, method: str):
+        super().__init__()
+        self.of, self.method = of, method
+
+    def forward(self, *places: Any, dtype: torch.dtype | None) -> Tensor:
+        return getattr(self.of, self.method)(*places, dtype=dtype)
+
+
+class _Held:
+    """Parameters under the names of the whole bias, and what computes with this rank's part."""
+
+    def __init__(self, bias: ScoreBias, mesh: DeviceMesh, method: str):
+        group = group_of(mesh)
+        each = bias.heads // group.size()
+        own = slice(group.rank() * each, (group.rank() + 1) * each)
+        part = bias_apart(bias, own)
+        self.group = group
+        self.prefix = "of." if part is not None else "of.of."
+        self.called = _Called(bias[own] if part is None else part, method)
+        self.axes = {} if part is None else dict(bias.head_axes or {})
+        self.heads, self.told = each, f"{own.start} … {own.stop - 1} of {bias!r}"
+
+    def hold(self, module: nn.Module, bias: ScoreBias, mesh: DeviceMesh) -> None:
+        """Give ``module`` the parameters of ``bias``, those by head cut."""
+        from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+        for name, p in bias.named_parameters():
+            if name not in self.axes:  # the numbers of the first rank, in place: modules keep it
+                p.data.copy_(distribute_tensor(p.data, mesh, [Replicate()]).to_local())
+        for name, child in bias.named_children():
+            module.add_module(name, child)
+        for name, p in bias.named_parameters(recurse=False):
+            if name in self.axes:
+                cut = distribute_tensor(p.data, mesh, [Shard(self.axes[name])])
+                p = nn.Parameter(cut, requires_grad=p.requires_grad)  # type: ignore[arg-type]
+            module.register_parameter(name, p)
+
+    def __call__(self, module: nn.Module, *places: Any, dtype: torch.dtype | None) -> Tensor:
+        local = {
+            self.prefix + name: p.to_local() if name in self.axes else shared(p, self.group)  # type: ignore[attr-defined]
+            for name, p in module.named_parameters()
+        }
+        self.called.train(module.training)  # which nobody else tells it
+        return functional_call(self.called, local, places, {"dtype": dtype})
+
+
+class OwnHeads(ScoreBias):
+    """A bias of this rank's heads; see ``own_heads``."""
+
+    def __init__(self, bias: ScoreBias, mesh: DeviceMesh):
+        super().__init__()
+        self.held = (_Held(bias, mesh, "table"),)  # in a tuple: its module is none of this one's
+        self.heads, self.is_relative = self.held[0].heads, bias.is_relative
+        self.takes_reals = bias.takes_reals
+        self.held[0].hold(self, bias, mesh)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "..."] | Positions,
+        k_positions: Int64[Tensor, "..."] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The table of these heads."""
+        return self.held[0](self, q_positions, k_positions, dtype=dtype)
+
+    def extra_repr(self) -> str:
+        """Which heads."""
+        return self.held[0].told
+
+
+class RelativeOwnHeads(RelativeBias):
+    """A relative bias of this rank's heads, and relative itself; see ``own_heads``."""
+
+    def __init__(self, bias: RelativeBias, mesh: DeviceMesh):
+        super().__init__()
+        self.held = (_Held(bias, mesh, "profile"),)  # in a tuple: its module is none of this one's
+        self.heads, self.takes_reals = self.held[0].heads, bias.takes_reals
+        self.held[0].hold(self, bias, mesh)
+
+    def profile(
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The profile of these heads."""
+        return self.held[0](self, distance, dtype=dtype)
+
+    def extra_repr(self) -> str:
+        """Which heads."""
+        return self.held[0].told

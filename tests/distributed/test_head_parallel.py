@@ -1,0 +1,69 @@
+"""Heads cut among ranks with ``parallelize_module`` give what one process gives, and learn it."""
+
+import pytest
+
+REST = pytest.mark.slow("more encodings whose heads are cut among ranks")
+CASES = "tests.distributed.head_parallel_cases"
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        "t5",
+        "fire",
+        *(pytest.param(s, marks=REST) for s in ("none", "alibi", "kerple", "sum", "cyclic")),
+    ],
+)
+def test_results_and_gradients_are_those_of_one_process(ranks, scores):
+    for errors in ranks.run(2, f"{CASES}:encodes", scores=scores):
+        assert max(errors) < 1e-12
+
+
+@REST
+def test_four_ranks_and_packed_rows(ranks):
+    for errors in ranks.run(4, f"{CASES}:encodes", scores="t5", packed=True):
+        assert max(errors) < 1e-12
+
+
+def test_a_rank_holds_what_belongs_to_its_heads(ranks):
+    for rank, own in enumerate(ranks.run(4, f"{CASES}:held")):
+        # Slope h of 8 heads is 2^−(h + 1).
+        assert own["alibi"] == [-(2.0 ** -(2 * rank + h)) for h in (1, 2)]
+        assert own["t5"] == [32, 2]
+        assert own["kerple"] == [2]
+        assert f"{2 * rank} … {2 * rank + 1} of T5Bias" in own["told"][0]
+
+
+@REST
+def test_biases_of_grids_are_cut_too(ranks):
+    assert max(max(errors) for errors in ranks.run(2, f"{CASES}:grids")) < 1e-12
+
+
+def test_decoding_keeps_the_keys_of_own_heads(ranks):
+    assert max(ranks.run(2, f"{CASES}:decodes")) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "spread", ["ring", *(pytest.param(s, marks=REST) for s in ("gather", "heads"))]
+)
+def test_heads_and_tokens_are_cut_together(ranks, spread):
+    assert max(ranks.run(4, f"{CASES}:beside_shards", spread=spread)) < 1e-12
+
+
+def test_a_module_of_ones_own_takes_a_bias_of_its_heads(ranks):
+    assert max(max(errors) for errors in ranks.run(2, f"{CASES}:by_hand")) < 1e-12
+
+
+def test_checkpoints_hold_whole_biases(ranks):
+    assert max(ranks.run(4, f"{CASES}:saved")) == 0
+
+
+def test_refusals_say_what_to_do(ranks):
+    for told in ranks.run(2, f"{CASES}:refusals"):
+        for name in ("cope", "shaw", "score"):
+            assert "cannot be cut by head. Cut tokens instead" in told[name]
+        assert "heads is 3, which 2 ranks cannot share evenly" in told["heads"]
+        assert "kv_heads is 3, which 2 ranks cannot share evenly" in told["key heads"]
+        assert "HeadParallel was given a Linear" in told["module"]
+        assert "ALiBi has 3 heads, which 2 ranks cannot share" in told["bias"]
+        assert "it must be a DeviceMesh" in told["mesh"]
