@@ -1,9 +1,27 @@
-"""From ``torch.nn.TransformerEncoder`` to an encoder that takes any positional encoding."""
+"""Doors to torch's own modules, and rotary under the signatures of its family.
+
+From ``torch.nn.TransformerEncoder`` to an encoder that takes any positional encoding; the function
+proposed for torch, and the modules of torchtune and torchtitan, from ``rotary_signatures``.
+"""
 
 from torch import Tensor, nn
 
 from posenc.encodings.positional import Positional
+from posenc.interop.rotary_signatures import (
+    ComplexRoPE,
+    CosSinRoPE,
+    RotaryPositionalEmbeddings,
+    rotary_embedding,
+)
 from posenc.transformer import Encoder
+
+__all__ = [
+    "ComplexRoPE",
+    "CosSinRoPE",
+    "RotaryPositionalEmbeddings",
+    "encoder_from_torch",
+    "rotary_embedding",
+]
 
 
 def encoder_from_torch(

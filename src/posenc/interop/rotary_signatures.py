@@ -1,0 +1,293 @@
+"""Rotary under the signatures of others: the one proposed for torch, torchtune's, torchtitan's.
+
+Each takes and gives what its namesake does, and differs only in being exact: angles are those of
+integer phases, rounded once, at any position.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from posenc._guards import may_look
+from posenc.encodings.arguments import check_flag, check_whole
+from posenc.encodings.base import working_dtype
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotation import rotate_together
+from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
+from posenc.kernels.rotary.operator import RotaryLayout
+from posenc.numerics.pairing import Pairing
+from posenc.positions import consecutive
+from posenc.transformer.tables import Tables
+
+
+def rotary_embedding(
+    x: Float[Tensor, "batch heads seq head_dim"],
+    cos: Float[Tensor, "..."],
+    sin: Float[Tensor, "..."],
+    position_ids: Int[Tensor, "batch seq"] | None = None,
+    *,
+    interleaved: bool = False,
+) -> Float[Tensor, "batch heads seq head_dim"]:
+    """Each pair of channels (a, b) of ``x`` as (a cos − b sin, b cos + a sin).
+
+    It computes in float32 at least and rounds once; dtype and shape stay those of ``x``.
+
+    Args:
+        x: Queries or keys, all channels of which rotate.
+        cos: ``[rows, head_dim / 2]`` with ``position_ids``; else what broadcasts against
+            ``[batch, heads, seq, head_dim / 2]``.
+        sin: As ``cos``.
+        position_ids: The row of each token.
+        interleaved: Whether channels 2i and 2i + 1 are a pair; else i and i + head_dim / 2.
+
+    Raises:
+        ValueError: Shapes do not fit each other.
+        TypeError: ``position_ids`` are not integers.
+        IndexError: A position is not a row.
+
+    Reference:
+        ``torch.nn.functional.rotary_embedding`` as proposed in pytorch/pytorch#187286.
+
+    Example:
+        >>> cos, sin = Rotary(64).table(torch.arange(128)).unbind(-2)
+        >>> rotary_embedding(torch.randn(2, 8, 16, 64), cos[:16], sin[:16]).shape
+        torch.Size([2, 8, 16, 64])
+    """
+    check_flag(interleaved=interleaved)
+    _check_shapes(x, cos, sin)
+    dtype = working_dtype(x.dtype)
+    if position_ids is not None:
+        cos, sin = _rows(x, cos, sin, position_ids)
+    elif cos.ndim == 4 and cos.shape[1] == 1:
+        cos, sin = cos[:, 0], sin[:, 0]
+    elif cos.ndim == 3 and cos.shape[0] == 1:
+        cos, sin = cos[0], sin[0]
+    elif cos.ndim > 2:
+        return _by_head(x, cos.to(dtype), sin.to(dtype), interleaved)
+    if cos.ndim > 1 and cos.shape[-2] not in (1, x.shape[-2]):
+        raise ValueError(
+            f"cos has {cos.shape[-2]} rows for {x.shape[-2]} tokens. Cut it, as cos[:seq], or say "
+            f"which rows by position_ids."
+        )
+    if cos.ndim == 1 or cos.shape[-2] != x.shape[-2]:
+        cos, sin = (part.expand(x.shape[-2], part.shape[-1]) for part in (cos, sin))
+    table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
+    layout = RotaryLayout(interleaved, False, True)
+    return rotate_together(
+        (x,), table, None, layout, name="rotary_embedding", head_dim=x.shape[-1]
+    )[0]
+
+
+def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+    if x.ndim != 4:
+        raise ValueError(f"x has shape {tuple(x.shape)}; it must be [batch, heads, seq, head_dim].")
+    if cos.shape != sin.shape or not cos.ndim or 2 * cos.shape[-1] != x.shape[-1]:
+        raise ValueError(
+            f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)} for heads of "
+            f"{x.shape[-1]} channels. Both must have {x.shape[-1] / 2:g} columns, one a pair."
+        )
+
+
+def _rows(x: Tensor, cos: Tensor, sin: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+    if position_ids.dtype.is_floating_point or position_ids.dtype in (torch.bool,):
+        raise TypeError(f"position_ids are {position_ids.dtype}; they must be integers.")
+    if cos.ndim != 2 or position_ids.shape != (x.shape[0], x.shape[2]):
+        raise ValueError(
+            f"position_ids have shape {tuple(position_ids.shape)} and cos {tuple(cos.shape)}; they "
+            f"must be {(x.shape[0], x.shape[2])} and [rows, {x.shape[-1] // 2}]."
+        )
+    if may_look(position_ids) and position_ids.numel() and int(position_ids.min()) < 0:
+        raise IndexError(
+            f"Position {int(position_ids.min())} is not a row; indexing would count from the end."
+        )
+    ids = position_ids.long()
+    return cos[ids], sin[ids]
+
+
+def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Where heads have angles of their own."""
+    wide = x.to(cos.dtype)
+    a, b = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, -1)
+    turned = (a * cos - b * sin, b * cos + a * sin)
+    if turned[0].shape != a.shape:
+        raise ValueError(
+            f"cos has shape {tuple(cos.shape)}; it must broadcast against {tuple(a.shape)}."
+        )
+    joined = torch.stack(turned, -1).flatten(-2) if interleaved else torch.cat(turned, -1)
+    return joined.to(x.dtype)
+
+
+class RotaryPositionalEmbeddings(nn.Module):
+    """torchtune's module: ``[batch, seq, heads, head_dim]``, channels 2i and 2i + 1 a pair.
+
+    A table is kept where ``rotary`` and ``tables`` show it, never in a state dict. Positions from
+    ``max_seq_len`` on are served as well: a table is computed for them.
+
+    Args:
+        dim: Width of a head.
+        max_seq_len: The most rows to keep.
+        base: Of the powers.
+        frequencies: A schedule in place of these, as ``Llama3(Geometric(128, 500_000), 8)`` for
+            torchtune's ``Llama3ScaledRoPE``.
+
+    Raises:
+        ValueError: ``dim`` is odd, or a number is not positive.
+
+    Reference:
+        torchtune/modules/position_embeddings.py.
+
+    Example:
+        >>> rope = RotaryPositionalEmbeddings(64, max_seq_len=2048)
+        >>> rope(torch.randn(2, 16, 8, 64), input_pos=torch.arange(16).expand(2, 16)).shape
+        torch.Size([2, 16, 8, 64])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        max_seq_len: int = 4096,
+        base: int | float = 10_000,
+        *,
+        frequencies: Schedule | None = None,
+    ):
+        super().__init__()
+        check_whole(max_seq_len=max_seq_len)
+        given = Geometric(dim, base) if frequencies is None else frequencies
+        self.rotary = Rotary(given, head_dim=dim, pairing="interleaved", heads_first=False)
+        if self.rotary.rotated_dim != dim:
+            raise ValueError(
+                f"frequencies rotate {self.rotary.rotated_dim} channels and dim is {dim}. Build "
+                f"them for all channels."
+            )
+        self.dim, self.base, self.max_seq_len = dim, base, max_seq_len
+        self.tables = Tables(max_seq_len)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch seq heads head_dim"],
+        *,
+        input_pos: Int[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "batch seq heads head_dim"]:
+        """``x`` rotated; without ``input_pos``, tokens stand at 0, 1, 2, …
+
+        Args:
+            x: Queries or keys.
+            input_pos: ``[batch, seq]``, or ``[seq]``.
+        """
+        if input_pos is None:
+            input_pos = consecutive(x.shape[1], device=x.device)
+        rows = self.tables.rows(self.rotary, input_pos.long(), dtype=working_dtype(x.dtype))
+        return self.rotary.encode_queries(x, rows)
+
+
+class _TitanRoPE(nn.Module):
+    """What both of torchtitan's modules share: a configuration and a bound on positions."""
+
+    pairing: Pairing
+
+    def __init__(self, config: Any):
+        super().__init__()
+        check_whole(max_context_length=config.max_context_length)
+        self.config = config
+        self.rotary = Rotary(_schedule(config), pairing=self.pairing, heads_first=False)
+        self.tables = Tables(config.max_context_length)
+
+    def forward(
+        self,
+        query: Float[Tensor, "tokens heads head_dim"],
+        key: Float[Tensor, "tokens kv_heads head_dim"],
+        positions: Int[Tensor, "tokens"] | None = None,
+    ) -> tuple[Float[Tensor, "tokens _ head_dim"], Float[Tensor, "tokens _ head_dim"]]:
+        """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …
+
+        Raises:
+            IndexError: A position is not below ``max_context_length``.
+        """
+        length = self.config.max_context_length
+        if positions is None:
+            positions = consecutive(query.shape[0], device=query.device)
+        if may_look(positions) and positions.numel():
+            low, high = (int(end) for end in positions.aminmax())
+            if low < 0 or high >= length:
+                raise IndexError(
+                    f"Positions are {low} … {high}; this module was built for 0 … {length - 1}. "
+                    f"Raise max_context_length."
+                )
+        dtype = working_dtype(query.dtype)
+        rows = self.tables.rows(self.rotary, positions.long(), dtype=dtype, below=length)
+        return self.rotary.encode_queries(query, rows), self.rotary.encode_keys(key, rows)
+
+
+class ComplexRoPE(_TitanRoPE):
+    """torchtitan's module of complex numbers: channels 2i and 2i + 1 are a pair.
+
+    As there, YaRN has no attention factor: the model's softmax scale has it.
+
+    Args:
+        config: What has the fields of torchtitan's ``RoPE.Config``: ``dim``,
+            ``max_context_length``, ``theta``, ``scaling`` and what belongs to it.
+
+    Raises:
+        ValueError: ``scaling`` is none of "none", "llama", "yarn", or a number does not fit.
+
+    Reference:
+        torchtitan/models/common/rope.py.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> config = SimpleNamespace(dim=64, max_context_length=2048, theta=5e5, scaling="none")
+        >>> q, k = ComplexRoPE(config)(torch.randn(16, 8, 64), torch.randn(16, 2, 64))
+        >>> q.shape, k.shape
+        (torch.Size([16, 8, 64]), torch.Size([16, 2, 64]))
+    """
+
+    pairing: Pairing = "interleaved"
+
+
+class CosSinRoPE(_TitanRoPE):
+    """torchtitan's module of cosines and sines: channels i and i + head_dim / 2 are a pair.
+
+    Args:
+        config: As of ``ComplexRoPE``; torchtitan's own has no ``"llama"`` here, this one has.
+
+    Raises:
+        ValueError: As of ``ComplexRoPE``.
+
+    Reference:
+        torchtitan/models/common/rope.py.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> config = SimpleNamespace(dim=64, max_context_length=2048, theta=5e5, scaling="none")
+        >>> CosSinRoPE(config).rotary
+        Rotary(Geometric(dim=64, base=500000.0), heads_first=False)
+    """
+
+    pairing: Pairing = "half"
+
+
+def _schedule(config: Any) -> Schedule:
+    plain = Geometric(config.dim, config.theta)
+    if config.scaling == "none" or (config.scaling == "yarn" and config.rope_factor <= 1.0):
+        return plain
+    if config.scaling == "llama":
+        return Llama3(
+            plain,
+            config.scaling_factor,
+            low=config.low_freq_factor,
+            high=config.high_freq_factor,
+            trained_length=config.original_max_position_embeddings,
+        )
+    if config.scaling == "yarn":
+        return YaRN(
+            plain,
+            config.rope_factor,
+            config.original_seq_len,
+            beta_fast=config.beta_fast,
+            beta_slow=config.beta_slow,
+            truncate=config.truncate,
+            attention=1.0,
+        )
+    raise ValueError(f'scaling is {config.scaling!r}; it must be "none", "llama" or "yarn".')
