@@ -275,7 +275,6 @@ def test_expressions_build_what_was_read():
 @pytest.mark.slow("imports the code of every model")
 def test_what_classes_say_is_what_the_package_says():
     import transformers
-
     from tests.oracle_models.types import said
 
     if transformers.__version__ != "5.23.0":

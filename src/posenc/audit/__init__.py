@@ -27,11 +27,16 @@ Report          all of that, as text, JSON, JUnit or SARIF. Status 0: asked, and
                 1: something is wrong (or lossy, if strict). 2: nothing essential could be asked.
 ==============  ==================================================================================
 
+``parity`` compares two subjects, or a subject and a *profile* (``posenc.numerics.arithmetic``), on
+the same queries and keys: ``comparing`` says how each is run, where their bits part, and what that
+does to scores.
+
 ``--length`` bounds what precision is judged by: an encoding built for 8,192 positions need not be
 right at a million.
 """
 
 from posenc.audit.check import check
+from posenc.audit.parity import Parity, parity
 from posenc.audit.report import CannotCheckError, Fault, Report, Verdict
 
-__all__ = ["CannotCheckError", "Fault", "Report", "Verdict", "check"]
+__all__ = ["CannotCheckError", "Fault", "Parity", "Report", "Verdict", "check", "parity"]

@@ -22,6 +22,7 @@ COMMANDS = (
     "convert",
     "export",
     "check",
+    "parity",
     "explore",
     "info",
 )

@@ -1,9 +1,6 @@
 """``posenc check``: what is somebody's own implementation, and which known fault has it?"""
 
-import importlib
-import importlib.util
 import json
-import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.targets import imported
 
 if TYPE_CHECKING:
     from posenc.audit import Report
@@ -109,7 +107,7 @@ class Check:
 
         # A name and no option says what is a model; its file is read, and nothing else run.
         model = self.target.startswith(MODEL)
-        target = Path(self.target.removeprefix(MODEL)) if model else _imported(self.target)
+        target = Path(self.target.removeprefix(MODEL)) if model else imported(self.target)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the thing's own; they would stand before the report
             try:
@@ -149,41 +147,3 @@ class Check:
 
         axes = error_curve({report.subject: report.errors}, title="Largest error of cos and sin")
         figures.write(axes, path, kind, self.dpi)
-
-
-def _imported(target: str) -> Any:
-    module, colon, name = target.rpartition(":")
-    if not colon or not module or not name:
-        raise UserError(
-            f"{target!r} names nothing to check; give MODULE:FACTORY, FILE.py:FACTORY or model:PATH"
-        )
-    sys.path.insert(0, "")
-    try:
-        loaded = (
-            _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
-        )
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"{module} could not be imported: {type(error).__name__}: {error}"
-        ) from None
-    finally:
-        sys.path.remove("")
-    for part in name.split("."):
-        if not hasattr(loaded, part):
-            raise UserError(f"{module} has no {name}; check the name after the colon")
-        loaded = getattr(loaded, part)
-    return loaded
-
-
-def _from_file(path: Path) -> Any:
-    if not path.is_file():
-        raise UserError(f"{path} is no file; give a module's name or the path of a .py file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses and pickle look their module up
-    spec.loader.exec_module(module)
-    return module

@@ -70,7 +70,7 @@ class MultimodalRotary(QueryKeyEncoding):
                 f"{len(rotary.sincos)}. They must be as many, half of the rotated width."
             )
         schedules = of_each_axis(rotary.frequencies, axes)
-        self.sincos = AxisSinCos(schedules, axes, rotary.arithmetic)
+        self.sincos = AxisSinCos(schedules, axes, rotary.arithmetic)  # type: ignore[arg-type]
 
     def table(
         self,

@@ -1,0 +1,1 @@
+"""Two implementations side by side: how each is run, where their bits part, what that does."""

@@ -1,0 +1,107 @@
+"""Queries and keys to compare with: random ones, or those of a file of weights."""
+
+import re
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from posenc.audit.report import CannotCheckError
+from posenc.inspection.weights import Stored, header_of
+
+QUERY_HEADS = 4
+
+CONTENT = ({"q", "query", "queries"}, {"k", "key", "keys"})
+PROJECTIONS = ("q_proj.weight", "k_proj.weight"), ("wq.weight", "wk.weight")
+
+
+def random_content(kv_heads: int, length: int, head_dim: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Standard normal q ``[1, 4, length, head_dim]`` and k of so many heads, in float32."""
+    generator = torch.Generator().manual_seed(seed)
+    q = torch.randn(1, QUERY_HEADS, length, head_dim, generator=generator)
+    return q, torch.randn(1, kv_heads, length, head_dim, generator=generator)
+
+
+def content_of(
+    path: Path, kv_heads: int, length: int, head_dim: int, layer: int, seed: int
+) -> tuple[Tensor, Tensor, str]:
+    """q and k from a safetensors file, and in words what they are.
+
+    Either tensors ``q`` and ``k`` ``[…, seq, head_dim]``, or the projections ``q_proj.weight`` and
+    ``k_proj.weight`` of a layer, through which standard normal hidden states go.
+
+    Raises:
+        CannotCheckError: The file has neither, or they do not fit the width of a head.
+    """
+    try:
+        stored = header_of(path)
+    except (ValueError, OSError) as error:
+        raise CannotCheckError(str(error)) from None
+    found = _named(stored)
+    if found is not None:
+        q, k = (_heads(path, x, head_dim) for x in found)
+        rows = min(length, q.shape[1], k.shape[1])
+        told = f"tensors q and k of {path.name}, {rows:,} tokens"
+        return _of_heads(q, QUERY_HEADS, rows), _of_heads(k, kv_heads, rows), told
+    names = _projections(stored, layer)
+    if names is None:
+        few = ", ".join(sorted(stored)[:6])
+        raise CannotCheckError(
+            f"{path} has neither tensors q and k nor q_proj.weight and k_proj.weight of layer "
+            f"{layer}; it has {few}, …"
+        )
+    weights = [_whole(path, stored[name]) for name in names]
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(length, weights[0].shape[-1], generator=generator)
+    q, k = (
+        (hidden @ weight.T).unflatten(-1, (-1, head_dim)).transpose(0, 1)
+        if weight.shape[0] % head_dim == 0
+        else _misfit(path, name, weight, head_dim)
+        for name, weight in zip(names, weights, strict=True)
+    )
+    told = f"{names[0]} and {names[1]} of {path.name}, on standard normal hidden states"
+    return _of_heads(q, QUERY_HEADS, length), _of_heads(k, kv_heads, length), told
+
+
+def _named(stored: dict[str, Stored]) -> tuple[Stored, Stored] | None:
+    found = [[x for name, x in stored.items() if name in names] for names in CONTENT]
+    return (found[0][0], found[1][0]) if all(found) else None
+
+
+def _projections(stored: dict[str, Stored], layer: int) -> tuple[str, str] | None:
+    of_layer = re.compile(rf"(^|\\.){layer}\\.")
+    for ends in PROJECTIONS:
+        found = [[n for n in sorted(stored) if n.endswith(end)] for end in ends]
+        numbered = [[n for n in names if of_layer.search(n)] or names[:1] for names in found]
+        if all(numbered):
+            return numbered[0][0], numbered[1][0]
+    return None
+
+
+def _whole(path: Path, stored: Stored) -> Tensor:
+    rows = 1
+    for size in stored.shape[:-1]:
+        rows *= size
+    values = stored.first_rows(rows)
+    if values is None:
+        raise CannotCheckError(f"{path} has a tensor of dtype {stored.dtype}; give floating ones")
+    return values.float().reshape(stored.shape)
+
+
+def _heads(path: Path, stored: Stored, head_dim: int) -> Tensor:
+    if len(stored.shape) < 2 or stored.shape[-1] != head_dim:
+        raise CannotCheckError(
+            f"{path} has q or k of shape {list(stored.shape)}; give […, seq, {head_dim}]"
+        )
+    return _whole(path, stored).reshape(-1, *stored.shape[-2:])
+
+
+def _misfit(path: Path, name: str, weight: Tensor, head_dim: int) -> Tensor:
+    raise CannotCheckError(
+        f"{name} of {path} has {weight.shape[0]} rows, no multiple of head_dim {head_dim}"
+    )
+
+
+def _of_heads(x: Tensor, heads: int, rows: int) -> Tensor:
+    """The first heads, again where there are fewer, ``[1, heads, rows, head_dim]``."""
+    return x[[h % len(x) for h in range(heads)], :rows][None].contiguous()

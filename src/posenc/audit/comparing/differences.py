@@ -1,0 +1,82 @@
+"""Where two tensors part: how many elements, by how many units in the last place, where first."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two tensors of one shape and dtype differ.
+
+    Attributes:
+        name: Of what.
+        count: Elements whose bits differ.
+        total: Elements.
+        by_one: Those of them that are next to each other: one unit in the last place.
+        most_ulp: The largest number of representable values between two elements.
+        largest: The largest absolute difference.
+        position: The first position at which elements differ; None where none does.
+        pair: The first pair there.
+        values: The two values there.
+    """
+
+    name: str
+    count: int
+    total: int
+    by_one: int = 0
+    most_ulp: int = 0
+    largest: float = 0.0
+    position: int | None = None
+    pair: int | None = None
+    values: tuple[float, float] | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether all bits are equal."""
+        return self.count == 0
+
+
+def difference(name: str, a: Tensor, b: Tensor, positions: Tensor) -> Difference:
+    """How ``a`` and ``b`` differ, ``[*, positions, 2, pairs]``, the first axes read as one.
+
+    Example:
+        >>> one = torch.ones(1, 2, 2, 1)
+        >>> other = one.clone()
+        >>> other[0, 1, 0, 0] += 2**-23
+        >>> found = difference("q", one, other, torch.tensor([5, 6]))
+        >>> found.count, found.most_ulp, found.position, found.pair
+        (1, 1, 6, 0)
+    """
+    a, b = a.flatten(0, -4), b.flatten(0, -4)
+    apart = ordered(a) - ordered(b)
+    differ = apart != 0
+    count = int(differ.sum())
+    if not count:
+        return Difference(name, 0, a.numel())
+    row = int(differ.any(-1).any(-1).any(0).nonzero()[0])
+    pair = int(differ[:, row].any(-2).any(0).nonzero()[0])
+    where = differ[:, row, :, pair].nonzero()[0].tolist()
+    values = tuple(float(x[where[0], row, where[1], pair]) for x in (a, b))
+    largest = (a.double() - b.double()).abs().max().item()
+    sizes = apart.abs()
+    return Difference(
+        name, count, a.numel(), int((sizes == 1).sum()), int(sizes.max()), largest,
+        int(positions[row]), pair, values,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def ordered(x: Tensor) -> Tensor:
+    """Whole numbers in the order of floating ones: neighbors differ by 1, and 0 is −0.
+
+    Example:
+        >>> ordered(torch.tensor([0.0, -0.0, 2**-149, -(2**-149)])).tolist()
+        [0, 0, 1, -1]
+    """
+    whole = INTEGERS[x.element_size()]
+    bits = x.contiguous().view(whole).long()
+    magnitude = bits & torch.iinfo(whole).max
+    return torch.where(bits < 0, -magnitude, magnitude)

@@ -1,0 +1,66 @@
+"""What differing bits of q and k do to scores and to attention."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+QUERIES = 64
+"""So many queries, evenly spread and the last among them, look at all keys before them."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The change of scores and softmax from one implementation to the other.
+
+    Attributes:
+        content: Whose q and k.
+        tokens: How many.
+        score: Largest change of a score.
+        spread: Standard deviation of the scores, to compare with.
+        weight: Largest change of an attention weight.
+        divergence: Largest Kullback–Leibler divergence of a row of weights, in nats.
+    """
+
+    content: str
+    tokens: int
+    score: float
+    spread: float
+    weight: float
+    divergence: float
+
+
+def effect(
+    content: str, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], scale: float
+) -> Effect:
+    """Causal attention of both, in float64 from the rotated q and k on.
+
+    Args:
+        content: In words.
+        one: q ``[1, heads, seq, head_dim]`` and k ``[1, kv_heads, seq, head_dim]``.
+        other: The same of the other implementation.
+        scale: Of the scores.
+    """
+    seq = one[0].shape[2]
+    rows = torch.linspace(0, seq - 1, min(QUERIES, seq)).round().long().unique()
+    hidden = torch.arange(seq) > rows[:, None]
+    scores = [_scores(q, k, rows) * scale for q, k in (one, other)]
+    logs = [s.masked_fill(hidden, -torch.inf).log_softmax(-1) for s in scores]
+    weights = [each.exp() for each in logs]
+    shown = ~hidden
+    change = (scores[0] - scores[1]).abs()[:, shown]
+    terms = torch.where(shown, weights[0] * (logs[0] - logs[1]), 0.0)
+    return Effect(
+        content,
+        seq,
+        change.max().item(),
+        scores[0][:, shown].std().item(),
+        (weights[0] - weights[1]).abs().max().item(),
+        max(terms.sum(-1).max().item(), 0.0),
+    )
+
+
+def _scores(q: Tensor, k: Tensor, rows: Tensor) -> Tensor:
+    queries, keys = q[0][:, rows].double(), k[0].double()
+    keys = keys.repeat_interleave(len(queries) // len(keys), 0)
+    return queries @ keys.mT

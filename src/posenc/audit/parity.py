@@ -1,0 +1,263 @@
+"""Two implementations of one rotary encoding, compared bit by bit."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.audit.comparing.contents import content_of, random_content
+from posenc.audit.comparing.differences import Difference, difference
+from posenc.audit.comparing.effects import Effect, effect
+from posenc.audit.comparing.sides import (
+    OwnSide,
+    ProfileSide,
+    Side,
+    from_pairing,
+    in_pairing,
+    side_of,
+)
+from posenc.audit.models import expected
+from posenc.audit.report import CannotCheckError
+from posenc.encodings.queries_keys import MultimodalRotary, Rotary
+from posenc.numerics.pairing import Pairing, split
+
+LENGTH = 8_192
+LONGEST = 1 << 20
+
+
+@dataclass
+class Parity:
+    """Where the bits of two implementations part.
+
+    Attributes:
+        a: The first, with what it is.
+        b: The second.
+        encoding: What both compute, in words; empty where no configuration says it.
+        dtype: Of queries and keys.
+        length: Positions 0 … length − 1 are compared.
+        stages: For two profiles: where they part on the way from angles to the kept table.
+        q: How rotated queries differ.
+        k: How rotated keys differ.
+        effects: What that does to attention.
+        notes: What else is to be known.
+    """
+
+    a: tuple[str, str]
+    b: tuple[str, str]
+    encoding: str
+    dtype: str
+    length: int
+    stages: list[Difference]
+    q: Difference
+    k: Difference
+    effects: list[Effect]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all bits of queries and keys are equal."""
+        return self.q.is_none and self.k.is_none
+
+    @property
+    def status(self) -> int:
+        """0 where all bits of queries and keys are equal, else 1."""
+        return 0 if self.is_equal else 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "a": dict(zip(("name", "is"), self.a, strict=True)),
+            "b": dict(zip(("name", "is"), self.b, strict=True)),
+            "encoding": self.encoding,
+            "dtype": self.dtype,
+            "length": self.length,
+            "equal": self.is_equal,
+            "status": self.status,
+            "stages": [asdict(stage) for stage in self.stages],
+            "q": asdict(self.q),
+            "k": asdict(self.k),
+            "effects": [asdict(each) for each in self.effects],
+            "notes": self.notes,
+        }
+
+
+def parity(
+    a: Any,
+    b: Any,
+    *,
+    encoding: Rotary | None = None,
+    config: Any = None,
+    dtype: torch.dtype = torch.bfloat16,
+    length: int | None = None,
+    weights: str | Path | None = None,
+    layer: int = 0,
+    seed: int = 0,
+    said: Mapping[str, Any] | None = None,
+    names: tuple[str | None, str | None] = (None, None),
+) -> Parity:
+    """Compare how two implementations rotate the same queries and keys, to the bit.
+
+    Args:
+        a: The name of a profile (``posenc.numerics.arithmetic.PROFILES``), or an own
+            implementation as ``check`` takes it.
+        b: The other.
+        encoding: What both compute.
+        config: A Hugging Face configuration, or the path of one, that says it.
+        dtype: Of queries and keys.
+        length: Number of positions; up to 8192 if not given, fewer where an own module has fewer.
+        weights: A safetensors file with ``q`` and ``k``, or with projections, whose scores and
+            softmax are compared too.
+        layer: Of which layer the projections are.
+        seed: Of the random content.
+        said: ``arguments``, ``layout``, ``call`` and ``dim`` of own implementations.
+        names: What to call own implementations.
+
+    Raises:
+        CannotCheckError: They cannot be compared; its words say why.
+        ValueError: The configuration has no rotary encoding, or the length is no number of tokens.
+
+    Example:
+        >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)
+        >>> found.is_equal, found.q.position, [stage.count for stage in found.stages[:2]]
+        (False, 1, [0, 0])
+        >>> parity("vllm", "flash-attention", encoding=Rotary(64), length=100).is_equal
+        True
+    """
+    if length is not None and not 1 <= length <= LONGEST:
+        raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
+    encoding = encoding if config is None else _of_config(config)
+    sides = [
+        side_of(each, encoding, name, **dict(said or {}))
+        for each, name in zip((a, b), names, strict=True)
+    ]
+    if encoding is None:
+        encoding = next((s for s in map(_own_configuration, sides) if s is not None), None)
+    length = length or min([LENGTH, *(_built_for(side) for side in sides)])
+    head_dim = _common_width(sides)
+    kv_heads = max(side.kv_heads for side in sides)
+    held: Pairing = (encoding.pairing if encoding else sides[0].pairing) or "half"
+    comparison = _Comparison(sides, held, encoding, dtype)
+
+    q, k = random_content(kv_heads, length, head_dim, seed)
+    first, second = comparison.rotated(q, k)
+    scale = head_dim**-0.5 * (encoding.frequencies.softmax_factor if encoding else 1.0)
+    effects = [effect("standard normal q and k", first, second, scale)]
+    if weights is not None:
+        path = Path(weights)
+        *content, told = content_of(path, kv_heads, length, head_dim, layer, seed)
+        both = comparison.rotated(content[0], content[1])
+        effects.append(effect(told, both[0], both[1], scale))
+    line = torch.arange(length)
+    q_part, k_part = (
+        difference(name, comparison.pairs(x), comparison.pairs(y), line)
+        for name, x, y in zip(("q", "k"), first, second, strict=True)
+    )
+    told = repr(encoding) if encoding is not None else ""
+    return Parity(
+        (sides[0].name, sides[0].told), (sides[1].name, sides[1].told), told,
+        str(dtype).removeprefix("torch."), length, stages(sides, line, dtype), q_part, k_part,
+        effects, comparison.notes,
+    )  # fmt: skip
+
+
+class _Comparison:
+    """Both sides on the same content, in the channels of one pairing."""
+
+    def __init__(
+        self, sides: list[Side], held: Pairing, encoding: Rotary | None, dtype: torch.dtype
+    ):
+        self.sides, self.encoding, self.dtype = sides, encoding, dtype
+        self.held: Pairing = held
+        self.notes: list[str] = []
+
+    def rotated(self, q: Tensor, k: Tensor) -> list[tuple[Tensor, Tensor]]:
+        line, made = torch.arange(q.shape[2]), []
+        for side in self.sides:
+            given = [in_pairing(x.to(self.dtype), side, self.held, self.encoding) for x in (q, k)]
+            both = side.both(given[0], given[1], line)
+            if both[0].dtype != self.dtype:
+                self._note(f"{side.name} gives {both[0].dtype}, rounded here to {self.dtype}")
+            made.append(
+                tuple(from_pairing(x.to(self.dtype), side, self.held, self.encoding) for x in both)
+            )
+        return made
+
+    def _note(self, words: str) -> None:
+        if words not in self.notes:
+            self.notes.append(words)
+
+    def pairs(self, x: Tensor) -> Tensor:
+        """``[1, heads, seq, 2, pairs]``, the channels that are not rotated as further pairs."""
+        width = x.shape[-1]
+        turned = self.encoding.rotated_dim if self.encoding else width
+        if turned == width:
+            return torch.stack(split(x, self.held), dim=-2)
+        begin = width - turned if self.encoding and self.encoding.rotated == "suffix" else 0
+        part = x[..., begin : begin + turned]
+        rest = torch.cat((x[..., :begin], x[..., begin + turned :]), -1)
+        both = torch.stack(split(part, self.held), dim=-2)
+        return torch.cat((both, rest.unflatten(-1, (2, -1))), dim=-1)
+
+
+def stages(sides: list[Side], positions: Tensor, dtype: torch.dtype) -> list[Difference]:
+    """Where two profiles part: angles, cosines and sines, and what is kept of them."""
+    if not all(isinstance(side, ProfileSide) for side in sides):
+        return []
+    profiles = [(side.profile, side.rotary.frequencies) for side in sides]  # type: ignore[attr-defined]
+    found = []
+    if all(profile.name != "exact" for profile, _ in profiles):
+        angles = [
+            profile.angles(positions, profile.frequencies(schedule), schedule)
+            for profile, schedule in profiles
+        ]
+        found.append(_of_two("angles", [x[None, :, None] for x in angles], positions))
+    tables = [
+        torch.stack(profile.table(positions, schedule), dim=-2)[None]
+        for profile, schedule in profiles
+    ]
+    found.append(_of_two("cosines and sines", tables, positions))
+    kept = [
+        table.to(profile.kept(dtype)).float()
+        for table, (profile, _) in zip(tables, profiles, strict=True)
+    ]
+    found.append(_of_two("the kept table", kept, positions))
+    return found
+
+
+def _of_two(name: str, values: list[Tensor], positions: Tensor) -> Difference:
+    first, second = values
+    return difference(name, first, second, positions)
+
+
+def _of_config(config: Any) -> Rotary:
+    from posenc.interop.rotary_config import rotary_from_config
+
+    found = rotary_from_config(config)
+    if isinstance(found, MultimodalRotary):
+        return found.rotary
+    if not isinstance(found, Rotary):
+        raise CannotCheckError(f"the configuration means {found!r}; Rotary is compared alone")
+    return found
+
+
+def _own_configuration(side: Side) -> Rotary | None:
+    return expected(side.view.subject, None) if isinstance(side, OwnSide) else None
+
+
+def _built_for(side: Side) -> int:
+    """The rows that an own module keeps; a profile has no end."""
+    known = side.view.built_for if isinstance(side, OwnSide) else None
+    return known if known and known >= 16 else LENGTH
+
+
+def _common_width(sides: list[Side]) -> int:
+    first, second = (side.head_dim for side in sides)
+    if first != second:
+        raise CannotCheckError(
+            f"{sides[0].name} rotates heads of width {first} and {sides[1].name} of {second}; "
+            f"give both one width, with --config or --arguments"
+        )
+    return first

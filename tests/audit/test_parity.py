@@ -1,0 +1,135 @@
+"""Where the bits of two implementations part: by profiles, by own code, by weights."""
+
+import math
+
+import pytest
+import torch
+from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
+
+from posenc import Rotary
+from posenc.audit import CannotCheckError, parity
+from posenc.audit.comparing.differences import difference, ordered
+from posenc.audit.comparing.effects import effect
+from posenc.frequencies import Geometric, Linear
+
+SMALL = Rotary(16)
+
+
+def test_ulps_by_hand():
+    a = torch.tensor([1.0, -1.0, 0.0, 2.0], dtype=torch.bfloat16).reshape(1, 1, 2, 2)
+    b = torch.tensor([1.0078125, -1.0, -0.0, 2.03125], dtype=torch.bfloat16).reshape(1, 1, 2, 2)
+    found = difference("x", a, b, torch.tensor([7]))
+    # 2^-7 is one unit at 1, and 2^-5 two at 2; zeros of both signs are one number
+    assert (found.count, found.by_one, found.most_ulp) == (2, 1, 2)
+    assert (found.position, found.pair, found.values) == (7, 0, (1.0, 1.0078125))
+    assert ordered(torch.tensor([-1.0, 1.0])).sum() == 0
+
+
+def test_the_effect_on_scores_is_that_of_hand_made_heads():
+    """One key twice as long: its score doubles, and so softmax is that of (0, s) and (0, 2s)."""
+    q = torch.tensor([[0.0, 0.0], [1.0, 0.0]])[None, None]
+    k = torch.tensor([[0.0, 0.0], [1.0, 0.0]])[None, None]
+    found = effect("by hand", (q, k), (q, 2 * k), 1.0)
+    before, after = math.e / (1 + math.e), math.e**2 / (1 + math.e**2)
+    kl = before * math.log(before / after) + (1 - before) * math.log((1 - before) / (1 - after))
+    assert found.score == pytest.approx(1.0)
+    assert found.weight == pytest.approx(after - before)
+    assert found.divergence == pytest.approx(kl)
+
+
+def test_equal_profiles_and_those_that_part_at_each_stage():
+    same = parity("vllm", "flash-attention", encoding=SMALL, length=200)
+    assert same.status == 0
+    assert same.effects[0].score == 0.0
+    kept = parity("vllm", "sglang", encoding=SMALL, length=200)
+    assert [stage.is_none for stage in kept.stages] == [True, True, False]
+    assert kept.status == 1
+    assert kept.effects[0].score > 0
+    angles = parity("vllm", "transformers", encoding=Rotary(Linear(Geometric(16), 3)), length=200)
+    assert not angles.stages[0].is_none
+    products = parity("vllm", "transformers", encoding=SMALL, length=200)
+    assert all(stage.is_none for stage in products.stages)
+    assert not products.is_equal
+    assert parity("vllm", "vllm-native", encoding=SMALL, length=200, dtype=torch.float32).is_equal
+
+
+def test_pairings_are_brought_together():
+    """torchtune pairs neighbors; in float32 it is transformers with permuted channels."""
+    found = parity("transformers", "torchtune", encoding=SMALL, length=64, dtype=torch.float32)
+    assert found.is_equal
+    assert "q and k are permuted" in found.b[1]
+    partial = Rotary(8, head_dim=16)
+    found = parity("transformers", "torchtune", encoding=partial, length=64, dtype=torch.float32)
+    assert found.is_equal
+
+
+def test_own_code_against_a_profile():
+    """The zoo's module of the transformers' style, and one whose sine is wrong at one position."""
+    dim = 32
+    found = parity(LlamaRotary, "transformers", encoding=Rotary(dim), length=50)
+    assert found.is_equal, found
+    assert not found.stages
+
+    class Off(torch.nn.Module):
+        def forward(self, q, k, position_ids):
+            rotary = Rotary(dim, arithmetic="transformers")
+            table = rotary.table(position_ids[0])
+            table[position_ids[0] == 33, 1, 5] += 0.25
+            return rotary.encode_queries(q, table), rotary.encode_keys(k, table)
+
+    wrong = parity(Off, "transformers", encoding=Rotary(dim), length=50)
+    assert (wrong.q.position, wrong.q.pair) == (33, 5)
+    assert (wrong.k.position, wrong.k.pair) == (33, 5)
+    assert wrong.status == 1
+
+
+def test_two_own_modules_and_no_configuration():
+    found = parity(VLLM, LlamaRotary, length=40, dtype=torch.float32)
+    assert found.encoding == ""
+    assert found.q.largest < 1e-5
+
+
+def test_configurations_and_models_of_transformers():
+    from transformers import LlamaConfig
+
+    config = LlamaConfig(hidden_size=128, num_attention_heads=2, num_hidden_layers=1)
+    found = parity(config, "transformers", config=config, length=60)
+    assert found.is_equal
+
+
+def test_what_cannot_be_compared_is_said():
+    with pytest.raises(CannotCheckError, match="computes what a configuration says"):
+        parity("vllm", "sglang")
+    with pytest.raises(CannotCheckError, match="which has no Linear"):
+        parity("torchtune", "exact", encoding=Rotary(Linear(Geometric(8), 2)))
+    with pytest.raises(CannotCheckError, match="rotates queries and keys in no form"):
+        parity(lambda x: x.sum(), "exact", encoding=SMALL)
+    with pytest.raises(ValueError, match="length is 0"):
+        parity("vllm", "sglang", encoding=SMALL, length=0)
+
+
+@pytest.mark.parametrize("form", ["projections", "content"])
+def test_weights_of_a_file(tmp_path, form):
+    from safetensors.torch import save_file
+
+    path = tmp_path / "model.safetensors"
+    generator = torch.Generator().manual_seed(0)
+    if form == "content":
+        tensors = {n: 3 * torch.randn(2, 30, 16, generator=generator) for n in ("q", "k")}
+    else:
+        name = "model.layers.1.self_attn.{}_proj.weight"
+        tensors = {
+            name.format(n): torch.randn(rows, 24, generator=generator).bfloat16()
+            for n, rows in (("q", 64), ("k", 32))
+        }
+    save_file(tensors, path)
+    found = parity("vllm", "sglang", encoding=SMALL, length=40, weights=path, layer=1)
+    random, given = found.effects
+    assert path.name in given.content
+    assert given.tokens == (30 if form == "content" else 40)
+    # larger content: larger scores, and larger changes of them
+    assert given.spread > 3 * random.spread
+    assert given.score > random.score
+    save_file({"other": torch.zeros(2)}, path)
+    with pytest.raises(CannotCheckError, match="has neither tensors q and k nor"):
+        parity("vllm", "sglang", encoding=SMALL, length=40, weights=path)

@@ -1,0 +1,88 @@
+"""``posenc parity`` in a terminal: statuses, what it prints, and what it writes."""
+
+import json
+
+import pytest
+import torch
+
+from posenc import Rotary
+from posenc.cli.main import main
+
+ENCODING = ["--encoding", "Rotary(16, base=500000)", "--length", "64"]
+
+
+def test_bits_that_differ_and_bits_that_do_not(capsys):
+    assert main(["parity", "transformers", "vllm", *ENCODING]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the kept table: equal bits" in said
+    assert "products and sums are rounded differently" in said
+    assert "first at position 1, pair 0" in said
+    assert "read, not run" in said
+    assert "held bit for bit against the installed package" in said
+    assert "Bits differ from position 1 on (positions 0 to 63, bfloat16)." in said
+    assert main(["parity", "transformers", "vllm", *ENCODING, "--dtype", "float32"]) == 0
+    assert "Equal bits: transformers and vllm" in capsys.readouterr().out
+
+
+def test_json(capsys):
+    assert main(["parity", "vllm", "sglang", *ENCODING, "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["equal"] is False
+    assert found["stages"][-1]["name"] == "the kept table"
+    assert found["q"]["count"] > found["q"]["by_one"] > 0
+    assert found["effects"][0]["score"] > 0
+
+
+def test_an_own_file_and_a_configuration(capsys, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import torch\n"
+        "def rotate(q, k, position_ids):\n"
+        "    w = 1.0 / (10000.0 ** (torch.arange(0, 16, 2).float() / 16))\n"
+        "    a = (position_ids[..., None].float() * w).unsqueeze(1)\n"
+        "    a = torch.cat((a, a), -1)\n"
+        "    c, s = a.cos().to(q.dtype), a.sin().to(q.dtype)\n"
+        "    half = lambda x: torch.cat((-x[..., 8:], x[..., :8]), -1)\n"
+        "    return q * c + half(q) * s, k * c + half(k) * s\n"
+    )
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps({"model_type": "llama", "hidden_size": 32, "num_attention_heads": 2})
+    )
+    given = ["parity", f"{own}:rotate", "transformers", "--config", str(config), "--length", "40"]
+    assert main(given) == 0
+    assert f"Equal bits: {own}:rotate and transformers" in " ".join(capsys.readouterr().out.split())
+    given[2] = "exact"
+    assert main(given) == 1
+
+
+@pytest.mark.parametrize("name", ["table.safetensors", "table.pt"])
+def test_it_writes_the_exact_table(tmp_path, capsys, name):
+    path = tmp_path / name
+    given = ["parity", "vllm", "exact", *ENCODING, "--dtype", "float32", "--write", str(path)]
+    assert main(given) == 1
+    assert "wrote" in capsys.readouterr().out
+    if path.suffix == ".pt":
+        made = torch.load(path)
+    else:
+        from safetensors.torch import load_file
+
+        made = load_file(path)
+    table = Rotary(16, base=500000).table(torch.arange(64))
+    assert torch.equal(made["cos_sin_cache"], table.flatten(1))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["vlm", "exact", *ENCODING], "'vlm' is no profile; did you mean 'vllm'?"),
+        (["vllm", "exact"], "computes what a configuration says"),
+        (["vllm", "exact", *ENCODING, "--write", "x.csv"], "ends in neither"),
+        (["vllm", "exact", "--encoding", "ALiBi(8)"], "is no Rotary"),
+        (["vllm", "exact", *ENCODING, "--weights", "none.safetensors"], "none.safetensors"),
+        (["torchtune", "exact", "--encoding", "Rotary(Linear(Geometric(8), 2))"], "has no Linear"),
+    ],
+)
+def test_what_cannot_be_compared_ends_with_2(words, said, capsys):
+    assert main(["parity", *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,95 @@
+"""One exact table, loaded by code that is not ours, gives equal bits on all sides."""
+
+import pytest
+import torch
+from tests.numerics.arithmetic.test_profiles import torchtune_file
+from transformers import CohereConfig, LlamaConfig
+from transformers.models.cohere.modeling_cohere import CohereRotaryEmbedding
+from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as turn_of_cohere
+from transformers.models.llama.modeling_llama import LlamaModel, apply_rotary_pos_emb
+from transformers.models.llama4.modeling_llama4 import apply_rotary_emb as turn_of_llama4
+
+from posenc import Rotary
+from posenc.interop.engine_tables import engine_table
+from posenc.interop.huggingface import rotary_from_config
+from posenc.numerics.pairing import convert_channels
+
+LENGTH, DIM = 300, 16
+
+
+def content(dtype=torch.float32):
+    return torch.randn(1, 2, LENGTH, DIM, generator=torch.Generator().manual_seed(3)).to(dtype)
+
+
+def of_both_pairings(form, interleaved_form):
+    half, neighbors = (Rotary(DIM, base=5e5, pairing=p) for p in ("half", "interleaved"))
+    return engine_table(half, LENGTH, form), engine_table(neighbors, LENGTH, interleaved_form)
+
+
+def test_forms_hold_the_same_numbers():
+    rotary = Rotary(DIM)
+    cos, sin = rotary.table(torch.arange(LENGTH)).unbind(-2)
+    made = {f: engine_table(rotary, LENGTH, f) for f in ("cos_sin_cache", "complex", "pairs")}
+    assert torch.equal(made["cos_sin_cache"]["cos_sin_cache"], torch.cat((cos, sin), -1))
+    assert torch.equal(made["complex"]["freqs_cis"], torch.complex(cos, sin))
+    assert torch.equal(made["pairs"]["cache"][..., 1], sin)
+    narrow = engine_table(rotary, LENGTH, "halves", torch.bfloat16)["cos"]
+    assert torch.equal(narrow, rotary.table(torch.arange(LENGTH), dtype=torch.bfloat16)[:, 0])
+    with pytest.raises(ValueError, match="complex tables are of float32"):
+        engine_table(rotary, LENGTH, "complex", torch.bfloat16)
+    with pytest.raises(ValueError, match="form is 'other'"):
+        engine_table(rotary, LENGTH, "other")
+
+
+def test_llama_of_transformers_and_cohere_get_equal_bits_by_loading_one_table():
+    """Two families with code of their own, of both pairings. Computed by themselves and by ours,
+    the tables differ; loaded, every bit of q is equal."""
+    a, b = of_both_pairings("cos_sin", "cos_sin")
+    q, line = content(), torch.arange(LENGTH)
+    llama = apply_rotary_pos_emb(q, q, a["cos"][line][None], a["sin"][line][None])[0]
+    turned = convert_channels(q, "interleaved")
+    cohere = turn_of_cohere(turned, turned, b["cos"][line][None], b["sin"][line][None])[0]
+    assert torch.equal(convert_channels(cohere, "half"), llama)
+    config = CohereConfig(hidden_size=2 * DIM, num_attention_heads=2, rope_parameters={
+        "rope_type": "default", "rope_theta": 5e5})  # fmt: skip
+    computed = CohereRotaryEmbedding(config)(turned, line[None])
+    assert not torch.equal(computed[0][0], b["cos"])
+
+
+def test_torchtune_with_the_table_has_the_bits_of_transformers_with_it():
+    module = torchtune_file("modules/position_embeddings.py")
+    theirs = module.RotaryPositionalEmbeddings(DIM, LENGTH, 500_000)
+    a, b = of_both_pairings("cos_sin", "pairs")
+    theirs.cache.copy_(b["cache"])
+    q = content()
+    llama = apply_rotary_pos_emb(q, q, a["cos"][None], a["sin"][None])[0]
+    tuned = theirs(convert_channels(q, "interleaved").transpose(1, 2)).transpose(1, 2)
+    assert torch.equal(convert_channels(tuned, "half"), llama)
+
+
+def test_llama_4_takes_the_complex_form():
+    rotary = Rotary(DIM, pairing="interleaved")
+    freqs = engine_table(rotary, LENGTH, "complex")["freqs_cis"][None]
+    q = content().transpose(1, 2)
+    made = turn_of_llama4(q, q, freqs)[0]
+    ours = rotary.encode_queries(q.transpose(1, 2), rotary.table(torch.arange(LENGTH)))
+    assert (made.transpose(1, 2) - ours).abs().max() < 1e-6
+
+
+def test_a_whole_model_of_transformers_loads_it():
+    sizes = {"hidden_size": 2 * DIM, "num_attention_heads": 2, "num_hidden_layers": 1}
+    config = LlamaConfig(**sizes, vocab_size=11, intermediate_size=8)
+    model = LlamaModel(config).eval()
+    table = engine_table(rotary_from_config(config), LENGTH, "cos_sin")
+    positions = torch.arange(9)[None]
+    asked = model.rotary_emb(torch.zeros(1), positions)
+
+    def forward(x, position_ids):
+        return table["cos"][position_ids].to(x.dtype), table["sin"][position_ids].to(x.dtype)
+
+    model.rotary_emb.forward = forward
+    loaded = model.rotary_emb(torch.zeros(1), positions)
+    assert torch.equal(loaded[0][0], table["cos"][:9])
+    assert (loaded[0] - asked[0]).abs().max() < 1e-5
+    out = model(torch.arange(9)[None], position_ids=positions).last_hidden_state
+    assert out.isfinite().all()
