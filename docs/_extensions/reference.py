@@ -46,15 +46,31 @@ OWN = {
 """Modules that are public names: what they hold."""
 
 
-def public(module_name: str) -> list[str]:
-    """What a module offers, in its order."""
+def named(module_name: str) -> list[tuple[str, str]]:
+    """The names of a module, or of those in it where it has none of its own."""
+    found = [(module_name, name) for name in public(module_name)]
+    if found:
+        return found
     module = import_module(module_name)
-    names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+    inner = [name for name in getattr(module, "__all__", []) if name]
+    inner = inner or sorted(path.stem for path in Path(module.__path__[0]).glob("[!_]*.py"))
+    return [
+        (f"{module_name}.{each}", name)
+        for each in inner
+        for name in public(f"{module_name}.{each}")
+    ]
+
+
+def public(module_name: str) -> list[str]:
+    """What a module offers, in its order; without a list of its own, what it defines."""
+    module = import_module(module_name)
+    listed = getattr(module, "__all__", None)
+    if listed:
+        return [name for name in listed if not inspect.ismodule(getattr(module, name))]
     return [
         name
-        for name in names
-        if not inspect.ismodule(getattr(module, name))
-        and getattr(getattr(module, name), "__module__", "posenc").startswith("posenc")
+        for name, there in vars(module).items()
+        if not name.startswith("_") and getattr(there, "__module__", "") == module_name
     ]
 
 
@@ -106,8 +122,7 @@ def write(app: Sphinx) -> None:
     )
     for module, said in OWN.items():
         with suppress(ModuleNotFoundError):
-            name = f"posenc.{module}"
-            pages[module] = page(name, said, [(name, each) for each in public(name)])
+            pages[module] = page(f"posenc.{module}", said, named(f"posenc.{module}"))
     for file, text in pages.items():
         path = folder / f"{file}.md"
         if not path.exists() or path.read_text() != text:
