@@ -1,5 +1,6 @@
 """Frequency schedules: one a file, frozen, exact, nested by value."""
 
+from posenc.frequencies.by_length import ByLength, schedule_key
 from posenc.frequencies.clipped import Clipped
 from posenc.frequencies.divided import Divided
 from posenc.frequencies.dype import DyNTK, DyYaRN
@@ -20,6 +21,7 @@ from posenc.frequencies.yarn import YaRN
 
 __all__ = [
     "NTK",
+    "ByLength",
     "Clipped",
     "Divided",
     "DyNTK",
@@ -39,4 +41,5 @@ __all__ = [
     "TurnsPerUnit",
     "YaRN",
     "intrinsic_frequency",
+    "schedule_key",
 ]

@@ -1,0 +1,232 @@
+"""Requests of unequal length in one batch, each rotated by the schedule of its own."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
+from posenc.frequencies.schedule import Number, Schedule
+from posenc.interop.exports.subject import refuse, rotating_model
+from posenc.positions import consecutive
+
+TARGET = "A choice by length"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one request keeps for its life.
+
+    Attributes:
+        longest: How many tokens it may have, prompt and answer together.
+        step: Which of the schedules is its own.
+        key: What keeps its prefix cache apart: equal for requests whose keys are encoded alike, and
+            the same on every machine. It belongs into the hash of every cached block.
+    """
+
+    longest: int
+    step: int
+    key: str
+
+
+class RequestTables:
+    """The tables of all schedules that requests may have, one behind the other, to gather from.
+
+    Rows of schedule s stand at offset_s + position. One gather serves a batch whatever its requests
+    are, and no row depends on what else is in the batch.
+
+    Args:
+        rotary: The rotation; its frequencies are put aside for those of ``by_length``.
+        by_length: The schedules.
+        dtype: Of the rows; float32 if not given.
+        device: Where they lie.
+
+    Raises:
+        TypeError: ``by_length`` is none, or ``rotary``.
+        ValueError: Its schedules rotate another number of channels.
+
+    Attributes:
+        rows: ``[all rows, 2, pairs]``.
+        offsets: The first row of each schedule.
+
+    Example:
+        >>> by_length = ByLength.yarn(Geometric(64), trained_length=128)
+        >>> tables = RequestTables(Rotary(64), by_length)
+        >>> requests = [tables.request(100), tables.request(300)]
+        >>> q, k = torch.randn(2, 8, 1, 64), torch.randn(2, 2, 1, 64)
+        >>> q, k = tables.encode(q, k, requests, torch.tensor([[99], [250]]))
+    """
+
+    def __init__(
+        self,
+        rotary: Rotary,
+        by_length: ByLength,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ):
+        if not isinstance(rotary, Rotary) or not isinstance(by_length, ByLength):
+            raise TypeError(
+                f"RequestTables takes a Rotary and a ByLength; these are a "
+                f"{type(rotary).__name__} and a {type(by_length).__name__}."
+            )
+        width = 2 * len(by_length.steps[0][1])
+        if width != rotary.rotated_dim:
+            raise ValueError(
+                f"The schedules rotate {width} channels, and {rotary!r} {rotary.rotated_dim}. "
+                f"Build them for one width."
+            )
+        self.by_length = by_length
+        self.rotaries = tuple(rotary.with_frequencies(of) for _, of in by_length.steps)
+        lengths = [length for length, _ in by_length.steps]
+        self.offsets = tuple(sum(lengths[:step]) for step in range(len(lengths)))
+        tables = [
+            each.table(consecutive(length, device=device), dtype=dtype)
+            for each, length in zip(self.rotaries, lengths, strict=True)
+        ]
+        self.rows: Float[Tensor, "rows 2 pairs"] = torch.cat(tables)
+
+    def request(self, longest: int) -> Request:
+        """What a request of up to ``longest`` tokens keeps.
+
+        Raises:
+            ValueError: No schedule reaches so far.
+        """
+        step = self.by_length.index(longest)
+        return Request(longest, step, rotation_key(self.rotaries[step]))
+
+    def index(
+        self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]
+    ) -> Int64[Tensor, "batch seq"]:
+        """Which rows the tokens take: the offset of each request's schedule, plus position.
+
+        Raises:
+            ValueError: There are not as many requests as rows of positions.
+            IndexError: A position is beyond what its request stated.
+        """
+        if positions.ndim != 2 or len(requests) != positions.shape[0]:
+            raise ValueError(
+                f"positions have shape {tuple(positions.shape)} for {len(requests)} requests; they "
+                f"must be [{len(requests)}, seq]."
+            )
+        device = positions.device
+        if may_look(positions) and positions.numel():
+            lows, highs = (ends.tolist() for ends in positions.aminmax(dim=1))
+            for request, low, high in zip(requests, lows, highs, strict=True):
+                _check(request, low, high)
+        offsets = torch.tensor([self.offsets[each.step] for each in requests], device=device)
+        return positions.long() + offsets.unsqueeze(-1)
+
+    def table(
+        self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]
+    ) -> Float[Tensor, "batch seq 2 pairs"]:
+        """The rows of the tokens, each by the schedule of its request; one gather.
+
+        Raises:
+            ValueError: As of ``index``.
+            IndexError: As of ``index``.
+        """
+        return self.rows[self.index(requests, positions)]
+
+    def encode(
+        self,
+        q: Float[Tensor, "batch _ _ head_dim"],
+        k: Float[Tensor, "batch _ _ head_dim"],
+        requests: Sequence[Request],
+        positions: Int[Tensor, "batch seq"],
+    ) -> tuple[Tensor, Tensor]:
+        """Queries and keys of the same tokens, each rotated by the schedule of its request.
+
+        Raises:
+            ValueError: As of ``index``, or widths do not fit.
+            IndexError: As of ``index``.
+        """
+        return self.rotaries[0].encode_both(q, k, self.rows, self.index(requests, positions))
+
+
+def _check(request: Request, low: int, high: int) -> None:
+    if low < 0 or high >= request.longest:
+        raise IndexError(
+            f"A token stands at {low if low < 0 else high}; its request stated {request.longest} "
+            f"tokens, and its keys are encoded for that. Begin a new one with request(longest), "
+            f"and compute or re-rotate (posenc.rerotate) its keys."
+        )
+
+
+def rotation_key(rotary: Rotary) -> str:
+    """A hash of all that a rotation does to keys: frequencies, factors and layout of channels.
+
+    Example:
+        >>> rotation_key(Rotary(64)) == rotation_key(Rotary(64, pairing="interleaved"))
+        False
+    """
+    layout = (rotary.pairing, rotary.rotated, rotary.head_dim, rotary.arithmetic)
+    said = [schedule_key(rotary.frequencies), *map(str, layout)]
+    return sha256(" ".join(said).encode()).hexdigest()
+
+
+def requests_from_config(
+    config: Any | dict[str, Any] | str | Path, factors: Iterable[Number] = (2.0, 4.0)
+) -> tuple[Rotary, ByLength]:
+    """A model's rotation, and the schedules that its requests may have.
+
+    Of a plain model, or one that YaRN extends: plain up to the trained length, and YaRN by each
+    factor above it, with the model's own borders. Of LongRoPE: the short list up to the trained
+    length, the long one up to ``max_position_embeddings``.
+
+    Args:
+        config: As of ``posenc.interop.huggingface.positional_setup``.
+        factors: Of YaRN; nothing to LongRoPE.
+
+    Raises:
+        ValueError: Layers differ, the trained length is not told, or the schedule is another.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> qwen = {"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6,
+        ...         "max_position_embeddings": 32768}
+        >>> _, by_length = requests_from_config(qwen)
+        >>> [length for length, _ in by_length.steps]
+        [32768, 65536, 131072]
+    """
+    model = rotating_model(config, TARGET)
+    (found,) = model.kinds.values() if len(model.kinds) == 1 else (model.only(),)
+    rotary = model.plain(found)
+    rope = model.layer_of(rotary).rope
+    if rope is None:
+        refuse(TARGET, "it has no rope dictionary", "Build ByLength yourself.")
+    trained = rope.length("trained_length")
+    if rope.kind == "longrope":
+        given = rope.values
+        if given.get("short_mscale") != given.get("long_mscale"):
+            refuse(TARGET, "its lists have factors of their own", "Build ByLength yourself.")
+        longrope = LongRoPE(
+            Geometric(rope.width, rope.base),
+            given["short_factor"],
+            given["long_factor"],
+            trained,
+            rope.factor or 1.0,
+            given.get("long_mscale") or given.get("attention_factor"),
+        )
+        return rotary, ByLength.longrope(longrope, rope.length("longest"))
+    return rotary, _extended(rotary.frequencies, trained, factors)
+
+
+def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> ByLength:
+    if isinstance(schedule, Geometric):
+        return ByLength.yarn(schedule, trained, factors)
+    if not isinstance(schedule, YaRN) or schedule.attention is not None:
+        refuse(
+            TARGET,
+            f"what {schedule!r} is at other factors does not follow from it",
+            "Build ByLength yourself.",
+        )
+    extended = [(int(factor * trained), replace(schedule, factor=factor)) for factor in factors]
+    return ByLength(((trained, schedule.of), *extended))

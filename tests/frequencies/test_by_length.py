@@ -1,0 +1,98 @@
+"""Schedules by length: which, refused beyond, and keys that tell numbers apart and nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+from posenc.frequencies import (
+    ByLength,
+    Divided,
+    Geometric,
+    Linear,
+    LongRoPE,
+    NTKByParts,
+    YaRN,
+    schedule_key,
+)
+
+PLAIN = Geometric(128, 1e6)
+
+
+def test_the_first_step_that_is_long_enough():
+    by_length = ByLength.yarn(PLAIN, 32768, factors=(2.0, 4.0))
+    assert by_length.at(1) == by_length.at(32768) == PLAIN
+    assert by_length.at(32769) == by_length.at(65536) == YaRN(PLAIN, 2.0, 32768)
+    assert by_length.at(65537) == by_length.at(131072) == YaRN(PLAIN, 4.0, 32768)
+    assert by_length.longest == 131072
+    for length, said in ((131073, "longer than all steps"), (0, "positive"), (True, "positive")):
+        with pytest.raises(ValueError, match=said):
+            by_length.at(length)
+
+
+def test_longrope_has_its_short_list_and_its_long_one():
+    longrope = LongRoPE(Geometric(4), (1.0, 1.5), (1.0, 32.0), 4096, factor=32.0)
+    by_length = ByLength.longrope(longrope, 131072)
+    assert by_length.at(4096) == longrope.at(4096)
+    assert by_length.at(4097) == by_length.at(131072) == longrope.at(131072)
+    with pytest.raises(ValueError, match="must be whole numbers that grow"):
+        ByLength.longrope(longrope, 4096)
+
+
+def test_keys_are_those_of_the_numbers():
+    same = [PLAIN, Linear(PLAIN, 1), YaRN(PLAIN, 1, 4096), Divided(PLAIN, (1.0,) * 64)]
+    assert len({schedule_key(schedule) for schedule in same}) == 1
+    others = [
+        PLAIN,
+        Geometric(128, 1e6 + 1),
+        YaRN(PLAIN, 2.0, 32768),
+        YaRN(PLAIN, 2.0, 32769 * 4),
+        YaRN(PLAIN, 4.0, 32768),
+        YaRN(PLAIN, 2.0, 32768, attention=1.0),
+        YaRN(PLAIN, 2.0, 32768, attention=1.0, mscale_all_dim=1.0),
+        Linear(PLAIN, 2),
+    ]
+    assert len({schedule_key(schedule) for schedule in others}) == len(others)
+
+
+@pytest.mark.slow("a new process")
+def test_a_key_is_the_same_in_another_process():
+    code = (
+        "from posenc.frequencies import *\n"
+        "print(ByLength.yarn(Geometric(128, 1e6), 32768).key(40000))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ByLength.yarn(PLAIN, 32768).key(65536)
+
+
+def test_it_is_frozen():
+    by_length = ByLength([(8, PLAIN)])
+    assert by_length == ByLength(((8, PLAIN),))
+    assert hash(by_length) == hash(ByLength(((8, PLAIN),)))
+    with pytest.raises(AttributeError):
+        by_length.steps = ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "error", "said"),
+    [
+        ((), ValueError, "no steps"),
+        (((8, PLAIN), (8, PLAIN)), ValueError, "grow"),
+        (((8.5, PLAIN),), ValueError, "grow"),
+        (((8, 128),), TypeError, "of is 128"),
+        (((8, PLAIN), (9, Geometric(64))), ValueError, "32 and 64 frequencies"),
+        (
+            ((8, PLAIN), (9, YaRN(PLAIN, 2.0, 4096, mscale=1.0, mscale_all_dim=1.0))),
+            ValueError,
+            "softmax factors",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(steps, error, said):
+    with pytest.raises(error, match=said):
+        ByLength(steps)
+
+
+def test_any_schedule_may_be_a_step():
+    parts = NTKByParts(PLAIN, 2.0, trained_length=4096)
+    assert ByLength(((4096, PLAIN), (8192, parts))).at(5000) is parts
