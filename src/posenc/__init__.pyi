@@ -41,6 +41,7 @@ from .encodings.queries_keys import Rotary as Rotary
 from .encodings.queries_keys import StartTokenRotary as StartTokenRotary
 from .encodings.queries_keys import VJEPA2Rotary as VJEPA2Rotary
 from .encodings.queries_keys import XPos as XPos
+from .encodings.queries_keys import move_keys as move_keys
 from .encodings.queries_keys import rerotate as rerotate
 from .encodings.remapping import CAPE as CAPE
 from .encodings.remapping import SHAPE as SHAPE

@@ -1,6 +1,7 @@
 """Doors to Hugging Face models; ``transformers`` itself is imported only where it is needed."""
 
 from posenc.interop.bert import Bert, bert_from_transformers
+from posenc.interop.caches import KeyStorage, key_storage, move_cache, rerotate_cache
 from posenc.interop.dropping import drop_rotary
 from posenc.interop.patching import Patch, patch, unpatch
 from posenc.interop.registry import register, unregister
@@ -21,6 +22,7 @@ from posenc.interop.weights import (
 __all__ = [
     "Bert",
     "ConvertedPairing",
+    "KeyStorage",
     "LayerSetup",
     "Part",
     "Patch",
@@ -30,9 +32,12 @@ __all__ = [
     "convert_pairing",
     "convert_weights",
     "drop_rotary",
+    "key_storage",
+    "move_cache",
     "patch",
     "positional_setup",
     "register",
+    "rerotate_cache",
     "rope_dictionary",
     "rotaries_from_config",
     "rotary_from_config",

@@ -8,11 +8,12 @@ from posenc.interop.configurations import Configuration
 from posenc.numerics.pairing import Pairing, checked_pairing
 
 
-def _named(models: str) -> frozenset[str]:
+def named(models: str) -> frozenset[str]:
+    """The names in a row of words."""
     return frozenset(models.split())
 
 
-INTERLEAVED = _named(
+INTERLEAVED = named(
     "axk1 axk2 bailing_hybrid blt blt_global_transformer blt_local_decoder blt_local_encoder "
     "blt_patcher codegen cohere cohere2 cohere2_moe deepseek_v2 deepseek_v3 deepseek_v32 ernie4_5 "
     "ernie4_5_moe glm glm4 glm4_moe_lite glm4v glm_moe_dsa glm_ocr gptj helium kimi_k2 llama4 "
@@ -21,7 +22,7 @@ INTERLEAVED = _named(
 )
 """Pairs of channels 2i and 2i + 1; all other models pair i and i + width/2."""
 
-HALF = _named(
+HALF = named(
     "afmoe apertus arcee aria bamba beam bitnet chameleon cosmos3_edge csm cwm dbrx diffllama "
     "diffusion_gemma doge dots1 embedding_gemma2 emu3 esmc eurobert evolla exaone4 exaone_moe "
     "falcon falcon_h1 flex_olmo flint gemma gemma2 gemma3 gemma3n gemma4 glm4_moe glm4v_moe "
@@ -100,14 +101,14 @@ PARTIAL = {
 
 HEADS = (
     dict.fromkeys(
-        _named(
+        named(
             "afmoe cohere2_moe cwm ernie4_5 glm glm4 helium hy_v3 llama4 minimax_m2 "
             "ministral3 qwen3 qwen3_vl seed_oss solar_open"
         ),
         128,
     )
     | dict.fromkeys(
-        _named(
+        named(
             "gemma gemma2 gemma3 gemma3n qwen3_5 qwen3_5_moe qwen3_next t5gemma2 t5gemma2_decoder "
             "vaultgemma"
         ),
@@ -161,10 +162,10 @@ REFUSED = {
 }
 """Models that would be read wrongly, and why."""
 
-UNROTATED = _named("kimi_linear")
+UNROTATED = named("kimi_linear")
 """Models without rotation although their files have a field that others rotate by."""
 
-NAMED_BY_FIELD = _named("esm granitemoehybrid wav2vec2_bert wav2vec2_conformer")
+NAMED_BY_FIELD = named("esm granitemoehybrid wav2vec2_bert wav2vec2_conformer")
 """Models that rotate if ``position_embedding_type`` says so; others do not look at it."""
 
 INDEXERS: dict[str, Pairing] = {
@@ -174,7 +175,7 @@ INDEXERS: dict[str, Pairing] = {
 }
 """The pairing of the indexers of sparse attention, which need not be that of attention."""
 
-ROPE_NEEDED = _named(
+ROPE_NEEDED = named(
     "apertus beam cwm diffusion_gemma dots3_note_audio_encoder embedding_gemma2 gemma4 "
     "gemma4_unified glmasr_encoder gpt_oss higgs_audio_v2 laguna lfm3 mellum mimo_v2_flash "
     "mistral_large4 moonshine muse_spark nemotron3_5_transcribe_asr_audio "
@@ -182,7 +183,7 @@ ROPE_NEEDED = _named(
 )
 """Models whose class fills a rope dictionary that is left out with values of its own."""
 
-TYPES_NEEDED = _named(
+TYPES_NEEDED = named(
     "bailing_hybrid beam cwm diffusion_gemma embedding_gemma2 flint gemma4 gemma4_unified gpt_oss "
     "kolibri1 laguna lfm3 mellum ministral muse_glimmer_assistant neomme olmo_hybrid qwen4_exp "
     "t5_gemma_module ultrabert unlimited_ocr zaya"
@@ -192,19 +193,19 @@ TYPES_NEEDED = _named(
 PROPORTIONAL = "proportional"
 """The rope type that rotates a share of a head by leaving the other pairs where they are."""
 
-LATENT_UNREAD = _named("deepseek_v4")
+LATENT_UNREAD = named("deepseek_v4")
 """Models whose ``qk_rope_head_dim`` is no width of their heads."""
 
-DIM_UNREAD = _named("minimax_m3_vl")
+DIM_UNREAD = named("minimax_m3_vl")
 """Models whose files have a ``rotary_dim`` at which the code does not look."""
 
-ELSEWHERE = _named(
+ELSEWHERE = named(
     "linear_attention mamba mamba2 conv recurrent moe mlp short_conv lightning_attention "
     "cross_attention none"
 )
 """Layer types without queries and keys to rotate."""
 
-SLIDING_ONLY = _named("afmoe cohere2 cohere2_moe exaone4 exaone_moe flint kolibri1")
+SLIDING_ONLY = named("afmoe cohere2 cohere2_moe exaone4 exaone_moe flint kolibri1")
 """Models whose full-attention layers have no encoding, beside sliding ones that have."""
 
 PERIODS = {
@@ -226,30 +227,30 @@ PERIODS = {
 }
 """Every so many layers one attends to everything, where a configuration does not list the types."""
 
-LINEAR = _named("qwen3_5 qwen3_5_moe qwen3_next")
+LINEAR = named("qwen3_5 qwen3_5_moe qwen3_next")
 """Of these, models whose other layers have no softmax attention, and nothing to rotate."""
 
 LISTED = {"full_attn_idxs": "conv", "attn_layer_indices": "linear_attention"}
 """Fields that list the layers with attention, and what the others have."""
 
-THETA_OF_LAYER = _named("granite_swa granitemoe_swa")
+THETA_OF_LAYER = named("granite_swa granitemoe_swa")
 """Models whose ``layer_rope_theta`` is the base of each layer; of others only its zeros count."""
 
-LATENT_SOFTMAX = _named(
+LATENT_SOFTMAX = named(
     "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 "
     "kimi_k2 longcat_flash minicpm3 mistral4 mistral_large4 youtu"
 )
 """Models that multiply their softmax scale with m(mscale_all_dim)², as DeepSeek does."""
 
-UNSCALED = _named(
+UNSCALED = named(
     "dia_encoder dia_decoder diffusion_gemma embedding_gemma2 gemma3n gemma4 gemma4_unified"
 )
 """Models that do not scale their scores: they normalize queries and keys."""
 
-HALVED = _named("zamba2")
+HALVED = named("zamba2")
 """Models whose heads are two hidden states wide, and scaled as if they were one."""
 
-MULTIPLIED = _named(
+MULTIPLIED = named(
     "granite granite_docling granite_swa granite4_vision granitemoe granitemoe_swa "
     "granitemoehybrid granitemoeshared hyperclovax"
 )

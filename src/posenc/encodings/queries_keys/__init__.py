@@ -11,6 +11,7 @@ from posenc.encodings.queries_keys.grape import GRAPE
 from posenc.encodings.queries_keys.liere import LieRE
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
+from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.multi_head import MHRoPE
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.pope import PoPE
@@ -44,5 +45,6 @@ __all__ = [
     "StartTokenRotary",
     "VJEPA2Rotary",
     "XPos",
+    "move_keys",
     "rerotate",
 ]

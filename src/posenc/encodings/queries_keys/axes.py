@@ -49,9 +49,13 @@ class AxisSinCos:
         self.order = [grouped.index(pair) for pair in range(len(grouped))]
 
     def table(
-        self, positions: Int64[Tensor, "*shape axes"] | Positions, dtype: torch.dtype | None = None
+        self,
+        positions: Int64[Tensor, "*shape axes"] | Positions,
+        dtype: torch.dtype | None = None,
+        *,
+        scaled: bool = True,
     ) -> Float[Tensor, "*shape 2 pairs"]:
-        """cos and sin, times the attention factor of the schedule of each axis.
+        """cos and sin, times the attention factor of the schedule of each axis if ``scaled``.
 
         Tokens that stand nowhere, as ``posenc.positions.prefixed`` puts them, are not turned.
 
@@ -61,7 +65,12 @@ class AxisSinCos:
         """
         positions, nowhere = among_places(checked_points(positions, self.count))
         tables = [
-            rotation_table(sincos, positions[..., axis], dtype, sincos.schedule.attention_factor)
+            rotation_table(
+                sincos,
+                positions[..., axis],
+                dtype,
+                sincos.schedule.attention_factor if scaled else 1.0,
+            )
             for axis, sincos in enumerate(self.parts)
         ]
         table = torch.cat(tables, dim=-1)

@@ -1,0 +1,6 @@
+"""Caches of transformers' models: their keys moved to other positions, or to other frequencies."""
+
+from posenc.interop.caches.moving import move_cache, rerotate_cache
+from posenc.interop.caches.storage import KeyStorage, key_storage
+
+__all__ = ["KeyStorage", "key_storage", "move_cache", "rerotate_cache"]

@@ -1,0 +1,109 @@
+"""Keys that are moved stand where they would have been encoded."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+
+from posenc import AxialRotary, MultimodalRotary, Rotary, XPos, move_keys
+from posenc.frequencies import Geometric, YaRN
+from posenc.positions import NOWHERE, Coordinates, grid
+
+YARN = YaRN(Geometric(8), factor=4.0, trained_length=64)
+ENCODINGS = {
+    "half": Rotary(8),
+    "interleaved": Rotary(8, pairing="interleaved"),
+    "prefix": Rotary(Geometric(4), head_dim=8),
+    "suffix": Rotary(Geometric(4), head_dim=8, rotated="suffix", pairing="interleaved"),
+    "factor": Rotary(YARN),
+    "seq first": Rotary(8, heads_first=False),
+}
+AXES = {
+    "multimodal": MultimodalRotary(Rotary(8), (2, 1, 1)),
+    "multimodal with a factor": MultimodalRotary(Rotary(YARN), (2, 1, 1), "interleaved"),
+    "axial": AxialRotary(12, form="wan"),
+}
+FAR = torch.tensor([0, 5, -3, 2**40, 2**62])
+THERE = torch.tensor([1, 2**62, 10**9, -(2**41), 0])
+
+
+def keys(encoding, seq: int) -> torch.Tensor:
+    shape = (2, 3, seq) if encoding.heads_first else (2, seq, 3)
+    torch.manual_seed(0)
+    return torch.randn(*shape, encoding.head_dim, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
+def test_they_are_what_encoding_them_there_gives(encoding):
+    k = keys(encoding, len(FAR))
+    here = encoding.encode_keys(k, encoding.table(FAR, dtype=torch.float64))
+    there = encoding.encode_keys(k, encoding.table(THERE, dtype=torch.float64))
+    assert torch.allclose(move_keys(here, FAR, THERE, encoding), there, atol=1e-14, rtol=0)
+
+
+@pytest.mark.parametrize("encoding", AXES.values(), ids=AXES)
+def test_each_axis_moves_by_itself(encoding):
+    points = grid(2, 2, 2)
+    moved = points * torch.tensor([100, -7, 3]) + torch.tensor([5, 0, 2**40])
+    k = keys(encoding, len(points))
+    here = encoding.encode_keys(k, encoding.table(points, dtype=torch.float64))
+    there = encoding.encode_keys(k, encoding.table(moved, dtype=torch.float64))
+    assert torch.allclose(move_keys(here, points, moved, encoding), there, atol=1e-14, rtol=0)
+
+
+def test_the_factor_is_not_squared():
+    """Encoding by the difference, as is often done, is off by the factor itself."""
+    rotary = ENCODINGS["factor"]
+    factor = YARN.attention_factor
+    assert factor > 1.1
+    k = keys(rotary, 3)
+    positions = torch.arange(3)
+    cached = rotary.encode_keys(k, rotary.table(positions, dtype=torch.float64))
+    still = move_keys(cached, positions, positions, rotary)
+    naive = rotary.encode_keys(cached, rotary.table(positions - positions, dtype=torch.float64))
+    assert torch.equal(still, cached)
+    assert torch.allclose(naive / cached, torch.tensor(factor, dtype=torch.float64))
+
+
+def test_rows_of_a_batch_move_by_themselves_and_keep_their_dtype():
+    rotary = Rotary(8)
+    k = keys(rotary, 2).bfloat16()
+    here, there = torch.tensor([[0, 1], [5, 6]]), torch.tensor([[9, 1], [5, 0]])
+    moved = move_keys(k, here, there, rotary)
+    assert moved.dtype == torch.bfloat16
+    assert torch.equal(moved[1, :, 0], k[1, :, 0])
+    assert torch.equal(moved[:1], move_keys(k[:1], here[0], there[0], rotary))
+
+
+def test_real_coordinates_move_too():
+    rotary = Rotary(8)
+    here = Coordinates(torch.tensor([1, 3])) * Fraction(1, 4)
+    k = keys(rotary, 2)
+    cached = rotary.encode_keys(k, rotary.table(here, dtype=torch.float64))
+    wanted = rotary.encode_keys(k, rotary.table(torch.tensor([4, 5]), dtype=torch.float64))
+    given = move_keys(cached, here, torch.tensor([4, 5]), rotary)
+    assert torch.allclose(given, wanted, atol=1e-14)
+
+
+def test_tokens_that_stand_nowhere_stay():
+    encoding = AXES["multimodal"]
+    points = torch.tensor([[NOWHERE] * 3, [1, 2, 3]])
+    k = keys(encoding, 2)
+    there = points + torch.tensor([[0], [7]])
+    moved = move_keys(k, points, there, encoding)
+    assert torch.equal(moved[..., 0, :], k[..., 0, :])
+    with pytest.raises(ValueError, match="nowhere"):
+        move_keys(k, points, torch.ones_like(points), encoding)
+
+
+def test_what_it_refuses():
+    k = keys(Rotary(8), 1)
+    one, low = torch.tensor([1]), torch.tensor([-(2**63) + 1])
+    with pytest.raises(ValueError, match="2\\^63 or more apart"):
+        move_keys(k, low, one, Rotary(8))
+    with pytest.raises(TypeError, match="XPos"):
+        move_keys(k, one, one, XPos(Rotary(8)))
+    with pytest.raises(ValueError, match="exact"):
+        move_keys(k, one, one, Rotary(8, arithmetic="float32"))
+    with pytest.raises(TypeError, match="float"):
+        move_keys(k, torch.tensor([0.5]), one, Rotary(8))

@@ -1,0 +1,199 @@
+"""Caches of transformers' models, moved and re-rotated: held against computing them again."""
+
+import pytest
+import torch
+from tests.oracle_models import building, caching
+from transformers import (
+    DynamicCache,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    StaticCache,
+)
+from transformers.cache_utils import DynamicLayer
+
+from posenc import Rotary
+from posenc.frequencies import Geometric, Linear, YaRN
+from posenc.interop.caches.storage import measured_types
+from posenc.interop.huggingface import key_storage, move_cache, patch, rerotate_cache
+
+TINY = {"vocab_size": 32, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2}  # fmt: skip
+SAME = torch.full((1, 9), 5)
+"""Equal tokens: computed again, all layers see the same contents."""
+LONGER = YaRN(Geometric(8), factor=4.0, trained_length=2048)
+
+
+@pytest.fixture(scope="module")
+def llama() -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**TINY)).eval()
+
+
+@pytest.fixture(scope="module")
+def gemma() -> Gemma3ForCausalLM:
+    torch.manual_seed(0)
+    config = Gemma3TextConfig(
+        **TINY, head_dim=8, sliding_window=4, layer_types=["sliding_attention", "full_attention"]
+    )
+    return Gemma3ForCausalLM(config).eval()
+
+
+def alike(ours, theirs, count: int | None = None) -> bool:
+    return all(
+        torch.allclose(a.keys[..., :count, :], b.keys[..., :count, :], atol=2e-6)
+        and torch.allclose(a.values[..., :count, :], b.values[..., :count, :], atol=2e-6)
+        for a, b in zip(ours.layers, theirs.layers, strict=True)
+    )
+
+
+# One family that keeps heads, one that keeps latents with their rotated part reordered, one of
+# complex numbers.
+
+
+@pytest.mark.parametrize("model_type", ["qwen3", "deepseek_v3", "llama4_text"])
+def test_a_moved_cache_is_the_one_computed_there(model_type):
+    assert caching.fault(model_type) is None
+
+
+@pytest.mark.slow("builds a model of each of some 130 types")
+@pytest.mark.parametrize("model_type", sorted(measured_types()))
+def test_every_measured_type_moves_its_cache(model_type):
+    assert caching.fault(model_type) is None
+
+
+def test_a_rerotated_cache_is_the_one_of_the_extended_model(llama):
+    cache = llama(SAME, use_cache=True).past_key_values
+    assert rerotate_cache(cache, llama, LONGER) is cache
+    with patch(llama, rotary=LONGER):
+        again = llama(SAME, use_cache=True).past_key_values
+    assert alike(cache, again)
+
+
+def test_generation_goes_on_from_a_rerotated_cache(llama):
+    cache = llama(SAME, use_cache=True).past_key_values
+    rerotate_cache(cache, llama, LONGER)
+    next_one = torch.tensor([[5]])
+    with patch(llama, rotary=LONGER):
+        given = llama(next_one, past_key_values=cache).logits
+        wanted = llama(torch.cat((SAME, next_one), -1)).logits[:, -1:]
+    assert torch.allclose(given, wanted, atol=1e-5)
+
+
+@pytest.mark.slow("a model of each of two dozen types, patched")
+@pytest.mark.parametrize("model_type", ["llama", "qwen2", "phi", "gemma2", "mistral", "gpt_neox"])
+def test_rerotation_agrees_with_each_patched_family(model_type):
+    model = building.built(building.config_of(model_type))
+    storage = caching.measured_storage(model)
+    width = 2 * len(storage[0].encoding.frequencies)
+    longer = YaRN(Geometric(width), factor=4.0, trained_length=2048)
+    cache = model(SAME, use_cache=True).past_key_values
+    rerotate_cache(cache, model, longer)
+    with patch(model, rotary=longer), torch.no_grad():
+        again = model(SAME, use_cache=True).past_key_values
+    for ours, theirs in zip(cache.layers, again.layers, strict=True):
+        assert torch.allclose(ours.keys, theirs.keys, atol=1e-4)
+
+
+def test_static_caches_keep_their_tensors_and_their_empty_places(llama):
+    cache = StaticCache(config=llama.config, max_cache_len=12)
+    llama(SAME, past_key_values=cache)
+    before = cache.layers[0].keys
+    address, empty = before.data_ptr(), before[:, :, 9:].clone()
+    there = torch.arange(50, 59)
+    move_cache(cache, llama, there)
+    again = llama(SAME, position_ids=there[None], use_cache=True).past_key_values
+    assert cache.layers[0].keys.data_ptr() == address
+    assert torch.equal(cache.layers[0].keys[:, :, 9:], empty)
+    assert alike(cache, again, 9)
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
+def test_windows_hold_the_last_tokens_and_other_frequencies(gemma, static):
+    cache = StaticCache(config=gemma.config, max_cache_len=9) if static else DynamicCache(
+        config=gemma.config)  # fmt: skip
+    gemma(SAME, past_key_values=cache)
+    full = Linear(Geometric(8, 1e6), factor=2.0)
+    there = torch.arange(9) + 30
+    move_cache(cache, gemma, there)
+    sliding = cache.layers[0].keys.clone()
+    rerotate_cache(cache, gemma, {"full_attention": full}, positions=there)
+    assert torch.equal(cache.layers[0].keys, sliding)
+    with patch(gemma, rotary={"full_attention": full}):
+        again = gemma(SAME, position_ids=there[None], use_cache=True).past_key_values
+    kept = min(cache.layers[0].keys.shape[-2], again.layers[0].keys.shape[-2])
+    ours, theirs = (c.layers[0].keys[..., -kept:, :] for c in (cache, again))
+    assert torch.allclose(ours, theirs, atol=2e-6)
+    assert torch.allclose(cache.layers[1].keys, again.layers[1].keys, atol=2e-6)
+
+
+def test_padded_rows_give_their_positions(llama):
+    mask = torch.ones(2, 9, dtype=torch.long)
+    mask[1, :4] = 0
+    ids = SAME.expand(2, -1)
+    where = (mask.cumsum(-1) - 1).clamp(min=0)
+    cache = llama(ids, attention_mask=mask, position_ids=where, use_cache=True).past_key_values
+    rerotate_cache(cache, llama, LONGER, positions=where)
+    alone = llama(SAME[:, :5], use_cache=True).past_key_values
+    rerotate_cache(alone, llama, LONGER)
+    assert torch.allclose(cache.layers[1].keys[1:, :, 4:], alone.layers[1].keys, atol=2e-6)
+
+
+def test_the_first_layer_of_any_text_and_not_the_second_is_repaired(llama):
+    """What the page on reusing caches says that moving keys does not do."""
+    ids = torch.arange(1, 10)[None]
+    cache = llama(ids, use_cache=True).past_key_values
+    rerotate_cache(cache, llama, LONGER)
+    with patch(llama, rotary=LONGER):
+        again = llama(ids, use_cache=True).past_key_values
+    pairs = zip(cache.layers, again.layers, strict=True)
+    first, second = ((one.keys - other.keys).abs().max() for one, other in pairs)
+    assert first < 2e-6
+    assert second > 1e-5
+
+
+def test_the_table_speaks_of_latents_that_are_reordered():
+    kept = key_storage({"model_type": "deepseek_v3", "num_hidden_layers": 1})[0]
+    assert (kept.held, kept.encoding.pairing, kept.encoding.head_dim) == ("values", "half", 64)
+    kept = key_storage({"model_type": "cohere", "num_hidden_layers": 1})[0]
+    assert (kept.held, kept.encoding.pairing) == ("keys", "interleaved")
+    with pytest.raises(ValueError, match="was not measured"):
+        key_storage({"model_type": "ours", "rope_theta": 1e4})
+
+
+def test_what_it_refuses(llama):
+    cache = llama(SAME, use_cache=True).past_key_values
+    before = cache.layers[1].keys.clone()
+    with pytest.raises(ValueError, match="8 frequencies; this model rotates 4 pairs"):
+        rerotate_cache(cache, llama, Geometric(16))
+    with pytest.raises(ValueError, match="given for 3 tokens; the cache has seen 9"):
+        move_cache(cache, llama, torch.arange(3))
+    with pytest.raises(TypeError, match="it must be a Rotary"):
+        rerotate_cache(cache, llama, 8)
+    with pytest.raises(TypeError, match="pass a DynamicCache"):
+        move_cache((before, before), llama, torch.arange(9))
+    cache.layers[0].__class__ = type("QuantoQuantizedLayer", (DynamicLayer,), {})
+    with pytest.raises(TypeError, match="Quantized keys would be rounded once more"):
+        move_cache(cache, llama, torch.arange(9))
+    assert torch.equal(cache.layers[1].keys, before)
+
+
+def test_a_model_that_keeps_its_keys_otherwise_is_refused(llama, monkeypatch):
+    """Planted: the configuration says other frequencies than those that the model rotates by."""
+    cache = llama(SAME, use_cache=True).past_key_values
+    monkeypatch.setitem(llama.config.rope_parameters, "rope_theta", 5e5)
+    with pytest.raises(ValueError, match="no manner that is known"):
+        rerotate_cache(cache, llama, Rotary(8))
+
+
+def test_frequencies_that_changed_on_the_way_are_refused():
+    config = LlamaConfig(
+        **TINY, max_position_embeddings=80,
+        rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4},
+    )  # fmt: skip
+    model = LlamaForCausalLM(config).eval()
+    ids = torch.full((1, 90), 5)
+    cache = model(ids, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="may have two kinds"):
+        rerotate_cache(cache, LlamaForCausalLM(config).eval(), LONGER)

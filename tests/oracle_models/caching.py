@@ -1,0 +1,85 @@
+"""How every type caches its keys, measured; `python -m tests.oracle_models.caching` writes them.
+
+Caches are then held against those that the models compute themselves, at other positions and with
+other frequencies. All tokens are the same one, so that computing again sees the same contents.
+"""
+
+import inspect
+from pathlib import Path
+
+import torch
+from tests.oracle_models import building
+from torch import nn
+
+from posenc import MultimodalRotary
+from posenc.interop.caches import KeyStorage, families, key_storage, move_cache
+from posenc.interop.caches.storage import ALIKE, equal_contents, measured_storage
+from posenc.interop.configurations import read
+from posenc.interop.rope_models import pairing_of
+
+PATH = Path(__file__).parents[2] / "src/posenc/interop/caches/measured.txt"
+THERE = torch.tensor([40, 3, 77, 5, 6, 60])
+
+
+def kinds(storage: list[KeyStorage]) -> set[tuple[str, str]]:
+    """Tensor and pairing of the layers that rotate."""
+    found = set()
+    for each in storage:
+        if each.encoding is not None:
+            held = each.encoding
+            rotary = held.rotary if isinstance(held, MultimodalRotary) else held
+            found.add((each.held, rotary.pairing))
+    return found
+
+
+def cached(model: nn.Module, positions: torch.Tensor):
+    """The cache of equal tokens at these positions."""
+    given = {"input_ids": torch.full((1, len(positions)), 5), "use_cache": True}
+    if "attention_mask" in inspect.signature(model.forward).parameters:
+        given["attention_mask"] = torch.ones(1, len(positions), dtype=torch.long)
+    with torch.no_grad(), equal_contents(model):
+        return model(**given, position_ids=positions[None]).past_key_values
+
+
+def fault(model_type: str) -> str | None:
+    """What goes wrong with a type; None where nothing does."""
+    model = building.built(building.config_of(model_type))
+    known = read(model.config)
+    storage = measured_storage(model)
+    expected = {(families.held_in(known), families.pairing_in_cache(known, pairing_of(known)))}
+    if kinds(storage) != expected:
+        return f"the table says {expected}, measured was {kinds(storage)}"
+    if model_type in PATH.read_text().split():
+        by_table = kinds(list(key_storage(model.config)))
+        if by_table != expected:
+            return f"key_storage says {by_table}"
+    if "position_ids" not in inspect.signature(model.forward).parameters:
+        return None
+    return _moved_otherwise(model)
+
+
+def _moved_otherwise(model: nn.Module) -> str | None:
+    here = cached(model, torch.arange(len(THERE)))
+    wanted = cached(model, THERE)
+    move_cache(here, model, THERE)
+    for index, (ours, theirs) in enumerate(zip(here.layers, wanted.layers, strict=True)):
+        for name in ("keys", "values"):
+            one, other = getattr(ours, name, None), getattr(theirs, name, None)
+            if not isinstance(one, torch.Tensor) or one.numel() == 0:
+                continue
+            if float((one - other).abs().max() / other.abs().max()) > ALIKE:
+                return f"layer {index}: its {name} are not those computed again"
+    return None
+
+
+if __name__ == "__main__":
+    good = []
+    for model_type in building.types():
+        try:
+            if (why := fault(model_type)) is None:
+                good.append(model_type)
+            else:
+                print(f"{model_type}: {why}", flush=True)
+        except Exception as error:
+            print(f"{model_type}: {type(error).__name__}: {error}"[:150], flush=True)
+    PATH.write_text("\n".join(good) + "\n", encoding="utf-8")
