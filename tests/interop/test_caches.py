@@ -16,7 +16,7 @@ from transformers.cache_utils import DynamicLayer
 from posenc import Rotary
 from posenc.frequencies import Geometric, Linear, YaRN
 from posenc.interop.caches.storage import measured_types
-from posenc.interop.huggingface import key_storage, move_cache, patch, rerotate_cache
+from posenc.interop.huggingface import key_storage, move_cached_keys, patch, rerotate_cached_keys
 
 TINY = {"vocab_size": 32, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2}  # fmt: skip
@@ -65,7 +65,7 @@ def test_every_measured_type_moves_its_cache(model_type):
 
 def test_a_rerotated_cache_is_the_one_of_the_extended_model(llama):
     cache = llama(SAME, use_cache=True).past_key_values
-    assert rerotate_cache(cache, llama, LONGER) is cache
+    assert rerotate_cached_keys(cache, llama, LONGER) is cache
     with patch(llama, rotary=LONGER):
         again = llama(SAME, use_cache=True).past_key_values
     assert alike(cache, again)
@@ -73,7 +73,7 @@ def test_a_rerotated_cache_is_the_one_of_the_extended_model(llama):
 
 def test_generation_goes_on_from_a_rerotated_cache(llama):
     cache = llama(SAME, use_cache=True).past_key_values
-    rerotate_cache(cache, llama, LONGER)
+    rerotate_cached_keys(cache, llama, LONGER)
     next_one = torch.tensor([[5]])
     with patch(llama, rotary=LONGER):
         given = llama(next_one, past_key_values=cache).logits
@@ -89,7 +89,7 @@ def test_rerotation_agrees_with_each_patched_family(model_type):
     width = 2 * len(storage[0].encoding.frequencies)
     longer = YaRN(Geometric(width), factor=4.0, trained_length=2048)
     cache = model(SAME, use_cache=True).past_key_values
-    rerotate_cache(cache, model, longer)
+    rerotate_cached_keys(cache, model, longer)
     with patch(model, rotary=longer), torch.no_grad():
         again = model(SAME, use_cache=True).past_key_values
     for ours, theirs in zip(cache.layers, again.layers, strict=True):
@@ -102,7 +102,7 @@ def test_static_caches_keep_their_tensors_and_their_empty_places(llama):
     before = cache.layers[0].keys
     address, empty = before.data_ptr(), before[:, :, 9:].clone()
     there = torch.arange(50, 59)
-    move_cache(cache, llama, there)
+    move_cached_keys(cache, llama, there)
     again = llama(SAME, position_ids=there[None], use_cache=True).past_key_values
     assert cache.layers[0].keys.data_ptr() == address
     assert torch.equal(cache.layers[0].keys[:, :, 9:], empty)
@@ -116,9 +116,9 @@ def test_windows_hold_the_last_tokens_and_other_frequencies(gemma, static):
     gemma(SAME, past_key_values=cache)
     full = Linear(Geometric(8, 1e6), factor=2.0)
     there = torch.arange(9) + 30
-    move_cache(cache, gemma, there)
+    move_cached_keys(cache, gemma, there)
     sliding = cache.layers[0].keys.clone()
-    rerotate_cache(cache, gemma, {"full_attention": full}, positions=there)
+    rerotate_cached_keys(cache, gemma, {"full_attention": full}, positions=there)
     assert torch.equal(cache.layers[0].keys, sliding)
     with patch(gemma, rotary={"full_attention": full}):
         again = gemma(SAME, position_ids=there[None], use_cache=True).past_key_values
@@ -134,9 +134,9 @@ def test_padded_rows_give_their_positions(llama):
     ids = SAME.expand(2, -1)
     where = (mask.cumsum(-1) - 1).clamp(min=0)
     cache = llama(ids, attention_mask=mask, position_ids=where, use_cache=True).past_key_values
-    rerotate_cache(cache, llama, LONGER, positions=where)
+    rerotate_cached_keys(cache, llama, LONGER, positions=where)
     alone = llama(SAME[:, :5], use_cache=True).past_key_values
-    rerotate_cache(alone, llama, LONGER)
+    rerotate_cached_keys(alone, llama, LONGER)
     assert torch.allclose(cache.layers[1].keys[1:, :, 4:], alone.layers[1].keys, atol=2e-6)
 
 
@@ -144,7 +144,7 @@ def test_the_first_layer_of_any_text_and_not_the_second_is_repaired(llama):
     """What the page on reusing caches says that moving keys does not do."""
     ids = torch.arange(1, 10)[None]
     cache = llama(ids, use_cache=True).past_key_values
-    rerotate_cache(cache, llama, LONGER)
+    rerotate_cached_keys(cache, llama, LONGER)
     with patch(llama, rotary=LONGER):
         again = llama(ids, use_cache=True).past_key_values
     pairs = zip(cache.layers, again.layers, strict=True)
@@ -166,16 +166,16 @@ def test_what_it_refuses(llama):
     cache = llama(SAME, use_cache=True).past_key_values
     before = cache.layers[1].keys.clone()
     with pytest.raises(ValueError, match="8 frequencies; this model rotates 4 pairs"):
-        rerotate_cache(cache, llama, Geometric(16))
+        rerotate_cached_keys(cache, llama, Geometric(16))
     with pytest.raises(ValueError, match="given for 3 tokens; the cache has seen 9"):
-        move_cache(cache, llama, torch.arange(3))
+        move_cached_keys(cache, llama, torch.arange(3))
     with pytest.raises(TypeError, match="it must be a Rotary"):
-        rerotate_cache(cache, llama, 8)
+        rerotate_cached_keys(cache, llama, 8)
     with pytest.raises(TypeError, match="pass a DynamicCache"):
-        move_cache((before, before), llama, torch.arange(9))
+        move_cached_keys((before, before), llama, torch.arange(9))
     cache.layers[0].__class__ = type("QuantoQuantizedLayer", (DynamicLayer,), {})
     with pytest.raises(TypeError, match="Quantized keys would be rounded once more"):
-        move_cache(cache, llama, torch.arange(9))
+        move_cached_keys(cache, llama, torch.arange(9))
     assert torch.equal(cache.layers[1].keys, before)
 
 
@@ -184,7 +184,7 @@ def test_a_model_that_keeps_its_keys_otherwise_is_refused(llama, monkeypatch):
     cache = llama(SAME, use_cache=True).past_key_values
     monkeypatch.setitem(llama.config.rope_parameters, "rope_theta", 5e5)
     with pytest.raises(ValueError, match="no manner that is known"):
-        rerotate_cache(cache, llama, Rotary(8))
+        rerotate_cached_keys(cache, llama, Rotary(8))
 
 
 def test_frequencies_that_changed_on_the_way_are_refused():
@@ -196,4 +196,4 @@ def test_frequencies_that_changed_on_the_way_are_refused():
     ids = torch.full((1, 90), 5)
     cache = model(ids, use_cache=True).past_key_values
     with pytest.raises(ValueError, match="may have two kinds"):
-        rerotate_cache(cache, LlamaForCausalLM(config).eval(), LONGER)
+        rerotate_cached_keys(cache, LlamaForCausalLM(config).eval(), LONGER)

@@ -12,7 +12,7 @@ from tests.oracle_models import building
 from torch import nn
 
 from posenc import MultimodalRotary
-from posenc.interop.caches import KeyStorage, families, key_storage, move_cache
+from posenc.interop.caches import KeyStorage, families, key_storage, move_cached_keys
 from posenc.interop.caches.storage import ALIKE, equal_contents, measured_storage
 from posenc.interop.configurations import read
 from posenc.interop.rope_models import pairing_of
@@ -61,7 +61,7 @@ def fault(model_type: str) -> str | None:
 def _moved_otherwise(model: nn.Module) -> str | None:
     here = cached(model, torch.arange(len(THERE)))
     wanted = cached(model, THERE)
-    move_cache(here, model, THERE)
+    move_cached_keys(here, model, THERE)
     for index, (ours, theirs) in enumerate(zip(here.layers, wanted.layers, strict=True)):
         for name in ("keys", "values"):
             one, other = getattr(ours, name, None), getattr(theirs, name, None)

@@ -1,9 +1,10 @@
 """Doors to Hugging Face models; ``transformers`` itself is imported only where it is needed."""
 
 from posenc.interop.bert import Bert, bert_from_transformers
-from posenc.interop.caches import KeyStorage, key_storage, move_cache, rerotate_cache
+from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys, rerotate_cached_keys
 from posenc.interop.dropping import drop_rotary
 from posenc.interop.patching import Patch, patch, unpatch
+from posenc.interop.position_ids import multimodal_positions
 from posenc.interop.registry import register, unregister
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rotary_config import rotaries_from_config, rotary_from_config
@@ -33,11 +34,12 @@ __all__ = [
     "convert_weights",
     "drop_rotary",
     "key_storage",
-    "move_cache",
+    "move_cached_keys",
+    "multimodal_positions",
     "patch",
     "positional_setup",
     "register",
-    "rerotate_cache",
+    "rerotate_cached_keys",
     "rope_dictionary",
     "rotaries_from_config",
     "rotary_from_config",

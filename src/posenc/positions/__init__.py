@@ -11,6 +11,7 @@ from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.distances import checked_distances, pair_distances
 from posenc.positions.grids import centers, grid, masked_grid, on_levels
 from posenc.positions.images import packed_grids
+from posenc.positions.modalities import mixed_modalities
 from posenc.positions.normalized import normalized_grid
 from posenc.positions.packing import packed, runs
 from posenc.positions.padding import in_documents, left_padded, over_padding
@@ -39,6 +40,7 @@ __all__ = [
     "kept",
     "left_padded",
     "masked_grid",
+    "mixed_modalities",
     "normalized_grid",
     "on_levels",
     "over_padding",

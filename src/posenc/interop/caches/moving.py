@@ -37,7 +37,7 @@ Step = Callable[[Tensor, Encoding, Tensor], Tensor]
 """Keys, their encoding and their positions, to other keys."""
 
 
-def rerotate_cache(
+def rerotate_cached_keys(
     cache: Cache,
     model: nn.Module,
     new: Rotary | Schedule | Mapping[str, Rotary | Schedule],
@@ -78,7 +78,7 @@ def rerotate_cache(
         >>> model, ids = LlamaModel(config).eval(), torch.arange(9)[None]
         >>> cache = model(ids, use_cache=True).past_key_values
         >>> longer = Linear(Geometric(16), factor=2.0)
-        >>> _ = rerotate_cache(cache, model, longer)
+        >>> _ = rerotate_cached_keys(cache, model, longer)
         >>> from posenc.interop.huggingface import patch
         >>> with patch(model, rotary=longer):
         ...     again = model(ids, use_cache=True).past_key_values
@@ -106,7 +106,7 @@ def rerotate_cache(
     return _changed(cache, storage, turned, positions)
 
 
-def move_cache(
+def move_cached_keys(
     cache: Cache,
     model: nn.Module,
     to_positions: Int64[Tensor, "*rows seq"],
@@ -119,7 +119,7 @@ def move_cache(
     stay, and so does what the tokens saw: see the page on reusing caches.
 
     Args:
-        cache: As of ``rerotate_cache``.
+        cache: As of ``rerotate_cached_keys``.
         model: That made it.
         to_positions: Where its tokens shall stand, ``[seq]`` or ``[batch, seq]``.
         from_positions: Where they stand; 0, 1, 2, … if not given.
@@ -128,7 +128,7 @@ def move_cache(
         The cache.
 
     Raises:
-        TypeError, ValueError: As of ``rerotate_cache``.
+        TypeError, ValueError: As of ``rerotate_cached_keys``.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -138,7 +138,7 @@ def move_cache(
         >>> cache = model(ids, use_cache=True).past_key_values
         >>> there = torch.arange(100, 109)
         >>> again = model(ids, position_ids=there[None], use_cache=True).past_key_values
-        >>> moved = move_cache(cache, model, there)
+        >>> moved = move_cached_keys(cache, model, there)
         >>> torch.allclose(moved.layers[0].keys, again.layers[0].keys, atol=1e-5)
         True
     """

@@ -54,7 +54,7 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
         config: Of the model, as ``positional_setup`` takes it.
 
     Raises:
-        ValueError: Nobody measured the type; ``rerotate_cache`` and ``move_cache`` measure the
+        ValueError: Nobody measured the type; ``rerotate_cached_keys`` and ``move_cached_keys`` measure the
             model itself.
 
     Example:
@@ -66,7 +66,7 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
     if known.model_type not in measured_types():
         raise ValueError(
             f"How {known.model_type or 'a model without model_type'} caches its keys was not "
-            f"measured. Pass a loaded model to move_cache or rerotate_cache, which measure it."
+            f"measured. Pass a loaded model to move_cached_keys or rerotate_cached_keys, which measure it."
         )
     held = families.held_in(known)
     found = []

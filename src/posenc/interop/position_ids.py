@@ -1,0 +1,169 @@
+"""Position ids of multimodal models, as each family of transformers counts them, by its file."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from posenc.interop.configurations import Configuration, read_whole
+from posenc.positions.modalities import After, mixed_modalities
+
+FRAMES_APART = frozenset(
+    {
+        "cohere_compass",
+        "glm46v",
+        "glm4v",
+        "glm4v_moe",
+        "glm_ocr",
+        "qwen3_5",
+        "qwen3_5_moe",
+        "qwen3_vl",
+        "qwen3_vl_moe",
+    }
+)
+"""Models that put a time stamp in words before each frame: frames are images of their own."""
+
+SECONDS = frozenset({"qwen2_5_vl"})
+"""Models whose frames stand as far apart as the seconds between them."""
+
+OMNI = frozenset({"qwen2_5_omni", "qwen3_omni_moe"})
+"""Models that hear too: audio counts as text, and what follows a video stands behind its time."""
+
+MERGED_FRAMES = frozenset({"ernie4_5_vl_moe"})
+"""Models that merge frames of videos, as all merge patches."""
+
+PLAIN = frozenset({"qwen2_vl", "paddleocr_vl"})
+"""Models whose frames stand one apart."""
+
+IMAGE, VIDEO = 1, 2
+
+
+def multimodal_positions(
+    config: Any,
+    token_types: Tensor,
+    *,
+    image_grids: Sequence[Sequence[int]] | Tensor | None = None,
+    video_grids: Sequence[Sequence[int]] | Tensor | None = None,
+    seconds: Sequence[float] | Tensor | None = None,
+    mask: Tensor | None = None,
+    document_ids: Tensor | None = None,
+    after: After | None = None,
+) -> Int64[Tensor, "*batch seq 3"]:
+    """The (t, h, w) that a multimodal model of transformers gives the tokens of its rows.
+
+    As ``get_rope_index`` of Qwen2-VL, Qwen2.5-VL, Qwen3-VL and 3.5, Qwen2.5- and 3-Omni, GLM-4V,
+    GLM-OCR, ERNIE 4.5 VL and PaddleOCR-VL gives them, without a loop over tokens, and for packed
+    rows too: each document stands as it would alone. ``positions.movedim(-1, 0)`` is what the model
+    takes. For packed rows it takes a fourth axis before these, ``packed(document_ids=…)``, by which
+    it keeps documents apart.
+
+    Args:
+        config: Of the whole model, as ``positional_setup`` takes it.
+        token_types: ``[*batch, seq]``: 0 text, 1 image, 2 video, as processors give them in
+            ``mm_token_type_ids``; any other counts as text, as audio does.
+        image_grids: ``image_grid_thw``: (frames, height, width) in patches of each image.
+        video_grids: ``video_grid_thw``, likewise.
+        seconds: ``second_per_grid_ts``: between two frames of each video; 1 if not given.
+        mask: ``attention_mask``, true where a token is real. Padding stands at 0.
+        document_ids: ``[*batch, seq]`` of packed rows.
+        after: Where text goes on behind a video: ``"sides"`` or ``"all"``, as of
+            ``mixed_modalities``; by default as the installed release of transformers has it.
+
+    Raises:
+        ValueError: The model is another one, its file lacks a size, patches cannot be merged, a
+            frame stands at a fraction of a position, or as of ``mixed_modalities``.
+
+    Example:
+        >>> config = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}
+        >>> types = torch.tensor([[0, 1, 1, 0]])
+        >>> multimodal_positions(config, types, image_grids=[(1, 2, 4)]).tolist()
+        [[[0, 0, 0], [1, 1, 1], [1, 1, 2], [3, 3, 3]]]
+    """
+    known = read_whole(config)
+    family = _family(known)
+    grids = {
+        IMAGE: _merged(known, family, image_grids, is_video=False),
+        VIDEO: _merged(known, family, video_grids, is_video=True),
+    }
+    times = {}
+    if family in SECONDS | OMNI:
+        times[VIDEO] = [
+            _times(known, family, grid[0], _second(seconds, index, len(grids[VIDEO])))
+            for index, grid in enumerate(grids[VIDEO])
+        ]
+    return mixed_modalities(
+        token_types,
+        grids,
+        times=times,
+        after=after or ("all" if family in OMNI else "sides"),
+        mask=mask,
+        document_ids=document_ids,
+    )
+
+
+def _family(config: Configuration) -> str:
+    family = config.family.removesuffix("_thinker")
+    if family not in FRAMES_APART | SECONDS | OMNI | MERGED_FRAMES | PLAIN:
+        raise ValueError(
+            f"How {config.model_type or 'a model without model_type'} counts its tokens is not "
+            f"known here. mixed_modalities takes the sizes of each image in tokens."
+        )
+    return family
+
+
+def _merged(
+    config: Configuration, family: str, grids: Any, *, is_video: bool
+) -> list[tuple[int, int, int]]:
+    """The grids in tokens."""
+    side = _vision(config, "spatial_merge_size", 2)
+    frames = _vision(config, "temporal_merge_size", 2) if family in MERGED_FRAMES else 1
+    found = []
+    for grid in [] if grids is None else grids.tolist() if isinstance(grids, Tensor) else grids:
+        t, h, w = (int(n) for n in grid)
+        merged = frames if is_video else 1
+        if h % side or w % side or t % merged:
+            raise ValueError(
+                f"A grid of {t} × {h} × {w} patches cannot be merged by {merged} × {side} × {side}."
+            )
+        whole = (t // merged, h // side, w // side)
+        apart = is_video and family in FRAMES_APART
+        found += [(1, *whole[1:])] * whole[0] if apart else [whole]
+    return found
+
+
+def _vision(config: Configuration, name: str, usual: int) -> int:
+    """A size of the model's eyes."""
+    values: Any = config.values
+    for field in ("thinker_config", "vision_config"):
+        values = values.get(field, values)
+    value = values.get(name, usual)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number from 1. Correct it.")
+    return value
+
+
+def _second(seconds: Any, index: int, count: int) -> Tensor:
+    if seconds is None:
+        return torch.ones((), dtype=torch.float32)
+    given = torch.as_tensor(seconds, dtype=torch.float32)
+    if given.shape != (count,):
+        raise ValueError(f"seconds are given for {given.numel()} of {count} videos; give one each.")
+    return given[index]
+
+
+def _times(config: Configuration, family: str, frames: int, second: Tensor) -> Tensor:
+    """Where the frames of a video stand, rounded in float32 as the models round."""
+    values: Any = config.values
+    index = torch.arange(frames)
+    if family in SECONDS:
+        return (index * (_vision(config, "tokens_per_second", 4) * second)).long()
+    rate = values.get("thinker_config", values).get("position_id_per_seconds", 25)
+    told = index * second * rate
+    if family == "qwen3_omni_moe" and not torch.equal(told, told.round()):
+        raise ValueError(
+            f"Frames are {float(second):g} seconds apart, at {rate} positions a second: this model "
+            f"puts them at fractions of a position, which these whole numbers do not hold."
+        )
+    return told.long()

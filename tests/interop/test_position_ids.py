@@ -1,0 +1,198 @@
+"""Position ids of multimodal models, held against those that the models themselves count."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, Qwen2VLTextConfig
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel
+
+from posenc.interop.huggingface import multimodal_positions
+from posenc.interop.position_ids import FRAMES_APART, MERGED_FRAMES, OMNI, PLAIN, SECONDS
+from posenc.positions import packed
+
+TEXT, IMAGE, VIDEO, AUDIO = 0, 1, 2, 3
+BY_TYPES = sorted(FRAMES_APART | SECONDS | MERGED_FRAMES | PLAIN)
+
+
+class Drawn:
+    """Random rows: types, and the grids of their images and videos in patches."""
+
+    def __init__(self, family: str, rows: int, seed: int):
+        self.generator = torch.Generator().manual_seed(seed)
+        self.family, self.images, self.videos = family, [], []
+        self.rows = [self._row() for _ in range(rows)]
+
+    def number(self, low: int, high: int) -> int:
+        return int(torch.randint(low, high, (1,), generator=self.generator))
+
+    def _row(self) -> torch.Tensor:
+        parts = [torch.zeros(self.number(1, 5), dtype=torch.long)]
+        for _ in range(self.number(0, 4)):
+            h, w = self.number(1, 4), self.number(1, 4)
+            if self.number(0, 2):
+                self.images.append((1, 2 * h, 2 * w))
+                parts.append(torch.full((h * w,), IMAGE))
+            else:
+                parts += self._video(self.number(1, 7), h, w)
+            parts.append(torch.zeros(self.number(1, 4), dtype=torch.long))
+        return torch.cat(parts)
+
+    def _video(self, frames: int, h: int, w: int) -> list[torch.Tensor]:
+        merged = 2 if self.family in MERGED_FRAMES else 1
+        self.videos.append((frames * merged, 2 * h, 2 * w))
+        if self.family not in FRAMES_APART:
+            return [torch.full((frames * h * w,), VIDEO)]
+        frame = torch.full((h * w,), VIDEO)
+        stamp = torch.zeros(2, dtype=torch.long)
+        return [piece for _ in range(frames) for piece in (stamp, frame)]
+
+    def padded(self, left: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        longest = max(map(len, self.rows))
+        types = torch.zeros(len(self.rows), longest, dtype=torch.long)
+        mask = torch.zeros_like(types)
+        for index, row in enumerate(self.rows):
+            place = slice(longest - len(row), None) if left else slice(len(row))
+            types[index, place], mask[index, place] = row, 1
+        return types, mask
+
+    def grids(self) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        return tuple(torch.tensor(g) if g else None for g in (self.images, self.videos))  # type: ignore[return-value]
+
+
+def bare(model_type: str):
+    """A model with its configuration and nothing else: counting needs no weights."""
+    config = CONFIG_MAPPING[model_type]()
+    code = import_module(type(config).__module__.replace("configuration_", "modeling_"))
+    kinds = [
+        kind
+        for _, kind in inspect.getmembers(code, inspect.isclass)
+        if "get_rope_index" in vars(kind) and "get_vision_position_ids" in dir(kind)
+    ]
+    model = object.__new__(kinds[0])
+    model.config = config
+    return model
+
+
+@pytest.mark.parametrize("left", [True, False], ids=["left", "right"])
+@pytest.mark.parametrize("family", BY_TYPES)
+def test_they_are_those_of_the_model(family, left):
+    model = bare(family)
+    for seed in range(3):
+        drawn = Drawn(family, rows=3, seed=seed)
+        types, mask = drawn.padded(left)
+        images, videos = drawn.grids()
+        given = {"image_grid_thw": images, "video_grid_thw": videos, "attention_mask": mask}
+        ours_given = {}
+        if family in SECONDS and videos is not None:
+            seconds = torch.rand(len(videos), generator=drawn.generator) * 3
+            given["second_per_grid_ts"] = ours_given["seconds"] = seconds
+        wanted, _ = model.get_rope_index(types, types, **given)
+        ours = multimodal_positions(
+            model.config, types, image_grids=images, video_grids=videos, mask=mask, **ours_given
+        )
+        assert torch.equal(ours.movedim(-1, 0), wanted)
+
+
+def omni(model_type: str):
+    """The thinker of an Omni model, bare."""
+    whole = CONFIG_MAPPING[model_type]()
+    code = import_module(type(whole).__module__.replace("configuration_", "modeling_"))
+    name = {"qwen2_5_omni": "Qwen2_5Omni", "qwen3_omni_moe": "Qwen3OmniMoe"}[model_type]
+    model = object.__new__(getattr(code, f"{name}ThinkerForConditionalGeneration"))
+    model.config = whole.thinker_config
+    model.config.vision_start_token_id, model.config.audio_start_token_id = 50, 51
+    model.spatial_merge_size = whole.thinker_config.vision_config.spatial_merge_size
+    return model, whole
+
+
+@pytest.mark.parametrize("family", sorted(OMNI))
+def test_omni_hears_sees_and_reads_as_its_model_does(family):
+    """Tokens stand between those that begin and end an image; audio counts as text."""
+    model, whole = omni(family)
+    config = model.config
+    start, end = config.vision_start_token_id, 7
+    hears = config.audio_start_token_id
+    seen = lambda token, count: [start, *[token] * count, end]  # noqa: E731
+    audio = [hears, *[config.audio_token_id] * 5, end]
+    rows = [
+        [1, 2, *seen(config.image_token_id, 6), 3, *audio, 4],
+        [1, *seen(config.video_token_id, 12), 5, 6, *seen(config.image_token_id, 1)],
+    ]
+    longest = max(map(len, rows))
+    ids = torch.tensor([[9] * (longest - len(row)) + row for row in rows])
+    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
+    images, videos = torch.tensor([[1, 4, 6], [1, 2, 2]]), torch.tensor([[3, 4, 4]])
+    seconds = torch.tensor([2.0])
+    wanted, _ = model.get_rope_index(
+        ids, images, videos, mask, audio_seqlens=torch.tensor([_heard(family)]),
+        second_per_grids=seconds,
+    )  # fmt: skip
+    types = torch.zeros_like(ids)
+    types[ids == config.image_token_id] = IMAGE
+    types[ids == config.video_token_id] = VIDEO
+    types[ids == config.audio_token_id] = AUDIO
+    ours = multimodal_positions(
+        whole, types, image_grids=images, video_grids=videos, seconds=seconds, mask=mask
+    )
+    real = mask.bool()
+    assert torch.equal(ours.movedim(-1, 0)[:, real], wanted.long()[:, real])
+
+
+def _heard(family: str) -> int:
+    """Frames of sound that become five tokens."""
+    if family == "qwen2_5_omni":
+        return next(n for n in range(100) if ((n - 1) // 2 + 1 - 2) // 2 + 1 == 5)
+    from transformers.models.qwen3_omni_moe import modeling_qwen3_omni_moe as code
+
+    counted = lambda n: int(code._get_feat_extract_output_lengths(torch.tensor(n), 50))  # noqa: E731
+    return next(n for n in range(1, 200) if counted(n) == 5)
+
+
+def test_a_packed_row_runs_as_its_documents_do_alone():
+    """Fed to the model itself: no token sees, or stands behind, another document."""
+    torch.manual_seed(0)
+    config = Qwen2VLTextConfig(
+        vocab_size=32, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]},
+    )  # fmt: skip
+    model = Qwen2VLTextModel._from_config(config, attn_implementation="eager").eval()
+    file = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}
+    drawn = Drawn("qwen2_vl", rows=3, seed=1)
+    types = torch.cat(drawn.rows)[None]
+    ids = torch.cat([torch.full((len(row),), n) for n, row in enumerate(drawn.rows)])[None]
+    images, videos = drawn.grids()
+    positions = multimodal_positions(
+        file, types, image_grids=images, video_grids=videos, document_ids=ids
+    )
+    hidden = torch.randn(1, types.shape[1], 32)
+    with torch.no_grad():
+        told = torch.cat((packed(document_ids=ids)[None], positions.movedim(-1, 0)))
+        together = model(inputs_embeds=hidden, position_ids=told, use_cache=False)[0]
+        for number in range(3):
+            of = ids[0] == number
+            each = positions[:, of].movedim(-1, 0)
+            alone = model(inputs_embeds=hidden[:, of], position_ids=each, use_cache=False)[0]
+            assert torch.allclose(together[:, of], alone, atol=1e-5)
+
+
+def test_what_it_refuses():
+    types = torch.tensor([[0, 2, 2]])
+    with pytest.raises(ValueError, match="cannot be merged"):
+        multimodal_positions({"model_type": "qwen2_vl"}, types, video_grids=[(2, 3, 2)])
+    with pytest.raises(ValueError, match="is not known here"):
+        multimodal_positions({"model_type": "llama"}, types)
+    with pytest.raises(ValueError, match="spatial_merge_size is 0"):
+        multimodal_positions(
+            {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 0}}, types
+        )
+    with pytest.raises(ValueError, match="fractions of a position"):
+        multimodal_positions(
+            {"model_type": "qwen3_omni_moe"}, types, video_grids=[(2, 2, 2)], seconds=[0.33]
+        )
+    with pytest.raises(ValueError, match="given for 2 of 1 videos"):
+        multimodal_positions(
+            {"model_type": "qwen2_5_vl"}, types, video_grids=[(2, 2, 2)], seconds=[1.0, 2.0]
+        )

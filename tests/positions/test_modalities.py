@@ -1,0 +1,111 @@
+"""Text, images and videos in one row: worked values, packing, padding, and what is refused."""
+
+import pytest
+import torch
+
+from posenc.positions import mixed_modalities, packed
+
+TEXT, IMAGE, VIDEO = 0, 1, 2
+
+
+def row(*parts: tuple[int, int]) -> torch.Tensor:
+    """Types, each so many times."""
+    return torch.cat([torch.full((count,), kind) for kind, count in parts])
+
+
+def test_a_video_between_text_worked_by_hand():
+    """Two frames of one row of two, one second and 3 positions apart, after two words."""
+    types = row((TEXT, 2), (VIDEO, 4), (TEXT, 1))
+    t, h, w = mixed_modalities(types, {VIDEO: [(2, 1, 2)]}, times={VIDEO: [[0, 3]]}).T.tolist()
+    assert t == [0, 1, 2, 2, 5, 5, 4]
+    assert h == [0, 1, 2, 2, 2, 2, 4]
+    assert w == [0, 1, 2, 3, 2, 3, 4]
+
+
+def test_text_may_go_on_behind_the_last_frame():
+    types = row((TEXT, 2), (VIDEO, 4), (TEXT, 1))
+    times = {VIDEO: [[0, 3]]}
+    grids = {VIDEO: [(2, 1, 2)]}
+    last = mixed_modalities(types, grids, times=times, after="all")[-1]
+    assert last.tolist() == [6, 6, 6]
+    assert torch.equal(mixed_modalities(types[:6], grids, times=times, after="all"),
+                       mixed_modalities(types[:6], grids, times=times))  # fmt: skip
+
+
+def test_text_alone_is_a_plain_range():
+    positions = mixed_modalities(row((TEXT, 5)), {})
+    assert torch.equal(positions, torch.arange(5)[:, None].expand(5, 3))
+
+
+def test_images_that_touch_are_told_apart_by_their_sizes():
+    types = row((IMAGE, 2), (IMAGE, 3))
+    t = mixed_modalities(types, {IMAGE: [(1, 1, 2), (1, 3, 1)]})[:, 0]
+    assert t.tolist() == [0, 0, 2, 2, 2]
+
+
+def test_unknown_types_count_as_text():
+    types = torch.tensor([0, 3, 3, 1, 7])
+    assert mixed_modalities(types, {IMAGE: [(1, 1, 1)]})[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+DOCUMENTS = [
+    (row((TEXT, 2), (IMAGE, 4), (TEXT, 1)), {IMAGE: [(1, 2, 2)]}),
+    (row((TEXT, 3)), {}),
+    (row((IMAGE, 2), (TEXT, 1), (VIDEO, 6)), {IMAGE: [(1, 2, 1)], VIDEO: [(3, 1, 2)]}),
+    (row((VIDEO, 2), (TEXT, 2)), {VIDEO: [(2, 1, 1)]}),
+]
+
+
+@pytest.mark.parametrize("after", ["sides", "all"])
+def test_packed_documents_stand_as_they_would_alone(after):
+    """What packing in training has got wrong: counting on from one document into the next."""
+    alone = [mixed_modalities(types, grids, after=after) for types, grids in DOCUMENTS]
+    grids = {kind: [g for _, each in DOCUMENTS for g in each.get(kind, [])] for kind in (1, 2)}
+    types = torch.cat([types for types, _ in DOCUMENTS])
+    ids = torch.cat([torch.full((len(types),), n) for n, (types, _) in enumerate(DOCUMENTS)])
+    together = mixed_modalities(types, grids, document_ids=ids, after=after)
+    assert torch.equal(together, torch.cat(alone))
+    assert torch.equal(together[ids == 1][:, 0], packed(document_ids=ids)[ids == 1])
+
+
+@pytest.mark.parametrize("left", [True, False], ids=["left", "right"])
+def test_padding_moves_nothing(left):
+    longest = max(len(types) for types, _ in DOCUMENTS)
+    rows, masks = [], []
+    for types, _ in DOCUMENTS:
+        missing = longest - len(types)
+        padding, real = torch.full((missing,), IMAGE), torch.ones(len(types), dtype=torch.bool)
+        rows.append(torch.cat((padding, types) if left else (types, padding)))
+        none = torch.zeros(missing, dtype=torch.bool)
+        masks.append(torch.cat((none, real) if left else (real, none)))
+    grids = {kind: [g for _, each in DOCUMENTS for g in each.get(kind, [])] for kind in (1, 2)}
+    types, mask = torch.stack(rows), torch.stack(masks)
+    positions = mixed_modalities(types, grids, mask=mask)
+    for index, (alone, each) in enumerate(DOCUMENTS):
+        assert torch.equal(positions[index][mask[index]], mixed_modalities(alone, each))
+        assert (positions[index][~mask[index]] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("types", "grids", "given", "said"),
+    [
+        (row((IMAGE, 3)), {IMAGE: [(1, 2, 2)]}, {}, "3 tokens of type 1, and its 1 grids have 4"),
+        (row((IMAGE, 2), (TEXT, 1), (IMAGE, 2)), {IMAGE: [(1, 2, 2)]}, {}, "cut in two"),
+        (row((IMAGE, 4)), {IMAGE: [(1, 2, 2)]},
+         {"document_ids": torch.tensor([0, 0, 1, 1])}, "cut in two"),
+        (row((IMAGE, 1)), {IMAGE: [(1, 1)]}, {}, "frames, height, width"),
+        (row((IMAGE, 1)), {IMAGE: [(0, 1, 1)]}, {}, "above 0"),
+        (row((VIDEO, 2)), {VIDEO: [(2, 1, 1)]}, {"times": {VIDEO: [[0]]}}, "1 times for 2 frames"),
+        (row((VIDEO, 2)), {VIDEO: [(2, 1, 1)]}, {"times": {VIDEO: []}}, "0 lists for 1 grids"),
+        (row((TEXT, 2)), {}, {"after": "end"}, "'sides' or 'all'"),
+        (row((TEXT, 2)), {}, {"mask": torch.ones(3)}, r"mask has shape \[3\]"),
+    ],
+    ids=["count", "text", "document", "axes", "empty", "times", "lists", "after", "mask"],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(types, grids, given, said):
+    with pytest.raises(ValueError, match=said):
+        mixed_modalities(types, grids, **given)
+
+
+def test_empty_rows():
+    assert mixed_modalities(torch.zeros(2, 0, dtype=torch.long), {}).shape == (2, 0, 3)
