@@ -221,6 +221,24 @@ def test_attention_orders_by_value(positional, backend):
     torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("backend", [None, "explicit", "flex"])
+def test_attention_orders_what_takes_more_than_63_bits(backend):
+    """Also by a window, with pairs that are a hair nearer than it, as near, and a hair farther."""
+    hair = Fraction(1, 2**80)
+    q_at = Coordinates([0.1, 3600.1, Fraction(7, 3)])
+    k_at = Coordinates.cat([q_at, q_at - 2, q_at - 2 + hair, q_at + 1 - hair, q_at + hair])
+    assert q_at.rest is not None
+    q, k, v = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 15, 8), torch.randn(1, 2, 15, 8)
+    positional = Positional(queries_keys=Rotary(8), scores=ALiBi(2))
+    given = {"positional": positional, "q_positions": q_at, "k_positions": k_at}
+    made = attention(q, k, v, is_causal=True, window=2, backend=backend, **given)
+    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: a - 2 < b <= a)
+    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
+    made = attention(q, k, v, is_causal=True, backend=backend, **given)
+    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: b <= a)
+    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
+
+
 def test_whole_coordinates_attend_as_whole_positions():
     x, whole = torch.randn(2, 2, 200, 8), torch.arange(200)
     mask = torch.ones(2, 200, dtype=torch.bool)
@@ -273,6 +291,9 @@ def test_an_encoder_at_coordinates():
     whole = encoder(x, torch.tensor([0, 2, 3, 9]))
     torch.testing.assert_close(encoder(x, Coordinates([0, 2, 3, 9])), whole)
     assert not torch.allclose(encoder(x, seconds), whole)
+    long = Coordinates.cat([Coordinates([0, 2, 3, 9]), Coordinates([Fraction(1, 3**50)])])[:4]
+    assert long.rest is not None
+    torch.testing.assert_close(encoder(x, long), whole)
     # Rotary and ALiBi alone know differences alone.
     relative = Encoder(
         dim=16,
@@ -299,5 +320,6 @@ def test_a_compiled_encoder_at_coordinates():
     positional = Positional(Sinusoidal(16), Rotary(8))
     encoder = Encoder(dim=16, heads=2, depth=1, positional=positional).eval()
     compiled, x = torch.compile(encoder, fullgraph=True), torch.randn(1, 4, 16)
-    for at in (SECONDS, SECONDS + HALF, Coordinates([0.5, 1.5, 2.5, 3.5])):
+    long = Coordinates([0.1, 3600.1, 1 / 3, 7])
+    for at in (SECONDS, SECONDS + HALF, Coordinates([0.5, 1.5, 2.5, 3.5]), long, long + HALF):
         torch.testing.assert_close(compiled(x, at), encoder(x, at), rtol=0, atol=1e-5)

@@ -29,6 +29,24 @@ HARD = {
     "grid": Coordinates(torch.arange(-7, 8, 2), scale=Fraction(1, 15)),
 }
 
+with mp.workdps(DIGITS):
+    QUARTERS = [int(mp.nint(mp.pi / 2 * k * 2**74)) for k in (1, 10**6 + 7, 10**14 - 3, -(10**13))]
+
+LONG = {
+    "seconds of an hour": Coordinates([0.1, 3600.1, -0.1, 1 / 3]),
+    "of a day, later": Coordinates([0.1, 86400.3]) + Fraction(10**9, 3),
+    "large with fractions": Coordinates([2.0**60 + 2**10, -0.1, Fraction(1, 7)]),
+    "small below 0": Coordinates([-(2.0**-70), 2.0**-70, 2.0**50]),
+    "rationals": Coordinates([Fraction(-(10**17), 997), Fraction(1, 991), Fraction(5, 10**9)]),
+    "huge": Coordinates([2.0**100, 1.0, -3.0]),
+    "as near to quarter turns as 124 bits come": Coordinates(
+        [Fraction(n, 2**74) for n in QUARTERS]
+    ),
+}
+"""Coordinates that no step of 63 bits holds together."""
+
+HARD |= LONG
+
 
 def truth(number: Fraction, frequency: mpf) -> tuple[mpf, mpf]:
     with mp.workdps(DIGITS):
@@ -54,6 +72,37 @@ def test_float64_is_within_3_ulp(oracle, name):
         for pair, frequency in enumerate(oracle.frequencies(1e4, 16)):
             for got, value in zip(built, truth(number, frequency), strict=True):
                 assert oracle.ulps(got[row, pair].item(), value, torch.float64) <= 3
+
+
+def test_long_ones_take_more_than_63_bits():
+    assert all(made.rest is not None for made in LONG.values())
+
+
+@pytest.mark.parametrize("name", LONG.keys() - {"huge"})
+def test_each_alone_gives_the_bits_that_it_gives_among_others(name):
+    """One at a time most of them take 63 bits, and go through the kernels."""
+    sincos, made = SinCos(Geometric(64, 5e5)), LONG[name]
+    together = cos_sin(sincos, made)
+    for row, number in enumerate(made.tolist()):
+        alone = cos_sin(sincos, Coordinates([number]))
+        assert all(torch.equal(a[row], b[0]) for a, b in zip(together, alone, strict=True))
+
+
+def test_rests_below_2_to_the_minus_124_of_a_turn_are_refused():
+    fine = Coordinates([2.0**-118, 1.0])  # the slowest pair of 8 turns by 2^-124.6 in that
+    with pytest.raises(ValueError, match=re.escape("too many for phases of 256 bits")):
+        SinCos(Geometric(8)).cos_sin(fine)
+    SinCos(FromCheckpoint([1.0])).cos_sin(fine)
+    with pytest.raises(ValueError, match=re.escape("steps of up to 2^64")):
+        SinCos(Geometric(8)).cos_sin(Coordinates([2.0**110, 8.0]))
+
+
+def test_many_rows_are_as_few(monkeypatch):
+    sincos, made = SinCos(Geometric(16)), Coordinates([0.1, 3600.1]) + Fraction(1, 3)
+    many = Coordinates.cat([made + k for k in range(20)])
+    whole = sincos.cos_sin(many)
+    monkeypatch.setattr("posenc.numerics.summed.CHUNK_PHASES", 30)
+    assert all(map(torch.equal, sincos.cos_sin(many), whole))
 
 
 def test_next_to_midpoints(oracle):

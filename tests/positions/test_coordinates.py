@@ -143,8 +143,9 @@ def test_empty_and_scalar():
     [
         ([float("nan")], ValueError, "must be finite"),
         (torch.tensor([1.0, float("inf")]), ValueError, "must be finite"),
-        ([1e-300, 1.0], ValueError, "63 are there"),
-        (torch.tensor([1e-30, 1.0]), ValueError, "Coordinates.rounded"),
+        ([1e-300, 1.0], ValueError, "124 are there"),
+        (torch.tensor([1e-38, 1.0]), ValueError, "Coordinates.rounded"),
+        ([1, Fraction(1, 3**40), Fraction(1, 7**40)], ValueError, "124 are there"),
         ([True], TypeError, "values are a bool"),
         (["1"], TypeError, "values are a str"),
         (torch.tensor([True]), TypeError, "torch.bool"),
@@ -257,11 +258,99 @@ def test_operands_that_are_no_exact_numbers_are_refused():
     for other in (0.1, torch.tensor([0.5]), "1", None, True):
         with pytest.raises(TypeError):
             made + other
-    with refused(ValueError, "more than 63 bits"):
-        Coordinates(torch.tensor([2**62])) + 2**62
-    with refused(ValueError, "take more than 63 bits"):
-        Coordinates(torch.tensor([2**62])) + Fraction(1, 3)
+    with refused(ValueError, "with 1000 bits"):
+        Coordinates([2**62]) + Fraction(1, 2**937)
     assert (Coordinates(torch.tensor([2**62])) + (2**62 - 1)).tolist() == [2**63 - 1]
+
+
+# Beyond 63 bits -----------------------------------------------------------------------------------
+
+# Of a common step of 2^-70 / 15, and so of up to 121 bits; with what is added of 123.
+sizes = st.integers(-50, 28).flatmap(
+    lambda power: st.integers(-(2**20), 2**20).map(lambda n: Fraction(2) ** power * n / 15)
+)
+wide = st.lists(sizes, max_size=6).map(
+    lambda more: [Fraction(1, 2**70), 2**46 + more.count(0), *more]
+)
+
+
+@given(wide, sizes)
+def test_long_sums_and_order_are_those_of_fractions(numbers, by):
+    made = Coordinates(numbers)
+    assert made.rest is not None
+    assert made.tolist() == numbers
+    assert made.floats().tolist() == pytest.approx([float(n) for n in numbers], rel=2**-52, abs=0)
+    test_sums_and_order_are_those_of_fractions.hypothesis.inner_test(numbers, by)
+
+
+@given(st.lists(st.floats(-(2.0**60), 2.0**60).filter(lambda x: x == 0 or abs(x) > 1e-3)))
+def test_long_floats_are_the_numbers_that_they_are(numbers):
+    numbers = [0.1, 3600.1, *numbers]
+    made = Coordinates(torch.tensor(numbers, dtype=torch.float64))
+    assert (
+        made.tolist() == Coordinates(numbers).tolist() == [Fraction(number) for number in numbers]
+    )
+    assert made.floats().tolist() == numbers
+
+
+def test_float64_of_a_ratio_of_2_to_the_71_is_taken():
+    """The span that is promised: whatever the digits of both."""
+    numbers = [math.nextafter(1.0, 2.0), math.nextafter(2.0**72, 0.0), -math.nextafter(2.0, 0.0)]
+    assert Coordinates(numbers).tolist() == [Fraction(number) for number in numbers]
+    with refused(ValueError, "with 125 bits; 124 are there"):
+        Coordinates([numbers[0], math.nextafter(2.0**73, 0.0)])
+
+
+def test_sums_grow_beyond_63_bits():
+    whole = Coordinates(torch.tensor([2**62, -(2**63)]))
+    assert (whole + 2**62).tolist() == [2**63, -(2**62)]
+    assert (whole + whole).tolist() == [2**63, -(2**64)]
+    assert (whole + Fraction(1, 3)).tolist() == [2**62 + Fraction(1, 3), Fraction(1, 3) - 2**63]
+    long = Coordinates([2.0**123, 1.0])
+    assert (long + long).tolist() == [2**124, 2]
+    with refused(ValueError, "more than 125 bits"):
+        (long + long) + (long + long)
+
+
+def test_long_ones_are_indexed_joined_and_copied():
+    made = Coordinates([0.1, 3600.1, -0.1])
+    numbers = made.tolist()
+    assert made[1:].tolist() == numbers[1:]
+    assert made[-1].tolist() == numbers[-1]
+    assert made.unsqueeze(-1).expand(3, 2).tolist() == [[n, n] for n in numbers]
+    assert made.clamp(min=0).tolist() == [*numbers[:2], 0]
+    assert Coordinates(made, scale=3).tolist() == [3 * n for n in numbers]
+    whole = Coordinates([1, 2, 3])
+    points = Coordinates.stack([made, whole], dim=-1)
+    assert points.scale == (made.scale, 1)
+    assert points.tolist() == [[n, k] for n, k in zip(numbers, (1, 2, 3), strict=True)]
+    assert (points + Fraction(1, 3))[0].tolist() == [numbers[0] + Fraction(1, 3), Fraction(4, 3)]
+    assert Coordinates.stack([made, whole]).tolist() == [numbers, [1, 2, 3]]
+    assert Coordinates.cat([made, whole]).tolist() == [*numbers, 1, 2, 3]
+    assert copy.deepcopy(made).tolist() == pickle.loads(pickle.dumps(made)).tolist() == numbers
+    assert "rest=" in repr(made)
+
+
+def test_long_ones_in_one_step_again():
+    made = Coordinates([0.1, 3600.1])
+    tenth = made[:1].with_scale(Fraction(1, 2**55))
+    assert tenth.rest is None
+    assert tenth.tolist() == [Fraction(0.1)]
+    with refused(ValueError, "no whole number of steps of 1/2"):
+        made.with_scale(Fraction(1, 2))
+    with refused(ValueError, "one of more than 63 bits"):
+        made.with_scale(Fraction(1, 2**55))
+    assert Coordinates.rounded(made, Fraction(1, 10)).tolist() == [
+        Fraction(1, 10),
+        Fraction(36001, 10),
+    ]
+
+
+def test_long_distances():
+    q, k = Coordinates([0.1, 3600.1]), torch.tensor([0, 1])
+    for distances in (pair_distances, checked_distances):
+        made = distances(q, k, reals=True)
+        assert made.tolist() == [[a - b for b in (0, 1)] for a in q.tolist()]
 
 
 def test_steps_may_be_made_finer_and_only_exactly_coarser():

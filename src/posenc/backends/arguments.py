@@ -365,13 +365,7 @@ class _Asked:
             return True
         assert self.q_positions is not None
         assert self.k_positions is not None
-        sides = tuple(
-            side.values if isinstance(side, Coordinates) else side  # of one scale
-            for side in (self.q_positions, self.k_positions)
-        )
-        return (
-            sides[0].shape == sides[1].shape and all(map(may_look, sides)) and (torch.equal(*sides))
-        )
+        return _equal(self.q_positions, self.k_positions)
 
     @property
     def queries_are_last(self) -> bool:
@@ -390,6 +384,14 @@ class _Asked:
                 f"[{batch}, {seq}, axes] for a grid."
             )
         return positions
+
+
+def _equal(one: Tensor | Coordinates, other: Tensor | Coordinates) -> bool:
+    """Whether both are known to be the same, as of one scale."""
+    values = (side.values if isinstance(side, Coordinates) else side for side in (one, other))
+    if one.shape != other.shape or not all(map(may_look, values)):
+        return False
+    return bool((one == other).all())
 
 
 def _alike(

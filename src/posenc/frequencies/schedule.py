@@ -12,11 +12,14 @@ from torch import Tensor
 TURN_BITS = 192
 """Fractional bits of a fixed-point frequency in turns per position."""
 
-GUARD_BITS = 64
-"""Further ones of ``fine_turns``, so that a scale may be folded in before the one rounding."""
+LONG_TURN_BITS = TURN_BITS + 64
+"""Of a frequency for coordinates that take more than 63 bits."""
 
-# Digits that keep a frequency below 1 turn exact to well under one unit of 2^-192.
-PRECISION = Context(prec=int(TURN_BITS * log10(2)) + 33, Emin=-(10**9), Emax=10**9)
+FINE_TURN_BITS = LONG_TURN_BITS + 64
+"""Of ``fine_turns``, so that a scale may be folded in before the one rounding."""
+
+# Digits that keep a frequency below 1 turn exact to well under one unit of 2^-320.
+PRECISION = Context(prec=int(FINE_TURN_BITS * log10(2)) + 14, Emin=-(10**9), Emax=10**9)
 
 # 2π, cut after 120 decimals; more than PRECISION can use.
 TWO_PI = Decimal(
@@ -146,18 +149,15 @@ class Schedule(ABC):
 
     def turns(self) -> tuple[int, ...]:
         """The frequencies as fixed-point turns per position: round(ω_i / 2π · 2^192)."""
-        with localcontext(PRECISION):
-            return tuple(
-                int((w / TWO_PI * 2**TURN_BITS).to_integral_value()) for w in self._radians()
-            )
+        return self._turns_of(TURN_BITS)
 
     def fine_turns(self) -> tuple[int, ...]:
-        """The same in units of 2^-256: what turns at any scale of coordinates are made of."""
+        """The same in units of 2^-320: what turns at any scale of coordinates are made of."""
+        return self._turns_of(FINE_TURN_BITS)
+
+    def _turns_of(self, bits: int) -> tuple[int, ...]:
         with localcontext(PRECISION):
-            return tuple(
-                int((w / TWO_PI * 2 ** (TURN_BITS + GUARD_BITS)).to_integral_value())
-                for w in self._radians()
-            )
+            return tuple(int((w / TWO_PI * 2**bits).to_integral_value()) for w in self._radians())
 
     def _radians(self) -> tuple[Decimal, ...]:
         """``radians``, kept: powers in 90 digits take milliseconds."""

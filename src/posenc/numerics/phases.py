@@ -29,11 +29,11 @@ class Phases(NamedTuple):
 
 
 def turn_limbs(
-    turns: tuple[int, ...], device: torch.device | str | None = None
+    turns: tuple[int, ...], device: torch.device | str | None = None, limbs: int = LIMBS
 ) -> Int64[Tensor, "limbs frequencies"]:
-    """Fixed-point frequencies as six 32-bit limbs each, the least significant first."""
-    rows = [[(turn >> (LIMB * j)) & MASK for turn in turns] for j in range(LIMBS)]
-    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(LIMBS, len(turns))
+    """Fixed-point frequencies as 32-bit limbs, six each, the least significant first."""
+    rows = [[(turn >> (LIMB * j)) & MASK for turn in turns] for j in range(limbs)]
+    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(limbs, len(turns))
 
 
 def phases(
@@ -41,9 +41,9 @@ def phases(
 ) -> Phases:
     """positions × frequencies modulo one turn; the two shapes broadcast.
 
-    Schoolbook multiplication of a signed two-limb position and an unsigned six-limb frequency.
-    Every partial sum fits 64 bits; the carry of the unsigned row is shifted logically, that of
-    the signed row arithmetically.
+    Schoolbook multiplication of a signed two-limb position and an unsigned frequency of six limbs,
+    or of more, of whose product the highest six are given. Every partial sum fits 64 bits; the
+    carry of the unsigned row is shifted logically, that of the signed row arithmetically.
 
     Example:
         >>> quarter = turn_limbs((1 << 190,))
@@ -52,15 +52,16 @@ def phases(
     """
     low_half, high_half = positions & MASK, positions >> LIMB
     digits, carry = [], torch.zeros_like(positions)
-    for j in range(LIMBS):
+    for j in range(len(limbs)):
         total = low_half * limbs[j] + carry
         digits.append(total & MASK)
         carry = (total >> LIMB) & MASK
     carry = torch.zeros_like(positions)
-    for j in range(LIMBS - 1):
+    for j in range(len(limbs) - 1):
         total = high_half * limbs[j] + digits[j + 1] + carry
         digits[j + 1] = total & MASK
         carry = total >> LIMB
+    digits = digits[-LIMBS:]
     low, middle, high = (digits[j] | (digits[j + 1] << LIMB) for j in range(0, LIMBS, 2))
     return Phases(high, middle, low)
 

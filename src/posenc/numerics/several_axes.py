@@ -1,17 +1,13 @@
 """cos and sin of Σ_a p_a · ω_a: angles that several coordinates make together."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
-from posenc.numerics.phases import Phases, added, cos_sin_of, phases, turn_limbs
-from posenc.numerics.rounding import rounded
-from posenc.numerics.settling import round_for_certain
-from posenc.numerics.sincos import CHUNK_PHASES, SinCos
+from posenc.numerics.sincos import SinCos
+from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates
 
 
@@ -39,29 +35,5 @@ def cos_sin_of_axes(
         cos, sin = cos_sin_of_axes(parts, positions.to("cpu"), dtype)
         return cos.to(positions.device), sin.to(positions.device)
     axes = [positions[..., axis] for axis in range(len(parts))]
-    read = [
-        part.of_steps(along) if isinstance(along, Coordinates) else (part, along)
-        for part, along in zip(parts, axes, strict=True)
-    ]
-    limbs = [turn_limbs(part.turns, positions.device) for part, _ in read]
-    shape, count = positions.shape[:-1], len(parts[0])
-    steps = torch.stack([along.flatten() for _, along in read])
-    settles = may_look(steps)
-
-    def at(some: Tensor) -> tuple[Tensor, Tensor]:
-        each: list[Phases] = [
-            phases(along.unsqueeze(-1), of) for along, of in zip(some, limbs, strict=True)
-        ]
-        phase = reduce(added, each)
-        if settles and dtype != torch.float64:
-            return round_for_certain(phase, dtype)
-        cos, sin = cos_sin_of(phase)
-        return rounded(cos, dtype), rounded(sin, dtype)
-
-    if not settles or steps.shape[1] * count <= CHUNK_PHASES:
-        cos, sin = at(steps)
-    else:
-        rows = max(1, CHUNK_PHASES // count)
-        made = [torch.stack(at(some)) for some in steps.split(rows, dim=1)]
-        cos, sin = torch.cat(made, dim=1)
-    return cos.view(*shape, count), sin.view(*shape, count)
+    summands = [part.parts(along) for part, along in zip(parts, axes, strict=True)]
+    return cos_sin_of_sum([each for of_axis in summands for each in of_axis], dtype)

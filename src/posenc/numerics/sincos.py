@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int64
@@ -12,13 +12,13 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from posenc._guards import may_look
-from posenc.frequencies.schedule import GUARD_BITS, TURN_BITS, Schedule
+from posenc.frequencies.schedule import FINE_TURN_BITS, LONG_TURN_BITS, TURN_BITS, Schedule
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
-from posenc.numerics.phases import cos_sin_of, phases, turn_limbs
-from posenc.numerics.rounding import rounded
-from posenc.numerics.settling import round_for_certain
+from posenc.numerics.phases import LIMB, turn_limbs
+from posenc.numerics.summed import Part, cos_sin_of_sum
 from posenc.positions import Coordinates, checked, consecutive, floats
+from posenc.positions.words import REST_BITS
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
 
@@ -27,14 +27,17 @@ FEW_PHASES = 1 << 14
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
-CHUNK_PHASES = 1 << 16
-"""So many phases at a time stay in cache."""
-
 KEPT_SCALES = 8
 """Turns at so many scales of coordinates are kept, those used last."""
 
-FEWEST = 2**64
-"""Units of a frequency at a scale, below which its rounding would be felt: 2^-65 of it."""
+COARSEST = 2**64
+"""The coarsest step, for which the guard bits of fine turns reach."""
+
+FINEST = 128
+"""The finest step turns by 2^-128 or more, or its rounding would be felt: 2^-65 of it."""
+
+FINEST_REST = 124
+"""The same of the finest step of coordinates that take more than 63 bits."""
 
 WORD = 64
 RADIANS = 6.283185307179586
@@ -67,7 +70,7 @@ class SinCos:
         self.arithmetic = arithmetic
         self.turns = schedule.turns()
         self.fine_turns = schedule.fine_turns()
-        self._at_scales: dict[Fraction, SinCos] = {}
+        self._at_scales: dict[Fraction | str, Any] = {}
         self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
 
     def __len__(self) -> int:
@@ -106,11 +109,48 @@ class SinCos:
             return self._at_scales[scale]
         made = SinCos.__new__(SinCos)
         made.schedule, made.arithmetic, made.common = self.schedule, self.arithmetic, self.common
-        made.turns = scaled_turns(self.fine_turns, scale.numerator, scale.denominator)
+        made.turns = scaled_turns(self.fine_turns, scale)
         if remembers:
-            while len(self._at_scales) >= KEPT_SCALES:
-                del self._at_scales[next(iter(self._at_scales))]
-            self._at_scales[scale] = made
+            self._keep(scale, made)
+        return made
+
+    def _keep(self, scale: Fraction | str, made: Any) -> None:
+        while len(self._at_scales) >= KEPT_SCALES:
+            del self._at_scales[next(iter(self._at_scales))]
+        self._at_scales[scale] = made
+
+    def parts(self, positions: Tensor | Coordinates) -> list[Part]:
+        """Steps with the turns of one, whose phases add up to those of ``positions``.
+
+        Coordinates that take more than 63 bits have two parts, their steps and the rests, at
+        frequencies of 256 bits: the phase errs by less than 2^-190 of a turn.
+
+        Raises:
+            ValueError: The coordinates have a scale an axis, or steps too fine or too coarse.
+        """
+        if not isinstance(positions, Coordinates):
+            return [(positions, turn_limbs(self.turns, positions.device))]
+        if positions.rest is None:
+            own, steps = self.of_steps(positions)
+            return own.parts(steps)
+        turns = self._long_turns(_one_scale(positions))
+        whole, rest = (
+            turn_limbs(each, positions.device, limbs=LONG_TURN_BITS // LIMB) for each in turns
+        )
+        return [(positions.values, whole), (positions.rest, rest)]
+
+    def _long_turns(self, scale: Fraction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of a step, and of a unit of its rest, in units of 2^-256 of a turn."""
+        remembers, key = not is_dynamo_compiling(), f"{scale} and rest"
+        if remembers and key in self._at_scales:
+            return self._at_scales[key]
+        fine, bits = self.fine_turns, LONG_TURN_BITS
+        made = (
+            scaled_turns(fine, scale, bits=bits),
+            scaled_turns(fine, scale / 2**REST_BITS, bits=bits, finest=FINEST_REST),
+        )
+        if remembers:
+            self._keep(key, made)
         return made
 
     def cos_sin(
@@ -135,16 +175,14 @@ class SinCos:
             TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
         """
         if isinstance(positions, Coordinates) and self.common is None:
+            if positions.rest is not None:
+                return self._of_two_parts(positions, dtype, out, factor)
             own, positions = self.of_steps(positions)
             return own.cos_sin(positions, dtype, out, factor)
-        if dtype not in DTYPES:
-            raise TypeError(
-                f"dtype is {dtype}; a table of sines needs a floating dtype: float16, bfloat16, "
-                f"float32 or float64. Build it in one of these and convert it."
-            )
+        _check_dtype(dtype)
         if self.common is not None:
             made = self._common_formula(checked(positions, reals=True), dtype, factor)
-            return made if out is None else _written(made, out)
+            return made if out is None else written(made, out)
         positions = checked(positions)
         if positions.device.type == "mps":  # has no float64
             cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
@@ -153,7 +191,7 @@ class SinCos:
             made = self._each(positions, dtype, factor)
         else:
             return self._blocks(positions, dtype, out, factor)
-        return made if out is None else _written(made, out)
+        return made if out is None else written(made, out)
 
     def of_steps(self, positions: Coordinates) -> tuple["SinCos", Tensor]:
         """What serves the steps of coordinates, and these steps.
@@ -161,12 +199,17 @@ class SinCos:
         Raises:
             ValueError: The coordinates have a scale an axis.
         """
-        if isinstance(positions.scale, tuple):
-            raise ValueError(
-                f"positions have {len(positions.scale)} scales, one an axis; one axis is encoded "
-                f"here. Take it as positions[..., 0]."
-            )
-        return self.at_scale(positions.scale), positions.values
+        return self.at_scale(_one_scale(positions)), positions.values
+
+    def _of_two_parts(
+        self, positions: Coordinates, dtype: torch.dtype, out: Columns | None, factor: float
+    ) -> tuple[Tensor, Tensor]:
+        _check_dtype(dtype)
+        device = positions.device
+        near = positions.to("cpu") if device.type == "mps" else positions  # it has no float64
+        cos, sin = cos_sin_of_sum(self.parts(near), dtype, factor)
+        made = cos.to(device), sin.to(device)
+        return made if out is None else written(made, out)
 
     def _common_formula(
         self, positions: Tensor | Coordinates, dtype: torch.dtype, factor: float
@@ -182,24 +225,7 @@ class SinCos:
         self, positions: Tensor, dtype: torch.dtype, factor: float = 1.0
     ) -> tuple[Tensor, Tensor]:
         """Every phase by its own multiplication."""
-        limbs, settles = turn_limbs(self.turns, positions.device), may_look(positions)
-
-        def at(some: Tensor) -> tuple[Tensor, Tensor]:
-            phase = phases(some.unsqueeze(-1), limbs)
-            if settles and dtype != torch.float64:
-                return round_for_certain(phase, dtype, factor)
-            cos, sin = cos_sin_of(phase)
-            return rounded(cos * factor, dtype), rounded(sin * factor, dtype)
-
-        if not settles or positions.numel() * len(self) <= CHUNK_PHASES:
-            return at(positions)
-        whole = torch.empty(2, positions.numel(), len(self), dtype=dtype, device=positions.device)
-        rows = max(1, CHUNK_PHASES // len(self))
-        for some, to in zip(positions.flatten().split(rows), whole.split(rows, dim=1), strict=True):
-            for made, place in zip(at(some), to, strict=True):
-                place.copy_(made)
-        cos, sin = whole.view(2, *positions.shape, len(self))
-        return cos, sin
+        return cos_sin_of_sum(self.parts(positions), dtype, factor)
 
     def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
         """Whether positions are many and dense, so that their range is best built in blocks."""
@@ -226,39 +252,59 @@ class SinCos:
         cos, sin = whole.unbind()
         if not in_order:
             cos, sin = cos[positions - first], sin[positions - first]
-        return (cos, sin) if out is None else _written((cos, sin), out)
+        return (cos, sin) if out is None else written((cos, sin), out)
 
 
-def scaled_turns(fine: Sequence[int], numerator: int, denominator: int) -> tuple[int, ...]:
-    """Turns in units of 2^-256, times a fraction, rounded to units of 2^-192.
+def scaled_turns(
+    fine: Sequence[int], scale: Fraction, *, bits: int = TURN_BITS, finest: int = FINEST
+) -> tuple[int, ...]:
+    """Turns in units of 2^-320, times a scale, rounded to units of 2^-bits.
 
     Raises:
-        ValueError: The fraction is above 2^64, when guard bits do not reach, or a frequency comes
-            out so slow that its rounding would be felt.
+        ValueError: The scale is above 2^64, when guard bits do not reach, or a frequency comes
+            out below 2^-finest, so slow that its rounding would be felt.
 
     Example:
-        >>> scaled_turns([3 << 255], 1, 3) == (1 << 191,)
+        >>> scaled_turns([3 << 319], Fraction(1, 3)) == (1 << 191,)
         True
     """
-    if numerator > denominator << GUARD_BITS:
+    if scale > COARSEST:
         raise ValueError(
-            f"Coordinates go in steps of {numerator}/{denominator}; frequencies are kept for steps "
-            f"of up to 2^{GUARD_BITS}. Give smaller coordinates and a slower schedule, as "
+            f"Coordinates go in steps of {scale}; frequencies are kept for steps "
+            f"of up to 2^64. Give smaller coordinates and a slower schedule, as "
             f"Linear(schedule, factor)."
         )
-    below = denominator << GUARD_BITS
-    made = tuple((2 * turns * numerator + below) // (2 * below) for turns in fine)
+    below = scale.denominator << (FINE_TURN_BITS - bits)
+    made = tuple((2 * turns * scale.numerator + below) // (2 * below) for turns in fine)
     for turns, fine_turns in zip(made, fine, strict=True):
-        if fine_turns and abs(turns) < FEWEST:
+        if fine_turns and abs(turns) < 1 << (bits - finest):
             raise ValueError(
-                f"Coordinates go in steps of {numerator}/{denominator}, of which a turn takes more "
-                f"than 2^128: too many for phases of 192 bits. Give coarser steps, as "
+                f"Coordinates go in steps of {scale}, of which a turn takes more than 2^{finest}: "
+                f"too many for phases of {bits} bits. Give coarser steps, as "
                 f"Coordinates.rounded(values, step), or larger coordinates and a faster schedule."
             )
     return made
 
 
-def _written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:
+def _one_scale(positions: Coordinates) -> Fraction:
+    if isinstance(positions.scale, tuple):
+        raise ValueError(
+            f"positions have {len(positions.scale)} scales, one an axis; one axis is encoded "
+            f"here. Take it as positions[..., 0]."
+        )
+    return positions.scale
+
+
+def _check_dtype(dtype: torch.dtype) -> None:
+    if dtype not in DTYPES:
+        raise TypeError(
+            f"dtype is {dtype}; a table of sines needs a floating dtype: float16, bfloat16, "
+            f"float32 or float64. Build it in one of these and convert it."
+        )
+
+
+def written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:
+    """Cosines and sines in the columns of a table that exists already."""
     cos, sin = made
     # Both at once: Inductor up to torch 2.10 mixes up two writes into every second number.
     out.table.copy_(torch.stack((cos, sin) if out.cos_first else (sin, cos), out.axis))

@@ -11,17 +11,28 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.positions.mantissas import ONE, exact_parts, steps_nearest
+from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scales import (
     Step,
     as_fractions,
     checked_scale,
     of_last_axis,
-    per_axis,
     product,
     read,
     step_of_all,
     written,
+)
+from posenc.positions.words import (
+    REST_BITS,
+    Words,
+    as_floats,
+    as_integers,
+    carried,
+    compared,
+    negative,
+    of_integers,
+    ranks,
+    windows,
 )
 
 MOST = 2**63 - 1
@@ -36,6 +47,10 @@ class Coordinates:
     and hundredths are given as fractions or by their scale. Encodings whose formula takes reals
     take coordinates wherever positions go, and are as exact there as at whole positions.
 
+    Numbers of very different size, as 0.1 beside 3600.1, may have no common step of 63 bits. Then
+    coordinate = (values + rest · 2^-62) · scale, with 124 bits, and tables take longer to build;
+    ``rounded`` gives them one step.
+
     Args:
         values: Floats (float64, float32; a tensor, an array of numpy, or a list), whole numbers, or
             a list with fractions in it.
@@ -46,7 +61,7 @@ class Coordinates:
 
     Raises:
         TypeError: ``values`` are no real numbers, 16-bit floats, or floats where nobody can look.
-        ValueError: A number is not finite; the numbers span more than 63 bits; or the scale is not
+        ValueError: A number is not finite; the numbers span more than 124 bits; or the scale is not
             positive.
 
     Example:
@@ -61,6 +76,7 @@ class Coordinates:
     """
 
     values: Int64[Tensor, "*shape"]
+    rest: Int64[Tensor, "*shape"] | None
 
     def __init__(
         self,
@@ -70,12 +86,12 @@ class Coordinates:
         device: torch.device | str | None = None,
     ):
         if isinstance(values, Coordinates):
-            values, own = values.values, values.scale
+            values, rest, own = values.values, values.rest, values.scale
         elif isinstance(values, Tensor) and values.dtype == torch.int64:
-            own = ONE
+            rest, own = None, ONE
         else:
-            values, own = exact_parts(values, device)
-        self.values = values
+            values, rest, own = exact_parts(values, device)
+        self.values, self.rest = values, rest
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         self._scale = written(own if scale is None else product(own, checked_scale(scale, values)))
 
@@ -99,6 +115,68 @@ class Coordinates:
         chosen = checked_scale(step, None)
         assert isinstance(chosen, Fraction)
         return cls(steps_nearest(values, chosen, device), scale=chosen)
+
+    @classmethod
+    def _made(cls, values: Tensor, rest: Tensor | None, scale: Step) -> "Coordinates":
+        made = cls(values, scale=scale)
+        made.rest = rest
+        return made
+
+    def _words(self) -> Words:
+        rest = self.rest
+        return Words(self.values, torch.zeros_like(self.values) if rest is None else rest)
+
+    def _each(self, change: Callable[[Tensor], Tensor], scale: Step) -> "Coordinates":
+        """The same change of ``values`` and of ``rest``."""
+        rest = None if self.rest is None else change(self.rest)
+        return Coordinates._made(change(self.values), rest, scale)
+
+    def _lengthened(self) -> "Coordinates":
+        """The same in steps of 2^62, and the rests."""
+        scale = product(self.scale, Fraction(2**REST_BITS))
+        return Coordinates._made(*carried(torch.zeros_like(self.values), self.values), scale)
+
+    @property
+    def _finest(self) -> Step:
+        """The step that ``values`` count, or that of their rests."""
+        return self.scale if self.rest is None else product(self.scale, Fraction(1, 2**REST_BITS))
+
+    def in_windows(
+        self, coarsest: Fraction
+    ) -> tuple[list[tuple[Tensor, "Coordinates"]], tuple[Tensor, "Coordinates"]]:
+        """Coordinates of one axis by places and in steps of 63 bits; and those that have none.
+
+        Args:
+            coarsest: The largest step to go by.
+
+        Example:
+            >>> (places, near), (far_places, far) = Coordinates([0.1, 3600.1]).in_windows(
+            ...     Fraction(1))[0]
+            >>> places, near.scale, far_places, far.scale
+            (tensor([0]), Fraction(1, 36028797018963968), tensor([1]), Fraction(1, 2199023255552))
+        """
+        finest, words = self._finest, self._words()
+        assert isinstance(finest, Fraction)
+        most = max(0, int(coarsest / finest).bit_length() - 1)
+        found, others = windows(words, most)
+        short = [
+            (window.places, Coordinates(window.steps, scale=finest * 2**window.power))
+            for window in found
+        ]
+        return short, (others, self[others])
+
+    def with_words(
+        self, steps: Callable[[Tensor], Tensor], rest: Callable[[Tensor], Tensor] | None = None
+    ) -> "Coordinates":
+        """The same scale, with ``values`` changed, and ``rest`` likewise or as told."""
+        own = None if self.rest is None else (rest or steps)(self.rest)
+        return Coordinates._made(steps(self.values), own, self.scale)
+
+    def _counts(self) -> Any:
+        """How many of the finest steps each is, in lists."""
+        if self.rest is None:
+            return self.values.tolist()
+        return as_integers(self.values.tolist(), self.rest.tolist())
 
     # Like a tensor --------------------------------------------------------------------------------
 
@@ -130,15 +208,17 @@ class Coordinates:
         return len(self.values)
 
     def __repr__(self) -> str:
-        return f"Coordinates({self.values!r}, scale={self.scale!r})"
+        rest = "" if self.rest is None else f"rest={self.rest!r}, "
+        return f"Coordinates({self.values!r}, {rest}scale={self.scale!r})"
 
     def __getitem__(self, index: Any) -> "Coordinates":
         """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
-        values, scale = self.values[index], self.scale
+        scale = self.scale
         if isinstance(scale, tuple):
+            self.values[index]  # which tells what is wrong with an index
             chosen = scale[of_last_axis(index, self.ndim)]
             scale = chosen if isinstance(chosen, Fraction) else tuple(chosen)
-        return Coordinates(values, scale=scale)
+        return self._each(lambda words: words[index], scale)
 
     def to(self, device: torch.device | str) -> "Coordinates":
         """The same on another device.
@@ -148,15 +228,15 @@ class Coordinates:
         """
         if isinstance(device, torch.dtype):
             raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
-        return Coordinates(self.values.to(device), scale=self.scale)
+        return self._each(lambda words: words.to(device), self.scale)
 
     def unsqueeze(self, dim: int) -> "Coordinates":
         """With one axis more, as of a tensor."""
-        return Coordinates(self.values.unsqueeze(dim), scale=self._one_scale("unsqueeze"))
+        return self._each(lambda words: words.unsqueeze(dim), self._one_scale("unsqueeze"))
 
     def expand(self, *sizes: int) -> "Coordinates":
         """Repeated without a copy, as of a tensor."""
-        return Coordinates(self.values.expand(*sizes), scale=self.scale)
+        return self._each(lambda words: words.expand(*sizes), self.scale)
 
     def clamp(self, *, min: int) -> "Coordinates":
         """None below 0, as of a tensor; 0 is the bound that every scale has.
@@ -166,7 +246,8 @@ class Coordinates:
         """
         if min != 0:
             raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")
-        return Coordinates(self.values.clamp(min=0), scale=self.scale)
+        rest = None if self.rest is None else self.rest.where(self.values >= 0, 0)
+        return Coordinates._made(self.values.clamp(min=0), rest, self.scale)
 
     def floats(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "*shape"]:
         """As floats, within one rounding to float64 and one to ``dtype``.
@@ -177,7 +258,7 @@ class Coordinates:
         """
         wide = dtype if self.device.type == "mps" else torch.float64  # it has no float64
         scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
-        values = self.values.to(wide)
+        values = self.values.to(wide) if self.rest is None else as_floats(self._words(), wide)
         if all(scale.denominator == 1 for scale in scales):
             made = values * self._row([scale.numerator for scale in scales], wide)
         else:
@@ -195,7 +276,7 @@ class Coordinates:
 
     def tolist(self) -> Any:
         """As fractions, exactly, in lists."""
-        return as_fractions(self.values.tolist(), self.scale)
+        return as_fractions(self._counts(), self._finest)
 
     # In order -------------------------------------------------------------------------------------
 
@@ -219,12 +300,24 @@ class Coordinates:
 
     __hash__ = object.__hash__
 
+    def ranked(self, other: "Coordinates") -> tuple[Int64[Tensor, "*shape"], ...]:
+        """The rank of each among these and ``other`` together, equal ones alike, and of each other.
+
+        Example:
+            >>> Coordinates([0.5, 0.1]).ranked(Coordinates([0.5]))
+            (tensor([1, 0]), tensor([1]))
+        """
+        here, there = common_scale(self, other)
+        return ranks(here._words(), there._words())
+
     def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Any:
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
         here, there = common_scale(self, others)
-        return relation(here.values, there.values)
+        if here.rest is None and there.rest is None:
+            return relation(here.values, there.values)
+        return compared(here._words(), there._words(), relation)
 
     # Exact arithmetic -----------------------------------------------------------------------------
 
@@ -232,19 +325,31 @@ class Coordinates:
         """The exact sum with a whole number, a ``Fraction``, whole positions or coordinates.
 
         Raises:
-            ValueError: It takes more than 63 bits.
+            ValueError: It takes more steps than int64 holds.
         """
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
         here, there = common_scale(self, others)
-        _check_sum(here.values, there.values)
-        return Coordinates(here.values + there.values, scale=here.scale)
+        if here.rest is None and there.rest is None:
+            if _adds_up(here.values, there.values, MOST):
+                return Coordinates(here.values + there.values, scale=here.scale)
+            here, there = here._lengthened(), there._lengthened()
+        one, other = here._words(), there._words()
+        if not _adds_up(one.steps, other.steps, MOST - 1):  # rests may carry
+            raise ValueError(
+                "A sum of coordinates takes more than 125 bits. Count from another origin, or in "
+                "coarser steps, as Coordinates.rounded(values, step)."
+            )
+        summed = carried(one.steps + other.steps, one.rest + other.rest)
+        return Coordinates._made(*summed, here.scale)
 
     __radd__ = __add__
 
     def __neg__(self) -> "Coordinates":
-        return Coordinates(-self.values, scale=self.scale)
+        if self.rest is None:
+            return Coordinates(-self.values, scale=self.scale)
+        return Coordinates._made(*negative(self._words()), self.scale)
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The exact difference."""
@@ -260,7 +365,7 @@ class Coordinates:
             return NotImplemented
         if other == 0:
             return Coordinates(torch.zeros_like(self.values))
-        made = Coordinates(self.values, scale=product(self.scale, abs(Fraction(other))))
+        made = self._each(lambda words: words, product(self.scale, abs(Fraction(other))))
         return made if Fraction(other) > 0 else -made
 
     __rmul__ = __mul__
@@ -283,6 +388,8 @@ class Coordinates:
         """
         chosen = checked_scale(scale, None)
         assert isinstance(chosen, Fraction)
+        if self.rest is not None:
+            return self._with_one_part(chosen)
         times = self._one_scale("with_scale") / chosen
         if times.denominator != 1 and not may_look(self.values):
             raise TypeError("Nobody can look whether these are whole numbers of coarser steps.")
@@ -292,7 +399,29 @@ class Coordinates:
                 f"{self.scale}. Coordinates.rounded(floats, step) takes the nearest."
             )
         values = self.values // times.denominator if times.denominator != 1 else self.values
+        if not _holds(Coordinates(values), times.numerator):
+            raise ValueError(
+                f"Coordinates, each cut into {times.numerator} steps of {chosen}, take more than "
+                f"63 bits. Give a coarser step, as Coordinates.rounded(values, step)."
+            )
         return Coordinates(_times_whole(values, times.numerator), scale=chosen)
+
+    def _with_one_part(self, step: Fraction) -> "Coordinates":
+        """Of coordinates with a rest, the same in steps that need none."""
+        if not may_look(self.values):
+            raise TypeError("Nobody can look whether these are whole numbers of coarser steps.")
+        times = self._one_scale("with_scale") / step / 2**REST_BITS
+        counts = [count * times for count in self._flat_counts()]
+        if any(count.denominator != 1 or abs(count) > MOST for count in counts):
+            raise ValueError(
+                f"A coordinate is no whole number of steps of {step}, or one of more than 63 bits. "
+                f"Coordinates.rounded(coordinates.tolist(), step) takes the nearest."
+            )
+        whole = torch.tensor([int(count) for count in counts], device=self.device)
+        return Coordinates(whole.to(torch.int64).view(self.shape), scale=step)
+
+    def _flat_counts(self) -> list[int]:
+        return self._each(lambda words: words.flatten(), ONE)._counts()
 
     def window(self, reach: int) -> int:
         """The least number of steps that is ``reach`` or more, for comparing distances.
@@ -326,31 +455,40 @@ class Coordinates:
         last = dim in (-1, parts[0].ndim)
         if last and all(isinstance(part.scale, Fraction) for part in parts):
             scales = tuple(part._one_scale("stack") for part in parts)
-            values = torch.stack([part.values for part in parts], dim=-1)
-            return Coordinates(values, scale=scales[0] if len(set(scales)) == 1 else scales)
+            scale = scales[0] if len(set(scales)) == 1 else scales
+            return _together(parts, lambda words: torch.stack(words, dim=-1), scale)
         alike = common_scale(*parts)
-        return Coordinates(torch.stack([p.values for p in alike], dim), scale=alike[0].scale)
+        return _together(alike, lambda words: torch.stack(words, dim), alike[0].scale)
 
     @staticmethod
     def cat(parts: Sequence["Coordinates"], dim: int = 0) -> "Coordinates":
         """As ``torch.cat``, at the coarsest scale that all parts are whole numbers of.
 
         Raises:
-            ValueError: A part takes more than 63 bits there.
+            ValueError: A part takes more than 124 bits there.
 
         Example:
             >>> Coordinates.cat([Coordinates([0.5]), Coordinates([Fraction(1, 3)])])
             Coordinates(tensor([3, 2]), scale=Fraction(1, 6))
         """
         alike = common_scale(*parts)
-        return Coordinates(torch.cat([p.values for p in alike], dim), scale=alike[0].scale)
+        return _together(alike, lambda words: torch.cat(words, dim), alike[0].scale)
+
+
+def _together(
+    parts: Sequence[Coordinates], join: Callable[[list[Tensor]], Tensor], scale: Step
+) -> Coordinates:
+    values = join([part.values for part in parts])
+    if all(part.rest is None for part in parts):
+        return Coordinates(values, scale=scale)
+    return Coordinates._made(values, join([part._words().rest for part in parts]), scale)
 
 
 def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
     """The same coordinates, all in steps of one size.
 
     Raises:
-        ValueError: One takes more than 63 bits there; or some have a scale an axis, and others of
+        ValueError: One takes more than 124 bits there; or some have a scale an axis, and others of
             another number.
 
     Example:
@@ -367,15 +505,10 @@ def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
             f"Coordinates have {' and '.join(map(str, sorted(axes)))} axes; they must have as many."
         )
     if not axes:
-        step = step_of_all([scale for scale in scales if isinstance(scale, Fraction)])
-        return tuple(_at(each, step) for each in given)
+        return _in_one_step(given)
     given = tuple(_of_axes(each, *axes) for each in given)
-    each_axis = [per_axis(scale, *axes) for scale in scales]
-    steps = tuple(step_of_all(list(column)) for column in zip(*each_axis, strict=True))
-    parts = [
-        [_at(each[..., axis], step).values for axis, step in enumerate(steps)] for each in given
-    ]
-    return tuple(Coordinates(torch.stack(part, dim=-1), scale=steps) for part in parts)
+    columns = [_in_one_step([each[..., axis] for each in given]) for axis in range(*axes)]
+    return tuple(Coordinates.stack(row, dim=-1) for row in zip(*columns, strict=True))
 
 
 def _of_axes(each: Coordinates, axes: int) -> Coordinates:
@@ -383,43 +516,81 @@ def _of_axes(each: Coordinates, axes: int) -> Coordinates:
     values = each.values
     if values.ndim and values.shape[-1] == axes:
         return each
-    return Coordinates(values.expand(*values.shape[:-1], axes), scale=each.scale)
+    return each._each(lambda words: words.expand(*values.shape[:-1], axes), each.scale)
 
 
-def _at(each: Coordinates, step: Fraction) -> Coordinates:
-    times = each._one_scale("common_scale") / step
-    return Coordinates(_times_whole(each.values, times.numerator), scale=step)
+def _in_one_step(given: Sequence[Coordinates]) -> tuple[Coordinates, ...]:
+    if len({each.scale for each in given}) == 1:
+        return tuple(given)
+    finest = [each._finest for each in given]
+    step = step_of_all([one for one in finest if isinstance(one, Fraction)])
+    times = [(one / step).numerator for one in finest if isinstance(one, Fraction)]
+    if all(each.rest is None for each in given) and all(map(_holds, given, times)):
+        pairs = zip(given, times, strict=True)
+        return tuple(Coordinates(_times_whole(each.values, n), scale=step) for each, n in pairs)
+    long = next((each for each in given if each.rest is not None and each._finest == step), None)
+    if long is None:
+        return _by_integers(given, times, step)
+    # Distances of every pair meet a window: these are not touched.
+    pairs = zip(given, times, strict=True)
+    return tuple(each if each.scale == long.scale else _like(long, each, n) for each, n in pairs)
+
+
+def _by_integers(
+    given: Sequence[Coordinates], times: Sequence[int], step: Fraction
+) -> tuple[Coordinates, ...]:
+    """All in one step by Python's integers, which hold whatever they come to."""
+    flat = [[n * k for n in _seen(each)] for each, k in zip(given, times, strict=True)]
+    (values, rest), scale = words_of([n for counts in flat for n in counts], step)
+    sizes = [len(counts) for counts in flat]
+    rests = [None] * len(sizes) if rest is None else rest.split(sizes)
+    return tuple(
+        Coordinates._made(values, rest, scale).with_words(
+            lambda words, each=each: words.view(each.shape).to(each.device)
+        )
+        for each, values, rest in zip(given, values.split(sizes), rests, strict=True)
+    )
+
+
+def _like(long: Coordinates, each: Coordinates, times: int) -> Coordinates:
+    """Coordinates in the words of others, whose finest step theirs is ``times`` as large as."""
+    words = of_integers([n * times for n in _seen(each)], each.device)
+    shaped = (word.view(each.shape) for word in words)
+    return Coordinates._made(*shaped, long.scale)
+
+
+def _seen(each: Coordinates) -> list[int]:
+    if not may_look(each.values):
+        raise TypeError(
+            f"Coordinates in steps of {each.scale} meet others of more than 63 bits where nobody "
+            f"can look at them. Bring them to one scale before."
+        )
+    return each._flat_counts()
+
+
+def _holds(each: Coordinates, times: int) -> bool:
+    """Whether an int64 holds values · times, as far as can be seen."""
+    if times == 1 or not may_look(each.values) or not each.numel():
+        return True
+    low, high = (int(end) for end in each.values.aminmax())
+    return max(-low, high) * times <= MOST
 
 
 def _times_whole(values: Tensor, times: int) -> Tensor:
-    """values · times, refused where a product leaves int64 and can be looked at."""
-    if times == 1:
-        return values
-    if may_look(values) and values.numel():
-        low, high = (int(end) for end in values.aminmax())
-        if max(-low, high) * times > MOST:
-            raise ValueError(
-                f"Coordinates of up to {max(-low, high)} steps, each cut into {times}, take more "
-                f"than 63 bits. Give all of them in one coarser step, as Coordinates.rounded("
-                f"values, step)."
-            )
     if times > MOST:
         if not (may_look(values) or values.is_meta):
             raise TypeError(f"Coordinates are to be cut into {times} steps each, unseen.")
         return torch.zeros_like(values)  # as all of them are
-    return values * times
+    return values if times == 1 else values * times
 
 
-def _check_sum(first: Tensor, second: Tensor) -> None:
+def _adds_up(first: Tensor, second: Tensor, bound: int) -> bool:
+    """Whether no sum leaves ``bound``, as far as can be seen."""
     known = may_look(first) and may_look(second) and first.numel() and second.numel()
     if not known:
-        return
+        return True
     most = sum(max(-int(low), int(high)) for low, high in (first.aminmax(), second.aminmax()))
-    if most > MOST:
-        raise ValueError(
-            f"A sum of coordinates may reach {most} steps, more than 63 bits hold. Count from "
-            f"another origin, or in coarser steps, as Coordinates.rounded(values, step)."
-        )
+    return most <= bound
 
 
 def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:

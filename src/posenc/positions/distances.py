@@ -119,6 +119,8 @@ def _of_coordinates(
         for side, name in ((queries, "q_positions"), (keys, "k_positions"))
     )
     here, there = common_scale(here, there)
+    if here.rest is not None or there.rest is not None:
+        return here.unsqueeze(-1) - there.unsqueeze(-2)
     return Coordinates(distances(here.values, there.values), scale=here.scale)
 
 

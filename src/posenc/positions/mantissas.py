@@ -11,6 +11,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc.positions.words import MOST_BITS, REST_BITS, of_digits, of_integers, too_long
 
 ONE = Fraction(1)
 
@@ -21,20 +22,26 @@ DIGITS = 53
 """Of a float64."""
 
 
-def exact_parts(
-    values: Any, device: torch.device | str | None = None
-) -> tuple[Int64[Tensor, "*shape"], Fraction]:
-    """(n, s) with values = n · s: s is 1 where all are whole, else the coarsest step there is.
+Parts = tuple[Int64[Tensor, "*shape"], Int64[Tensor, "*shape"] | None, Fraction]
+"""(n, r, s) of numbers (n + r · 2^-62) · s; there is no r where n holds them."""
+
+
+def exact_parts(values: Any, device: torch.device | str | None = None) -> Parts:
+    """(n, r, s) with values = (n + r · 2^-62) · s, and r only where 63 bits hold no n · s.
+
+    Without r the step s is 1 where all are whole, else the coarsest there is.
 
     Raises:
         TypeError: ``values`` are no real numbers, or floats that nobody can look at.
-        ValueError: A number is not finite, or they span more than 63 bits.
+        ValueError: A number is not finite, or they span more than 124 bits.
 
     Example:
         >>> exact_parts([0.5, -0.75])
-        (tensor([ 2, -3]), Fraction(1, 4))
+        (tensor([ 2, -3]), None, Fraction(1, 4))
         >>> exact_parts([Fraction(1, 3), 2])
-        (tensor([1, 6]), Fraction(1, 3))
+        (tensor([1, 6]), None, Fraction(1, 3))
+        >>> exact_parts([2.0**-62, 2.0**60])
+        (tensor([                  0, 1152921504606846976]), tensor([1, 0]), Fraction(1, 1))
     """
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
     if kind in ("f", "i", "u") and not isinstance(values, Tensor):
@@ -54,7 +61,7 @@ def exact_parts(
             f"values are {values.dtype}; coordinates are real numbers: float64, float32, signed "
             f"integers, or fractions in a list."
         )
-    return values.to(torch.int64), ONE
+    return values.to(torch.int64), None, ONE
 
 
 def _native(values: Any) -> Any:
@@ -71,7 +78,7 @@ def _native(values: Any) -> Any:
     return values.astype(wide)
 
 
-def _of_floats(values: Tensor) -> tuple[Tensor, Fraction]:
+def _of_floats(values: Tensor) -> Parts:
     if values.requires_grad:
         raise TypeError(
             "values require a gradient, which whole numbers of steps cannot carry. Call .detach()."
@@ -85,41 +92,58 @@ def _of_floats(values: Tensor) -> tuple[Tensor, Fraction]:
     if not bool(values.isfinite().all()):
         raise ValueError("A coordinate is infinite or no number; coordinates must be finite.")
     on_cpu = values.detach().cpu().to(torch.float64)
-    whole, power = _whole(on_cpu)
-    return whole.to(values.device), Fraction(2) ** power
+    whole, rest, power = _whole(on_cpu)
+    rest = None if rest is None else rest.to(values.device)
+    return whole.to(values.device), rest, Fraction(2) ** power
 
 
-def _whole(values: Tensor) -> tuple[Tensor, int]:
-    """(n, k) with values = n · 2^k, and k = 0 where that serves."""
+def _whole(values: Tensor) -> tuple[Tensor, Tensor | None, int]:
+    """(n, r, k) with values = (n + r · 2^-62) · 2^k; no r, and k = 0, where that serves."""
     fraction, exponent = torch.frexp(values)
     digits = (fraction * 2.0**DIGITS).to(torch.int64)
     exponent = exponent.to(torch.int64) - DIGITS
     there = digits != 0
     if not bool(there.any()):
-        return digits, 0
+        return digits, None, 0
     lowest = torch.frexp((digits & -digits).double())[1] - 1
     least = int((exponent + lowest)[there].min())
     most = int((exponent + DIGITS)[there].max())
     power = 0 if least >= 0 and most <= BITS else least
-    if most - power > BITS:
+    if most - power > MOST_BITS:
         raise ValueError(_span(most - power, values))
+    if most - power > BITS:
+        words = of_digits(digits, torch.where(there, exponent - power, 0))
+        return words.steps, words.rest, power + REST_BITS
     shift = exponent - power
     left, right = shift.clamp(0, BITS - 1), (-shift).clamp(0, BITS - 1)
     # Where digits are shifted to the right they end in as many zeros.
-    return torch.where(there, (digits << left) >> right, 0), power
+    return torch.where(there, (digits << left) >> right, 0), None, power
 
 
-def _of_numbers(values: Any, device: torch.device | str | None) -> tuple[Tensor, Fraction]:
+def _of_numbers(values: Any, device: torch.device | str | None) -> Parts:
     exact: list[Fraction] = []
     shape = _gathered(values, exact)
     denominator = lcm(*(number.denominator for number in exact))
     steps = [number.numerator * (denominator // number.denominator) for number in exact]
-    scale = Fraction(1, denominator)
+    words, scale = words_of(steps, Fraction(1, denominator), device)
+    rest = None if words[1] is None else words[1].reshape(shape)
+    return words[0].reshape(shape), rest, scale
+
+
+def words_of(
+    steps: list[int], scale: Fraction, device: torch.device | str | None = None
+) -> tuple[tuple[Tensor, Tensor | None], Fraction]:
+    """Whole numbers of a step as tensors, and the step that these count.
+
+    Raises:
+        ValueError: They span more than 124 bits.
+    """
     if max(map(abs, steps), default=0) >= 2**BITS:
         steps, scale = _without_common_zeros(steps, scale)
-    if max(map(abs, steps), default=0) >= 2**BITS:
-        raise ValueError(_span(max(map(abs, steps)).bit_length(), None))
-    return torch.tensor(steps, dtype=torch.int64, device=device).reshape(shape), scale
+    most = max(map(abs, steps), default=0)
+    if most >= 2**BITS:
+        return of_integers(steps, device), scale * 2**REST_BITS
+    return (torch.tensor(steps, dtype=torch.int64, device=device), None), scale
 
 
 def _without_common_zeros(steps: list[int], scale: Fraction) -> tuple[list[int], Fraction]:
@@ -156,16 +180,10 @@ def _number(value: Any) -> Fraction | None:
     return Fraction(value)
 
 
-def _span(bits: int, values: Tensor | None) -> str:
-    told = ""
-    if values is not None:
-        sizes = values.abs()
-        sizes = sizes[sizes > 0]
-        told = f", sizes from {float(sizes.min())} to {float(sizes.max())},"
-    return (
-        f"These coordinates{told} are whole numbers of one step only with {bits} bits; 63 are "
-        f"there. Say how fine they are meant, as Coordinates.rounded(values, Fraction(1, 10**6))."
-    )
+def _span(bits: int, values: Tensor) -> str:
+    sizes = values.abs()
+    sizes = sizes[sizes > 0]
+    return too_long(bits, f", sizes from {float(sizes.min())} to {float(sizes.max())},")
 
 
 def steps_nearest(

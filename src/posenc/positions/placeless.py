@@ -61,7 +61,9 @@ def prefixed(
         tensor([ True,  True, False, False])
     """
     if isinstance(points, Coordinates):
-        return Coordinates(prefixed(points.values, count, at=at), scale=points.scale)
+        return points.with_words(
+            lambda steps: prefixed(steps, count, at=at), lambda rest: prefixed(rest, count, at=0)
+        )
     points = _checked_points(points)
     if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count <= MANY:
         raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY}.")
@@ -111,8 +113,7 @@ def with_places(
                 [ 0, -5]])
     """
     if isinstance(points, Coordinates):
-        filled = points.values.masked_fill(nowhere.unsqueeze(-1), 0)
-        return Coordinates(filled, scale=points.scale)
+        return points.with_words(lambda words: words.masked_fill(nowhere.unsqueeze(-1), 0))
     return points.masked_fill(nowhere.unsqueeze(-1), 0)
 
 

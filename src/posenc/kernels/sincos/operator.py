@@ -1,15 +1,17 @@
 """Tables of cosines and sines: C, Triton, or else ``SinCos.cos_sin``."""
 
+from fractions import Fraction
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import eager, kernels_reach, on_accelerator
+from posenc._guards import eager, kernels_reach, may_look, on_accelerator
 from posenc.kernels.out import check_memory, check_out
 from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
 from posenc.numerics.columns import Columns
-from posenc.numerics.sincos import SinCos, empty_table
+from posenc.numerics.sincos import COARSEST, SinCos, empty_table, written
 from posenc.positions import Coordinates, checked
 
 
@@ -42,6 +44,8 @@ def cos_sin(
         tensor([[-0.7029,  0.4043]])
     """
     if isinstance(positions, Coordinates):
+        if positions.rest is not None and sincos.common is None:
+            return _of_long(sincos, positions, dtype, out, factor)
         if sincos.common is not None:
             return sincos.cos_sin(positions, dtype, out=out, factor=factor)
         sincos, positions = sincos.of_steps(positions)
@@ -58,6 +62,28 @@ def cos_sin(
     if out is not None:
         check_out(out.table, positions=positions)
     return sincos.cos_sin(positions, dtype, out=out, factor=factor)
+
+
+def _of_long(
+    sincos: SinCos,
+    positions: Coordinates,
+    dtype: torch.dtype,
+    out: Columns | None,
+    factor: float,
+) -> tuple[Tensor, Tensor]:
+    """At coordinates that take more than 63 bits together: by kernels those that alone do not."""
+    split = eager() and may_look(positions.values) and isinstance(positions.scale, Fraction)
+    if not split or dtype not in FORMATS or positions.device.type == "mps":
+        return sincos.cos_sin(positions, dtype, out=out, factor=factor)
+    flat = positions.with_words(lambda words: words.flatten())
+    short, (others, long) = flat.in_windows(Fraction(COARSEST))
+    made = torch.empty(2, len(flat), len(sincos), dtype=dtype, device=positions.device)
+    for places, some in short:
+        made[:, places] = torch.stack(cos_sin(sincos, some, dtype, factor=factor))
+    if len(others):
+        made[:, others] = torch.stack(sincos.cos_sin(long, dtype, factor=factor))
+    cos, sin = made.view(2, *positions.shape, len(sincos))
+    return (cos, sin) if out is None else written((cos, sin), out)
 
 
 def _fill(

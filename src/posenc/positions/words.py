@@ -1,0 +1,166 @@
+"""Counts of steps that 63 bits do not hold: whole steps, and a rest in parts of one.
+
+n = steps + rest · 2^-62 with 0 ≤ rest < 2^62, so that sums carry, and order goes by the steps and
+then by the rest.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+REST_BITS = 62
+"""Of a rest: two of them add up within an int64."""
+
+MASK = (1 << REST_BITS) - 1
+
+MOST_BITS = 2 * REST_BITS
+"""Of a count in units of 2^-62 of a step, so that two counts add up within their words."""
+
+
+class Words(NamedTuple):
+    """steps + rest · 2^-62; both have one shape."""
+
+    steps: Int64[Tensor, "*shape"]
+    rest: Int64[Tensor, "*shape"]
+
+
+def carried(steps: Tensor, rest: Tensor) -> Words:
+    """The same count where the rest has left its bounds.
+
+    Example:
+        >>> [word.tolist() for word in carried(torch.tensor([1]), torch.tensor([1 << 62]))]
+        [[2], [0]]
+    """
+    return Words(steps + (rest >> REST_BITS), rest & MASK)
+
+
+def negative(of: Words) -> Words:
+    """−n."""
+    return carried(-of.steps, -of.rest)
+
+
+def compared(
+    one: Words, other: Words, relation: Callable[[Tensor, Tensor], Tensor]
+) -> Bool[Tensor, "*shape"]:
+    """A relation of order or equality between two counts."""
+    same = one.steps == other.steps
+    return torch.where(same, relation(one.rest, other.rest), relation(one.steps, other.steps))
+
+
+def ranks(*several: Words) -> tuple[Int64[Tensor, "*shape"], ...]:
+    """Numbers in the order of the counts, equal where these are, among all of them together.
+
+    Example:
+        >>> zero = torch.zeros(2, dtype=torch.int64)
+        >>> ranks(Words(torch.tensor([5, 1]), zero), Words(torch.tensor([5, 9]), zero + 1))
+        (tensor([1, 0]), tensor([2, 3]))
+    """
+    pairs = [torch.stack((each.steps.flatten(), each.rest.flatten())) for each in several]
+    _, places = torch.cat(pairs, dim=1).unique(dim=1, return_inverse=True)
+    parts = places.split([each.steps.numel() for each in several])
+    return tuple(part.view(each.steps.shape) for part, each in zip(parts, several, strict=True))
+
+
+def as_floats(of: Words, dtype: torch.dtype) -> Float[Tensor, "*shape"]:
+    """n, of its size before its sign: a count close below 0 keeps its digits."""
+    minus = of.steps < 0
+    turned = negative(of)
+    steps = torch.where(minus, turned.steps, of.steps).to(dtype)
+    rest = torch.where(minus, turned.rest, of.rest).to(dtype)
+    size = steps + rest * 2.0**-REST_BITS
+    return torch.where(minus, -size, size)
+
+
+def of_digits(digits: Int64[Tensor, "*shape"], shift: Int64[Tensor, "*shape"]) -> Words:
+    """digits · 2^shift, in units of 2^-62; where ``shift`` is negative, digits end in zeros."""
+    digits, shift = digits >> (-shift).clamp(0, 63), shift.clamp(min=0)
+    high = (digits << (shift - REST_BITS).clamp(0, 63)) >> (REST_BITS - shift).clamp(0, 63)
+    return Words(high, (digits << shift.clamp(max=63)) & MASK)
+
+
+def too_long(bits: int, told: str = "") -> str:
+    """What to tell of coordinates that span so many bits."""
+    return (
+        f"These coordinates{told} are whole numbers of one step only with {bits} bits; {MOST_BITS} "
+        f"are there. Say how fine they are meant, as Coordinates.rounded(values, Fraction(1, "
+        f"10**6))."
+    )
+
+
+def of_integers(counts: Sequence[int], device: torch.device | str | None = None) -> Words:
+    """Python's integers, in units of 2^-62 of a step.
+
+    Raises:
+        ValueError: One is of more than 124 bits.
+    """
+    most = max(map(abs, counts), default=0).bit_length()
+    if most > MOST_BITS:
+        raise ValueError(too_long(most))
+    steps = torch.tensor([n >> REST_BITS for n in counts], dtype=torch.int64, device=device)
+    rest = torch.tensor([n & MASK for n in counts], dtype=torch.int64, device=device)
+    return Words(steps, rest)
+
+
+def as_integers(steps: Any, rest: Any) -> Any:
+    """Lists of both words as lists of Python's integers, in units of 2^-62 of a step."""
+    if not isinstance(steps, list):
+        return (steps << REST_BITS) + rest
+    return [as_integers(one, other) for one, other in zip(steps, rest, strict=True)]
+
+
+class Window(NamedTuple):
+    """Some of many counts as steps of 2^power units, which an int64 holds."""
+
+    power: int
+    places: Int64[Tensor, "some"]
+    steps: Int64[Tensor, "some"]
+
+
+def windows(of: Words, most_power: int = MOST_BITS) -> tuple[list[Window], Int64[Tensor, "others"]]:
+    """Counts of one axis by steps that int64 holds, few of them; and the places of all others.
+
+    A float64 of whatever size has 53 digits, so it is in some window; a sum may have 124.
+
+    Args:
+        of: The counts.
+        most_power: No window has larger steps than 2^most_power units.
+
+    Example:
+        >>> found, others = windows(of_integers([1, 3 << 100, 1 << 62, (1 << 100) + 1]))
+        >>> [(window.power, window.places.tolist(), window.steps.tolist()) for window in found]
+        [(0, [0, 2], [1, 4611686018427387904]), (100, [1], [3])]
+        >>> others
+        tensor([3])
+    """
+    zeros = torch.where(of.rest != 0, _zeros(of.rest), _zeros(of.steps) + REST_BITS)
+    zeros = torch.where((of.rest | of.steps) == 0, 0, zeros.clamp(max=most_power))
+    left = _fits(of.steps, zeros)
+    found, others = [], (~left).nonzero().flatten()
+    while bool(left.any()):
+        power = int(zeros[left].min())
+        here = left & (zeros >= power) & _fits(of.steps, torch.full_like(zeros, power))
+        left = left & ~here
+        places = here.nonzero().flatten()
+        found.append(Window(power, places, _shifted(Words(*(w[places] for w in of)), power)))
+    return found, others
+
+
+def _zeros(words: Tensor) -> Tensor:
+    """How many zeros each ends in; of 0 as it happens."""
+    return torch.frexp((words & -words).double())[1].to(torch.int64) - 1
+
+
+def _fits(steps: Tensor, power: Tensor) -> Tensor:
+    """Whether an int64 holds the count in units of 2^power."""
+    shift = (REST_BITS - power).clamp(min=0)
+    return (steps << shift) >> shift == steps
+
+
+def _shifted(of: Words, power: int) -> Tensor:
+    """The count in units of 2^power, which it is a whole number of."""
+    if power >= REST_BITS:
+        return of.steps >> (power - REST_BITS)
+    return (of.steps << (REST_BITS - power)) | (of.rest >> power)
