@@ -27,13 +27,24 @@ def cases(quick: bool) -> Iterator[Case]:
 
 
 def real_coordinates(quick: bool) -> Iterator[Case]:
-    """Frames of 1/30 second beside a run of whole positions, moments beside scattered ones."""
+    """Frames of 1/30 second beside a run of whole positions, moments beside scattered ones.
+
+    Seconds of float64 take more than 63 bits together; a hair more, each of them alone does.
+    """
     for length, dim in QUICK_REALS if quick else REALS:
         encoding, run = Sinusoidal(dim), consecutive(length)
         frames = Coordinates(run, scale=Fraction(1, 30))
         scattered = torch.randint(2**30, (length,))
         moments = Coordinates(torch.rand(length) * 1000)
-        pairs = {"a run": (frames, run), "scattered": (moments, scattered)}
+        waits = torch.rand(length, dtype=torch.float64).log() * -600
+        waits[0] = 0.001
+        seconds = Coordinates(waits)
+        pairs = {
+            "a run": (frames, run),
+            "scattered": (moments, scattered),
+            "seconds of float64": (seconds, scattered),
+            "and a hair more": (seconds + Fraction(1, 2**90), scattered),
+        }
         for kind, (reals, whole) in pairs.items():
             yield Case(
                 f"reals {length} × {dim}, {kind}",

@@ -391,7 +391,8 @@ def _equal(one: Tensor | Coordinates, other: Tensor | Coordinates) -> bool:
     values = (side.values if isinstance(side, Coordinates) else side for side in (one, other))
     if one.shape != other.shape or not all(map(may_look, values)):
         return False
-    return bool((one == other).all())
+    equal = one == other
+    return isinstance(equal, Tensor) and bool(equal.all())
 
 
 def _alike(

@@ -555,8 +555,8 @@ def _by_integers(
 def _like(long: Coordinates, each: Coordinates, times: int) -> Coordinates:
     """Coordinates in the words of others, whose finest step theirs is ``times`` as large as."""
     words = of_integers([n * times for n in _seen(each)], each.device)
-    shaped = (word.view(each.shape) for word in words)
-    return Coordinates._made(*shaped, long.scale)
+    steps, rest = (word.view(each.shape) for word in words)
+    return Coordinates._made(steps, rest, long.scale)
 
 
 def _seen(each: Coordinates) -> list[int]:
