@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 Operator = Literal["basic", "RotaryEmbedding"]
 
-OPSET = 23
-"""The first one with ``RotaryEmbedding``."""
+OPSETS: dict[Operator, int] = {"basic": 18, "RotaryEmbedding": 23}
+"""The version of ONNX's operators that a program asks for: the first with ``RotaryEmbedding``, or
+one that every runtime of recent years has."""
 
 
 def onnx_program(
@@ -246,6 +247,7 @@ def _rotary(
         ("q_encoded", "k_encoded"),
         longest=longest,
         told=repr(module),
+        operator=operator,
     )
 
 
@@ -309,6 +311,7 @@ def _exported(
     *,
     longest: int,
     told: str,
+    operator: Operator = "basic",
 ) -> "ONNXProgram":
     """The program with named, dynamic axes, traced in evaluation and without gradients."""
     _check_installed()
@@ -321,7 +324,7 @@ def _exported(
                 input_names=list(inputs),
                 output_names=list(outputs),
                 dynamic_shapes=tuple(axes for _, axes in inputs.values()),
-                opset_version=OPSET,
+                opset_version=OPSETS[operator],
                 dynamo=True,
                 verbose=False,
             )
