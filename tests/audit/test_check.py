@@ -66,6 +66,30 @@ def test_llama_of_transformers_is_damaged_by_a_cast_and_precise_enough():
     assert "precision-lost" in names(farther)
 
 
+def test_llama_3_is_told_in_one_line():
+    from tests.audit.zoo.right.rotary import Llama3
+
+    told = str(check(Llama3)).splitlines()[1]
+    assert told.startswith(
+        "  is a rotary encoding, half pairing, base 500,000, Llama 3 scaling by 8 from 8,192: "
+        "equal to posenc.Rotary(Llama3(of=Geometric(dim=64, base=500000.0), factor=8.0, low=1.0, "
+        "high=4.0, trained_length=8192)) within "
+    )
+    assert told.endswith(" to position 8,191")
+    assert float(told.split()[-4]) < 1e-3  # what float32 loses by there
+
+
+def test_dust3r_style_grids_are_told_by_axis():
+    from tests.audit.zoo.right.grids import RoPE2D
+
+    report = check(RoPE2D)
+    assert report.identity.startswith("an axial rotary encoding: rows turn 32 of 64 channels")
+    assert "; columns turn 32 of 64 channels, half pairing, base 100: equal to" in report.identity
+    assert "both-axes-turn" in [verdict.question for verdict in report.passed]
+    with pytest.raises(CannotCheckError):
+        check(RoPE2D, kind="added")
+
+
 SCALED = {
     "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0,
     "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,

@@ -6,15 +6,17 @@ import pytest
 import torch
 from tests.audit.zoo.right import added as right_added
 from tests.audit.zoo.right import bias as right_bias
+from tests.audit.zoo.right import grids as right_grids
 from tests.audit.zoo.right import rotary as right_rotary
 from tests.audit.zoo.wrong import added as wrong_added
 from tests.audit.zoo.wrong import bias as wrong_bias
+from tests.audit.zoo.wrong import grids as wrong_grids
 from tests.audit.zoo.wrong import rotary as wrong_rotary
 
 from posenc.audit import check
 
-RIGHT = [*right_added.RIGHT, *right_rotary.RIGHT, *right_bias.RIGHT]
-WRONG = [*wrong_added.WRONG, *wrong_rotary.WRONG, *wrong_bias.WRONG]
+RIGHT = [*right_added.RIGHT, *right_rotary.RIGHT, *right_bias.RIGHT, *right_grids.RIGHT]
+WRONG = [*wrong_added.WRONG, *wrong_rotary.WRONG, *wrong_bias.WRONG, *wrong_grids.WRONG]
 
 
 def test_the_zoo_is_large():

@@ -7,11 +7,12 @@ import torch
 from torch import nn
 
 from posenc.audit import models
-from posenc.audit.adapters import added, bias, expression, rotary
+from posenc.audit.adapters import added, bias, expression, grid, rotary
 from posenc.audit.adapters.calls import lengths_of
 from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
 from posenc.audit.questions import bias as of_bias
+from posenc.audit.questions import grid as of_grid
 from posenc.audit.questions import rotary as of_rotary
 from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
@@ -105,9 +106,11 @@ def check(
         subject = subject_of(factory, dict(arguments or {}), name)
         if implements(subject.fresh()):
             return _settled(of_ours(subject), ignore, strict)
-        report = _asked(
-            subject, kind, "sbd" if seq_first else layout, call, dim, length, only, config
-        )
+        order = "sbd" if seq_first else layout
+        try:
+            report = _asked(subject, kind, order, call, dim, length, only, config)
+        except CannotCheckError as reason:
+            report = _on_a_grid(subject, kind, order, call, dim, length, only, reason)
     return _settled(report, ignore, strict)
 
 
@@ -211,6 +214,22 @@ def _asked(
     return Report(
         subject.name, view.kind, told, _identity(inquiry), verdicts, inquiry.errors, length
     )
+
+
+def _on_a_grid(
+    subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None,
+    length: int | None, only: Iterable[str], reason: CannotCheckError,
+) -> Report:  # fmt: skip
+    """What fits no form on a line, asked along each axis of a grid."""
+    if call is not None or kind not in (None, "rotary"):
+        raise reason
+    try:
+        view, form = grid.axes_of(subject, layout, dim)
+    except CannotCheckError:
+        raise reason from None
+    wanted = set(only)
+    questions = [q for q in of_rotary.QUESTIONS if not wanted or q.name in wanted]
+    return of_grid.report_of(subject, view, form, length, lambda inquiry: asked(questions, inquiry))
 
 
 def _identity(inquiry: Any) -> str:

@@ -37,6 +37,8 @@ REMEDIES: dict[str, str] = {
     "keys-turned-otherwise": "use one table for queries and keys",
     "turned-backwards": "the sense is −; queries and keys agree, so scores do, but no checkpoint "
     "has it",
+    "one-axis-only": "turn one part of the channels by the row, and another by the column",
+    "axes-swapped": "give keys the coordinates of queries, in the same order",
     "not-relative": "check which channels share an angle",
     "table-scaled": "leave cosines and sines as they are, or say the attention factor",
     "positions-in-16-bits": "keep positions in int64 and angles in float32",

@@ -29,7 +29,8 @@ class RotaryInquiry:
     @cached_property
     def matrices(self) -> Tensor:
         """R(0) … R(n − 1) of queries, float64."""
-        return self.view.matrices(rotations.NEAR if self.view.dim <= 128 else 16)
+        near = rotations.NEAR if self.view.dim <= 128 else 16
+        return self.view.matrices(min(near, max(self.view.built_for or near, 8)))
 
     @cached_property
     def keys(self) -> Tensor:
