@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+import json
+import math
 import os
 import tempfile
 import time
@@ -20,6 +22,18 @@ CONFIGURATION = (
     '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1,'
     ' "rope_theta": 10000.0, "max_position_embeddings": 64}'
 )
+
+
+def safetensors(shapes: dict[str, list[int]]) -> bytes:
+    """A file of so many zeros, one byte each."""
+    entries, end = {}, 0
+    for name, shape in shapes.items():
+        begin, end = end, end + math.prod(shape)
+        entries[name] = {"dtype": "F8_E4M3", "shape": shape, "data_offsets": [begin, end]}
+    header = json.dumps(entries).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(end)
+
+
 FILES = {
     "lines.txt": b"a b c\nd e\n",
     "one.txt": b"a line without an end",
@@ -27,6 +41,9 @@ FILES = {
     "no_utf8.txt": b"x\n\xff",
     "config.json": CONFIGURATION.encode(),
     "half.json": CONFIGURATION[:40].encode(),
+    "weights.safetensors": safetensors(
+        {f"layers.0.self_attn.{name}_proj.weight": [64, 1] for name in "qkv"}
+    ),
     "module.py": b"from torch import nn\nclass Same(nn.Module):\n    def forward(self, x):\n"
     b"        return x\n",
 }
@@ -63,6 +80,7 @@ VALUES = {
     "save_tokenizer": ["o.json", "no/o.json", "lines.txt"],
     "format": ["text", "csv", "json", "x"],
     "dtype": ["float32", "float64", "float16", "bfloat16", "x"],
+    "to": ["half", "interleaved", "x"],
     "convention": ["paper", "concatenated", "tensor2tensor", "timestep", "per_dimension", "x"],
     "theme": ["light", "dark", "x"],
     "norm": ["pre", "post", "x"],

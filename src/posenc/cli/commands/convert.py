@@ -23,8 +23,9 @@ class Convert:
 
     The rows of query and key projections, their biases and norms change places; no number is
     changed, and converting back gives the file that was, bit for bit. Sharded checkpoints go from
-    folder to folder. The file is streamed, and appears whole or not at all. Its metadata, and in
-    a folder its config.json, say posenc_pairing.
+    folder to folder: the shards, their index and config.json, and nothing else. What is written is
+    streamed, and appears whole or not at all. The metadata of files, and in a folder config.json,
+    say posenc_pairing.
     """
 
     weights: Annotated[
@@ -91,6 +92,10 @@ class Convert:
             names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UserError(f"{path} is no index of shards; it must have a weight_map") from None
+        if strange := [
+            name for name in names if ".." in Path(name).parts or Path(name).is_absolute()
+        ]:
+            raise UserError(f"{path} names {strange[0]}, which is in another folder")
         if missing := [name for name in names if not (path.parent / name).is_file()]:
             raise UserError(f"{path.parent / missing[0]} is in the index and not in the folder")
         return path.parent, names, path

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from posenc.interop.weights import RowOrder
     from posenc.numerics.pairing import Pairing
 
-CHUNK = 16 << 20
+CHUNK = 1 << 20
 """Bytes that are copied at once."""
 
 PACKED = frozenset({"U8", "I32", "U32", "F4", "F6_E2M3", "F6_E3M2"})

@@ -1,6 +1,7 @@
 """The header of a safetensors file, read and written without its tensors."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,8 @@ def read_header(path: Path) -> Header:
             name: Entry(each["dtype"], tuple(each["shape"]), *each["data_offsets"])
             for name, each in told.items()
         }
+        if not _lie_in_a_row(entries.values()):
+            raise ValueError("gaps")
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UserError(f"{path} is no safetensors file; its header cannot be read") from None
     header = Header(entries, metadata, 8 + length)
@@ -92,3 +95,13 @@ def read_header(path: Path) -> Header:
             f"a part is missing: fetch it again"
         )
     return header
+
+
+def _lie_in_a_row(entries: Iterable[Entry]) -> bool:
+    """Whether tensors follow each other without gaps, as the format demands."""
+    reached = 0
+    for each in sorted(entries, key=lambda entry: (entry.begin, entry.end)):
+        if each.begin != reached or each.end < each.begin or min(each.shape, default=0) < 0:
+            return False
+        reached = each.end
+    return True

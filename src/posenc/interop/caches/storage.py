@@ -54,8 +54,8 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
         config: Of the model, as ``positional_setup`` takes it.
 
     Raises:
-        ValueError: Nobody measured the type; ``rerotate_cached_keys`` and ``move_cached_keys`` measure the
-            model itself.
+        ValueError: Nobody measured the type; ``rerotate_cached_keys`` and ``move_cached_keys``
+            measure the model itself.
 
     Example:
         >>> deepseek = key_storage({"model_type": "deepseek_v3", "num_hidden_layers": 1})[0]
@@ -66,7 +66,8 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
     if known.model_type not in measured_types():
         raise ValueError(
             f"How {known.model_type or 'a model without model_type'} caches its keys was not "
-            f"measured. Pass a loaded model to move_cached_keys or rerotate_cached_keys, which measure it."
+            f"measured. Pass a loaded model to move_cached_keys or rerotate_cached_keys, which "
+            f"measure it."
         )
     held = families.held_in(known)
     found = []
