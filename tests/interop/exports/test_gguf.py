@@ -142,3 +142,14 @@ def test_what_llama_cpp_would_compute_otherwise_is_refused(name):
         return
     with pytest.raises(ValueError, match=said):
         gguf_keys(HEADS | config)
+
+
+def test_a_part_of_a_model_of_several():
+    parts = {"text": "gemma3_text", "vision": "siglip_vision_model"}
+    config = {f"{name}_config": {"model_type": kind} for name, kind in parts.items()}
+    config["model_type"] = "gemma3"
+    with pytest.raises(ValueError, match="the parts text, vision"):
+        gguf_keys(config)
+    with pytest.raises(ValueError, match="no part 'audio'; this model has text, vision"):
+        gguf_keys(config, part="audio")
+    assert gguf_keys(config, part="text").metadata["gemma3.rope.freq_base"] == 1e6

@@ -38,6 +38,10 @@ class Export:
         options.Option("File to write; npz, safetensors and onnx need one.", "FILE",
                        shown="standard output", short="-o"),
     ] = None  # fmt: skip
+    part: Annotated[
+        str | None,
+        options.Option("Which part of a model of several, as text.", "NAME", shown="the only one"),
+    ] = None
     longest: Annotated[
         int | None,
         options.Option("Number of positions in tables; onnx needs it.", "N", most=1 << 24),
@@ -71,7 +75,7 @@ class Export:
             raise UserError(f"{self.to} is no text; give a file, as --output rotation.{self.to}")
         if self.to == "onnx" and self.longest is None:
             raise UserError("a table needs an end; say how many positions, as --longest 4096")
-        for name in ("architecture", "operator", "length", "longest"):
+        for name in ("part", "architecture", "operator", "length", "longest"):
             value = getattr(self, name)
             if value != Export.__dataclass_fields__[name].default and name not in TAKES[self.to]:
                 raise UserError(f"--{name} says nothing to {self.to}; leave it out")
@@ -96,12 +100,12 @@ class Export:
 
 
 TAKES: dict[str, tuple[str, ...]] = {
-    "gguf-keys": ("architecture",),
+    "gguf-keys": ("part", "architecture"),
     "vllm-overrides": (),
-    "megatron": (),
-    "npz": ("longest", "length"),
-    "safetensors": ("longest", "length"),
-    "onnx": ("longest", "length", "operator"),
+    "megatron": ("part",),
+    "npz": ("part", "longest", "length"),
+    "safetensors": ("part", "longest", "length"),
+    "onnx": ("part", "longest", "length", "operator"),
 }
 """The options that each target looks at."""
 
@@ -117,7 +121,7 @@ def _text(text: str) -> Content:
 def _gguf(given: Export, config: Path) -> Content:
     from posenc.interop.exports import gguf_keys
 
-    keys = gguf_keys(config, architecture=given.architecture)
+    keys = gguf_keys(config, part=given.part, architecture=given.architecture)
     for note in keys.notes:
         print(f"posenc: {note}", file=sys.stderr)
     tensors = {name: tensor.tolist() for name, tensor in keys.tensors.items()}
@@ -130,16 +134,16 @@ def _vllm(_given: Export, config: Path) -> Content:
     return _text(json.dumps(vllm_overrides(config)))
 
 
-def _megatron(_given: Export, config: Path) -> Content:
+def _megatron(given: Export, config: Path) -> Content:
     from posenc.interop.exports import megatron_arguments
 
-    return _text(shlex.join(megatron_arguments(config)))
+    return _text(shlex.join(megatron_arguments(config, part=given.part)))
 
 
 def _arrays(given: Export, config: Path) -> Content:
     from posenc.interop.exports import arrays, write_npz, write_safetensors
 
-    found = arrays(config, longest=given.longest, length=given.length)
+    found = arrays(config, longest=given.longest, part=given.part, length=given.length)
     write = write_npz if given.to == "npz" else write_safetensors
     return lambda file: write(found, file)
 
@@ -148,7 +152,8 @@ def _onnx(given: Export, config: Path) -> Content:
     from posenc.interop.exports import onnx_program
     from posenc.interop.exports.subject import rotating_model
 
-    rotary = rotating_model(config, "An ONNX program", length=given.length).only()
+    model = rotating_model(config, "An ONNX program", part=given.part, length=given.length)
+    rotary = model.only()
     assert given.longest is not None
     program = onnx_program(rotary, longest=given.longest, operator=given.operator)
     return lambda file: file.write(program.model_proto.SerializeToString())

@@ -40,6 +40,7 @@ def arrays(
     config: Any | dict[str, Any] | str | Path,
     *,
     longest: int | None = None,
+    part: str | None = None,
     length: int | None = None,
 ) -> Arrays:
     """Inverse frequencies, tables and slopes of a model.
@@ -64,6 +65,7 @@ def arrays(
     Args:
         config: As of ``positional_setup``.
         longest: Number of positions in tables; without it there are none.
+        part: Which part of a model of several, as ``"text"``.
         length: Of the sequences, for schedules that depend on it.
 
     Raises:
@@ -81,16 +83,16 @@ def arrays(
     """
     if longest is not None:
         check_whole(longest=longest)
-    part = only_part(config, TARGET, length)
+    chosen = only_part(config, TARGET, part=part, length=length)
     tensors: dict[str, Tensor] = {}
-    metadata = {"model_type": part.model_type, "posenc": "arrays 1"}
+    metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
     if longest is not None:
         metadata["longest"] = str(longest)
     kinds: dict[str, list[int]] = {}
-    for index, layer in enumerate(part.layers):
+    for index, layer in enumerate(chosen.layers):
         kinds.setdefault(repr(layer.positional), []).append(index)
     for indices in kinds.values():
-        layer = part.layers[indices[0]]
+        layer = chosen.layers[indices[0]]
         name = _name(layer, len(kinds), metadata)
         said = {"layers": indices, "expression": repr(layer.positional)}
         said["softmax_scale"] = layer.softmax_scale

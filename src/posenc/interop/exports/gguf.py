@@ -56,7 +56,10 @@ LISTS_NOTE = (
 
 
 def gguf_keys(
-    config: Any | dict[str, Any] | str | Path, *, architecture: str | None = None
+    config: Any | dict[str, Any] | str | Path,
+    *,
+    part: str | None = None,
+    architecture: str | None = None,
 ) -> GGUFKeys:
     """The keys and tensors by which llama.cpp computes the rotation of this model.
 
@@ -68,6 +71,7 @@ def gguf_keys(
 
     Args:
         config: As of ``positional_setup``.
+        part: Which part of a model of several, as ``"text"``.
         architecture: What llama.cpp calls the architecture; if not given, that of the model type.
 
     Raises:
@@ -88,7 +92,7 @@ def gguf_keys(
         qwen2.rope.freq_base 1000000.0
         qwen2.rope.scaling.type none
     """
-    model = rotating_model(config, TARGET)
+    model = rotating_model(config, TARGET, part=part)
     architecture = architecture or _architecture(model)
     rotary, sliding = _layers(model, architecture)
     check_alone(model, rotary)

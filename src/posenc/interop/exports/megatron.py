@@ -13,7 +13,9 @@ from posenc.interop.exports.vllm import check_alone
 TARGET = "Megatron-LM's command line"
 
 
-def megatron_arguments(config: Any | dict[str, Any] | str | Path) -> tuple[str, ...]:
+def megatron_arguments(
+    config: Any | dict[str, Any] | str | Path, *, part: str | None = None
+) -> tuple[str, ...]:
     """The arguments of Megatron-LM for the positions of this model.
 
     ``--position-embedding-type`` with what belongs to it: ``rope`` (plain, linear by a whole
@@ -23,6 +25,7 @@ def megatron_arguments(config: Any | dict[str, Any] | str | Path) -> tuple[str, 
 
     Args:
         config: As of ``positional_setup``.
+        part: Which part of a model of several, as ``"text"``.
 
     Raises:
         ValueError: Megatron-LM would compute something else: a base or a factor that is not
@@ -38,10 +41,10 @@ def megatron_arguments(config: Any | dict[str, Any] | str | Path) -> tuple[str, 
         >>> print(*megatron_arguments(llama))
         --position-embedding-type rope --kv-channels 16 --rotary-base 500000 --rotary-percent 1.0
     """
-    part = only_part(config, TARGET, None)
+    chosen = only_part(config, TARGET, part=part)
     entries = [
         entry
-        for layer in part.layers
+        for layer in chosen.layers
         for kind in ("tokens", "queries_keys", "scores")
         for entry in getattr(layer.positional, kind)
     ]
@@ -49,7 +52,7 @@ def megatron_arguments(config: Any | dict[str, Any] | str | Path) -> tuple[str, 
         return ("--position-embedding-type", "none")
     if all(type(entry) is Learned for entry in entries):
         return _learned(entries)
-    return _rotation(rotating_model(config, TARGET))
+    return _rotation(rotating_model(config, TARGET, part=part))
 
 
 def _learned(entries: list[Learned]) -> tuple[str, ...]:

@@ -19,16 +19,26 @@ def refuse(target: str, what: str, instead: str) -> NoReturn:
     raise ValueError(f"{target} cannot express this model: {what}. {instead}")
 
 
-def only_part(config: Any | dict[str, Any] | str | Path, target: str, length: int | None) -> Part:
-    """The one part of a configuration that a target has room for.
+def only_part(
+    config: Any | dict[str, Any] | str | Path,
+    target: str,
+    *,
+    part: str | None = None,
+    length: int | None = None,
+) -> Part:
+    """The one part of a configuration that a target has room for: the only one, or that named.
 
     Raises:
-        ValueError: There are several, or what its layers do is not known.
+        ValueError: There are several, none of this name, or what its layers do is not known.
     """
-    first, *others = positional_setup(config, length=length).parts
-    if others:
-        names = ", ".join(part.name for part in (first, *others))
-        refuse(target, f"it has the parts {names}", "Pass the configuration of one part alone.")
+    parts = positional_setup(config, length=length).parts
+    names = ", ".join(each.name for each in parts)
+    if part is None and len(parts) > 1:
+        refuse(target, f"it has the parts {names}", "Name one, or pass its configuration alone.")
+    named = [each for each in parts if part in (None, each.name)]
+    if not named:
+        raise ValueError(f"There is no part {part!r}; this model has {names}. Choose one of these.")
+    first = named[0]
     if not first.layers or any(layer.positional is None for layer in first.layers):
         refuse(
             target,
@@ -105,18 +115,22 @@ class RotatingModel:
 
 
 def rotating_model(
-    config: Any | dict[str, Any] | str | Path, target: str, *, length: int | None = None
+    config: Any | dict[str, Any] | str | Path,
+    target: str,
+    *,
+    part: str | None = None,
+    length: int | None = None,
 ) -> RotatingModel:
     """The layers of a model that rotates and does nothing else with positions.
 
     Raises:
         ValueError: It has several parts, does not rotate, or does something besides.
     """
-    part = only_part(config, target, length)
-    rotations = tuple(_rotation(layer, target) for layer in part.layers)
+    chosen = only_part(config, target, part=part, length=length)
+    rotations = tuple(_rotation(layer, target) for layer in chosen.layers)
     if not any(rotations):
         refuse(target, "none of its layers rotates queries and keys", "Export arrays (npz).")
-    return RotatingModel(part.model_type, part.layers, rotations, target)
+    return RotatingModel(chosen.model_type, chosen.layers, rotations, target)
 
 
 def _rotation(layer: LayerSetup, target: str) -> Rotary | MultimodalRotary | None:

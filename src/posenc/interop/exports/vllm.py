@@ -71,6 +71,9 @@ def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
     said = rope_dictionary(schedule, head_dim)
     if said is None or not isinstance(schedule, Geometric | Linear | Llama3 | YaRN):
         refuse(TARGET, f"vLLM has no rope type for {schedule!r}", "Export arrays (npz).")
+    share = said.get("partial_rotary_factor", 1.0)
+    if int(head_dim * share) != 2 * len(schedule):  # as vLLM cuts it off
+        refuse(TARGET, f"{2 * len(schedule)} of {head_dim} channels rotate", "No fraction says so.")
     if isinstance(schedule, YaRN):
         for name in ("mscale", "mscale_all_dim", "attention_factor"):
             said.pop(name, None)
