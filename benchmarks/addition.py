@@ -27,12 +27,12 @@ def cases(quick: bool) -> Iterator[Case]:
     """Every shape in float32 and bfloat16, with and without dropout; then from token ids."""
     for shape in QUICK if quick else SHAPES:
         for dtype, dropout in KINDS:
-            yield _sum(torch.randn(shape).to(dtype), dropout, compiled=not quick)
+            yield summed(torch.randn(shape).to(dtype), dropout, compiled=not quick)
         yield _lookup(shape, compiled=not quick)
         yield _bert(shape, compiled=not quick)
 
 
-def _sum(x: Tensor, dropout: float, compiled: bool) -> Case:
+def summed(x: Tensor, dropout: float, compiled: bool) -> Case:
     (_, length, dim), dtype = x.shape, x.dtype
     encoding = Sinusoidal(dim, scale="sqrt_dim", dropout=dropout).train()
     table, out = encoding.table(consecutive(length)), torch.empty_like(x)

@@ -20,11 +20,11 @@ def cases(quick: bool) -> Iterator[Case]:
     """ALiBi and T5Bias, with order and without, and a backward pass."""
     for length in QUICK if quick else LENGTHS:
         for causal in (False, True):
-            yield _forward(length, causal)
-        yield _backward(length)
+            yield forward(length, causal)
+        yield backward(length)
 
 
-def _forward(length: int, causal: bool) -> Case:
+def forward(length: int, causal: bool) -> Case:
     q, k, v = (torch.randn(1, HEADS, length, WIDTH) for _ in range(3))
     alibi, t5 = ALiBi(HEADS), T5Bias(HEADS).requires_grad_(False)
     positions = consecutive(length)
@@ -54,7 +54,7 @@ def _forward(length: int, causal: bool) -> Case:
     )
 
 
-def _backward(length: int) -> Case:
+def backward(length: int) -> Case:
     q, k, v = (torch.randn(1, HEADS, length, WIDTH, requires_grad=True) for _ in range(3))
     frozen, learning = T5Bias(HEADS).requires_grad_(False), T5Bias(HEADS)
     positions = consecutive(length)

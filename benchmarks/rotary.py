@@ -23,10 +23,10 @@ PEER = "the formula" if of_transformers() is None else "transformers"
 def cases(quick: bool) -> Iterator[Case]:
     """A prompt in float32 and bfloat16, decoding for 1 and 32 rows, forward and backward."""
     for dtype in (torch.float32, torch.bfloat16):
-        yield _prompt(QUICK if quick else LENGTH, dtype)
-    yield _backward(SHORT)
+        yield prompt(QUICK if quick else LENGTH, dtype)
+    yield backward(SHORT)
     for rows in (1, 32):
-        yield _decoding(rows)
+        yield decoding(rows)
 
 
 def _content(batch: int, length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -38,7 +38,7 @@ def _peer(rotary: Rotary, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor
     return tuple(torch.cat((t, t), dim=-1).to(dtype)[None] for t in (cos, sin))  # type: ignore[return-value]
 
 
-def _prompt(length: int, dtype: torch.dtype) -> Case:
+def prompt(length: int, dtype: torch.dtype) -> Case:
     q, k = _content(1, length, dtype)
     rotary, outs = Rotary(WIDTH), (torch.empty_like(q), torch.empty_like(k))
     table = rotary.table(consecutive(length))
@@ -58,7 +58,7 @@ def _prompt(length: int, dtype: torch.dtype) -> Case:
         f"{PEER}, compiled, fresh": lambda: compiled(q, k, cos, sin),
     }
     if q.is_cuda:
-        contenders |= _liger(q, k, cos, sin)
+        contenders |= _liger(q, k, cos, sin) | _flash_attention(q, k, table)
     other = _rotary_embedding_torch(q, k)
     if other is not None and dtype == torch.float32:
         contenders["rotary-embedding-torch, fresh"] = other
@@ -80,6 +80,22 @@ def _liger(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> dict[str, Callable
     return {"Liger, in place": lambda: liger_rotary_pos_emb(q, k, cos, sin)}
 
 
+def _flash_attention(q: Tensor, k: Tensor, table: Tensor) -> dict[str, Callable[[], object]]:
+    """The Triton kernel that goes with flash-attention; tokens before heads, as it wants them."""
+    try:
+        from flash_attn.layers.rotary import apply_rotary_emb
+    except ImportError:
+        return {}
+    cos, sin = (t.to(q.dtype).contiguous() for t in table.unbind(-2))
+    places = [x.transpose(1, 2).contiguous() for x in (q, k)]
+    return {
+        "flash-attention, in place": lambda: [
+            apply_rotary_emb(x, cos, sin, inplace=True) for x in places
+        ],
+        "flash-attention, fresh": lambda: [apply_rotary_emb(x, cos, sin) for x in places],
+    }
+
+
 def _rotary_embedding_torch(q: Tensor, k: Tensor) -> Callable[[], object] | None:
     try:
         from rotary_embedding_torch import RotaryEmbedding
@@ -89,7 +105,7 @@ def _rotary_embedding_torch(q: Tensor, k: Tensor) -> Callable[[], object] | None
     return lambda: (peer.rotate_queries_or_keys(q), peer.rotate_queries_or_keys(k))
 
 
-def _backward(length: int) -> Case:
+def backward(length: int) -> Case:
     q, k = (x.requires_grad_() for x in _content(1, length, torch.float32))
     rotary = Rotary(WIDTH)
     table = rotary.table(consecutive(length))
@@ -118,7 +134,7 @@ def _backward(length: int) -> Case:
     )
 
 
-def _decoding(batch: int) -> Case:
+def decoding(batch: int) -> Case:
     q, k = _content(batch, 1, torch.float32)
     rotary = Rotary(WIDTH)
     kept, positions = rotary.table(consecutive(4096)), consecutive(1, start=4000)

@@ -4,7 +4,7 @@ The limit is to fill as much memory with one number. Real coordinates are held a
 positions: those that follow each other, and those that do not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import torch
@@ -60,20 +60,22 @@ def real_coordinates(quick: bool) -> Iterator[Case]:
 def whole_positions(quick: bool) -> Iterator[Case]:
     """The nested loop takes part while it is bearable."""
     for length, dim in QUICK if quick else SIZES:
-        encoding = Sinusoidal(dim)
-        room = encoding.table(consecutive(length))
-        contenders = {
-            "posenc, exact, fresh": lambda e=encoding, n=length: e.table(consecutive(n)),
-            "posenc, exact, out=": lambda e=encoding, n=length, r=room: e.table(
-                consecutive(n), out=r
-            ),
-            "fill_, fresh": lambda r=room: torch.empty_like(r).fill_(1.0),
-            "fill_, out=": lambda r=room: r.fill_(1.0),
-            "float32 formula, fresh": lambda n=length, d=dim: float32_formula(n, d),
-            "float64 formula, fresh": lambda n=length, d=dim: float64_formula(n, d),
-        }
-        if length <= LONGEST_LOOP:
-            contenders["nested loop, fresh"] = lambda n=length, d=dim: nested_loop(n, d)
-        size = bytes_of(room)
-        title = f"table {length} × {dim}"
-        yield Case(title, contenders, copying(room), copied=size, moved=size)
+        yield whole(length, dim)
+
+
+def whole(length: int, dim: int) -> Case:
+    """A table of one size."""
+    encoding = Sinusoidal(dim)
+    room = encoding.table(consecutive(length))
+    contenders: dict[str, Callable[[], object]] = {
+        "posenc, exact, fresh": lambda: encoding.table(consecutive(length)),
+        "posenc, exact, out=": lambda: encoding.table(consecutive(length), out=room),
+        "fill_, fresh": lambda: torch.empty_like(room).fill_(1.0),
+        "fill_, out=": lambda: room.fill_(1.0),
+        "float32 formula, fresh": lambda: float32_formula(length, dim),
+        "float64 formula, fresh": lambda: float64_formula(length, dim),
+    }
+    if length <= LONGEST_LOOP and not room.is_cuda:
+        contenders["nested loop, fresh"] = lambda: nested_loop(length, dim)
+    size = bytes_of(room)
+    return Case(f"table {length} × {dim}", contenders, copying(room), copied=size, moved=size)

@@ -120,3 +120,18 @@ def test_a_picture_needs_sizes(tmp_path):
     for ending in ("svg", "png"):
         python("-c", PLOT, str(tmp_path / f"picture.{ending}"))
         assert (tmp_path / f"picture.{ending}").exists()
+
+
+@pytest.mark.slow("Triton's interpreter runs everything that a card would")
+def test_the_command_for_a_card_runs_on_the_interpreter(tmp_path):
+    pytest.importorskip("triton")
+    python("-m", "benchmarks.accelerator", "--tiny", "--out", str(tmp_path))
+    found = json.loads((tmp_path / "accelerator.json").read_text())
+    assert not found["left_out"]
+    assert {check["state"] for check in found["checks"]} == {"held"}
+    sections = {check["section"] for check in found["checks"]}
+    assert {"contract battery", "tables, bit for bit", "attention", "models"} <= sections
+    assert all(timing["milliseconds"] > 0 for timing in found["timings"])
+    page = (tmp_path / "accelerator.md").read_text()
+    for words in ("no time means anything", "| posenc, fixed cache, compiled |", "× no bias"):
+        assert words in page

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import Block, attend_in_blocks, blocks
+from posenc.backends.blocks import ROWS, Block, attend_in_blocks, blocks
 from posenc.backends.toeplitz import Toeplitz
 
-ELEMENTS = 2**20  # scores held at a time in the backward pass, heads and batch included
+ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache
 
 
 def attend_and_learn(
@@ -42,7 +42,9 @@ class _Attention(torch.autograd.Function):
         offset: int,
         scale: float,
     ) -> Tensor:
-        out = attend_in_blocks(q, k, v, Toeplitz(values, highest), offset, scale=scale)
+        # Torch leaves its fused operation for a mask that learns, also where nothing is recorded.
+        frozen = Toeplitz(values.detach(), highest)
+        out = attend_in_blocks(q, k, v, frozen, offset, scale=scale)
         ctx.save_for_backward(q, k, v, values, out)
         ctx.constants = highest, offset, scale
         return out
@@ -63,19 +65,26 @@ class _Attention(torch.autograd.Function):
 
 
 def narrowed(block: Block, batch: int) -> list[Block]:
-    """The block, cut into so few queries at a time that their scores stay small."""
+    """The block, cut into so few heads, and then so few queries, that their scores stay small.
+
+    Heads go first: gradients of all keys of a head are written once for each run of queries.
+    """
     if block.keys.start == block.keys.stop:
         return []
-    heads, k_len = block.heads.stop - block.heads.start, block.keys.stop - block.keys.start
-    rows = max(1, ELEMENTS // (batch * heads * k_len))
+    kv_heads, k_len = block.kv_heads.stop - block.kv_heads.start, block.keys.stop - block.keys.start
+    group = (block.heads.stop - block.heads.start) // kv_heads
+    queries = block.queries.stop - block.queries.start
+    together = max(1, min(kv_heads, ELEMENTS // (batch * group * k_len * min(queries, ROWS))))
+    rows = max(1, ELEMENTS // (batch * group * together * k_len))
     return [
         Block(
-            block.heads,
-            block.kv_heads,
+            slice(head * group, min(head + together, block.kv_heads.stop) * group),
+            slice(head, min(head + together, block.kv_heads.stop)),
             slice(start, min(start + rows, block.queries.stop)),
             block.keys,
             block.first - (block.queries.stop - min(start + rows, block.queries.stop)),
         )
+        for head in range(block.kv_heads.start, block.kv_heads.stop, together)
         for start in range(block.queries.start, block.queries.stop, rows)
     ]
 
@@ -122,17 +131,24 @@ def add_gradients(
                     bias.highest)  # fmt: skip
     mask = seen.reversed_rows(queries.shape[-2], keys.shape[-2], first=block.first)
     mask = mask.expand(1, q[:, block.heads].shape[1], -1, -1).unflatten(1, (-1, group))
-    scores = torch.matmul(queries, keys.mT).mul_(scale).add_(mask)
+    scaled = queries * scale
+    scores = torch.matmul(scaled, keys.mT).add_(mask)
     if lse is None:
-        weights = scores.softmax(-1).nan_to_num_(0.0)
+        weights = scores.softmax(-1)
+        if not bool(seen.values.isfinite().all()):  # a query may see none
+            weights.nan_to_num_(0.0)
     else:
         weights = scores.sub_(of_queries(lse.unsqueeze(-1))).exp_()
     dv[:, *columns] += (weights.mT @ grad_outs).sum(2)
+    # One column more of each takes δ off within the product.
     delta = (grad_outs * outs).sum(-1, keepdim=True)
-    scores = torch.matmul(grad_outs, values.mT).sub_(delta).mul_(weights)
+    ones = values.new_ones(*values.shape[:-1], 1)
+    towards = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
+    room = _shearing(towards)
+    scores = torch.mul(towards, weights, out=room[..., : keys.shape[-2]])
     dq[:, *rows] += (scores @ keys).mul_(scale).flatten(1, 2).flip(-2)
-    dk[:, *columns] += (scores.mT @ queries).sum(2).mul_(scale)
-    along = _anti_diagonals(scores.sum(0).flatten(0, 1))
+    dk[:, *columns] += (scores.mT @ scaled).sum(2)
+    along = _anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
     first = bias.highest - block.first
     if len(bias.values) == 1:
         dvalues[:, first : first + along.shape[-1]] += along.sum(0)
@@ -140,10 +156,17 @@ def add_gradients(
         dvalues[block.heads, first : first + along.shape[-1]] += along
 
 
-def _anti_diagonals(matrix: Tensor) -> Tensor:
-    """[heads, rows, columns] → [heads, rows + columns − 1]: sums where row + column is constant."""
-    rows, columns = matrix.shape[1:]
+def _shearing(like: Tensor) -> Tensor:
+    """Room for matrices [..., rows, columns] with as many zeros behind each row as it has rows."""
+    rows, columns = like.shape[-2:]
+    room = like.new_empty(*like.shape[:-1], columns + rows)
+    room[..., columns:] = 0.0
+    return room
+
+
+def _anti_diagonals(room: Tensor) -> Tensor:
+    """Matrices in such room → [heads, rows + columns − 1]: sums where row + column is constant."""
+    rows, width = room.shape[-2:]
     # A row one longer than the result shifts each row by one when it is read as rows of that.
-    padded = torch.nn.functional.pad(matrix, (0, rows))
-    shifted = padded.flatten(1)[:, : rows * (columns + rows - 1)]
-    return shifted.unflatten(1, (rows, columns + rows - 1)).sum(1)
+    shifted = room.flatten(-2)[..., : rows * (width - 1)]
+    return shifted.unflatten(-1, (rows, width - 1)).sum(-2)[0].flatten(0, 1)
