@@ -32,7 +32,7 @@ myst_heading_anchors = 4
 
 # Tutorials run at each build, so none shows what it does not do.
 nb_execution_mode = "force"
-nb_execution_timeout = 300
+nb_execution_timeout = 900  # on a busy machine; idle, the longest takes seconds
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 
