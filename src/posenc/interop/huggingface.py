@@ -1,6 +1,8 @@
 """Doors to Hugging Face models; ``transformers`` itself is imported only where it is needed."""
 
+from posenc.interop.attention import register_attention, unregister_attention
 from posenc.interop.bert import Bert, bert_from_transformers
+from posenc.interop.biases import BiasPatch, patch_biases, unpatch_biases
 from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys, rerotate_cached_keys
 from posenc.interop.dropping import drop_rotary
 from posenc.interop.patching import Patch, patch, unpatch
@@ -22,6 +24,7 @@ from posenc.interop.weights import (
 
 __all__ = [
     "Bert",
+    "BiasPatch",
     "ConvertedPairing",
     "KeyStorage",
     "LayerSetup",
@@ -37,8 +40,10 @@ __all__ = [
     "move_cached_keys",
     "multimodal_positions",
     "patch",
+    "patch_biases",
     "positional_setup",
     "register",
+    "register_attention",
     "rerotate_cached_keys",
     "rope_dictionary",
     "rotaries_from_config",
@@ -47,5 +52,7 @@ __all__ = [
     "row_orders",
     "temperatures_from_config",
     "unpatch",
+    "unpatch_biases",
     "unregister",
+    "unregister_attention",
 ]

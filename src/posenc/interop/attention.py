@@ -1,0 +1,304 @@
+"""``posenc.attention`` as an attention implementation of ``transformers``."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.backends import attention
+from posenc.encodings.base import ScoreBias
+from posenc.encodings.positional import Positional
+from posenc.interop.told_mask import NAME, ToldMask, told_or_drawn
+
+REFUSED = {
+    "indices": "attends to the keys that an indexer picks",
+    "block_indices": "attends to the blocks of keys that an indexer picks",
+    "sinks": "keeps its first keys as sinks",
+}
+"""Arguments of some models' attention that no backend here knows, and what such a model does."""
+
+
+def register_attention() -> str:
+    """Make ``attn_implementation="posenc"`` known to ``transformers``.
+
+    Every model whose attention goes through transformers' attention interface then runs by
+    ``posenc.attention``, with what its own makes of scores: order, padding, windows, chunks, packed
+    documents, grouped queries, soft capping, sinks, learned biases, any cache. Masks are told in a
+    few numbers and not drawn, so plain and windowed attention needs no memory of size queries ×
+    keys. Weights of attention are never formed, so ``output_attentions`` is refused.
+
+    Results are those of ``"eager"``, up to rounding; the rows of padding mean nothing in both.
+    Queries that are padding give zeros here. Models that compute with their mask, and sparse
+    attention, are refused with an error when they run.
+
+    Returns:
+        The name. Calling it again changes nothing.
+
+    Raises:
+        RuntimeError: This version of transformers means something else by its mask functions.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=64,
+        ...                      num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2)
+        >>> model, ids = LlamaForCausalLM(config).eval(), torch.arange(9)[None]
+        >>> before = model(ids).logits
+        >>> model.set_attn_implementation(register_attention())
+        >>> torch.allclose(model(ids).logits, before, atol=1e-5)
+        True
+        >>> unregister_attention()
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    _check_masks()
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, told_or_drawn)
+    return NAME
+
+
+def unregister_attention() -> None:
+    """Take the name out again; models that were set to it no longer run."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    for interface in (AttentionInterface, AttentionMaskInterface):
+        interface._global_mapping.pop(NAME, None)
+
+
+@dataclass(frozen=True, eq=False)
+class ToldBias:
+    """A bias that a model would hand on as a matrix.
+
+    Attributes:
+        encoding: What is added to scores; ``None`` where the model would add zeros.
+        counts_padding: Whether distances count the padding between two tokens.
+        requires_grad: As of a tensor, for models that ask.
+    """
+
+    encoding: ScoreBias | None
+    counts_padding: bool = True
+    requires_grad = False
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: ToldMask | Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: ToldBias | Tensor | None = None,
+    cu_seq_lens_q: Tensor | None = None,
+    cu_seq_lens_k: Tensor | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """One layer of attention, called as ``transformers`` calls its attention interface.
+
+    Args:
+        module: The layer.
+        query: ``[batch, heads, q_len, head_dim]``.
+        key: ``[batch, kv_heads, k_len, head_dim]``.
+        value: Likewise.
+        attention_mask: As ``told_or_drawn`` made it, or any tensor that a caller gave the model.
+        dropout: Probability of dropping a weight.
+        scaling: What products are multiplied with; 1/√head_dim if not given.
+        is_causal: For layers without a mask; if not given, what the module says.
+        softcap: c in c · tanh(score / c).
+        s_aux: A sink for each head.
+        position_bias: What is added to scores.
+        cu_seq_lens_q: Where documents of a packed row begin, and the last ends.
+        cu_seq_lens_k: The same, for the keys.
+        others: What else the model says; it must not change attention.
+
+    Returns:
+        ``[batch, q_len, heads, value_dim]``, and no weights.
+
+    Raises:
+        ValueError: The model wants attention weights, or does what ``REFUSED`` names, or says
+            nothing of who sees whom.
+    """
+    _refuse(module, others)
+    mask = _of_documents(attention_mask, cu_seq_lens_q, cu_seq_lens_k, query, key)
+    if mask is None:
+        mask = _unsaid(module, is_causal, query, key, others.get("sliding_window"))
+    told: dict[str, Any] = {}
+    if isinstance(mask, ToldMask):
+        whole, mask = mask, mask.seen_by_last()
+        if mask is not whole:
+            key, value = key[:, :, : mask.k_len], value[:, :, : mask.k_len]
+        told = mask.keywords(query.device)
+    else:
+        told["attn_mask"] = mask
+    if isinstance(position_bias, Tensor):
+        _add(told, position_bias[..., : key.shape[-2]])
+    elif position_bias is not None and position_bias.encoding is not None:
+        told["positional"] = Positional(scores=position_bias.encoding)
+        if not position_bias.counts_padding and isinstance(mask, ToldMask) and mask.has_holes():
+            told |= _among_real(mask)
+    out = attention(
+        query, key, value, scale=scaling, dropout_p=dropout, softcap=softcap,
+        sinks=None if s_aux is None else s_aux.flatten(), **told,
+    )  # fmt: skip
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _refuse(module: nn.Module, others: dict[str, Any]) -> None:
+    if others.get("output_attentions") or _weights_are_collected():
+        raise ValueError(
+            "output_attentions is set, and attn_implementation='posenc' never forms the weights. "
+            "Use model.set_attn_implementation('eager') to look at them."
+        )
+    for name, reason in REFUSED.items():
+        if others.get(name) is not None:
+            raise ValueError(
+                f"{type(module).__name__} {reason} ({name}), which attn_implementation='posenc' "
+                f"does not know. Use another attn_implementation."
+            )
+    if "Paged" in type(others.get("cache")).__name__:
+        raise ValueError(
+            "Continuous batching keeps keys in pages, which attn_implementation='posenc' does not "
+            "read. Use another attn_implementation for generate_batch."
+        )
+
+
+def _weights_are_collected() -> bool:
+    """Whether a model around this layer collects attention weights, as models of version 5 do."""
+    from transformers.utils import output_capturing
+
+    if torch.compiler.is_compiling():
+        return False
+    collector = getattr(output_capturing, "_active_collector", None)
+    collected = None if collector is None else collector.get()
+    return any("attentions" in name for name in collected or ())
+
+
+def _unsaid(
+    module: nn.Module, is_causal: bool | None, query: Tensor, key: Tensor, window: int | None
+) -> ToldMask:
+    """Who sees whom in a layer without a mask, which its own flag says."""
+    q_len, k_len = query.shape[-2], key.shape[-2]
+    flag = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if window is not None and window < k_len:
+        raise ValueError(
+            f"{type(module).__name__} has a window of {window} and got no mask, so nobody knows "
+            f"where its {q_len} queries stand among {k_len} keys. Use another attn_implementation."
+        )
+    if flag and q_len > 1 and q_len != k_len:
+        raise ValueError(
+            f"{type(module).__name__} is causal and got no mask, so nobody knows where its {q_len} "
+            f"queries stand among {k_len} keys. Use another attn_implementation."
+        )
+    return ToldMask(q_len, k_len, k_len - q_len, is_causal=bool(flag) and q_len > 1)
+
+
+def _of_documents(
+    mask: ToldMask | Tensor | None,
+    queries: Tensor | None,
+    keys: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+) -> ToldMask | Tensor | None:
+    """The mask, with the documents of a packed row that came in the words of flash attention."""
+    if queries is None and keys is None:
+        return mask
+    length, batch = query.shape[-2], len(query)
+    alike = queries is not None and keys is not None and torch.equal(queries, keys)
+    if not alike or not isinstance(mask, ToldMask) or length != key.shape[-2] or batch != 1:
+        raise ValueError(
+            f"cu_seq_lens_q and cu_seq_lens_k were given for {batch} rows of {length} queries and "
+            f"{key.shape[-2]} keys. They are honored for one packed row that attends to itself, "
+            f"alike on both sides, without a mask of four axes or keys from a cache."
+        )
+    assert queries is not None
+    row = torch.arange(length, device=query.device)
+    ids = torch.bucketize(row, queries[1:].long().contiguous(), right=True)[None]
+    if mask.documents is None:
+        return ToldMask(
+            mask.q_len, mask.k_len, mask.first_query, mask.first_key, mask.is_causal, mask.window,
+            mask.padding, ids, ids,
+        )  # fmt: skip
+    if not torch.equal(mask.documents.diff() != 0, ids.diff() != 0):
+        raise ValueError(
+            f"cu_seq_lens_q is {queries.tolist()}, and by position_ids (or chunks) documents begin "
+            f"elsewhere. Give one of them, or both alike."
+        )
+    return mask
+
+
+def _add(told: dict[str, Any], bias: Tensor) -> None:
+    """Add a dense bias to the mask that is there."""
+    mask = told.get("attn_mask")
+    if mask is not None and mask.dtype == torch.bool:
+        bias = bias.masked_fill(~mask, -torch.inf)
+    elif mask is not None:
+        bias = bias + mask
+    told["attn_mask"] = bias
+
+
+def _among_real(mask: ToldMask) -> dict[str, Tensor]:
+    """Positions that count real tokens alone, where padding stands between them."""
+    assert mask.padding is not None
+    keys = (mask.padding.long().cumsum(1) - 1).clamp(min=0)
+    first = mask.first_query - mask.first_key
+    rows = slice(first, first + mask.q_len)
+    return {
+        "q_positions": keys[:, rows],
+        "k_positions": keys,
+        "q_padding_mask": mask.padding[:, rows],
+    }
+
+
+# Whether mask functions mean what they meant ------------------------------------------------------
+
+
+def _check_masks() -> None:
+    """Hold told masks against drawn ones, one of each make.
+
+    Raises:
+        RuntimeError: They differ.
+    """
+    from transformers import masking_utils as masks
+
+    packed = torch.tensor([[0, 0, 0, 1, 1, 1, 1]])
+    places = torch.tensor([[0, 1, 2, 0, 1, 2, 3]])
+    padding = torch.tensor([[False, True, True, True, True, True, True]])
+    windowed = masks.sliding_window_causal_mask_function(3)
+    for function in (
+        masks.causal_mask_function,
+        windowed,
+        masks.sliding_window_bidirectional_mask_function(2),
+        masks.chunked_causal_mask_function(3, torch.tensor([1])),
+        masks.packed_sequence_compatibility_function(windowed, places, packed),
+    ):
+        given: dict[str, Any] = {
+            "batch_size": 1, "q_length": 7, "kv_length": 7, "mask_function": function,
+            "attention_mask": padding,
+        }  # fmt: skip
+        drawn: Any = masks.sdpa_mask(**given, allow_is_causal_skip=False)
+        if not torch.equal(_drawn(told_or_drawn(**given)), drawn):
+            raise RuntimeError(
+                "The mask functions of this version of transformers mean something else than those "
+                "of 5.23, for which attn_implementation='posenc' was written. Install that version."
+            )
+
+
+def _drawn(mask: ToldMask | Tensor) -> Tensor:
+    """The matrix that a mask tells of."""
+    if isinstance(mask, Tensor):
+        return mask
+    queries, keys = mask.positions(torch.device("cpu"))
+    distance = queries[:, None] - keys
+    seen = (distance >= 0) if mask.is_causal else torch.ones_like(distance, dtype=torch.bool)
+    if mask.window is not None:
+        seen = seen & (distance.abs() < mask.window)
+    seen = seen[None]
+    if mask.padding is not None:
+        seen = seen & mask.padding[:, None]
+    if mask.documents is not None:
+        assert mask.q_documents is not None
+        seen = seen & (mask.q_documents[:, :, None] == mask.documents[:, None])
+    return seen[:, None]

@@ -1,0 +1,329 @@
+"""``attn_implementation="posenc"`` in tiny random models, held against ``"eager"``."""
+
+import copy
+import functools
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    BertConfig,
+    BloomConfig,
+    CohereConfig,
+    DynamicCache,
+    Gemma2Config,
+    Gemma3TextConfig,
+    GPT2Config,
+    GPTNeoXConfig,
+    GptOssConfig,
+    Llama4TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    ModernBertConfig,
+    OPTConfig,
+    Phi3Config,
+    Qwen2Config,
+    Qwen3Config,
+    Qwen3MoeConfig,
+    StaticCache,
+    T5Config,
+    T5ForConditionalGeneration,
+    ViTConfig,
+    ViTModel,
+)
+
+from posenc.interop.attention import attend
+from posenc.interop.huggingface import register_attention, unregister_attention
+from posenc.interop.told_mask import ToldMask
+
+SIZES = {
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+HALVES = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
+EXPERTS = {"num_local_experts": 2, "num_experts_per_tok": 1}
+
+DECODERS = {
+    "llama": LlamaConfig(**SIZES),
+    "gemma2": Gemma2Config(**SIZES, head_dim=8, sliding_window=5, attn_logit_softcapping=0.5,
+                           query_pre_attn_scalar=2),
+    "gpt_oss": GptOssConfig(**SIZES, head_dim=8, **HALVES, **EXPERTS),
+    "llama4": Llama4TextConfig(**SIZES, head_dim=8, attention_chunk_size=5, num_local_experts=2,
+                               intermediate_size_mlp=48,
+                               layer_types=["chunked_attention", "full_attention"]),
+}  # fmt: skip
+MORE_DECODERS = {
+    "mistral": MistralConfig(**SIZES, sliding_window=5),
+    "gemma3": Gemma3TextConfig(**SIZES, head_dim=8, **HALVES),
+    "qwen2": Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=5, max_window_layers=1),
+    "qwen3": Qwen3Config(**SIZES, head_dim=8),
+    "qwen3_moe": Qwen3MoeConfig(**SIZES, head_dim=8, num_experts=2, num_experts_per_tok=1,
+                                moe_intermediate_size=16),
+    "phi3": Phi3Config(**SIZES, sliding_window=5),
+    "cohere": CohereConfig(**SIZES),
+    "gpt_neox": GPTNeoXConfig(**{k: v for k, v in SIZES.items() if "key_value" not in k}),
+    "gpt2": GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=64,
+                       eos_token_id=None, bos_token_id=1, pad_token_id=0),
+    "opt": OPTConfig(vocab_size=97, hidden_size=32, ffn_dim=48, num_hidden_layers=2,
+                     num_attention_heads=4, max_position_embeddings=64, word_embed_proj_dim=32,
+                     pad_token_id=0, eos_token_id=None),
+}  # fmt: skip
+ENCODERS = {
+    "bert": BertConfig(**SIZES),
+    "modernbert": ModernBertConfig(**SIZES, local_attention=6,
+                                   layer_types=["sliding_attention", "full_attention"]),
+}  # fmt: skip
+CONFIGS = DECODERS | MORE_DECODERS | ENCODERS
+
+decoders = pytest.mark.parametrize(
+    "name",
+    [*DECODERS, *(pytest.param(n, marks=pytest.mark.slow("ten more")) for n in MORE_DECODERS)],
+)
+
+IDS = torch.randint(2, 97, (2, 14), generator=torch.Generator().manual_seed(0))
+REAL = torch.ones_like(IDS)
+REAL[0, :4] = 0
+CLOSE = {"rtol": 2e-5, "atol": 2e-6}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered():
+    register_attention()
+    yield
+    unregister_attention()
+
+
+@functools.cache
+def built(name: str):
+    torch.manual_seed(0)
+    config = copy.deepcopy(CONFIGS[name])
+    kind = AutoModelForMaskedLM if name in ENCODERS else AutoModelForCausalLM
+    return kind.from_config(config, attn_implementation="eager").eval()
+
+
+@torch.no_grad()
+def both(name: str, run):
+    """What ``run`` makes of the model by its eager attention, and by ours."""
+    found = []
+    for implementation in ("eager", "posenc"):
+        model = built(name)
+        model.set_attn_implementation(implementation)
+        found.append(run(model))
+    return found
+
+
+@decoders
+def test_prefill_is_that_of_eager_attention(name):
+    theirs, ours = both(name, lambda model: model(IDS).logits)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+
+
+@decoders
+def test_left_padding_is_seen_by_nobody(name):
+    theirs, ours = both(name, lambda model: model(IDS, attention_mask=REAL).logits)
+    torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], **CLOSE)
+
+
+@decoders
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_steps_with_a_cache_are_those_of_eager_attention(name, kind):
+    """A prompt, several tokens at once, then one by one, past every window."""
+
+    def run(model):
+        cache = (
+            DynamicCache(config=model.config)
+            if kind == "dynamic"
+            else StaticCache(config=model.config, max_cache_len=20)
+        )
+        found = []
+        for begin, end in ((0, 7), (7, 10), (10, 11), (11, 12)):
+            out = model(IDS[:, begin:end], past_key_values=cache, attention_mask=REAL[:, :end])
+            found.append(out.logits[:, -1])
+        return torch.stack(found)
+
+    theirs, ours = both(name, run)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+
+
+@decoders
+def test_the_same_text_is_generated(name):
+    def run(model, **cache):
+        return model.generate(
+            IDS, attention_mask=REAL, max_new_tokens=7, do_sample=False, **cache
+        )  # fmt: skip
+
+    theirs, ours = both(name, run)
+    assert torch.equal(ours, theirs)
+    assert torch.equal(run(built(name), cache_implementation="static"), theirs)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("padded", [False, True])
+def test_encoders_see_both_ways(name, padded):
+    mask = REAL.flip(1) if padded else None
+    theirs, ours = both(name, lambda model: model(IDS, attention_mask=mask).logits)
+    kept = slice(None) if mask is None else mask.bool()
+    torch.testing.assert_close(ours[kept], theirs[kept], **CLOSE)
+
+
+def test_images_are_seen_whole():
+    config = ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                       intermediate_size=16, image_size=8, patch_size=2)  # fmt: skip
+    model = ViTModel(config).eval()
+    pixels = torch.randn(1, 3, 8, 8)
+    with torch.no_grad():
+        theirs = model(pixels).last_hidden_state
+        model.set_attn_implementation("posenc")
+        torch.testing.assert_close(model(pixels).last_hidden_state, theirs, **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2"])
+def test_documents_begin_where_positions_begin_anew(name):
+    places = torch.tensor([[*range(5), *range(9)]])
+    named = {"input_ids": IDS[:1], "position_ids": places, "use_cache": False}
+    theirs, ours = both(name, lambda model: model(**named).logits)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+    with torch.no_grad():
+        alone = built(name)(IDS[:1, 5:]).logits
+    torch.testing.assert_close(ours[:, 5:], alone, **CLOSE)
+
+
+def test_documents_in_the_words_of_flash_attention():
+    model = built("llama")
+    model.set_attn_implementation("posenc")
+    ends = torch.tensor([0, 5, 14], dtype=torch.int32)
+    places = torch.tensor([[*range(5), *range(9)]])
+    named = {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends}
+    with torch.no_grad():
+        packed = model(IDS[:1], position_ids=places, **named).logits  # a cache hides the places
+        alone = model(IDS[:1, 5:]).logits
+        torch.testing.assert_close(packed[:, 5:], alone, **CLOSE)
+        with pytest.raises(ValueError, match="one packed row that attends to itself"):
+            model(IDS, **named)
+        named = dict.fromkeys(named, torch.tensor([0, 7, 14], dtype=torch.int32))
+        with pytest.raises(ValueError, match="documents begin elsewhere"):
+            model(IDS[:1], position_ids=places, use_cache=False, **named)
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.float32])
+def test_a_mask_of_four_axes_is_taken_as_it_is(kind):
+    seen = torch.rand(1, 1, 14, 14, generator=torch.Generator().manual_seed(3)) < 0.5
+    seen |= torch.eye(14, dtype=torch.bool)
+    lowest = torch.finfo(torch.float32).min
+    drawn = torch.zeros(seen.shape).masked_fill(~seen, lowest)
+    model = built("llama")
+    with torch.no_grad():
+        model.set_attn_implementation("eager")
+        theirs = model(IDS, attention_mask=drawn).logits
+        model.set_attn_implementation("posenc")
+        ours = model(IDS, attention_mask=seen if kind == torch.bool else drawn).logits
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+
+
+def test_training_gives_the_gradients_of_eager_attention():
+    labels = IDS.masked_fill(REAL == 0, -100)
+    labels[0, 4] = -100  # padding would have to foretell it
+
+    def run(model):
+        model.zero_grad()
+        with torch.enable_grad():
+            model(IDS, attention_mask=REAL, labels=labels).loss.backward()
+        return [parameter.grad.clone() for parameter in model.parameters()]
+
+    for theirs, ours in zip(*both("llama", run), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_weights_are_dropped_in_training():
+    config = LlamaConfig(**SIZES, attention_dropout=0.5)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="posenc").train()
+    torch.manual_seed(0)
+    one, other = model(IDS).logits, model(IDS).logits
+    assert not torch.equal(one, other)
+    torch.manual_seed(0)
+    assert torch.equal(model(IDS).logits, one)
+    model.eval()
+    assert torch.equal(model(IDS).logits, model(IDS).logits)
+
+
+def test_no_mask_of_queries_by_keys_is_made():
+    """What a plain and a windowed layer are given, and what it takes to hold it."""
+    given = []
+    model = built("gpt_oss")
+    model.set_attn_implementation("posenc")
+    hooks = [
+        layer.self_attn.register_forward_pre_hook(
+            lambda _, __, named: given.append(named["attention_mask"]), with_kwargs=True
+        )
+        for layer in model.model.layers
+    ]
+    with torch.no_grad():
+        model(IDS)
+    for hook in hooks:
+        hook.remove()
+    assert [(mask.is_causal, mask.window, mask.padding) for mask in given] == [
+        (True, 5, None), (True, None, None)]  # fmt: skip
+
+
+def test_t5_without_a_patch_adds_the_bias_that_it_draws():
+    config = T5Config(vocab_size=97, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=4)
+    torch.manual_seed(0)
+    model = T5ForConditionalGeneration._from_config(config, attn_implementation="eager").eval()
+    named = {"input_ids": IDS, "attention_mask": REAL, "decoder_input_ids": IDS[:, :9]}
+    with torch.no_grad():
+        theirs = model(**named).logits
+        model.set_attn_implementation("posenc")
+        torch.testing.assert_close(model(**named).logits, theirs, **CLOSE)
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bert"])
+def test_weights_of_attention_are_refused(name):
+    model = built(name)
+    model.set_attn_implementation("posenc")
+    with pytest.raises(ValueError, match=r"never forms the weights.*set_attn_implementation"):
+        model(IDS, output_attentions=True)
+
+
+def test_a_model_that_forms_its_own_scores_is_refused():
+    config = BloomConfig(vocab_size=97, hidden_size=16, n_layer=1, n_head=2)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="posenc")
+    with pytest.raises(TypeError, match=r"this model computes with\s+its mask"):
+        model(IDS)
+
+
+def layer(**said):
+    found = torch.nn.Module()
+    vars(found).update(said)
+    return found
+
+
+def test_layers_that_say_too_little_are_refused():
+    q, k = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
+    with pytest.raises(ValueError, match=r"causal and got no mask.*3 queries stand among 5 keys"):
+        attend(layer(is_causal=True), q, k, k, None)
+    with pytest.raises(ValueError, match="window of 4 and got no mask"):
+        attend(layer(is_causal=False), q, k, k, None, sliding_window=4)
+    out, weights = attend(layer(is_causal=False), q, k, k, None)
+    assert out.shape == (1, 3, 2, 4)
+    assert weights is None
+
+
+def test_sparse_attention_and_pages_are_refused():
+    q = torch.randn(1, 2, 3, 4)
+    mask = ToldMask(3, 3, is_causal=True)
+    with pytest.raises(ValueError, match="keys that an indexer picks"):
+        attend(layer(), q, q, q, mask, indices=torch.zeros(1, 3, 2))
+    with pytest.raises(ValueError, match="Continuous batching"):
+        attend(layer(), q, q, q, mask, cache=type("PagedAttentionCache", (), {})())

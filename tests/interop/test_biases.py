@@ -1,0 +1,380 @@
+"""ALiBi and T5's biases of tiny random models by ours, and by their own again."""
+
+import copy
+import functools
+import pickle
+
+import pytest
+import torch
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    DynamicCache,
+    FalconConfig,
+    FalconForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LongT5Config,
+    LongT5ForConditionalGeneration,
+    MptConfig,
+    MptForCausalLM,
+    MT5Config,
+    MT5ForConditionalGeneration,
+    Pop2PianoConfig,
+    Pop2PianoForConditionalGeneration,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+    UMT5Config,
+    UMT5ForConditionalGeneration,
+)
+
+from posenc import ALiBi, T5Bias
+from posenc.backends import attention as ours
+from posenc.interop import attention, biases
+from posenc.interop.huggingface import patch_biases, unpatch_biases
+
+# So long that the strided backend serves; a length below it would take a matrix.
+LENGTH, PADDED = 150, 37
+IDS = torch.randint(2, 97, (2, LENGTH), generator=torch.Generator().manual_seed(0))
+REAL = torch.ones_like(IDS)
+REAL[0, :PADDED] = 0
+CLOSE = {"rtol": 2e-5, "atol": 2e-6}
+
+ENDS = {"pad_token_id": 0, "eos_token_id": None}
+FALCON = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+          "alibi": True, "attn_implementation": "sdpa"}  # fmt: skip
+DECODERS = {
+    "bloom": (BloomForCausalLM,
+              BloomConfig(vocab_size=97, hidden_size=48, n_layer=2, n_head=6, **ENDS)),
+    "mpt": (MptForCausalLM,
+            MptConfig(vocab_size=97, d_model=48, n_layers=2, n_heads=6, max_seq_len=256, **ENDS)),
+    "falcon": (FalconForCausalLM, FalconConfig(**FALCON, **ENDS)),
+    "falcon, grouped": (FalconForCausalLM, FalconConfig(
+        **FALCON, **ENDS, new_decoder_architecture=True, num_kv_heads=2)),
+}  # fmt: skip
+T5 = {"vocab_size": 97, "d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 4,
+      "num_decoder_layers": 2, "pad_token_id": 0, "decoder_start_token_id": 0,
+      "eos_token_id": 1}  # fmt: skip
+FEW = {"num_experts": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}
+PAIRS = {
+    "t5": (T5ForConditionalGeneration, T5Config(**T5)),
+    "umt5": (UMT5ForConditionalGeneration, UMT5Config(**T5, relative_attention_num_buckets=20)),
+    "mt5": (MT5ForConditionalGeneration, MT5Config(**T5)),
+    "switch": (SwitchTransformersForConditionalGeneration,
+               SwitchTransformersConfig(**T5, **FEW)),
+    "pop2piano": (Pop2PianoForConditionalGeneration, Pop2PianoConfig(**T5)),
+}  # fmt: skip
+MODELS = DECODERS | PAIRS
+
+
+def some(names, kept):
+    return [n if n in kept else pytest.param(n, marks=pytest.mark.slow("more of its kind"))
+            for n in names]  # fmt: skip
+
+
+decoders = pytest.mark.parametrize("name", some(DECODERS, ("bloom", "mpt", "falcon")))
+pairs = pytest.mark.parametrize("name", some(PAIRS, ("t5", "umt5")))
+
+
+@functools.cache
+def built(name: str):
+    torch.manual_seed(0)
+    kind, config = MODELS[name]
+    model = kind(copy.deepcopy(config)).eval()
+    for module in model.modules():
+        if hasattr(module, "relative_attention_bias"):  # buckets that nobody could confuse
+            torch.nn.init.normal_(module.relative_attention_bias.weight)
+    return model
+
+
+@torch.no_grad()
+def both(name, run):
+    """What ``run`` makes of the model by its own bias, and by ours."""
+    model = built(name)
+    theirs = run(model)
+    with patch_biases(model):
+        return theirs, run(model)
+
+
+def inputs(name, mask=None):
+    if name == "pop2piano":  # its tokens are sounds
+        return {"inputs_embeds": built(name).shared(IDS), "attention_mask": mask,
+                "decoder_input_ids": IDS[:, :-13]}  # fmt: skip
+    found = {"input_ids": IDS, "attention_mask": mask}
+    return found if name in DECODERS else found | {"decoder_input_ids": IDS[:, :-13]}
+
+
+# Decoders with ALiBi ------------------------------------------------------------------------------
+
+
+@decoders
+def test_logits_of_decoders_stay(name):
+    theirs, by_ours = both(name, lambda model: model(**inputs(name)).logits)
+    torch.testing.assert_close(by_ours, theirs, **CLOSE)
+
+
+@decoders
+def test_left_padding_stays_unseen(name):
+    theirs, by_ours = both(name, lambda model: model(**inputs(name, REAL)).logits)
+    torch.testing.assert_close(by_ours[REAL.bool()], theirs[REAL.bool()], **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["bloom", "mpt"])
+def test_padding_between_tokens_counts_as_the_model_counts_it(name):
+    """Bloom measures distances in real tokens, MPT in places of the row."""
+    mask = REAL.clone()
+    mask[1, 20:60] = 0
+    theirs, by_ours = both(name, lambda model: model(IDS, attention_mask=mask).logits)
+    torch.testing.assert_close(by_ours[mask.bool()], theirs[mask.bool()], **CLOSE)
+
+
+@decoders
+def test_steps_with_a_cache_stay(name):
+    def run(model):
+        cache, found = DynamicCache(config=model.config), []
+        for begin, end in ((0, 140), (140, 145), (145, 146)):
+            named = {"past_key_values": cache, "attention_mask": REAL[:, :end]}
+            found.append(model(IDS[:, begin:end], **named).logits[:, -1])
+        return torch.stack(found)
+
+    theirs, by_ours = both(name, run)
+    torch.testing.assert_close(by_ours, theirs, **CLOSE)
+
+
+@decoders
+def test_decoders_generate_the_same(name):
+    def run(model, **cache):
+        named = {"attention_mask": REAL, "max_new_tokens": 4, "do_sample": False}
+        return model.generate(IDS, **named, **cache)
+
+    theirs, by_ours = both(name, run)
+    assert torch.equal(by_ours, theirs)
+    with patch_biases(built(name)):
+        assert torch.equal(run(built(name), cache_implementation="static"), theirs)
+
+
+def test_the_bias_of_falcon_is_no_longer_rounded():
+    """Its own is bfloat16: at 4999 · 2⁻² steps are 8, so each of two keys is 4 off; over √8."""
+    with patch_biases(built("falcon")) as patched:
+        assert 0.5 < patched.own_error <= 8 / 8**0.5
+        assert patched.biases[0].slopes[0] == 2.0**-2 / 8**0.5
+    with patch_biases(built("bloom")) as patched:
+        assert patched.own_error < 1e-3
+
+
+def test_mpt_reads_past_its_table():
+    config = MptConfig(vocab_size=97, d_model=16, n_layers=1, n_heads=2, max_seq_len=16)
+    model = MptForCausalLM(config).eval()
+    with torch.no_grad(), patch_biases(model):
+        long = model(IDS[:1, :40]).logits
+        torch.testing.assert_close(model(IDS[:1, :16]).logits, long[:, :16], **CLOSE)
+
+
+# T5 -----------------------------------------------------------------------------------------------
+
+
+@pairs
+@pytest.mark.parametrize("padded", [False, True])
+def test_logits_of_pairs_stay(name, padded):
+    """Encoder, decoder and what joins them; the encoder's padding stands left or nowhere."""
+    named = inputs(name, REAL if padded else None)
+    theirs, by_ours = both(name, lambda model: model(**named).logits)
+    torch.testing.assert_close(by_ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+@pairs
+def test_pairs_generate_the_same(name):
+    if name == "pop2piano":  # it generates from sounds alone
+        return
+
+    def run(model, **cache):
+        named = {"attention_mask": REAL, "max_new_tokens": 5, "do_sample": False}
+        return model.generate(IDS, **named, **cache)
+
+    theirs, by_ours = both(name, run)
+    assert torch.equal(by_ours, theirs)
+    with patch_biases(built(name)):
+        assert torch.equal(run(built(name), cache_implementation="static"), theirs)
+
+
+@pytest.mark.parametrize("name", ["t5", "umt5"])
+def test_the_table_receives_its_gradients(name):
+    def run(model):
+        model.zero_grad()
+        with torch.enable_grad():
+            model(**inputs(name), labels=IDS[:, :-13].contiguous()).loss.backward()
+        return {n: p.grad.clone() for n, p in model.named_parameters() if "relative" in n}
+
+    theirs, by_ours = both(name, run)
+    assert len(theirs) == (2 if name == "t5" else 4)
+    for key, grad in theirs.items():
+        assert grad.abs().max() > 0
+        torch.testing.assert_close(by_ours[key], grad, rtol=1e-4, atol=1e-7)
+
+
+def test_the_table_is_the_one_that_the_model_has_now():
+    model = copy.deepcopy(built("t5"))
+    with torch.no_grad(), patch_biases(model):
+        table = model.encoder.block[0].layer[0].SelfAttention.relative_attention_bias
+        table.weight = torch.nn.Parameter(torch.zeros_like(table.weight))
+        by_ours = model(**inputs("t5")).logits
+        half = copy.deepcopy(model).bfloat16()(**inputs("t5")).logits
+    with torch.no_grad():
+        torch.testing.assert_close(by_ours, model(**inputs("t5")).logits, rtol=2e-5, atol=2e-5)
+    assert half.dtype == torch.bfloat16
+    assert half.isfinite().all()
+
+
+def test_encoders_alone_and_in_training():
+    torch.manual_seed(0)
+    model = T5EncoderModel(T5Config(**T5, dropout_rate=0.5)).train()
+    with patch_biases(model):
+        model(IDS, attention_mask=REAL).last_hidden_state.sum().backward()
+    table = model.encoder.block[0].layer[0].SelfAttention.relative_attention_bias
+    assert table.weight.grad.abs().max() > 0
+
+
+# What attention is asked for ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bloom", "mpt", "falcon", "t5", "umt5"])
+def test_no_matrix_of_a_bias_is_made(name, monkeypatch):
+    """Attention is told encodings, and nothing of size queries × keys but queries and keys."""
+    asked = []
+    with torch.no_grad(), patch_biases(built(name)) as patched:
+        spy = lambda *a, **k: asked.append(k) or ours(*a, **k)  # noqa: E731
+        monkeypatch.setattr(attention, "attention", spy)  # past what patching itself measures
+        built(name)(**inputs(name))
+    found = [n["positional"].scores[0] for n in asked if "positional" in n]
+    layers = 2 if name in DECODERS else 4
+    assert len(found) == layers
+    assert {id(bias) for bias in found} == {id(bias) for bias in patched.biases}
+    assert not any("attn_mask" in named for named in asked)
+    cross = [named for named in asked if "positional" not in named]
+    assert len(cross) == (0 if name in DECODERS else 2)
+
+
+def test_biases_are_those_of_the_configuration():
+    with patch_biases(built("bloom")) as patched:
+        assert repr(patched.biases) == repr([ALiBi(6)])
+    with patch_biases(built("umt5")) as patched:
+        sides = [(b.buckets, b.bidirectional) for b in patched.biases]
+        assert sides == [(20, True)] * 2 + [(20, False)] * 2
+        assert isinstance(patched.biases[0], T5Bias)
+
+
+# Undoing, copying, saving -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bloom", "mpt", "falcon", "t5"])
+def test_nothing_is_left_of_an_undone_patch(name):
+    model = built(name)
+    before = [dict(vars(module)) for module in model.modules()]
+    implementation = model.config._attn_implementation
+    keys = list(model.state_dict())
+    patch_biases(model)
+    assert list(model.state_dict()) == keys
+    assert model.config._attn_implementation == "posenc"
+    unpatch_biases(model)
+    assert [dict(vars(module)) for module in model.modules()] == before
+    assert model.config._attn_implementation == implementation
+
+
+@pytest.mark.parametrize("name", ["bloom", "t5"])
+def test_copies_go_on_by_themselves(name):
+    model = copy.deepcopy(built(name))
+    with torch.no_grad():
+        plain = model(**inputs(name)).logits
+        patch_biases(model)
+        theirs = model(**inputs(name)).logits
+        for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            unpatch_biases(model) if "posenc_biases" in vars(model) else None
+            assert torch.equal(other(**inputs(name)).logits, theirs)
+            unpatch_biases(other)
+            assert torch.equal(other(**inputs(name)).logits, plain)
+            patch_biases(model)
+
+
+@pytest.mark.parametrize("name", ["bloom", "t5"])
+def test_a_saved_model_is_the_model_that_it_was(name, tmp_path):
+    model = built(name)
+    with patch_biases(model):
+        model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path).eval()
+    assert loaded.config._attn_implementation != "posenc"
+    with torch.no_grad():
+        torch.testing.assert_close(
+            loaded(**inputs(name)).logits, model(**inputs(name)).logits, **CLOSE
+        )
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+def test_a_model_is_patched_once():
+    with patch_biases(built("bloom")), pytest.raises(ValueError, match="patched already"):
+        patch_biases(built("bloom"))
+    with pytest.raises(ValueError, match="nothing to undo"):
+        unpatch_biases(built("bloom"))
+
+
+@pytest.mark.parametrize("name", ["bloom", "mpt", "falcon", "t5"])
+def test_weights_of_attention_are_refused(name):
+    with patch_biases(built(name)), pytest.raises(ValueError, match="never forms the weights"):
+        built(name)(**inputs(name), output_attentions=True)
+
+
+def test_other_models_are_refused_with_a_reason():
+    long = LongT5ForConditionalGeneration(LongT5Config(**T5))
+    with pytest.raises(TypeError, match=r"LongT5LocalAttention.*attends in blocks"):
+        patch_biases(long)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    llama = LlamaForCausalLM(LlamaConfig(vocab_size=9, intermediate_size=16, **sizes))
+    with pytest.raises(TypeError, match=r"no layers with ALiBi or T5's biases.*there is patch"):
+        patch_biases(llama)
+    with pytest.raises(TypeError, match="This Falcon rotates"):
+        patch_biases(FalconForCausalLM(FalconConfig(vocab_size=9, **sizes)))
+    with torch.device("meta"):
+        empty = BloomForCausalLM(BloomConfig(vocab_size=9, hidden_size=16, n_layer=1, n_head=2))
+    with pytest.raises(ValueError, match="nothing can be measured"):
+        patch_biases(empty)
+    sliced = BloomForCausalLM(BloomConfig(vocab_size=9, hidden_size=16, n_layer=1, n_head=2,
+                                          pretraining_tp=2, slow_but_exact=True))  # fmt: skip
+    with pytest.raises(ValueError, match="slow_but_exact"):
+        patch_biases(sliced)
+
+
+def test_a_bias_that_measures_otherwise_is_refused(monkeypatch):
+    """Each of the three measurements finds its fault, and leaves the model as it was."""
+    model = built("bloom")
+    monkeypatch.setattr(biases, "_exact", lambda layer, kind: ALiBi(6, slopes="geometric"))
+    with pytest.raises(ValueError, match="adds something else than ALiBi"):
+        patch_biases(model)
+    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(model.transformer.h[0].self_attention, "inv_norm_factor", 0.5)
+        stranger = type(model.transformer.h[0].self_attention)
+        own = stranger.forward
+        patched.setattr(
+            stranger, "forward", lambda self, *a, **k: (own(self, *a, **k)[0] * 1.01, None)
+        )
+        with pytest.raises(ValueError, match="gives something else with our bias"):
+            patch_biases(model)
+    pair = built("t5")
+    layer = pair.decoder.block[0].layer[0].SelfAttention
+    with monkeypatch.context() as patched:
+        patched.setattr(layer, "is_decoder", False)  # it says one thing ...
+        bucket = type(layer)._relative_position_bucket
+        patched.setattr(
+            type(layer),
+            "_relative_position_bucket",
+            staticmethod(lambda places, **_: bucket(places, bidirectional=False)),
+        )  # ... and does another
+        with pytest.raises(ValueError, match="has another bucket than T5Bias"):
+            patch_biases(pair)
+    assert "posenc_biases" not in vars(model) | vars(pair)
+    assert layer.relative_attention_bias.weight.requires_grad
+    assert layer.relative_attention_bias.weight.shape == (32, 4)

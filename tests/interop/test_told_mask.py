@@ -1,0 +1,135 @@
+"""Masks that are told, held against those that transformers draws."""
+
+import pytest
+import torch
+from transformers import masking_utils as masks
+
+from posenc.interop import attention
+from posenc.interop.attention import register_attention, unregister_attention
+from posenc.interop.told_mask import ToldMask, told_or_drawn
+
+PADDING = {
+    "none": None,
+    "left": torch.tensor([[0, 0, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1, 1]]).bool(),
+    "right": torch.tensor([[1, 1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1]]).bool(),
+}
+FUNCTIONS = {
+    "causal": masks.causal_mask_function,
+    "bidirectional": masks.bidirectional_mask_function,
+    "windowed": masks.sliding_window_causal_mask_function(3),
+    "around": masks.sliding_window_bidirectional_mask_function(2),
+    "chunked": masks.chunked_causal_mask_function(3, torch.tensor([2, 0])),
+}
+PLACES = {  # queries, keys, where the first of each stands
+    "prefill": (8, 8, 0, 0),
+    "a step": (1, 8, 7, 0),
+    "several": (3, 8, 5, 0),
+    "an empty static cache": (4, 8, 0, 0),
+    "a cache that has slid": (2, 5, 6, 3),
+}
+
+
+def given(function, places, padding):
+    q_len, k_len, first_query, first_key = places
+    return {
+        "batch_size": 2, "q_length": q_len, "kv_length": k_len, "q_offset": first_query,
+        "kv_offset": first_key, "mask_function": function, "attention_mask": padding,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_told_masks_mean_what_drawn_ones_mean(name, places):
+    for padding in PADDING.values():
+        asked = given(FUNCTIONS[name], PLACES[places], padding)
+        told = told_or_drawn(**asked)
+        assert isinstance(told, ToldMask)
+        drawn = masks.sdpa_mask(**asked, allow_is_causal_skip=False)
+        assert torch.equal(attention._drawn(told).expand_as(drawn), drawn)
+
+
+def test_packed_documents_are_told():
+    packed = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 2]] * 2)
+    places = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 0]] * 2)
+    for name in ("causal", "windowed"):
+        function = masks.packed_sequence_compatibility_function(FUNCTIONS[name], places, packed)
+        asked = given(function, PLACES["prefill"], None)
+        drawn = masks.sdpa_mask(**asked, allow_is_causal_skip=False)
+        assert torch.equal(attention._drawn(told_or_drawn(**asked)), drawn)
+
+
+@pytest.mark.parametrize("kind", ["any", "or", "one-sided", "packed chunks"])
+def test_what_may_be_any_mask_is_drawn(kind):
+    some = torch.zeros(2, 8, dtype=torch.int64)
+    function = {
+        "any": lambda b, h, q, k: (q + k) % 2 == 0,
+        "or": masks.or_masks(masks.causal_mask_function, masks.blockwise_overlay(some)),
+        "one-sided": masks.sliding_window_overlay(3),
+        "packed chunks": masks.packed_sequence_compatibility_function(
+            FUNCTIONS["chunked"], torch.arange(8).expand(2, -1), some
+        ),
+    }[kind]
+    asked = given(function, PLACES["prefill"], PADDING["left"])
+    mask = told_or_drawn(**asked)
+    assert torch.equal(mask, masks.sdpa_mask(**asked, allow_is_causal_skip=False))
+
+
+def test_a_window_that_reaches_past_all_keys_is_none():
+    reach = [
+        told_or_drawn(**given(masks.sliding_window_causal_mask_function(n), (8, 8, 0, 0), None))
+        for n in (7, 8, 9)
+    ]
+    assert [mask.window for mask in reach] == [7, None, None]
+
+
+def test_real_tokens_alone_are_no_padding():
+    mask = told_or_drawn(**given(FUNCTIONS["causal"], (8, 8, 0, 0), torch.ones(2, 8).bool()))
+    assert mask.padding is None
+
+
+@pytest.mark.parametrize(
+    ("row", "holes"),
+    [
+        ("11110", False),
+        ("01111", False),
+        ("01110", False),
+        ("11011", True),
+        ("10001", True),
+        ("00000", False),
+    ],
+)
+def test_holes_are_padding_between_real_keys(row, holes):
+    padding = torch.tensor([[c == "1" for c in row], [True] * 5])
+    assert ToldMask(5, 5, padding=padding).has_holes() is holes
+
+
+def test_keys_after_the_last_query_are_left_out():
+    mask = ToldMask(4, 9, first_query=2, is_causal=True, padding=torch.ones(1, 9).bool())
+    assert (mask.seen_by_last().k_len, mask.seen_by_last().padding.shape) == (6, (1, 6))
+    assert ToldMask(4, 9).seen_by_last().k_len == 9
+
+
+def test_computing_with_a_told_mask_is_refused():
+    mask = ToldMask(4, 4)
+    assert mask.to(torch.bool) is mask is mask.contiguous()
+    for wrong in (
+        lambda: torch.ones(4) + mask,
+        lambda: mask[..., :3],
+        lambda: ~mask,
+        lambda: mask < -1,
+        lambda: torch.where(mask, 1, 0),
+    ):
+        with pytest.raises(TypeError, match="masks are told and not drawn"):
+            wrong()
+    with pytest.raises(AttributeError, match=r"no 'dtype'.*told and not drawn"):
+        _ = mask.dtype
+
+
+def test_another_meaning_of_mask_functions_is_noticed(monkeypatch):
+    wrong = lambda *_, **__: ToldMask(7, 7, is_causal=True)  # noqa: E731
+    monkeypatch.setattr(attention, "told_or_drawn", wrong)
+    with pytest.raises(RuntimeError, match="mean something else"):
+        register_attention()
+    monkeypatch.undo()
+    assert register_attention() == register_attention() == "posenc"
+    unregister_attention()
