@@ -2,12 +2,22 @@
 
 import argparse
 import json
+import time
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
-from benchmarks import addition, attention, growth, memory, rotary, table_construction
+from benchmarks import (
+    addition,
+    attention,
+    growth,
+    harness,
+    memory,
+    models,
+    rotary,
+    table_construction,
+)
 from benchmarks.harness import Timing, machine, measure
 
 BENCHMARKS = {
@@ -16,6 +26,7 @@ BENCHMARKS = {
     "rotary": rotary,
     "attention": attention,
     "growth": growth,
+    "models": models,
 }
 
 
@@ -25,6 +36,8 @@ def main() -> None:
         torch.set_num_threads(options.threads)
     if options.device != "cpu":
         torch.set_default_device(options.device)
+    if options.busy:
+        harness.clock = time.process_time
     memory.keep_memory()
     facts = machine()
     print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
@@ -68,6 +81,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", choices=BENCHMARKS, nargs="+", help="some benchmarks")
     parser.add_argument("--rounds", type=int, default=15, help="turns of each contender")
     parser.add_argument("--threads", type=int, help="threads of torch")
+    parser.add_argument(
+        "--busy", action="store_true", help="count this process's own time; with one thread"
+    )
     parser.add_argument("--device", default="cpu", help="where to run, such as cuda")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the timings there too")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw time over size")

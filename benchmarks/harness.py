@@ -15,6 +15,8 @@ import torch
 
 from benchmarks import memory
 
+clock: Callable[[], float] = time.perf_counter
+"""What tells the time; ``time.process_time`` where other work runs beside."""
 LEAST_SECONDS = 5e-3
 """A call faster than this is repeated within its turn until it takes so long; and before that as
 often without being timed, so that nobody is timed in caches that another has filled."""
@@ -161,11 +163,11 @@ def wait() -> None:
 
 def _time(run: Callable[[], object], repeats: int) -> float:
     wait()
-    begin = time.perf_counter()
+    begin = clock()
     for _ in range(repeats):
         run()
     wait()
-    return (time.perf_counter() - begin) / repeats
+    return (clock() - begin) / repeats
 
 
 def _repeats(run: Callable[[], object]) -> int:
