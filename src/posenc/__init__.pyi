@@ -4,6 +4,7 @@ from . import distributed as distributed
 from . import frequencies as frequencies
 from . import inspection as inspection
 from . import interop as interop
+from . import lab as lab
 from . import plots as plots
 from . import positions as positions
 from . import recipes as recipes

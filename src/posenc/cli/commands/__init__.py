@@ -23,6 +23,7 @@ COMMANDS = (
     "export",
     "check",
     "parity",
+    "lab",
     "explore",
     "info",
 )

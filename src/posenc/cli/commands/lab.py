@@ -1,0 +1,174 @@
+"""``posenc lab``: encodings compared by training."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from posenc.cli import options
+from posenc.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from posenc.lab import Grid, Store
+
+Action = Literal["plan", "run", "status", "report", "show", "clean"]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Compare encodings by training small models with each.
+
+    plan GRID    say how many runs a grid has, and how long they take on this machine
+    run GRID     make those that are not made; it may be stopped and run again at any time
+    status GRID  say which are made, running, failed and left
+    report GRID  write what they say as one HTML page, with Markdown and CSV beside it
+    show RUN     print everything about one run, by its id or how it begins
+    clean        remove leftovers of runs that were killed or failed; results stay
+
+    GRID is a TOML file, or one that comes with posenc: quick, standard or extension.
+    """
+
+    action: Annotated[Action, options.Argument("What to do.", "ACTION")]
+    target: Annotated[str | None, options.Argument("A grid; for show, a run.", "GRID")] = None
+    folder: Annotated[
+        Path, options.Option("Where results are kept; many grids can share it.", "FOLDER")
+    ] = Path("lab-results")
+    workers: Annotated[int, options.Option("Runs at a time, a process each.", "N", most=256)] = 1
+    engine: Annotated[
+        Literal["local", "ray"], options.Option("Who runs: this machine, or Ray (RAY_ADDRESS).")
+    ] = "local"
+    output: Annotated[
+        Path | None,
+        options.Option(
+            "The report: a name ending in .html.", "FILE", shown="GRID.html", short="-o"
+        ),
+    ] = None
+    export: Annotated[
+        Path | None,
+        options.Option("Write all results as one table too: .csv or .parquet (DuckDB).", "FILE"),
+    ] = None
+    query: Annotated[
+        str | None,
+        options.Option("For show: SQL over the table runs of all results (DuckDB).", "SQL"),
+    ] = None
+
+    def run(self) -> int | None:
+        """Does it; 1 where runs have failed."""
+        if self.workers < 1:
+            raise UserError(f"--workers is {self.workers}; it must be at least 1")
+        return getattr(self, f"_{self.action}")()
+
+    def _grid(self, *, check: bool = False) -> "Grid":
+        from posenc.lab import grid_from
+
+        if self.target is None:
+            raise UserError(f"posenc lab {self.action} takes a grid, as posenc lab plan quick")
+        return grid_from(self.target, check=check)
+
+    def _store(self, *, made: bool = True) -> "Store":
+        from posenc.lab import Store
+
+        if made and not self.folder.is_dir():
+            raise UserError(
+                f"there is no folder {self.folder}; run a grid first, or name it by --folder"
+            )
+        return Store(self.folder)
+
+    def _plan(self) -> None:
+        import platform
+
+        from posenc.lab.planning import counts, planned
+        from posenc.lab.progress import left
+
+        grid, store = self._grid(check=True), self._store(made=False)
+        plan = planned(grid, store)
+        found = counts(plan, store)
+        tuning = sum(run.kind == "tuning" for run in plan.runs)
+        models = f" × {len(grid.models)} models" if len(grid.models) > 1 else ""
+        print(
+            f"{grid.name}: {len(grid.tasks)} tasks × {len(grid.encodings)} encodings{models} × "
+            f"{len(grid.seeds)} seeds"
+        )
+        print(f"{found['total']} runs, {tuning} of them to choose learning rates")
+        print(f"{found['made']} made, {found['failed']} failed, {found['left']} left")
+        print(left(plan, store, platform.node(), self.workers))
+
+    def _run(self) -> int | None:
+        import platform
+
+        from posenc.lab.cluster import RayRunner
+        from posenc.lab.planning import counts
+        from posenc.lab.progress import Told
+        from posenc.lab.running import FullDiskError, Runner
+
+        grid, store = self._grid(check=True), self._store(made=False)
+        with Told(store, platform.node(), self.workers) as told:
+            runner = (
+                Runner(grid, store, self.workers, told)
+                if self.engine == "local"
+                else RayRunner(grid, store, told)
+            )
+            try:
+                plan = runner.run()
+            except FullDiskError as error:
+                raise UserError(str(error)) from None
+        found = counts(plan, store)
+        print(f"{found['made']} of {found['total']} runs made, {found['failed']} failed")
+        return 1 if found["failed"] else None
+
+    def _status(self) -> int | None:
+        import platform
+
+        from posenc.lab.planning import counts, planned
+        from posenc.lab.progress import left
+
+        grid, store = self._grid(), self._store()
+        plan = planned(grid, store)
+        found = counts(plan, store)
+        print(", ".join(f"{count} {name}" for name, count in found.items()))
+        for run in plan.runs:
+            if store.has_failed(run.id):
+                print(f"failed {run.id} {run}: {store.path('failures', run.id)}")
+            elif store.is_running(run.id) and not store.is_done(run.id):
+                print(f"running {run.id} {run}")
+        if found["left"]:
+            print(left(plan, store, platform.node(), self.workers))
+        return 1 if found["failed"] else None
+
+    def _report(self) -> None:
+        from posenc.lab.comparison import compared
+        from posenc.lab.report import write
+
+        grid, store = self._grid(), self._store()
+        output = self.output or Path(f"{grid.name}.html")
+        if output.suffix not in (".html", ".htm"):
+            raise UserError(f"{output}: the name must end in .html")
+        for path in write(compared(grid, store), output):
+            print(f"wrote {path}")
+        if self.export is not None:
+            from posenc.lab.tables import export
+
+            export(store, self.export)
+            print(f"wrote {self.export}")
+
+    def _show(self) -> None:
+        store = self._store()
+        if self.query is not None:
+            from posenc.lab.tables import asked
+
+            names, rows = asked(store, self.query)
+            print("\t".join(names))
+            for row in rows:
+                print("\t".join(str(each) for each in row))
+            return
+        if self.target is None:
+            raise UserError("posenc lab show takes a run, by its id or how it begins, or --query")
+        found = [run for run in store.done() if run.startswith(self.target)]
+        if len(found) != 1:
+            known = f"it could be {', '.join(found)}" if found else "posenc lab status names them"
+            raise UserError(f"{self.target!r} names {len(found)} runs in {self.folder}; {known}")
+        print(json.dumps(store.result(found[0]), indent=1, ensure_ascii=False))
+
+    def _clean(self) -> None:
+        gone = self._store().clean()
+        print(", ".join(f"{count} {name}" for name, count in gone.items()) + " removed")

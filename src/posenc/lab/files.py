@@ -1,0 +1,72 @@
+"""Files that appear whole or not at all, and outlive the process that wrote them."""
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where there is no space for a file."""
+
+PART = ".part"
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; it is on disk (fsync) before it takes the name ``path`` (rename).
+
+    Whatever fails before leaves what was there, and no part of the new one.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a"
+        >>> with whole(path) as file:
+        ...     _ = file.write(b"all")
+        >>> path.read_bytes()
+        b'all'
+    """
+    passing = path.with_name(f".{path.name}.{secrets.token_hex(6)}{PART}")
+    try:
+        with open(passing, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(passing, path)
+        _sync(path.parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            passing.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """``value`` as JSON that a person can read, whole or not at all."""
+    with whole(path) as file:
+        file.write((json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """What ``path`` holds; None if it is not there.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON ({error}); remove it, and run again.") from None
+
+
+def _sync(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

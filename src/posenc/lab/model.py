@@ -1,0 +1,85 @@
+"""The model of the lab: tokens, an encoder, and logits; the body is the same for every encoding."""
+
+from hashlib import sha256
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.positional import Positional
+from posenc.lab.configuration import ModelSize
+from posenc.transformer.encoder import Encoder
+
+
+class Model(nn.Module):
+    """Token ids to logits.
+
+    Embeddings have a standard deviation of 1, which is what additive encodings must be measured by:
+    a learned table of 0.02 would hardly be seen beside them.
+
+    Args:
+        vocabulary: How many tokens there are.
+        size: Width, heads and depth.
+        positional: The encodings; built before, from a generator of their own.
+        is_causal: Whether a token sees only those before it.
+
+    Example:
+        >>> model = Model(5, ModelSize(dim=8, heads=2), Positional(), is_causal=True)
+        >>> model(torch.zeros(1, 3, dtype=torch.long)).shape
+        torch.Size([1, 3, 5])
+    """
+
+    def __init__(self, vocabulary: int, size: ModelSize, positional: nn.Module, *, is_causal: bool):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, size.dim)
+        self.encoder = Encoder(
+            size.dim,
+            size.heads,
+            size.depth,
+            positional=positional
+            if isinstance(positional, Positional)
+            else list(positional.children()),  # type: ignore[arg-type]
+            norm="pre",
+            activation="gelu",
+            is_causal=is_causal,
+        )
+        self.logits = nn.Linear(size.dim, vocabulary, bias=False)
+
+    def forward(
+        self, tokens: Int64[Tensor, "batch seq"], positions: Int64[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "batch seq vocabulary"]:
+        """Logits of what follows each token; positions count from 0 if not given."""
+        return self.logits(self.encoder(self.embedding(tokens), positions))
+
+    def body(self) -> dict[str, Tensor]:
+        """All that is no encoding."""
+        state = self.state_dict()
+        return {name: state[name] for name in sorted(state) if ".positional." not in name}
+
+    def encodings(self) -> dict[str, Tensor]:
+        """What the encodings learn."""
+        state = self.state_dict()
+        return {name: state[name] for name in sorted(state) if ".positional." in name}
+
+
+def built(
+    vocabulary: int, size: ModelSize, positional: nn.Module, *, is_causal: bool, seed: int
+) -> Model:
+    """A model whose body is drawn from ``seed`` alone, whatever the encodings are."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        return Model(vocabulary, size, positional, is_causal=is_causal)
+
+
+def digest(tensors: dict[str, Tensor]) -> str:
+    """A hash of names and bits.
+
+    Example:
+        >>> digest({"a": torch.zeros(2)}) == digest({"a": torch.zeros(2)}) != digest({})
+        True
+    """
+    found = sha256()
+    for name, tensor in tensors.items():
+        found.update(name.encode())
+        found.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()[:16]

@@ -1,0 +1,206 @@
+"""From a grid to its runs: which are made, which can be made now, and which wait for others."""
+
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import dataclass
+from math import inf
+from statistics import fmean, median
+from typing import Any, Literal
+
+from posenc.lab.configuration import Configuration, ModelSize
+from posenc.lab.grid import (
+    TUNING_SEED,
+    Grid,
+    GridEncoding,
+    GridTask,
+    configured,
+    extended,
+)
+from posenc.lab.store import Store
+
+Kind = Literal["tuning", "reported", "extended"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a grid.
+
+    Attributes:
+        configuration: The run.
+        kind: Whether it chooses a learning rate, is reported, or extends one that is.
+        task: Name of its task.
+        encoding: Name of its encoding, or of what it was extended by.
+        model: Name of its body, where there are several.
+        id: The run's name.
+    """
+
+    configuration: Configuration
+    kind: Kind
+    task: str
+    encoding: str
+    model: str
+    id: str
+
+    def is_ready(self, store: Store) -> bool:
+        """Whether all that it needs is made."""
+        extension = self.configuration.extension
+        return extension is None or store.is_done(extension.of)
+
+    def __str__(self) -> str:
+        seed = self.configuration.seed
+        if self.kind == "tuning":
+            rate = self.configuration.training.learning_rate
+            return f"{self.task} · {self.encoding} · learning rate {rate:g}"
+        model = f" · {self.model}" if self.model else ""
+        return f"{self.task} · {self.encoding}{model} · seed {seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a grid, as far as they are known.
+
+    Attributes:
+        runs: Those whose configuration is settled; none stands here twice.
+        waiting: How many more there will be, once learning rates are chosen.
+    """
+
+    runs: tuple[Planned, ...]
+    waiting: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return len(self.runs) + self.waiting
+
+
+def planned(grid: Grid, store: Store) -> Plan:
+    """The runs of ``grid``; which learning rates are chosen is read in ``store``."""
+    runs: dict[str, Planned] = {}
+    waiting = 0
+    with chdir(grid.folder):
+        for task in grid.tasks:
+            for model in grid.models:
+                for encoding in grid.on(task):
+                    for each in _runs(grid, task, encoding, model, store):
+                        if each is None:
+                            waiting += 1
+                        else:
+                            runs.setdefault(each.id, each)
+    return Plan(tuple(runs.values()), waiting)
+
+
+def _runs(
+    grid: Grid, task: GridTask, encoding: GridEncoding, model: ModelSize, store: Store
+) -> Iterator[Planned | None]:
+    """The runs of one encoding on one task; None for each that waits."""
+    named = (task.name, encoding.name, grid.model_name(model))
+    rate = task.rates[0]
+    if len(task.rates) > 1:
+        tuning = list(tuning_runs(grid, task, encoding, model))
+        for each in tuning:
+            yield Planned(each, "tuning", *named, each.id)
+        chosen = chosen_rate(tuning, store)
+        if chosen is None:
+            yield from (None for _ in _variants(grid, encoding) for _ in grid.seeds)
+            return
+        rate = chosen
+    for seed in grid.seeds:
+        base = configured(task, encoding, model, rate=rate, seed=seed)
+        yield Planned(base, "reported", *named, base.id)
+        for extension in grid.extensions:
+            if extension.of == encoding.name:
+                for name, factor, steps in extension.variants():
+                    made = extended(base, extension, factor, steps)
+                    yield Planned(made, "extended", task.name, name, named[2], made.id)
+
+
+def _variants(grid: Grid, encoding: GridEncoding) -> list[str]:
+    """The encoding itself and its extensions."""
+    extensions = [each for each in grid.extensions if each.of == encoding.name]
+    return [encoding.name, *(name for each in extensions for name, _, _ in each.variants())]
+
+
+def tuning_runs(
+    grid: Grid, task: GridTask, encoding: GridEncoding, model: ModelSize
+) -> Iterator[Configuration]:
+    """The same few runs for every encoding, on seeds that are never reported."""
+    for rate in task.rates:
+        for seed in range(TUNING_SEED, TUNING_SEED + grid.tuning_seeds):
+            yield configured(task, encoding, model, rate=rate, seed=seed, steps=grid.tuning_steps)
+
+
+def chosen_rate(tuning: list[Configuration], store: Store) -> float | None:
+    """The learning rate with the least held-out loss at the *trained* length; None before.
+
+    Longer lengths have no say, and of two that are alike the smaller one is taken. A run that was
+    given up counts as one that diverged.
+    """
+    losses: dict[float, list[float]] = {}
+    for each in tuning:
+        result = store.result(each.id)
+        if result is None and not store.has_failed(each.id):
+            return None
+        found = inf if result is None else result["outcome"]["loss"]
+        losses.setdefault(each.training.learning_rate, []).append(inf if found is None else found)
+    return min(sorted(losses), key=lambda rate: fmean(losses[rate]))
+
+
+# How long it will take.
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Milliseconds a step, whole runs divided by their steps, as measured on this machine."""
+
+    known: tuple[tuple[str, tuple[str, ...], float], ...]
+
+    @classmethod
+    def of(cls, store: Store, host: str) -> "Speeds":
+        """From the results that were made on a machine of this name."""
+        return cls(
+            tuple(
+                (
+                    each["configuration"]["task"],
+                    tuple(each["configuration"]["use"]),
+                    1000 * each["cost"]["seconds"] / max(1, each["outcome"]["steps"]),
+                )
+                for each in store.results()
+                if each["machine"]["host"] == host
+            )
+        )
+
+    def seconds(self, run: Planned) -> float | None:
+        """What a run will take: as its like did, or its task, or any run; None before the first."""
+        task, use = run.configuration.task, run.configuration.use
+        same = [ms for name, known, ms in self.known if (name, known) == (task, use)]
+        alike = [ms for name, _, ms in self.known if name == task]
+        found = same or alike or [ms for _, _, ms in self.known]
+        extension = run.configuration.extension
+        steps = run.configuration.training.steps if extension is None else extension.steps
+        return median(found) * max(1, steps) / 1000 if found else None
+
+
+def seconds_left(plan: Plan, store: Store, host: str, workers: int) -> float | None:
+    """Seconds until all is made, by the last runs on this machine; None before there is one."""
+    speeds = Speeds.of(store, host)
+    each = [speeds.seconds(run) for run in plan.runs if not store.is_done(run.id)]
+    if any(found is None for found in each):
+        return None
+    known = [found for found in each if found is not None]
+    reported = [speeds.seconds(run) for run in plan.runs] or [0.0]
+    typical = median([found for found in reported if found is not None] or [0.0])
+    return (sum(known) + plan.waiting * typical) / workers
+
+
+def counts(plan: Plan, store: Store) -> dict[str, Any]:
+    """How many runs are made, running, given up and left."""
+    made = sum(store.is_done(run.id) for run in plan.runs)
+    failed = sum(store.has_failed(run.id) for run in plan.runs)
+    running = sum(store.is_running(run.id) and not store.is_done(run.id) for run in plan.runs)
+    return {
+        "total": plan.total,
+        "made": made,
+        "running": running,
+        "failed": failed,
+        "left": plan.total - made - failed - running,
+    }

@@ -1,0 +1,114 @@
+"""All results as one table: CSV by itself, Parquet and SQL by DuckDB (extra ``lab``)."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.files import whole
+from posenc.lab.store import Store
+
+COLUMNS = (
+    "run", "task", "encoding", "dim", "heads", "depth", "seed", "steps", "learning_rate",
+    "factor", "tuned_steps", "length", "trained_length", "score", "loss", "body_parameters",
+    "encoding_parameters", "milliseconds_a_step", "host", "torch", "date",
+)  # fmt: skip
+
+
+def rows(store: Store) -> Iterator[dict[str, Any]]:
+    """A row for each run and tested length."""
+    for each in store.results():
+        asked, outcome = each["configuration"], each["outcome"]
+        extension = asked["extension"] or {"use": asked["use"], "factor": None, "steps": None}
+        for length, score in outcome["scores"].items():
+            yield {
+                "run": each["id"],
+                "task": asked["task"],
+                "encoding": " + ".join(extension["use"]) or "NoPE",
+                **asked["model"],
+                "seed": asked["seed"],
+                "steps": outcome["steps"],
+                "learning_rate": asked["training"]["learning_rate"],
+                "factor": extension["factor"],
+                "tuned_steps": extension["steps"],
+                "length": int(length),
+                "trained_length": asked["options"]["trained"],
+                "score": score,
+                "loss": outcome["losses"][length],
+                "body_parameters": outcome["parameters"]["body"],
+                "encoding_parameters": outcome["parameters"]["encoding"],
+                "milliseconds_a_step": each["cost"]["milliseconds_a_step"],
+                "host": each["machine"]["host"],
+                "torch": each["machine"]["torch"],
+                "date": each["date"],
+            }
+
+
+def as_csv(store: Store) -> str:
+    """The table as CSV, with a line of names."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list[str](COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows(store))
+    return text.getvalue()
+
+
+def export(store: Store, path: Path) -> None:
+    """The table as a file that ends in ``.csv`` or ``.parquet``.
+
+    Raises:
+        ValueError: It ends otherwise, or DuckDB is missing for Parquet.
+    """
+    if path.suffix == ".csv":
+        with whole(path) as file:
+            file.write(as_csv(store).encode())
+        return
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path}: the name of an export must end in .csv or .parquet.")
+    _connected(store).execute("COPY runs TO ? (FORMAT parquet)", [str(path)])
+
+
+def asked(store: Store, query: str) -> tuple[list[str], list[tuple]]:
+    """Names of columns and rows of a query over the table ``runs``.
+
+    Raises:
+        ValueError: DuckDB is missing, or cannot answer.
+    """
+    duckdb = _duckdb()
+    try:
+        answer = _connected(store).execute(query)
+        return [each[0] for each in answer.description], answer.fetchall()
+    except duckdb.Error as error:
+        raise ValueError(f"{query!r}: {error}") from None
+
+
+def _connected(store: Store) -> Any:
+    """DuckDB with the table; built of the files, which are the truth, each time."""
+    duckdb = _duckdb()
+    connection = duckdb.connect()
+    typed = ", ".join(f"{name} {_type(name)}" for name in COLUMNS)
+    connection.execute(f"CREATE TABLE runs ({typed})")
+    values = [[row[name] for name in COLUMNS] for row in rows(store)]
+    if values:
+        blanks = ", ".join("?" * len(COLUMNS))
+        connection.executemany(f"INSERT INTO runs VALUES ({blanks})", values)
+    return connection
+
+
+def _type(name: str) -> str:
+    if name in ("run", "task", "encoding", "host", "torch", "date"):
+        return "VARCHAR"
+    if name in ("learning_rate", "score", "loss", "milliseconds_a_step"):
+        return "DOUBLE"
+    return "BIGINT"
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ValueError(
+            "queries and Parquet need DuckDB, which is not installed: pip install 'posenc[lab]'"
+        ) from None
+    return duckdb

@@ -1,0 +1,61 @@
+"""Copy: say the row again."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from posenc.lab.tasks.base import Batch, Published, Task, draw, exact_match, unscored
+
+LETTERS = 16
+AGAIN = LETTERS
+
+
+@dataclass(frozen=True)
+class Copy(Task):
+    """Letters, a mark, and the letters again; right where every one of them is.
+
+    The length counts the letters; a row has twice as many tokens.
+
+    Example:
+        >>> batch = Copy().generate(torch.Generator().manual_seed(0), 3, 1)
+        >>> bool((batch.targets[0, 3:] == batch.tokens[0, :3]).all()), batch.tokens[0, 3].item()
+        (True, 16)
+    """
+
+    trained: int = 16
+    tested: tuple[int, ...] = (16, 24, 32)
+
+    about: ClassVar[str] = "The row once more; right where all of it is."
+    vocabulary: ClassVar[int] = LETTERS + 1
+    measure: ClassVar[str] = "exact match"
+    chance: ClassVar[float] = 0.0
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 2000
+    shortest: ClassVar[int | None] = 1
+    published: ClassVar[tuple[Published, ...]] = (
+        Published(
+            "Kazemnejad et al. 2023 (arXiv:2305.19466), the authors' published results",
+            "copy of random tokens, out of distribution; the middle of what is reported",
+            "exact match",
+            {"T5": 0.425, "ALiBi": 0.33, "NoPE": 0.31, "Sinusoidal": 0.025, "Rotary": 0.01},
+        ),
+    )
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows of ``length`` letters and their copies."""
+        letters = draw(generator, LETTERS, batch, length)
+        again = torch.full((batch, 1), AGAIN)
+        tokens = torch.cat((letters, again, letters[:, :-1]), 1)
+        targets = unscored(tokens)
+        targets[:, length:] = letters
+        return Batch(tokens, targets)
+
+    def score(self, logits: Tensor, batch: Batch) -> Tensor:
+        """1 for each row that is right as a whole."""
+        return exact_match(logits, batch)
+
+    def tokens(self, length: int) -> int:
+        """Letters, a mark, and all letters but the last."""
+        return 2 * length

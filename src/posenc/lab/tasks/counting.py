@@ -1,0 +1,65 @@
+"""Counting: from one number to another, and then stop."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from posenc.lab.tasks.base import Batch, Task, draw, exact_match, unscored
+
+NUMBERS = 128
+BEGIN, STOP = NUMBERS, NUMBERS + 1
+
+
+@dataclass(frozen=True)
+class Counting(Task):
+    """ "a b :" and then a, a + 1, …, b, stop; right where every token is.
+
+    Numbers are tokens and all of them occur in training; longer rows are only longer.
+
+    Reference:
+        Zhou et al. 2023, "What Algorithms can Transformers Learn?" (arXiv:2310.16028), section 4.
+
+    Example:
+        >>> batch = Counting().generate(torch.Generator().manual_seed(0), 3, 1)
+        >>> a, b = batch.tokens[0, :2].tolist()
+        >>> batch.targets[0, 2:].tolist() == [a, a + 1, b, STOP]
+        True
+    """
+
+    trained: int = 16
+    tested: tuple[int, ...] = (16, 32, 64)
+
+    about: ClassVar[str] = "From one number to another, and then stop; right where all of it is."
+    vocabulary: ClassVar[int] = NUMBERS + 2
+    measure: ClassVar[str] = "exact match"
+    chance: ClassVar[float] = 0.0
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 1500
+    shortest: ClassVar[int | None] = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        if max(self.tested) > NUMBERS:
+            raise ValueError(
+                f"tested is {list(self.tested)}; there are {NUMBERS} numbers to count."
+            )
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows that count ``length`` numbers."""
+        first = draw(generator, NUMBERS - length + 1, batch, 1)
+        counted = first + torch.arange(length)
+        begin, stop = torch.full((batch, 1), BEGIN), torch.full((batch, 1), STOP)
+        tokens = torch.cat((first, counted[:, -1:], begin, counted), 1)
+        targets = unscored(tokens)
+        targets[:, 2:] = torch.cat((counted, stop), 1)
+        return Batch(tokens, targets)
+
+    def score(self, logits: Tensor, batch: Batch) -> Tensor:
+        """1 for each row that is right as a whole."""
+        return exact_match(logits, batch)
+
+    def tokens(self, length: int) -> int:
+        """Both ends, a mark, and the numbers."""
+        return length + 3

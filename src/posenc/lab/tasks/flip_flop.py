@@ -1,0 +1,71 @@
+"""Flip-flop: say the bit that was written last, over any number of ignored ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from posenc.lab.tasks.base import Batch, Published, Task, draw, unscored
+
+WRITE, READ, IGNORE = 2, 3, 4  # the instructions; 0 and 1 are the bits
+
+
+@dataclass(frozen=True)
+class FlipFlop(Task):
+    """Pairs of an instruction and a bit; after "read" comes the bit of the last "write".
+
+    The first pair writes and the last one reads. What comes between is ignored with probability
+    ``ignored``, else written or read as often.
+
+    Args:
+        ignored: 0.8 in the paper's FFL(0.8).
+
+    Reference:
+        Liu et al. 2023, "Exposing Attention Glitches with Flip-Flop Language Modeling"
+        (arXiv:2306.00946), section 3.
+
+    Example:
+        >>> FlipFlop().generate(torch.Generator().manual_seed(0), 6, 1).tokens[0, ::2]
+        tensor([2, ..., 3])
+    """
+
+    trained: int = 24
+    tested: tuple[int, ...] = (24, 48, 96, 192)
+    ignored: float = 0.8
+
+    about: ClassVar[str] = "The bit that was written last, over any number of ignored ones."
+    vocabulary: ClassVar[int] = 5
+    chance: ClassVar[float] = 0.5
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 800
+    published: ClassVar[tuple[Published, ...]] = (
+        Published(
+            "Golovneva et al. 2024, CoPE (arXiv:2405.18719), flip-flop, out of distribution",
+            "longer gaps between the last write and the read",
+            "error, percent",
+            {"CoPE": 4.9, "Rotary": 20.3},
+            lower_is_better=True,
+        ),
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        for length in (self.trained, *self.tested):
+            if length % 2 or length < 4:
+                raise ValueError(f"length is {length}; flip-flop takes an even one from 4 on.")
+        if not 0 <= self.ignored < 1:
+            raise ValueError(f"ignored is {self.ignored}; it must be from 0 to below 1.")
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows of ``length`` tokens; targets stand at "read" alone."""
+        pairs = length // 2
+        bits = draw(generator, 2, batch, pairs)
+        kept = torch.rand(batch, pairs, generator=generator) >= self.ignored
+        do = torch.where(kept, WRITE + draw(generator, 2, batch, pairs), IGNORE)
+        do[:, 0], do[:, -1] = WRITE, READ
+        last = torch.where(do == WRITE, torch.arange(pairs), 0).cummax(1).values
+        bits = torch.where(do == READ, bits.gather(1, last), bits)
+        tokens = torch.stack((do, bits), 2).flatten(1)
+        targets = unscored(tokens)
+        targets[:, ::2] = torch.where(do == READ, bits, targets[:, ::2])
+        return Batch(tokens, targets)

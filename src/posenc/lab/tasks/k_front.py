@@ -1,0 +1,50 @@
+"""k-front: the k-th token of the row, however far it has gone."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from posenc.encodings.arguments import check_whole
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
+
+LETTERS = 8
+
+
+@dataclass(frozen=True)
+class KFront(Task):
+    """Letters; at each token from the k-th on, the target is the k-th letter of the row.
+
+    It asks for absolute places: the distance to what is wanted grows with the row.
+
+    Args:
+        k: 1 is the first letter.
+
+    Example:
+        >>> batch = KFront(k=2).generate(torch.Generator().manual_seed(0), 4, 1)
+        >>> bool((batch.targets[0, 1:] == batch.tokens[0, 1]).all()), batch.targets[0, 0].item()
+        (True, -100)
+    """
+
+    trained: int = 32
+    tested: tuple[int, ...] = (32, 64, 128, 256)
+    k: int = 4
+
+    about: ClassVar[str] = "The fourth token of the row, however far it has gone."
+    vocabulary: ClassVar[int] = LETTERS
+    chance: ClassVar[float] = 1 / LETTERS
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 1000
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_whole(k=self.k)
+        if self.k > min(self.tested):
+            raise ValueError(f"k is {self.k}; the shortest tested row has {min(self.tested)}.")
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows of ``length`` letters."""
+        tokens = draw(generator, LETTERS, batch, length)
+        targets = unscored(tokens)
+        targets[:, self.k - 1 :] = tokens[:, self.k - 1 : self.k]
+        return Batch(tokens, targets)

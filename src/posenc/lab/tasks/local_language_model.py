@@ -1,0 +1,63 @@
+"""A language whose next token follows from the last and the third last."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from posenc.lab.tasks.base import Batch, Published, Task, draw, unscored
+
+TOKENS = 16
+NEAR = (5, 14, 1, 8, 11, 2, 15, 4, 12, 7, 0, 10, 3, 13, 6, 9)  # of the last token
+FAR = (3, 9, 12, 6, 0, 15, 10, 5, 1, 14, 8, 2, 13, 11, 4, 7)  # of the third last
+
+
+@dataclass(frozen=True)
+class LocalLanguageModel(Task):
+    """xₜ = (n(xₜ₋₁) + f(xₜ₋₃)) mod 16 with two fixed permutations; three tokens are drawn.
+
+    All that is needed stands within three tokens at any length, so what is lost at longer rows is
+    lost by the encoding alone. For a given last token the next one is a permutation of the third
+    last, so that rows run through long cycles and never settle.
+
+    Example:
+        >>> tokens = LocalLanguageModel().generate(torch.Generator().manual_seed(0), 5, 1).tokens[0]
+        >>> tokens[3] == (NEAR[tokens[2]] + FAR[tokens[0]]) % TOKENS
+        tensor(True)
+    """
+
+    trained: int = 32
+    tested: tuple[int, ...] = (32, 64, 128, 256)
+
+    about: ClassVar[str] = "The next token of a language in which it follows from the last three."
+    vocabulary: ClassVar[int] = TOKENS
+    chance: ClassVar[float] = 1 / TOKENS
+    gate: ClassVar[float] = 0.8
+    steps: ClassVar[int] = 1500
+    published: ClassVar[tuple[Published, ...]] = (
+        Published(
+            "Press et al. 2022, ALiBi (arXiv:2108.12409), WikiText-103",
+            "trained at 512 tokens, tested at 3072",
+            "perplexity",
+            {"Sinusoidal": 360.0, "T5": 30.8, "ALiBi": 18.3},
+            lower_is_better=True,
+        ),
+        Published(
+            "Chi et al. 2022, KERPLE (arXiv:2205.09921), table 3",
+            "trained at 512 tokens, tested at 16384",
+            "perplexity",
+            {"KERPLE": 21.4, "ALiBi": 22.5, "T5": 31.4, "Rotary": 269.0, "Sinusoidal": 30046.0},
+            lower_is_better=True,
+        ),
+    )
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows of ``length`` tokens; the target is the next one, from the third token on."""
+        near, far = torch.tensor(NEAR), torch.tensor(FAR)
+        row = list(draw(generator, TOKENS, 3, batch))
+        while len(row) <= length:
+            row.append((near[row[-1]] + far[row[-3]]) % TOKENS)
+        rows = torch.stack(row[: length + 1], 1)
+        tokens, targets = rows[:, :-1].contiguous(), rows[:, 1:].clone()
+        targets[:, :2] = unscored(targets[:, :2])
+        return Batch(tokens, targets)

@@ -1,0 +1,49 @@
+"""Passkey: say at the end the key that stood somewhere in the text."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
+
+KEYS, FILLERS = 16, 16
+MARK, ASKED = KEYS + FILLERS, KEYS + FILLERS + 1
+
+
+@dataclass(frozen=True)
+class Passkey(Task):
+    """Fillers with a mark and a key behind it at any place; the last token asks for the key.
+
+    Keys without a mark stand among the fillers too, so that it must be found by its mark.
+
+    Reference:
+        Mohtashami and Jaggi 2023, "Landmark Attention" (arXiv:2305.16300), section 4.2.
+
+    Example:
+        >>> batch = Passkey().generate(torch.Generator().manual_seed(0), 8, 1)
+        >>> at = (batch.tokens[0] == MARK).nonzero()[0, 0]
+        >>> batch.targets[0, -1] == batch.tokens[0, at + 1]
+        tensor(True)
+    """
+
+    trained: int = 32
+    tested: tuple[int, ...] = (32, 128, 512, 1024)
+
+    about: ClassVar[str] = "The key behind a mark somewhere in the row, asked for at its end."
+    vocabulary: ClassVar[int] = KEYS + FILLERS + 2
+    chance: ClassVar[float] = 1 / KEYS
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 1500
+    shortest: ClassVar[int | None] = 8
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows of ``length`` tokens; the target stands at the last."""
+        tokens = draw(generator, KEYS + FILLERS, batch, length)
+        rows = torch.arange(batch)
+        place = draw(generator, length - 2, batch)  # of the mark; the key follows it
+        key = draw(generator, KEYS, batch)
+        tokens[rows, place], tokens[rows, place + 1], tokens[:, -1] = MARK, key, ASKED
+        targets = unscored(tokens)
+        targets[:, -1] = key
+        return Batch(tokens, targets)

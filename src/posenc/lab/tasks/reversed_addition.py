@@ -1,0 +1,92 @@
+"""Reversed addition: digits from the lowest on, with or without coupled positions."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from posenc.encodings.arguments import check_flag
+from posenc.lab.tasks.base import Batch, Task, draw, exact_match, unscored
+
+PLUS, EQUALS = 10, 11
+
+
+@dataclass(frozen=True)
+class ReversedAddition(Task):
+    """ "a + b =" and the sum, lowest digit first; right where every digit is.
+
+    The length counts the digits of a and of b. With ``coupled`` positions, digits of the same
+    weight stand at the same position in a, b and the sum, and a row begins anywhere, so that the
+    positions of longer rows are trained too.
+
+    Args:
+        coupled: Whether positions are coupled; else they count tokens.
+
+    Reference:
+        Cho et al. 2024, "Position Coupling" (arXiv:2405.20671), section 4.
+
+    Example:
+        >>> batch = ReversedAddition(coupled=True).generate(torch.Generator().manual_seed(1), 2, 1)
+        >>> places = batch.positions[0] - batch.positions[0, 0]
+        >>> places.tolist()  # a, +, b, =, sum
+        [0, 1, 2, 0, 1, -1, 0, 1]
+    """
+
+    trained: int = 8
+    tested: tuple[int, ...] = (8, 12, 16)
+    coupled: bool = False
+
+    about: ClassVar[str] = "The sum of two numbers, lowest digit first; right where all of it is."
+    vocabulary: ClassVar[int] = 12
+    measure: ClassVar[str] = "exact match"
+    chance: ClassVar[float] = 0.0
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 3000
+    shortest: ClassVar[int | None] = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_flag(coupled=self.coupled)
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows with two numbers of ``length`` digits, and their sum of length + 1."""
+        a, b = draw(generator, 10, 2, batch, length)
+        total = _added(a, b)
+        plus, equals = torch.full((batch, 1), PLUS), torch.full((batch, 1), EQUALS)
+        tokens = torch.cat((a, plus, b, equals, total[:, :-1]), 1)
+        targets = unscored(tokens)
+        targets[:, 2 * length + 1 :] = total
+        return Batch(tokens, targets, self._positions(generator, length, batch))
+
+    def _positions(self, generator: torch.Generator, length: int, batch: int) -> Tensor | None:
+        if not self.coupled:
+            return None
+        digits = torch.arange(length)
+        # "=" predicts the lowest digit and stands before it; "+" stands behind the highest one.
+        row = torch.cat((digits, torch.tensor([length]), digits, torch.tensor([-1]), digits))
+        start = 1 + draw(generator, self.places - length - 1, batch, 1)
+        return start + row
+
+    def score(self, logits: Tensor, batch: Batch) -> Tensor:
+        """1 for each row that is right as a whole."""
+        return exact_match(logits, batch)
+
+    def tokens(self, length: int) -> int:
+        """Both numbers, two signs, and all digits of the sum but the last."""
+        return 3 * length + 2
+
+
+def _added(a: Tensor, b: Tensor) -> Tensor:
+    """Digits of a + b from the lowest on, one more than either has.
+
+    Example:
+        >>> _added(torch.tensor([[5, 9]]), torch.tensor([[7, 0]]))  # 95 + 7 = 102
+        tensor([[2, 0, 1]])
+    """
+    carry, digits = torch.zeros_like(a[:, 0]), []
+    for each, other in zip(a.unbind(1), b.unbind(1), strict=True):
+        both = each + other + carry
+        digits.append(both % 10)
+        carry = both // 10
+    return torch.stack((*digits, carry), 1)

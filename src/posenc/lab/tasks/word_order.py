@@ -1,0 +1,44 @@
+"""Word order: which of two words comes first, in an encoder that sees all at once."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
+
+ASKED, FIRST, SECOND = 0, 1, 2  # the question, and the two words whose order is asked for
+WORDS = 16  # all others
+
+
+@dataclass(frozen=True)
+class WordOrder(Task):
+    """A question, then words with the two in question among them; the answer stands at the first.
+
+    Without positions the row is a set, so that the answer cannot be better than chance.
+
+    Example:
+        >>> batch = WordOrder().generate(torch.Generator().manual_seed(0), 6, 1)
+        >>> batch.tokens, batch.targets[0, 0]
+        (tensor([[...0,...]]), tensor(...))
+    """
+
+    trained: int = 12
+    tested: tuple[int, ...] = (12, 24, 48)
+
+    about: ClassVar[str] = "Which of two words comes first; the model sees the whole row."
+    vocabulary: ClassVar[int] = 3 + WORDS
+    chance: ClassVar[float] = 0.5
+    gate: ClassVar[float] = 0.95
+    steps: ClassVar[int] = 600
+    is_causal: ClassVar[bool] = False
+
+    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+        """Rows of ``length`` tokens; the answer is 1 where the first word is the first."""
+        tokens = 3 + draw(generator, WORDS, batch, length)
+        tokens[:, 0] = ASKED
+        places = 1 + torch.rand(batch, length - 1, generator=generator).argsort(1)[:, :2]
+        tokens.scatter_(1, places, torch.tensor([[FIRST, SECOND]]).expand(batch, 2))
+        targets = unscored(tokens)
+        targets[:, 0] = (places[:, 0] < places[:, 1]).long()
+        return Batch(tokens, targets)

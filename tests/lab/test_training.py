@@ -1,0 +1,150 @@
+"""A run is a function of its configuration, wherever it is interrupted."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from tests.lab.conftest import configuration
+
+from posenc.lab import Configuration, Store, trained
+from posenc.lab.configuration import Extension, Training
+from posenc.lab.working import make
+
+
+class Killed(Exception):
+    """Stands for a process that ends in the middle."""
+
+
+def killed_after(step: int):
+    def watch(now: int, _: int) -> None:
+        if now == step:
+            raise Killed
+
+    return watch
+
+
+RANDOM = ("Rotary(4)", "Learned(8, 64)", "Randomized(64)")
+
+
+def test_a_run_that_is_killed_after_any_step_ends_in_the_same_bits(tmp_path):
+    asked = configuration(RANDOM)
+    whole = trained(asked).written
+    path = tmp_path / "checkpoint"
+    for step in (1, 2, 3, 4):
+        with pytest.raises(Killed):
+            trained(asked, checkpoint=path, every=0.0, watch=killed_after(step))
+    assert trained(asked, checkpoint=path).written == whole
+
+
+def test_a_checkpoint_of_another_run_or_a_broken_one_is_not_gone_on_from(tmp_path):
+    path = tmp_path / "checkpoint"
+    with pytest.raises(Killed):
+        trained(configuration(seed=1), checkpoint=path, every=0.0, watch=killed_after(3))
+    expected = trained(configuration()).written
+    assert trained(configuration(), checkpoint=path).written == expected
+    path.write_bytes(path.read_bytes()[:1000])
+    assert trained(configuration(), checkpoint=path).written == expected
+
+
+def test_body_and_data_are_the_same_for_every_encoding():
+    hashes = [trained(configuration(use)).written["hashes"] for use in ((), ("ALiBi(2)",), RANDOM)]
+    for name in ("body", "data"):
+        assert len({each[name] for each in hashes}) == 1, name
+    assert len({each["weights"] for each in hashes}) == 3
+    other = trained(configuration(seed=1)).written["hashes"]
+    assert other["body"] != hashes[0]["body"]
+    assert other["data"] != hashes[0]["data"]
+
+
+def test_the_generator_of_the_caller_is_left_alone():
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    trained(configuration(RANDOM))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_layers_without_positions_see_none():
+    """With both layers bare, the scores are those of NoPE."""
+    bare = trained(configuration(("ALiBi(2)",), nope_layers=(0, 1))).written
+    assert bare["scores"] == trained(configuration(())).written["scores"]
+    assert bare["losses"] != trained(configuration(("ALiBi(2)",))).written["losses"]
+
+
+def test_the_id_is_that_of_the_content():
+    one = configuration()
+    assert one.id == Configuration.read(one.written()).id
+    assert one.id != configuration(seed=1).id != configuration(("Rotary(4)",)).id
+    with pytest.raises(ValueError, match="reads format 1"):
+        Configuration.read({**one.written(), "format": 0})
+
+
+def test_the_learning_rate_warms_up_and_falls_as_a_cosine():
+    training = Training(steps=200, learning_rate=1.0)
+    assert [round(training.rate(step), 3) for step in (0, 19, 20, 110, 199)] == [
+        0.05, 1.0, 1.0, 0.5, 0.0
+    ]  # fmt: skip
+
+
+def test_an_extension_takes_the_weights_and_changes_the_encoding_alone(store):
+    base = configuration(("Rotary(4)",))
+    made = make(base, store)
+    same = configuration(("Rotary(4)",), extension=Extension(base.id, ("Rotary(4)",), "", factor=2))
+    again = make(same, store)["outcome"]
+    assert again["scores"] == made["outcome"]["scores"]
+    assert again["hashes"]["weights"] == made["outcome"]["hashes"]["weights"]
+    linear = "Rotary(Linear(Geometric(4), factor=2))"
+    other = configuration(
+        ("Rotary(4)",), extension=Extension(base.id, (linear,), "", factor=2, steps=2)
+    )
+    tuned = make(other, store)["outcome"]
+    assert tuned["steps"] == 2
+    assert tuned["hashes"]["weights"] != made["outcome"]["hashes"]["weights"]
+
+
+def test_what_diverges_is_a_result_and_says_so():
+    from dataclasses import replace
+
+    asked = configuration(steps=30)
+    asked = replace(asked, training=replace(asked.training, learning_rate=1e30))
+    found = trained(asked).written
+    assert found["diverged"]
+    assert found["steps"] < 30
+    assert found["loss"] is None
+
+
+@pytest.mark.slow("kills a process ten times")
+def test_kill_9_at_ten_moments_gives_the_same_bits(tmp_path):
+    import json
+    import random
+
+    asked = configuration(RANDOM, steps=3000)
+    whole = trained(asked).written
+    store = Store(tmp_path)
+    words = [sys.executable, "-m", "posenc.lab.working", str(tmp_path), asked.id]
+    given = json.dumps({"configuration": asked.written(), "every": 0.05}).encode()
+    kills, moments = 0, random.Random(0)
+    while not store.is_done(asked.id):
+        lease = store.claim(asked.id)
+        assert lease is not None, "the lease of a killed process is free at once"
+        process = subprocess.Popen(
+            [*words, lease.token], stdin=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert process.stdin is not None
+        process.stdin.write(given)
+        process.stdin.close()
+        if kills < 10:
+            path = store.path("checkpoints", asked.id)
+            before = path.stat().st_mtime if path.exists() else 0.0
+            while process.poll() is None and not (path.exists() and path.stat().st_mtime > before):
+                time.sleep(0.01)
+            time.sleep(moments.uniform(0.0, 0.3))
+            kills += process.poll() is None
+            process.kill()
+        process.wait()
+    assert kills == 10
+    result = store.result(asked.id)
+    assert result is not None
+    assert result["outcome"] == whole
