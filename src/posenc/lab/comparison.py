@@ -86,8 +86,8 @@ class Beside:
     Attributes:
         published: Theirs.
         ours: Of the same encodings, at the longest length.
-        same: Pairs of encodings in the same order.
-        of: Pairs that both have.
+        same: Pairs of encodings in the same order, of those that fitted here.
+        of: Such pairs that both have.
     """
 
     published: Published
@@ -277,10 +277,11 @@ def _beside(task: GridTask, encodings: Mapping[str, Scored], length: int) -> lis
             for name in published.values
             if name in encodings and length in encodings[name].middle
         }
+        fitted = {name: value for name, value in ours.items() if encodings[name].has_fitted}
         sign = -1.0 if task.task.lower_is_better else 1.0
         theirs = -1.0 if published.lower_is_better else 1.0
         same, of = agreement(
-            {name: sign * value for name, value in ours.items()},
+            {name: sign * value for name, value in fitted.items()},
             {name: theirs * value for name, value in published.values.items()},
         )
         found.append(Beside(published, ours, same, of))
@@ -331,7 +332,8 @@ def _leaders(comparison: TaskComparison) -> str:
     if not first:
         return f"No encoding fitted, so none is ranked at {length}."
     values = [comparison.encodings[name].middle[length].value for name in first]
-    span = f"{min(values):.2f}" if len(first) == 1 else f"{min(values):.2f} to {max(values):.2f}"
+    ends = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))
+    span = " to ".join(ends)
     verb = "is" if len(first) == 1 else "are"
     alone = "" if len(first) == 1 else ", with nothing clear between them"
     return (

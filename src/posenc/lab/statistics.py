@@ -115,7 +115,7 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     else:
         generator = torch.Generator().manual_seed(seed)
         drawn = torch.randint(2, (DRAWS, len(differences)), generator=generator)
-        signs, added = 2.0 * drawn - 1, 1  # what was seen is one of the flips
+        signs, added = 2.0 * drawn.double() - 1, 1  # what was seen is one of the flips
     flipped, seen = (signs @ given).abs(), given.sum().abs()
     as_far = int((flipped >= seen * (1 - 1e-12)).sum()) + added
     return as_far / (len(signs) + added)

@@ -67,7 +67,7 @@ def machine() -> dict[str, Any]:
     """What runs are made on: times are compared on the same one alone."""
     import torch
 
-    import posenc
+    from posenc import __version__
 
     return {
         "host": platform.node(),
@@ -76,7 +76,7 @@ def machine() -> dict[str, Any]:
         "system": platform.system(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "posenc": posenc.__version__,
+        "posenc": __version__,
     }
 
 

@@ -1,13 +1,17 @@
 """Figures: numbers in, Axes out. One palette, axes with units, a light and a dark ground."""
 
 from posenc.plots.bias import bias
+from posenc.plots.costs import costs
 from posenc.plots.curves import curves
 from posenc.plots.directions import directions
 from posenc.plots.error_curve import error_curve
 from posenc.plots.grid_channels import grid_channels
 from posenc.plots.heatmap import heatmap
+from posenc.plots.length_curve import length_curve
+from posenc.plots.loss_curves import loss_curves
 from posenc.plots.matrices import shift_map, similarity_matrix
 from posenc.plots.norms import norms
+from posenc.plots.paired_differences import paired_differences
 from posenc.plots.patch_similarity import patch_similarity
 from posenc.plots.phasors import phasors
 from posenc.plots.profile import distance_profile, rotary_score
@@ -21,6 +25,7 @@ __all__ = [
     "attention",
     "bias",
     "binary_comparison",
+    "costs",
     "curves",
     "directions",
     "distance_profile",
@@ -28,7 +33,10 @@ __all__ = [
     "error_curve",
     "grid_channels",
     "heatmap",
+    "length_curve",
+    "loss_curves",
     "norms",
+    "paired_differences",
     "patch_similarity",
     "phasors",
     "rotary_score",

@@ -1,7 +1,7 @@
 """One visual language: a palette for signed values, one for lines, a light and a dark ground."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -119,3 +119,19 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
             f"{name} has shape {list(made.shape)}; expected {dimensions} axes of finite numbers."
         )
     return made
+
+
+def told_apart(turn: int, colors: Look) -> dict[str, Any]:
+    """Color, marker and dashes of the ``turn``-th of many curves; no two of the first 24 are alike.
+
+    Example:
+        >>> told_apart(0, look("light"))
+        {'color': '#0072b2', 'marker': 'o', 'linestyle': '-'}
+    """
+    count = len(colors.lines)
+    more = turn // count % len(MARKS)
+    return {"color": colors.lines[turn % count], "marker": MARKS[more], "linestyle": DASHES[more]}
+
+
+MARKS = ("o", "s", "^", "D")
+DASHES = ("-", "--", "-.", ":")

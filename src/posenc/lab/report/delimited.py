@@ -1,0 +1,31 @@
+"""The numbers of a report as CSV: a row for each task, encoding, length and seed."""
+
+import csv
+import io
+
+from posenc.lab.comparison import Comparison
+
+HEADER = (
+    "task", "model", "encoding", "length", "trained_length", "seed", "score", "reported", "fits",
+    "middle", "low", "high", "place", "learning_rate",
+)  # fmt: skip
+
+
+def as_csv(comparison: Comparison) -> str:
+    """All of them; ``middle``, ``low`` and ``high`` are of all seeds together."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADER)
+    for task in comparison.tasks:
+        for each in task.encodings.values():
+            for length, by_seed in sorted(each.scores.items()):
+                middle = each.middle[length]
+                for (seed, score), fits in zip(by_seed.items(), each.fits, strict=True):
+                    writer.writerow(
+                        (
+                            task.task.name, task.model, each.name, length, task.task.task.trained,
+                            seed, score, each.reported[length][seed], int(fits), middle.value,
+                            middle.low, middle.high, task.ranks.get(each.name, ""), each.rate,
+                        )
+                    )  # fmt: skip
+    return text.getvalue()

@@ -1,0 +1,88 @@
+"""The figures of a report as SVG that takes its colors from the page."""
+
+import io
+import re
+
+from posenc.lab.comparison import TaskComparison
+from posenc.lab.report.sheets import drawn_pairs
+from posenc.lab.statistics import Interval
+
+
+def figures(task: TaskComparison, index: int) -> dict[str, str]:
+    """By what they show in words, the figures of a task; ``index`` keeps their names apart."""
+    from matplotlib.figure import Figure
+
+    from posenc.plots import costs, length_curve, loss_curves, paired_differences
+
+    kind = task.task.task
+    encodings, trained = task.encodings.values(), kind.trained
+    pairs = drawn_pairs(task)
+    axes = {
+        f"{kind.measure} over the length of rows, a dot a seed": length_curve(
+            {e.name: {n / trained: list(s.values()) for n, s in e.reported.items()}
+             for e in encodings},
+            {e.name: {n / trained: _ends(m) for n, m in e.middle.items()} for e in encodings},
+            measure=kind.measure,
+            chance=None if kind.lower_is_better or not kind.chance else kind.chance,
+        ),
+    }  # fmt: skip
+    if pairs:
+        axes[f"paired differences at {task.length}, a dot a seed"] = paired_differences(
+            {f"{p.better} − {p.worse}": p.differences for p in pairs},
+            {f"{p.better} − {p.worse}": _ends(p.interval) for p in pairs},
+            label=f"difference in {kind.measure} at {task.length}, in favor of the first",
+        )
+    axes["training losses, a thin line a seed"] = loss_curves(
+        {e.name: list(e.curves.values()) for e in encodings if all(e.curves.values())}
+    )
+    axes["time of a training step"] = costs(
+        {e.name: list(e.milliseconds.values()) for e in encodings},
+        {e.name: e.parameters for e in encodings},
+    )
+    made = {}
+    for turn, (said, ax) in enumerate(axes.items()):
+        figure = ax.figure
+        assert isinstance(figure, Figure)
+        made[said] = _svg(figure, f"t{index}f{turn}")
+    return made
+
+
+def variables(theme: str) -> str:
+    """The colors of a ground as CSS variables.
+
+    Example:
+        >>> variables("dark").split(";")[0]
+        '--ground: #17181c'
+    """
+    return "; ".join(f"--{name}: {value}" for name, value in _colors(theme).items())
+
+
+def _colors(theme: str) -> dict[str, str]:
+    from posenc.plots.style import look
+
+    colors = look(theme)  # type: ignore[arg-type]
+    lines = {f"line-{turn}": value for turn, value in enumerate(colors.lines)}
+    return {"ground": colors.ground, "ink": colors.ink, "faint": colors.faint, **lines}
+
+
+def _svg(figure, own: str) -> str:
+    """The figure, its colors by name and its ids of its own: a page has many."""
+    import matplotlib.pyplot as plt
+
+    from posenc.plots import save
+
+    file = io.BytesIO()
+    save(figure, file, "svg")
+    plt.close(figure)
+    text = file.getvalue().decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="', f'id="{own}-', text)
+    text = re.sub(r'(url\(|href=")#', rf"\1#{own}-", text)
+    for name, value in _colors("light").items():
+        text = text.replace(value, f"var(--{name})")
+    return re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"|', r"\1", text, count=1)
+
+
+def _ends(found: Interval) -> tuple[float, float, float]:
+    return found.value, found.low, found.high

@@ -1,0 +1,171 @@
+"""The tables of a report as rows of words, for any kind of page."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from posenc.lab.comparison import Comparison, Scored, TaskComparison
+from posenc.lab.statistics import Interval, Pair
+
+MOST_PAIRS = 12
+"""Pairs that are drawn; of more, those of the leader alone. Tables have all of them."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table.
+
+    Attributes:
+        title: What it is.
+        header: Names of columns.
+        rows: Words, row by row; the first column names the row.
+        note: What must be known to read it.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def sheets(task: TaskComparison) -> Iterator[Sheet]:
+    """All tables of a task."""
+    yield scores(task)
+    if task.pairs[task.length]:
+        yield differences(task)
+    yield costs(task)
+    yield from published(task)
+
+
+def scores(task: TaskComparison) -> Sheet:
+    """In-distribution beside out-of-distribution; who did not fit has no place."""
+    lengths = task.lengths()
+    kind, trained = task.task.task, task.task.task.trained
+    header = ("encoding", "place", "fits", f"at {trained} (trained)")
+    rows = [
+        (
+            each.name,
+            str(task.ranks.get(each.name, "did not fit" if not each.has_fitted else "–")),
+            f"{sum(each.fits)} of {len(each.fits)}",
+            _mean(each, trained),
+            *(interval(each.middle.get(length)) for length in lengths if length != trained),
+        )
+        for each in task.encodings.values()
+    ]
+    asked = "at most" if kind.lower_is_better else "at least"
+    return Sheet(
+        f"{kind.measure} by length",
+        (*header, *(f"at {length}" for length in lengths if length != trained)),
+        tuple(rows),
+        f"Interquartile means of seeds with 95 % bootstrap intervals. A seed fits with {asked} "
+        f"{kind.gate:g} at the trained length; one who guesses has {kind.chance:.3g}. An "
+        "encoding's place is 1, and one more for each that is clearly better: encodings of one "
+        "place cannot be told apart. Who did not fit has none.",
+    )
+
+
+def differences(task: TaskComparison) -> Sheet:
+    """Every pair at the compared length."""
+    rows = [
+        (
+            f"{pair.better} − {pair.worse}",
+            interval(pair.interval),
+            f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
+            f"{pair.p:.3g}",
+            f"{pair.corrected:.3g}",
+            "yes" if pair.is_clear else "no",
+        )
+        for pair in sorted(task.pairs[task.length], key=lambda each: -each.interval.value)
+    ]
+    least = 2 / 2 ** min(len(each.differences) for each in task.pairs[task.length])
+    return Sheet(
+        f"Paired differences at {task.length}",
+        ("pair", "mean", "seeds", "p", "p after Holm", "clear"),
+        tuple(rows),
+        "Differences of the same seed, whose body and data are the same for both. Clear: the "
+        "interval lies above 0, with three seeds or more. p is exact, by flips of signs; with so "
+        f"many seeds it cannot be less than {least:.2g}.",
+    )
+
+
+def costs(task: TaskComparison) -> Sheet:
+    """What training took."""
+    rows = [
+        (
+            each.name,
+            f"{median(each.milliseconds.values()):.1f}",
+            str(each.parameters),
+            f"{each.rate:g}",
+        )
+        for each in task.encodings.values()
+    ]
+    return Sheet(
+        "Cost and learning rates",
+        ("encoding", "ms a step", "learned numbers", "learning rate"),
+        tuple(rows),
+        "Milliseconds are medians on the machine named above, which may have had other work; "
+        "learning rates were chosen by the loss at the trained length alone, or given.",
+    )
+
+
+def published(task: TaskComparison) -> Iterator[Sheet]:
+    """What papers say, beside ours."""
+    for each in task.beside:
+        rows = [
+            (name, f"{value:g}", f"{each.ours[name]:.3f}" if name in each.ours else "not run")
+            for name, value in each.published.values.items()
+        ]
+        order = f"{each.same} of {each.of} pairs stand in the same order here." if each.of else ""
+        yield Sheet(
+            f"Published: {each.published.source}",
+            ("encoding", each.published.measure, f"ours: {task.task.task.measure}"),
+            tuple(rows),
+            f"Theirs: {each.published.setting}; {_direction(each.published.lower_is_better)}. "
+            f"Another model and task, so that only the order can be compared. {order}".strip(),
+        )
+
+
+def drawn_pairs(task: TaskComparison) -> list[Pair]:
+    """The pairs of a figure: all, or those of the first encoding where they are many."""
+    found = sorted(task.pairs[task.length], key=lambda each: -each.interval.value)
+    if len(found) <= MOST_PAIRS:
+        return found
+    leader = max(task.encodings, key=lambda name: sum(pair.better == name for pair in found))
+    return [pair for pair in found if leader in (pair.better, pair.worse)]
+
+
+def facts(comparison: Comparison) -> list[tuple[str, str]]:
+    """What was run, where and when."""
+    found, grid = comparison.counts, comparison.grid
+    machines = [
+        f"{each['processor']} ({each['cores']} cores), {each['system']}, Python {each['python']}, "
+        f"torch {each['torch']}, posenc {each['posenc']}"
+        for each in comparison.machines
+    ]
+    body = "; ".join(f"dim {m.dim}, {m.heads} heads, {m.depth} layers" for m in grid.models)
+    return [
+        ("runs", f"{found['made']} of {found['total']} made, {found['failed']} failed"),
+        ("seeds", f"{len(grid.seeds)} planned; what is made is enough for {comparison.purpose}"),
+        ("body", body),
+        ("machine", "; ".join(dict.fromkeys(machines))),
+        ("made", " to ".join(dict.fromkeys(each[:10] for each in comparison.dates or ()))),
+    ]
+
+
+def interval(found: Interval | None) -> str:
+    """A value with its interval, or a dash.
+
+    Example:
+        >>> interval(Interval(0.5, 0.41, 0.6)), interval(None)
+        ('0.500 [0.410, 0.600]', '–')
+    """
+    return "–" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def _mean(each: Scored, trained: int) -> str:
+    values = list(each.scores[trained].values())
+    return f"{sum(values) / len(values):.3f}"
+
+
+def _direction(lower_is_better: bool) -> str:
+    return "lower is better" if lower_is_better else "higher is better"

@@ -1,0 +1,57 @@
+"""Losses over training steps, a thin line a seed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc.plots.style import Theme, dress, key, look, new_axes, told_apart
+
+
+def loss_curves(
+    curves: Mapping[str, Sequence[Sequence[Sequence[float]]]],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws training losses: each seed thin, and the median of seeds with the same steps.
+
+    Args:
+        curves: By encoding, for each seed its points [step, loss].
+        title: A line above the picture.
+        ax: Where to draw; a new figure by default.
+        theme: ``light`` or ``dark``.
+
+    Raises:
+        ValueError: There is nothing to draw.
+
+    Example:
+        >>> ax = loss_curves({"mine": [[[1, 2.0], [2, 1.0]], [[1, 2.2], [2, 1.4]]]})
+        >>> ax.get_ylabel(), [round(float(y), 2) for y in ax.lines[-1].get_ydata()]
+        ('training loss (nats)', [2.1, 1.2])
+    """
+    if not any(curves.values()):
+        raise ValueError("curves is empty; give at least one encoding with a seed.")
+    colors = look(theme)
+    ax = new_axes(7.0, 3.6, colors) if ax is None else ax
+    for turn, (name, seeds) in enumerate(curves.items()):
+        given = told_apart(turn, colors)
+        drawn: dict[str, Any] = {"color": given["color"], "linestyle": given["linestyle"]}
+        for points in seeds:
+            steps, losses = np.array(points).T
+            ax.plot(steps, losses, linewidth=0.6, alpha=0.4, **drawn)
+        shortest = min(len(points) for points in seeds)
+        together = np.array([points[:shortest] for points in seeds])
+        ax.plot(
+            together[0, :, 0], np.median(together[..., 1], 0), linewidth=1.7, label=name, **drawn
+        )
+    ax.set_yscale("log")
+    ax.set_xlabel("step")
+    ax.set_ylabel("training loss (nats)")
+    if title:
+        ax.set_title(title, fontsize="medium")
+    key(ax, colors, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    dress(ax, colors)
+    return ax

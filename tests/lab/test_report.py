@@ -1,0 +1,196 @@
+"""Reports: every number is one of the comparison, sentences follow from numbers, no network."""
+
+import csv
+import io
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from tests.lab.conftest import TINY
+
+from posenc.lab import planned
+from posenc.lab.comparison import compared, differences_against, sentences
+from posenc.lab.report import as_csv, as_html, as_markdown, write
+from posenc.lab.tables import COLUMNS, export
+from posenc.lab.tasks import KFront
+from posenc.lab.working import make
+
+GAP = """
+[[gaps]]
+task = "k_front"
+better = "ALiBi"
+worse = "NoPE"
+least = 0.1
+at = 2
+"""
+SCORES = {  # of seeds 0, 1, 2 at the trained length and at twice that
+    "NoPE": {"4": (0.99, 0.98, 1.0), "8": (0.2, 0.3, 0.25)},
+    "ALiBi": {"4": (1.0, 1.0, 1.0), "8": (0.9, 0.8, 0.7)},
+    "Rotary": {"4": (0.5, 0.4, 1.0), "8": (0.6, 0.6, 0.6)},
+}
+
+
+@pytest.fixture
+def comparison(tiny, store):
+    """Nine runs whose scores we know, so that what is said of them is known as well."""
+    rotary = '[[encodings]]\nname = "Rotary <b>"\nuse = "Rotary({head_dim})"\n'
+    grid = tiny(rotary + GAP, text=TINY.replace("seeds = 2", "seeds = 3"))
+    template = None
+    for run in planned(grid, store).runs:
+        template = template or make(run.configuration, store)
+        scores = SCORES[run.encoding.split()[0]]
+        own = {length: values[run.configuration.seed] for length, values in scores.items()}
+        result = {**template, "id": run.id, "configuration": run.configuration.written()}
+        result["outcome"] = {**template["outcome"], "scores": own}
+        store.keep(run.id, result)
+    return compared(grid, store)
+
+
+def test_what_is_said_follows_from_the_numbers(comparison):
+    (task,) = comparison.tasks
+    assert sentences(task) == [
+        "At the trained length, 4, Rotary <b> did not fit (at least 0.95 is asked there).",
+        "At 8 (2 times the trained length), ALiBi is first with accuracy 0.80.",
+        "From 4 to 8, ALiBi loses 0.20 and NoPE 0.74.",
+        "Expected ALiBi − NoPE ≥ 0.1 at 8: holds in 3 of 3 seeds (gaps 0.45 to 0.70, mean 0.55).",
+    ]
+    assert task.ranks == {"NoPE": 2, "ALiBi": 1}  # who did not fit has no place
+    assert comparison.purpose == "exploring"
+    assert comparison.counts["made"] == 9
+
+
+def test_a_gap_that_does_not_hold_in_every_seed_is_said(comparison):
+    (task,) = comparison.tasks
+    (gap,) = task.gaps
+    missed = replace(gap, gap=replace(gap.gap, least=0.5))
+    assert gap.holds
+    assert missed.holds is False
+    said = sentences(replace(task, gaps=[missed, replace(gap, differences={})]))
+    assert "holds in 2 of 3 seeds" in said[-2]
+    assert said[-1].endswith("not measured.")
+
+
+def test_who_loses_least_where_lower_is_better(comparison):
+    """Signs: with lower scores the better ones, places turn round."""
+    (task,) = comparison.tasks
+
+    class Lower(KFront):
+        lower_is_better = True
+        gate = 2.0
+
+    turned = replace(task.task, task=Lower(4, (4, 8), k=2))
+    ours = differences_against(replace(task, task=turned), "ALiBi", 8)
+    assert ours["NoPE"] == pytest.approx([0.7, 0.5, 0.45])
+
+
+def test_csv_and_markdown_hold_the_same_numbers(comparison):
+    rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
+    assert len(rows) == 3 * 2 * 3
+    alibi = [row for row in rows if (row["encoding"], row["length"]) == ("ALiBi", "8")]
+    assert [float(row["score"]) for row in alibi] == [0.9, 0.8, 0.7]
+    assert {row["place"] for row in alibi} == {"1"}
+    middle, low, high = (float(alibi[0][name]) for name in ("middle", "low", "high"))
+    line = next(row for row in as_markdown(comparison).splitlines() if row.startswith("| ALiBi |"))
+    assert f"| {middle:.3f} [{low:.3f}, {high:.3f}] |" in line
+    assert f"{middle:.3f} [{low:.3f}, {high:.3f}]</td>" in as_html(comparison)
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.open = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.ids += [known["id"]] if "id" in known else []
+        self.links += [known[n] for n in ("src", "href", "xlink:href") if n in known]
+
+
+def test_the_page_is_one_file_with_ids_of_its_own(comparison, tmp_path):
+    written = write(comparison, tmp_path / "report.html")
+    assert [path.suffix for path in written] == [".html", ".md", ".csv"]
+    page = written[0].read_text()
+    assert "Rotary &lt;b&gt;" in page
+    assert "<b>" not in page
+    reader = Reader()
+    reader.feed(page)
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert {link.removeprefix("#") for link in reader.links} <= set(reader.ids)
+    assert not re.search(r"(src|href)=\"(?!#)|@import|url\((?!#)", page)
+    assert "var(--line-0)" in page
+    svg = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
+    assert "#0072b2" not in svg  # colors come from the page, so that both grounds have theirs
+    assert as_html(comparison) == page  # the same numbers, the same bytes
+
+
+def test_a_grid_without_results_says_so(tiny, store):
+    with pytest.raises(ValueError, match=r"grid tiny has no results in .*make some by posenc lab"):
+        compared(tiny(), store)
+
+
+def test_all_results_as_a_table(comparison, store, tmp_path):
+    export(store, tmp_path / "all.csv")
+    rows = list(csv.DictReader((tmp_path / "all.csv").open()))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 9 * 2
+    assert {row["encoding"] for row in rows} == {"NoPE", "ALiBi(2)", "Rotary(4)"}
+    with pytest.raises(ValueError, match=r"must end in \.csv or \.parquet"):
+        export(store, tmp_path / "all.xls")
+
+
+def test_queries_and_parquet(comparison, store, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    from posenc.lab.tables import asked
+
+    names, found = asked(
+        store, "SELECT encoding, max(score) AS best FROM runs GROUP BY 1 ORDER BY 1"
+    )
+    assert names == ["encoding", "best"]
+    assert found == [("ALiBi(2)", 1.0), ("NoPE", 1.0), ("Rotary(4)", 1.0)]
+    export(store, tmp_path / "all.parquet")
+    ((count,),) = duckdb.sql(f"SELECT count(*) FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    assert count == 18
+    with pytest.raises(ValueError, match="nothing_here"):
+        asked(store, "SELECT nothing_here FROM runs")
+
+
+@pytest.mark.slow("draws a page in Chromium")
+def test_the_page_in_a_browser(comparison, tmp_path):
+    """Light and dark differ, the button turns them, nothing is asked of a network."""
+    sync = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("there is no chromium; install the package of that name")
+    address = write(comparison, tmp_path / "report.html")[0].as_uri()
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        grounds, requests, complaints = [], [], []
+        for scheme in ("light", "dark"):
+            page = browser.new_context(color_scheme=scheme).new_page()
+            page.on("request", lambda request: requests.append(request.url))
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.goto(address)
+            grounds.append(page.evaluate(GROUND))
+            page.click("#theme")
+            grounds.append(page.evaluate(GROUND))
+            line = "getComputedStyle(document.querySelector('figure svg [style*=line-0]')).fill"
+            assert page.evaluate(line) != ""
+            for width in (1280, 400):
+                page.set_viewport_size({"width": width, "height": 800})
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, f"the page is {wide} wide on a screen of {width}"
+            assert page.locator("figure svg").count() == 4
+        browser.close()
+    light, dark = "rgb(255, 255, 255)", "rgb(23, 24, 28)"
+    assert grounds == [light, dark, dark, light]
+    assert set(requests) == {address}
+    assert not complaints
+
+
+GROUND = "getComputedStyle(document.body).backgroundColor"

@@ -1,0 +1,89 @@
+"""Statistics against scipy and against values worked by hand."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from posenc.lab.statistics import (
+    agreement,
+    bootstrap,
+    holm,
+    interquartile_mean,
+    mean,
+    pairs,
+    ranks,
+    sign_flip,
+)
+
+VALUES = [0.3, 0.1, -0.05, 0.22, 0.4, 0.17, 0.09, 0.31]
+
+
+def test_the_interquartile_mean_is_the_trimmed_mean_where_quarters_are_whole():
+    rows = torch.randn(5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expected = stats.trim_mean(rows.numpy(), 0.25, axis=1)
+    np.testing.assert_allclose(interquartile_mean(rows), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([5.0], 5.0), ([1.0, 2.0], 1.5), ([0, 3, 9], 3.5), ([0, 1, 2, 3, 100], 5 / 2.5)],
+)
+def test_the_interquartile_mean_by_hand(values, expected):
+    assert interquartile_mean(torch.tensor([values]).double()).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("statistic", [mean, interquartile_mean])
+def test_bootstrap_intervals_are_those_of_scipy(statistic):
+    found = bootstrap(VALUES, statistic, draws=20_000)
+    theirs = stats.bootstrap(
+        (np.array(VALUES),),
+        lambda sample, axis: statistic(torch.tensor(np.moveaxis(sample, axis, -1))).numpy(),
+        n_resamples=20_000,
+        method="percentile",
+        rng=0,
+    ).confidence_interval
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
+    assert found.value == pytest.approx(statistic(torch.tensor([VALUES]).double()).item())
+    assert bootstrap(VALUES, draws=100) == bootstrap(VALUES, draws=100)
+
+
+def test_sign_flips_are_those_of_scipy():
+    for values in (VALUES, [0.1, 0.2, 0.3], [1.0, -1.0, 0.5, 0.25]):
+        theirs = stats.permutation_test(
+            (np.array(values),), np.mean, permutation_type="samples", alternative="two-sided"
+        )
+        assert sign_flip(values) == pytest.approx(theirs.pvalue)
+    many = [0.1 * (index % 5) - 0.15 for index in range(40)]
+    theirs = stats.permutation_test(
+        (np.array(many),), np.mean, permutation_type="samples", n_resamples=20_000, rng=0
+    )
+    assert sign_flip(many) == pytest.approx(theirs.pvalue, abs=0.02)
+
+
+def test_holm_by_hand():
+    """0.01 × 4, 0.02 × 3, 0.03 × 2 which is no less than the one before, 0.8 × 1."""
+    asked = {"d": 0.8, "a": 0.01, "c": 0.03, "b": 0.02}
+    assert holm(asked) == {"a": 0.04, "b": 0.06, "c": 0.06, "d": 0.8}
+    assert holm({}) == {}
+
+
+def test_pairs_take_the_seeds_that_both_have():
+    found = pairs({"a": {0: 1.0, 1: 2.0}, "b": {1: 5.0, 2: 9.0}, "c": {7: 0.0}})
+    assert [(pair.better, pair.worse, pair.differences) for pair in found] == [("b", "a", (3.0,))]
+    assert not found[0].is_clear  # one seed shows nothing
+
+
+def test_places_are_shared_where_nothing_is_clear():
+    scores = {
+        "best": {0: 0.9, 1: 0.92, 2: 0.91},
+        "like it": {0: 0.91, 1: 0.9, 2: 0.92},
+        "worse": {0: 0.5, 1: 0.6, 2: 0.55},
+    }
+    assert ranks(list(scores), pairs(scores)) == {"best": 1, "like it": 1, "worse": 3}
+
+
+def test_agreement_counts_pairs_in_the_same_order():
+    assert agreement({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}) == (3, 3)
+    assert agreement({"a": 1, "b": 2}, {"a": 2, "b": 1, "z": 0}) == (0, 1)
+    assert agreement({"a": 1, "b": 2}, {"a": 2, "b": 2}) == (0, 0)
