@@ -15,6 +15,7 @@ OPTIONAL = {
     "matplotlib": "figures (heatmap, curves)",
     "tokenizers": "text to tokens (encode, walk)",
     "safetensors": "reading embeddings from .safetensors",
+    "onnxscript": "ONNX programs (export)",
     "rich": "tables and progress in the terminal",
     "transformers": "Hugging Face models",
     "triton": "kernels on accelerators",
