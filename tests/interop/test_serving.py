@@ -93,6 +93,8 @@ def test_a_configuration_gives_its_own_schedules():
     assert by_length.at(4096) == rotary.frequencies.of
     assert by_length.at(16384) == rotary.frequencies
     assert by_length.at(8192).truncate is False
+    inside = {"model_type": "llava", "text_config": yarn, "vision_config": {"model_type": "vit"}}
+    assert requests_from_config(inside, factors=(2, 4), part="text")[1] == by_length
 
 
 @pytest.mark.parametrize(

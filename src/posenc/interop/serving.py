@@ -173,7 +173,10 @@ def rotation_key(rotary: Rotary) -> str:
 
 
 def requests_from_config(
-    config: Any | dict[str, Any] | str | Path, factors: Iterable[Number] = (2.0, 4.0)
+    config: Any | dict[str, Any] | str | Path,
+    factors: Iterable[Number] = (2.0, 4.0),
+    *,
+    part: str | None = None,
 ) -> tuple[Rotary, ByLength]:
     """A model's rotation, and the schedules that its requests may have.
 
@@ -184,6 +187,7 @@ def requests_from_config(
     Args:
         config: As of ``posenc.interop.huggingface.positional_setup``.
         factors: Of YaRN; nothing to LongRoPE.
+        part: Which part of a model of several, as ``"text"``.
 
     Raises:
         ValueError: Layers differ, the trained length is not told, or the schedule is another.
@@ -196,7 +200,7 @@ def requests_from_config(
         >>> [length for length, _ in by_length.steps]
         [32768, 65536, 131072]
     """
-    model = rotating_model(config, TARGET)
+    model = rotating_model(config, TARGET, part=part)
     (found,) = model.kinds.values() if len(model.kinds) == 1 else (model.only(),)
     rotary = model.plain(found)
     rope = model.layer_of(rotary).rope
