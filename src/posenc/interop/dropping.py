@@ -1,13 +1,14 @@
 """A model of ``transformers`` without its rotary positions, to be trained a little further."""
 
+from dataclasses import replace
+
 from torch import nn
 
-from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies import FromCheckpoint
-from posenc.interop.configurations import read
-from posenc.interop.patching import Patch, patch, rotary_modules
-from posenc.interop.rope_layers import checked
-from posenc.interop.rotary_config import layers_by_type
+from posenc.interop.patching import Patch, replaced
+from posenc.interop.patching.admission import Admitted
+from posenc.interop.rotary_config import RotaryLayer
 
 
 def drop_rotary(model: nn.Module) -> Patch:
@@ -46,14 +47,16 @@ def drop_rotary(model: nn.Module) -> Patch:
         True
         >>> dropped.undo()
     """
-    still: dict[str, Rotary] = {}
-    for module in rotary_modules(model):
-        layers = layers_by_type(checked(read(module.config)))
-        still |= {kind or "all": layer.rotary for kind, layer in layers.items()}
-    return patch(
-        model,
-        rotary={
-            kind: rotary.with_frequencies(FromCheckpoint([0.0] * len(rotary.sincos)))
-            for kind, rotary in still.items()
-        },
-    )
+
+    def still(found: Admitted) -> dict[str, RotaryLayer]:
+        return {kind: _still(layer) for kind, layer in found.layers.items()}
+
+    return replaced(model, still)
+
+
+def _still(layer: RotaryLayer) -> RotaryLayer:
+    rotary = layer.rotary.with_frequencies(FromCheckpoint([0.0] * len(layer.rotary.sincos)))
+    held = layer.encoding
+    if isinstance(held, MultimodalRotary):
+        return replace(layer, encoding=MultimodalRotary(rotary, held.sections, held.arrangement))
+    return replace(layer, encoding=rotary)

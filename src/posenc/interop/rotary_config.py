@@ -153,20 +153,20 @@ def _rebased(
     made: dict[float, RotaryLayer] = {}
     for layer, base in zip(layers, bases, strict=True):
         if layer is not None and base not in made:
-            made[base] = _layer(config, None, replace(layer.rope, base=float(base)), length)
+            made[base] = layer_of(config, None, replace(layer.rope, base=float(base)), length)
     return [layer and made[base] for layer, base in zip(layers, bases, strict=True)]
 
 
 def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any, RotaryLayer]:
     """The layers that rotate, by their type; one entry under None where all are alike."""
     return {
-        kind: _layer(config, kind, rope_of(config, kind, dictionary), length)
+        kind: layer_of(config, kind, rope_of(config, kind, dictionary), length)
         for kind, dictionary in dictionaries(config).items()
         if dictionary is not None
     }
 
 
-def _layer(
+def layer_of(
     config: Configuration, layer_type: str | None, rope: Rope, length: int | None
 ) -> RotaryLayer:
     schedule = schedule_of(rope, length)

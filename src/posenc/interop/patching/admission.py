@@ -1,0 +1,174 @@
+"""Which encoding a place has: the one its configuration means, if measuring finds it there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from posenc.interop.configurations import Configuration, read
+from posenc.interop.patching import measuring
+from posenc.interop.patching.angles import ALL
+from posenc.interop.patching.forms import OF_MODULES, ROWS, Form
+from posenc.interop.patching.measuring import Measurement
+from posenc.interop.patching.places import TABLE, Place
+from posenc.interop.rope_layers import checked
+from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
+
+GROWING = ("dynamic", "longrope")
+"""Rope types that a model switches by the longest position it has seen."""
+
+
+class Unread(ValueError):
+    """What a place should give is not known: its configuration does not say."""
+
+
+class Unlike(ValueError):
+    """What a place gives is not what its configuration means."""
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """What was found in one place.
+
+    Attributes:
+        place: The place.
+        config: Its configuration, read.
+        layers: What each type of layers has; one entry under ``"all"`` where they are alike.
+        form: The arrangement of cosines and sines.
+        dtype: In which they are given; None for that of the hidden state.
+        measurements: One a type of layers.
+    """
+
+    place: Place
+    config: Configuration
+    layers: Mapping[str, RotaryLayer]
+    form: Form
+    dtype: torch.dtype | None
+    measurements: tuple[Measurement, ...]
+
+
+def admitted(place: Place, length: int | None) -> Admitted:
+    """What stands in a place, measured.
+
+    Raises:
+        Unread: The configuration does not say what it is.
+        Unlike: It is something else.
+    """
+    config, layers = meant(place, length)
+    try:
+        module = measuring.sound(place.module)
+    except ValueError as error:
+        raise Unlike(f"{place.path}: {error}") from None
+    if place.takes_layer_type and set(layers) != {None}:
+        found = {str(kind): _measured(place, module, kind, [layer], length)
+                 for kind, layer in layers.items()}  # fmt: skip
+    else:
+        found = {ALL: _measured(place, module, None, _distinct(config, layers, length), length)}
+    forms = {form for _, form, _ in found.values()}
+    if len(forms) > 1:
+        raise Unlike(
+            f"{place.path} gives cosines of layers of different types in different forms: "
+            f"{', '.join(sorted(form.name for form in forms))}."
+        )
+    return Admitted(
+        place,
+        config,
+        {kind: layer for kind, (layer, _, _) in found.items()},
+        forms.pop(),
+        _dtype(place, module, found),
+        tuple(measurement for _, _, measurement in found.values()),
+    )
+
+
+def meant(place: Place, length: int | None) -> tuple[Configuration, dict[str | None, RotaryLayer]]:
+    """The configuration of a place, read, and what it means for layers of each type.
+
+    Raises:
+        Unread: It does not say.
+    """
+    if place.config is None:
+        raise Unread("nothing holds the configuration that it was built from")
+    try:
+        config = checked(read(place.config))
+        layers = layers_by_type(config, length)
+    except (ValueError, TypeError) as error:
+        raise Unread(str(error)) from None
+    if not layers:
+        raise Unread("its configuration has no layers that rotate")
+    return config, layers
+
+
+def _distinct(
+    config: Configuration, layers: Mapping[str | None, RotaryLayer], length: int | None
+) -> list[RotaryLayer]:
+    """What one module may stand for, where it is not asked for a type of layers."""
+    found = {repr(layer.encoding): layer for layer in layers.values()}
+    if "layer_rope_theta" in config.values:  # a base of their own, layer by layer
+        own = [layer for layer in read_layers_of(config, length) if layer]
+        found |= {repr(layer.encoding): layer for layer in own}
+    return list(found.values())
+
+
+Fitting = tuple[RotaryLayer, Form, Measurement]
+
+
+def _measured(
+    place: Place,
+    module: nn.Module,
+    layer_type: str | None,
+    candidates: list[RotaryLayer],
+    length: int | None,
+) -> Fitting:
+    """The first of the candidates that is found in a place.
+
+    Raises:
+        Unlike: None is.
+    """
+    told = []
+    for layer in candidates:
+        encoding = layer.encoding
+        longest = longest_of(layer, length)
+        positions = measuring.positions_for(encoding, longest)
+        try:
+            if place.keeps_rows:
+                table: Any = module._buffers[TABLE]
+                positions = positions[:, positions[0] < len(table)]
+                given = table[positions]
+            else:
+                given = measuring.asked(module, positions, layer_type, torch.float32)
+        except Exception as error:  # whatever the code of a model raises
+            told.append(f"asked for positions it raises {type(error).__name__}: {error}")
+            continue
+        forms = (ROWS,) if place.keeps_rows else OF_MODULES
+        found = measuring.compared(given, encoding, positions, forms)
+        if found.form is not None:
+            seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
+            return layer, found.form, Measurement(
+                place.path, layer_type, seen, found.difference, found.form.name
+            )  # fmt: skip
+        told.append(found.told)
+    layers = f", of layers of type {layer_type}," if layer_type else ""
+    raise Unlike(
+        f"{place.path} ({type(place.module).__name__}){layers} is not what its configuration "
+        f"means: {'; '.join(told)}."
+    )
+
+
+def longest_of(layer: RotaryLayer, length: int | None) -> int | None:
+    """A bound of the positions at which a model and its configuration can be compared."""
+    if layer.rope.kind not in GROWING:
+        return None
+    return length or layer.rope.trained_length
+
+
+def _dtype(
+    place: Place, module: nn.Module, found: Mapping[str, Fitting]
+) -> torch.dtype | None:
+    if place.keeps_rows:
+        return None
+    kind, (layer, _, _) = next(iter(found.items()))
+    positions = measuring.positions_for(layer.encoding, 8)
+    dtype = measuring.dtype_of(module, positions, None if kind == ALL else kind)
+    return dtype

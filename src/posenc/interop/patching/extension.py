@@ -1,0 +1,123 @@
+"""What a caller wants in place of what a model has: a schedule, an encoding, or a dictionary."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import Schedule
+from posenc.frequencies.huggingface import COMMON
+from posenc.interop import rope_models
+from posenc.interop.configurations import Configuration
+from posenc.interop.patching.admission import Admitted
+from posenc.interop.patching.angles import Rotation
+from posenc.interop.patching.measuring import bare, facts_of
+from posenc.interop.rope_layers import rope_of
+from posenc.interop.rope_types import rope_type_of
+from posenc.interop.rotary_config import RotaryLayer, layer_of
+
+Single = Rotary | MultimodalRotary | Schedule | Mapping[str, Any]
+Extension = Single | Mapping[str, Single]
+"""One for all layers, or by layer type. A mapping is Hugging Face's if ``rope_type`` is in it."""
+
+NAMES = ("rope_type", "type")
+
+
+def is_dictionary(rotary: object) -> bool:
+    """Whether something is a rope dictionary of Hugging Face, and no mapping by layer type."""
+    return isinstance(rotary, Mapping) and any(name in rotary for name in NAMES)
+
+
+def extended(
+    found: Admitted, rotary: Extension | None, length: int | None
+) -> dict[str, RotaryLayer]:
+    """What each type of layers shall have; those that are left out stay.
+
+    Raises:
+        TypeError: ``rotary`` is nothing that is known here.
+        ValueError: It is for layers that are not there, or does not fit their heads.
+    """
+    if rotary is None:
+        return dict(found.layers)
+    wanted: Mapping[str, Any] = (
+        rotary
+        if isinstance(rotary, Mapping) and not is_dictionary(rotary)
+        else dict.fromkeys(found.layers, rotary)
+    )
+    if unknown := sorted(wanted.keys() - found.layers.keys()):
+        raise ValueError(
+            f"rotary is given for layers of type {', '.join(map(str, unknown))}; this model has "
+            f"{', '.join(sorted(found.layers))}. Use these names, or give a dictionary with "
+            f"rope_type in it."
+        )
+    return {
+        kind: layer if kind not in wanted else _one(found, layer, wanted[kind], length)
+        for kind, layer in found.layers.items()
+    }
+
+
+def _one(found: Admitted, own: RotaryLayer, wanted: object, length: int | None) -> RotaryLayer:
+    if isinstance(wanted, Mapping):
+        return from_dictionary(found.config, own, wanted, length)
+    encoding = _fitting(wanted, own.encoding)
+    scale = rope_models.softmax_scale(
+        found.config, own.rotary.head_dim, bare(encoding).frequencies.softmax_factor
+    )
+    return RotaryLayer(own.layer_type, own.rope, encoding, scale, own.pairing_is_known)
+
+
+def from_dictionary(
+    config: Configuration, own: RotaryLayer, given: Mapping[str, Any], length: int | None
+) -> RotaryLayer:
+    """What a rope dictionary means in a model, with what the model has where it says nothing.
+
+    Raises:
+        ValueError: A key is unknown, or a value is missing or does not fit.
+    """
+    values = {**kept(own, given, config.family), **given}
+    layer = layer_of(config, own.layer_type, rope_of(config, own.layer_type, values), length)
+    _fitting(layer.encoding, own.encoding)
+    return layer
+
+
+def kept(own: RotaryLayer, given: Mapping[str, Any], family: str) -> dict[str, Any]:
+    """What stays of a model's own rope dictionary, whatever extends it."""
+    keys = rope_type_of(given, family).keys
+    return {
+        "rope_theta": own.rope.base,
+        **{
+            key: value
+            for key, value in own.rope.values.items()
+            if key not in NAMES and (key in COMMON or (key.startswith("llama_4") and key in keys))
+        },
+    }
+
+
+def _fitting(wanted: object, own: Rotation) -> Rotation:
+    """The encoding that is wanted, built for the heads of the model."""
+    if isinstance(wanted, Schedule):
+        if 2 * len(wanted) != bare(own).rotated_dim:
+            raise ValueError(_unfit(wanted, own))
+        wanted = bare(own).with_frequencies(wanted)
+    if isinstance(wanted, Rotary) and isinstance(own, MultimodalRotary):
+        if facts_of(wanted)[:4] != facts_of(own)[:4]:
+            raise ValueError(_unfit(wanted, own))
+        wanted = MultimodalRotary(wanted, own.sections, own.arrangement)
+    if not isinstance(wanted, Rotary | MultimodalRotary):
+        raise TypeError(
+            f"rotary is a {type(wanted).__name__}; it must be a Rotary, a schedule, a rope "
+            f"dictionary with rope_type, or a mapping from layer types to one."
+        )
+    if facts_of(wanted) != facts_of(own):
+        raise ValueError(_unfit(wanted, own))
+    return wanted
+
+
+def _unfit(wanted: object, own: Rotation) -> str:
+    rotary = bare(own)
+    pairs = "pairs of halves" if rotary.pairing == "half" else "pairs of neighbors"
+    return (
+        f"rotary is {wanted}; this model turns {rotary.rotated_dim} of {rotary.head_dim} channels "
+        f"in {pairs}. Build it with a schedule of width {rotary.rotated_dim} and pairing "
+        f"{rotary.pairing!r}."
+    )

@@ -1,0 +1,195 @@
+"""Writing into a configuration what a model now does, and reading back that it says so."""
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from posenc.frequencies import Geometric
+from posenc.interop.configurations import read
+from posenc.interop.patching import measuring
+from posenc.interop.patching.admission import Admitted, longest_of
+from posenc.interop.patching.angles import ALL, Changes
+from posenc.interop.patching.extension import is_dictionary, kept
+from posenc.interop.patching.measuring import bare
+from posenc.interop.rope_dictionary import rope_dictionary
+from posenc.interop.rope_layers import checked
+from posenc.interop.rotary_config import RotaryLayer, layers_by_type
+
+OUTSIDE = "original_max_position_embeddings"
+"""Phi-3 keeps the trained length beside its rope dictionary, and it counts before the one inside."""
+
+
+def told(
+    model: nn.Module,
+    found: Admitted,
+    layers: Mapping[str, RotaryLayer],
+    given: Mapping[str, Any],
+) -> tuple[Changes, str | None]:
+    """Write into the configuration what a place now has.
+
+    A form is kept only if the configuration of the whole model, saved and loaded, is read as the
+    same set-up, and the class of the module, built from it, gives the same angles.
+
+    Args:
+        model: The model.
+        found: What was admitted.
+        layers: What it has now.
+        given: Dictionaries that were given, by type of layers.
+
+    Returns:
+        What was changed, and why it says something else; None if it says the same.
+    """
+    if found.place.keeps_rows:
+        return [], "the code of this model computes its frequencies without a configuration"
+    config, root = found.place.config, getattr(model, "config", found.place.config)
+    why = "its rope dictionary cannot say these frequencies"
+    for said in sayings(found, layers, given):
+        changes = written(config, said)
+        try:
+            differing = _read_differently(root, found, layers)
+        except Exception as error:  # what a class raises against values that it does not know
+            differing = f"{type(error).__name__}: {error}".split("\n")[0]
+        if differing is None:
+            return changes, None
+        why = differing
+        restore(changes)
+    return [], why
+
+
+def sayings(
+    found: Admitted, layers: Mapping[str, RotaryLayer], given: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Rope dictionaries that may mean the layers, the plainest first."""
+    plain: dict[str, Any] = {}
+    lists: dict[str, Any] = {}
+    for kind, layer in layers.items():
+        named = given.get(kind)
+        said = dict(named) if is_dictionary(named) else _plain(layer)
+        listed = as_lists(layer)
+        plain[kind] = None if said is None else _completed(found, layer, said)
+        lists[kind] = None if listed is None else _completed(found, layer, listed)
+    least = {kind: said or lists[kind] for kind, said in plain.items()}
+    for each in (least, lists, {k: v and _with_scales(v) for k, v in lists.items()}):
+        if None not in each.values():
+            yield each[ALL] if set(each) == {ALL} else each
+
+
+def _plain(layer: RotaryLayer) -> dict[str, Any] | None:
+    return rope_dictionary(bare(layer.encoding).frequencies, layer.rope.head_dim)
+
+
+def as_lists(layer: RotaryLayer) -> dict[str, Any] | None:
+    """Any frequencies, as ``longrope`` has them: what each of the plain ones is divided by.
+
+    Both of its lists are the same, so that no length switches them. None where a pair stands still.
+    """
+    rotary = bare(layer.encoding)
+    plain = Geometric(rotary.rotated_dim, layer.rope.base).turns()
+    turns = rotary.frequencies.turns()
+    if 0 in turns:
+        return None
+    divisors = [one / other for one, other in zip(plain, turns, strict=True)]
+    found = {
+        "rope_type": "longrope",
+        "rope_theta": layer.rope.base,
+        "short_factor": divisors,
+        "long_factor": divisors,
+        "factor": 1.0,
+        "attention_factor": rotary.frequencies.attention_factor,
+        OUTSIDE: layer.rope.trained_length or layer.rope.longest,
+    }
+    if rotary.rotated_dim != layer.rope.head_dim:
+        found["partial_rotary_factor"] = rotary.rotated_dim / layer.rope.head_dim
+    return found
+
+
+def _with_scales(said: Mapping[str, Any]) -> dict[str, Any]:
+    """With the two attention factors that Phi-3.5-MoE reads in place of one."""
+    factor = said["attention_factor"]
+    return {**said, "short_mscale": factor, "long_mscale": factor}
+
+
+def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
+    """With what stays of the old dictionary, and the width: classes have shares by default."""
+    whole = {**kept(layer, said, found.config.family), **said}
+    rotary = bare(layer.encoding)
+    if whole["rope_type"] != "proportional" and (
+        "partial_rotary_factor" in whole or found.config.facts.get("partly")
+    ):
+        whole["partial_rotary_factor"] = rotary.rotated_dim / layer.rope.head_dim
+    return whole
+
+
+def written(config: Any, said: Mapping[str, Any]) -> Changes:
+    """Put a rope dictionary into a configuration."""
+    changes: Changes = [(config, "rope_parameters", getattr(config, "rope_parameters", None))]
+    config.rope_parameters = copy.deepcopy(dict(said))
+    if OUTSIDE in said and hasattr(config, OUTSIDE):
+        changes.append((config, OUTSIDE, getattr(config, OUTSIDE)))
+        setattr(config, OUTSIDE, said[OUTSIDE])
+    return changes
+
+
+def restore(changes: Changes) -> None:
+    """Put back what objects held."""
+    for owner, name, before in reversed(changes):
+        setattr(owner, name, before)
+
+
+def _read_differently(
+    root: Any, found: Admitted, layers: Mapping[str, RotaryLayer]
+) -> str | None:
+    """What a configuration says otherwise, once it was saved and loaded; None if nothing."""
+    path = path_of(found.place.config, root)
+    if path is None:
+        return "the model keeps a copy of its configuration there, which is not saved with it"
+    again = type(root).from_dict(json.loads(root.to_json_string()))
+    for name in path:
+        again = getattr(again, name)
+    means = {kind or ALL: each for kind, each in layers_by_type(checked(read(again))).items()}
+    for kind, layer in layers.items():
+        other = means.get(kind) or means.get(ALL)
+        if other is None or not _alike(layer, other):
+            return "its configuration, saved and loaded, is read as something else"
+    return _rebuilt_differently(again, found, layers)
+
+
+def _alike(one: RotaryLayer, other: RotaryLayer) -> bool:
+    scales = abs(one.softmax_scale - other.softmax_scale) <= 1e-9 * abs(one.softmax_scale)
+    return scales and measuring.same_angles(one.encoding, other.encoding)
+
+
+def _rebuilt_differently(
+    config: Any, found: Admitted, layers: Mapping[str, RotaryLayer]
+) -> str | None:
+    """What the class of the module gives from a configuration, where it is not what ours gives."""
+    module = measuring.rebuilt(found.place.module, config)
+    if module is None:
+        return f"{type(found.place.module).__name__} cannot be built from a configuration alone"
+    for kind, layer in layers.items():
+        positions = measuring.positions_for(layer.encoding, longest_of(layer, None))
+        named = None if kind == ALL else kind
+        given = measuring.asked(module, positions, named, torch.float32)
+        seen = measuring.compared(given, layer.encoding, positions, (found.form,))
+        if seen.form is None:
+            return f"built from its configuration, {type(module).__name__} differs: {seen.told}"
+    return None
+
+
+def path_of(config: Any, root: Any) -> tuple[str, ...] | None:
+    """The fields that lead from one configuration to another inside of it.
+
+    Example:
+        >>> path_of(config := object(), config)
+        ()
+    """
+    if config is root:
+        return ()
+    for name, value in getattr(root, "__dict__", {}).items():
+        if hasattr(value, "model_type") and (path := path_of(config, value)) is not None:
+            return name, *path
+    return None
