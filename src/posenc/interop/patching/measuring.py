@@ -98,9 +98,9 @@ def compared(given: Angles, encoding: Rotation, positions: Tensor, forms: Iterab
     theirs = [x.double() for x in parts(given)]
     worst: Found | None = None
     for form in forms:
-        ours = parts(form.write(*table.unbind(-2)))
-        within = parts(form.write(allowed, allowed))
-        if [x.shape for x in ours] != [x.shape for x in theirs]:
+        arranged = form.write(*table.unbind(-2))
+        ours, within = parts(arranged), parts(form.write(allowed, allowed))
+        if _shape(arranged) != _shape(given):
             continue
         excess = torch.stack([(a - b).abs() - c for a, b, c in zip(ours, theirs, within)])  # noqa: B905
         difference = max(float((a - b).abs().max()) for a, b in zip(ours, theirs, strict=True))
@@ -136,6 +136,12 @@ def _told(
         f"{('cosines', 'sines')[part % 2]} is {float(theirs[part][0, token, channel]):.6g}, and "
         f"what its configuration says gives {float(ours[part][0, token, channel]):.6g}"
     )
+
+
+def _shape(given: Angles) -> list[tuple[bool, torch.Size]]:
+    """Of each tensor whether it is complex, and its shape."""
+    found = given if isinstance(given, tuple | list) else (given,)
+    return [(x.is_complex(), x.shape) for x in found]
 
 
 def _shapes(given: Angles) -> str:
