@@ -9,16 +9,19 @@ import transformers
 from tests.oracle_models import building
 from torch import Tensor, nn
 
-NAMED = """
-llama mistral gemma gemma2 gemma3_text gpt_neox phi phi3 qwen2 qwen3 stablelm
-mixtral qwen2_moe qwen3_moe qwen3_next olmo olmo2 olmo3 olmoe granite granitemoe glm glm4 glm4_moe
-glm4_moe_lite falcon starcoder2 deepseek_v3 deepseek_v32 smollm3 exaone4 ernie4_5 ernie4_5_moe
-minimax minimax_m2 modernbert nomic_bert nemotron seed_oss ministral ministral3 mistral4 phimoe
-persimmon helium arcee bitnet hunyuan_v1_dense hunyuan_v1_moe lfm2 bamba falcon_h1 apertus dots1
-longcat_flash jetmoe jina_embeddings_v3 gte eurobert gemma3n_text gemma4_text
-cohere cohere2 gpt_oss llama4_text deepseek_v2 gptj codegen esm moonshine
-qwen2_vl qwen2_5_vl qwen3_vl qwen3_5
-""".split()
+NAMED = tuple(
+    """
+    llama mistral gemma gemma2 gemma3_text gpt_neox phi phi3 qwen2 qwen3 stablelm
+    mixtral qwen2_moe qwen3_moe qwen3_next olmo olmo2 olmo3 olmoe granite granitemoe
+    glm glm4 glm4_moe glm4_moe_lite falcon starcoder2 deepseek_v3 deepseek_v32 smollm3 exaone4
+    ernie4_5 ernie4_5_moe minimax minimax_m2 modernbert nomic_bert nemotron seed_oss
+    ministral ministral3 mistral4 phimoe persimmon helium arcee bitnet
+    hunyuan_v1_dense hunyuan_v1_moe lfm2 bamba falcon_h1 apertus dots1 longcat_flash jetmoe
+    jina_embeddings_v3 gte eurobert gemma3n_text gemma4_text
+    cohere cohere2 gpt_oss llama4_text deepseek_v2 gptj codegen esm moonshine
+    qwen2_vl qwen2_5_vl qwen3_vl qwen3_5
+    """.split()  # noqa: SIM905
+)
 """The types that are tried, each whole."""
 
 REPRESENTATIVES = ("gpt_oss", "gptj", "qwen3_vl")
@@ -29,6 +32,14 @@ FIELDS: dict[str, dict[str, Any]] = {
                      "hidden_size": 128, "head_dim": 32,
                      "activation_sparsity_pattern": [0.0] * 8},
     "esm": {"token_dropout": False, "pad_token_id": 1},
+    "gemma3_text": {"layer_types": ["sliding_attention", "full_attention"] * 2},
+    "bamba": {"hidden_size": 64, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 16,
+              "attn_layer_indices": [1, 3]},
+    "falcon_h1": {"hidden_size": 64, "mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16,
+                  "mamba_d_state": 16, "head_dim": 16},
+    "qwen3_next": {"linear_key_head_dim": 16, "linear_value_head_dim": 16,
+                   "linear_num_key_heads": 2, "linear_num_value_heads": 4},
+    "seed_oss": {"hidden_size": 128, "head_dim": 32},
     "gptj": {"n_embd": 64, "n_head": 4, "rotary_dim": 8},
     "codegen": {"n_embd": 64, "n_head": 4, "rotary_dim": 8},
     "moonshine": {"hidden_size": 144, "encoder_num_attention_heads": 4,
@@ -36,6 +47,15 @@ FIELDS: dict[str, dict[str, Any]] = {
                   "decoder_num_key_value_heads": 4},
 }  # fmt: skip
 """What some types need besides."""
+
+NARROW: dict[str, Any] = {
+    "text_config": {"hidden_size": 128, "head_dim": 128, "num_attention_heads": 2,
+                    "num_key_value_heads": 1},
+    "vision_config": {"hidden_size": 64, "num_heads": 4, "out_hidden_size": 128, "depth": 2,
+                      "deepstack_visual_indexes": [0, 1]},
+}  # fmt: skip
+INSIDE: dict[str, dict[str, Any]] = {"qwen3_vl": NARROW}
+"""What some types need in their parts."""
 
 HEADS = (
     "AutoModelForCausalLM",
@@ -63,6 +83,9 @@ def _config(model_type: str) -> Any:
         config = building.config_of(model_type, **FIELDS.get(model_type, {}))
     finally:
         building.DEPTH = depth
+    for part, fields in INSIDE.get(model_type, {}).items():
+        for field, value in fields.items():
+            setattr(getattr(config, part), field, value)
     for each in (config, config.get_text_config()):
         each.eos_token_id = None
     return config

@@ -8,6 +8,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies import FromCheckpoint
 from posenc.interop.patching import Patch, replaced
 from posenc.interop.patching.admission import Admitted
+from posenc.interop.patching.measuring import on_axes_of
 from posenc.interop.rotary_config import RotaryLayer
 
 
@@ -58,5 +59,5 @@ def _still(layer: RotaryLayer) -> RotaryLayer:
     rotary = layer.rotary.with_frequencies(FromCheckpoint([0.0] * len(layer.rotary.sincos)))
     held = layer.encoding
     if isinstance(held, MultimodalRotary):
-        return replace(layer, encoding=MultimodalRotary(rotary, held.sections, held.arrangement))
+        return replace(layer, encoding=on_axes_of(held, rotary))
     return replace(layer, encoding=rotary)

@@ -1,6 +1,7 @@
 """The exact frequencies as rope types of ``transformers``, under names of our own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 import torch
@@ -12,6 +13,9 @@ from posenc.interop.rope_types import OURS
 from posenc.interop.rotary_config import rotary_from_config
 
 PREFIX = OURS
+OF_THEIR_OWN = ("phi3", "phi4_multimodal")
+"""Model types whose configuration accepts no other rope type than its own, and must be told."""
+
 TYPES = tuple(each.name for each in ROPE_TYPES.values() if each.in_transformers)
 
 
@@ -22,7 +26,8 @@ def register() -> tuple[str, ...]:
     are computed exactly and rounded to float32 once. Angles are still computed in float32, by the
     model; to have those exact too, use ``patch``. ``posenc_longrope`` takes the long factors where
     ``max_position_embeddings`` exceeds the trained length, and never switches; ``posenc_dynamic``
-    is rescaled by the model as it goes, as its own type is.
+    is rescaled by the model as it goes, as its own type is. Phi-3's configuration accepts no types
+    but its own; for ours, it is replaced by this library's reading.
 
     Returns:
         The names. Calling it again changes nothing.
@@ -42,6 +47,9 @@ def register() -> tuple[str, ...]:
 
     for kind in TYPES:
         ROPE_INIT_FUNCTIONS[PREFIX + kind] = _initializer(kind)
+    for validators, index in _rules():
+        if not hasattr(validators[index], "before"):
+            validators[index] = _accepting(validators[index])
     return tuple(PREFIX + kind for kind in TYPES)
 
 
@@ -51,6 +59,35 @@ def unregister() -> None:
 
     for kind in TYPES:
         ROPE_INIT_FUNCTIONS.pop(PREFIX + kind, None)
+    for validators, index in _rules():
+        validators[index] = getattr(validators[index], "before", validators[index])
+
+
+def _rules() -> Iterator[tuple[list[Callable[[Any], None]], int]]:
+    """Where the configurations that accept few types keep the rule that says so."""
+    from transformers import CONFIG_MAPPING
+
+    for name in OF_THEIR_OWN:
+        validators = CONFIG_MAPPING[name].__class_validators__  # type: ignore[attr-defined]
+        for index, validator in enumerate(validators):
+            if validator.__name__ == "validate_rope":
+                yield validators, index
+
+
+def _accepting(before: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A rule that reads dictionaries of our types, and leaves others to the one before."""
+
+    @wraps(before)
+    def validate_rope(config: Any) -> None:
+        rope = config.rope_parameters
+        named = rope.get("rope_type") if isinstance(rope, dict) else None
+        if isinstance(named, str) and named.startswith(PREFIX):
+            rotary_from_config({**config.to_dict(), "rope_parameters": _renamed(rope)})
+        else:
+            before(config)
+
+    validate_rope.before = before  # type: ignore[attr-defined]
+    return validate_rope
 
 
 def _initializer(kind: str) -> Callable[..., tuple[Tensor, float]]:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from posenc.interop.configurations import Configuration, read
+from posenc.interop.layer_types import layer_types
 from posenc.interop.patching import measuring
 from posenc.interop.patching.angles import ALL
 from posenc.interop.patching.forms import OF_MODULES, ROWS, Form
@@ -95,6 +96,8 @@ def meant(place: Place, length: int | None) -> tuple[Configuration, dict[str | N
         layers = layers_by_type(config, length)
     except (ValueError, TypeError) as error:
         raise Unread(str(error)) from None
+    used = set(layer_types(config) or layers)
+    layers = {kind: layer for kind, layer in layers.items() if kind is None or kind in used}
     if not layers:
         raise Unread("its configuration has no layers that rotate")
     return config, layers
@@ -163,9 +166,7 @@ def longest_of(layer: RotaryLayer, length: int | None) -> int | None:
     return length or layer.rope.trained_length
 
 
-def _dtype(
-    place: Place, module: nn.Module, found: Mapping[str, Fitting]
-) -> torch.dtype | None:
+def _dtype(place: Place, module: nn.Module, found: Mapping[str, Fitting]) -> torch.dtype | None:
     if place.keeps_rows:
         return None
     kind, (layer, _, _) = next(iter(found.items()))

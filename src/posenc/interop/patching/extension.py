@@ -1,6 +1,7 @@
 """What a caller wants in place of what a model has: a schedule, an encoding, or a dictionary."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
@@ -11,7 +12,7 @@ from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration
 from posenc.interop.patching.admission import Admitted
 from posenc.interop.patching.angles import Rotation
-from posenc.interop.patching.measuring import bare, facts_of
+from posenc.interop.patching.measuring import bare, facts_of, on_axes_of
 from posenc.interop.rope_layers import rope_of
 from posenc.interop.rope_types import rope_type_of
 from posenc.interop.rotary_config import RotaryLayer, layer_of
@@ -19,6 +20,11 @@ from posenc.interop.rotary_config import RotaryLayer, layer_of
 Single = Rotary | MultimodalRotary | Schedule | Mapping[str, Any]
 Extension = Single | Mapping[str, Single]
 """One for all layers, or by layer type. A mapping is Hugging Face's if ``rope_type`` is in it."""
+
+OUTSIDE = "original_max_position_embeddings"
+"""Phi-3 keeps the trained length beside its rope dictionary, and there it counts first."""
+
+STANDING = "proportional"
 
 NAMES = ("rope_type", "type")
 
@@ -74,7 +80,17 @@ def from_dictionary(
     Raises:
         ValueError: A key is unknown, or a value is missing or does not fit.
     """
+    if own.rope.kind == STANDING and rope_type_of(given, config.family).name != STANDING:
+        raise ValueError(
+            f"rotary is of type {given.get('rope_type') or given.get('type')!r}; in layers of type "
+            f"{own.layer_type} this model turns a share of its pairs, and the others stand still, "
+            f"which that type cannot say. Give {{'rope_type': 'proportional', 'factor': …}} for "
+            f"these, or a schedule."
+        )
     values = {**kept(own, given, config.family), **given}
+    if given.get(OUTSIDE):  # Phi-3's stands beside the dictionary, and would count before it
+        plain = {key: value for key, value in config.values.items() if key != OUTSIDE}
+        config = replace(config, values=plain)
     layer = layer_of(config, own.layer_type, rope_of(config, own.layer_type, values), length)
     _fitting(layer.encoding, own.encoding)
     return layer
@@ -102,7 +118,7 @@ def _fitting(wanted: object, own: Rotation) -> Rotation:
     if isinstance(wanted, Rotary) and isinstance(own, MultimodalRotary):
         if facts_of(wanted)[:4] != facts_of(own)[:4]:
             raise ValueError(_unfit(wanted, own))
-        wanted = MultimodalRotary(wanted, own.sections, own.arrangement)
+        wanted = on_axes_of(own, wanted)
     if not isinstance(wanted, Rotary | MultimodalRotary):
         raise TypeError(
             f"rotary is a {type(wanted).__name__}; it must be a Rotary, a schedule, a rope "

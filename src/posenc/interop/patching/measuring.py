@@ -1,6 +1,7 @@
 """What a rotary module of a model gives at several positions, held against what ours gives."""
 
 import copy
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import tau
@@ -12,13 +13,15 @@ from torch import Tensor, nn
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.patching.angles import Rotation, points_of
-from posenc.interop.patching.forms import OF_MODULES, Angles, Form
+from posenc.interop.patching.forms import Angles, Form
 
 POSITIONS = (0, 1, 2, 3, 7, 30, 129, 511, 4_097, 65_537, 1_000_003)
 """Near, where every pair tells; and far, where slow ones do."""
 
 FREQUENCY, VALUE = 4e-6, 2e-6
 """How far float32 frequencies of a model may be off, as a share; and its cosines and sines."""
+
+SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 CASTS = (torch.bfloat16, torch.float16)
 
@@ -126,9 +129,7 @@ def allowance(encoding: Rotation, positions: Tensor) -> Tensor:
     return factor * (FREQUENCY * reach[..., None] * speed + VALUE)
 
 
-def _told(
-    ours: list[Tensor], theirs: list[Tensor], excess: Tensor, positions: Tensor
-) -> str:
+def _told(ours: list[Tensor], theirs: list[Tensor], excess: Tensor, positions: Tensor) -> str:
     part, _, token, channel = (int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
     place = positions[..., token].flatten().tolist()
     return (
@@ -175,13 +176,12 @@ def sound(module: nn.Module) -> nn.Module:
 
 def rebuilt(module: nn.Module, config: Any) -> nn.Module | None:
     """Another module of this class, from a configuration; None where its class takes more."""
-    if config is None:
+    taken = list(inspect.signature(type(module).__init__).parameters.values())[1:]
+    needed = [each for each in taken if each.default is each.empty]
+    if config is None or len([each for each in needed if each.kind not in SPREAD]) > 1:
         return None
     with torch.device("cpu"):
-        try:
-            return type(module)(config)
-        except TypeError:
-            return None
+        return type(module)(config)
 
 
 def _is_cast(stored: Tensor) -> bool:
@@ -208,6 +208,11 @@ def same_angles(one: Rotation, other: Rotation) -> bool:
 def bare(rotation: Rotation) -> Rotary:
     """An encoding with the axes of a multimodal one left aside."""
     return rotation.rotary if isinstance(rotation, MultimodalRotary) else rotation
+
+
+def on_axes_of(held: MultimodalRotary, rotary: Rotary) -> MultimodalRotary:
+    """Another rotary encoding on the axes of one."""
+    return MultimodalRotary(rotary, held.sections, held.arrangement)  # type: ignore[arg-type]
 
 
 def facts_of(rotation: Rotation) -> tuple[object, ...]:

@@ -1,8 +1,8 @@
 """Writing into a configuration what a model now does, and reading back that it says so."""
 
 import copy
-import json
 from collections.abc import Iterator, Mapping
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -13,14 +13,15 @@ from posenc.interop.configurations import read
 from posenc.interop.patching import measuring
 from posenc.interop.patching.admission import Admitted, longest_of
 from posenc.interop.patching.angles import ALL, Changes
-from posenc.interop.patching.extension import is_dictionary, kept
+from posenc.interop.patching.extension import OUTSIDE, is_dictionary, kept
 from posenc.interop.patching.measuring import bare
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
 
-OUTSIDE = "original_max_position_embeddings"
-"""Phi-3 keeps the trained length beside its rope dictionary, and it counts before the one inside."""
+
+class Absent:
+    """Stands for a field that an object did not have; a copy of it is itself."""
 
 
 def told(
@@ -46,18 +47,18 @@ def told(
     if found.place.keeps_rows:
         return [], "the code of this model computes its frequencies without a configuration"
     config, root = found.place.config, getattr(model, "config", found.place.config)
-    why = "its rope dictionary cannot say these frequencies"
+    why: list[str] = []
     for said in sayings(found, layers, given):
         changes = written(config, said)
         try:
             differing = _read_differently(root, found, layers)
         except Exception as error:  # what a class raises against values that it does not know
-            differing = f"{type(error).__name__}: {error}".split("\n")[0]
+            differing = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if differing is None:
             return changes, None
-        why = differing
+        why.append(differing)
         restore(changes)
-    return [], why
+    return [], why[0] if why else "no rope dictionary says these frequencies"
 
 
 def sayings(
@@ -67,8 +68,8 @@ def sayings(
     plain: dict[str, Any] = {}
     lists: dict[str, Any] = {}
     for kind, layer in layers.items():
-        named = given.get(kind)
-        said = dict(named) if is_dictionary(named) else _plain(layer)
+        named: Any = given.get(kind)
+        said: dict[str, Any] | None = dict(named) if is_dictionary(named) else _plain(layer)
         listed = as_lists(layer)
         plain[kind] = None if said is None else _completed(found, layer, said)
         lists[kind] = None if listed is None else _completed(found, layer, listed)
@@ -116,38 +117,45 @@ def _with_scales(said: Mapping[str, Any]) -> dict[str, Any]:
 def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
     """With what stays of the old dictionary, and the width: classes have shares by default."""
     whole = {**kept(layer, said, found.config.family), **said}
-    rotary = bare(layer.encoding)
-    if whole["rope_type"] != "proportional" and (
-        "partial_rotary_factor" in whole or found.config.facts.get("partly")
-    ):
-        whole["partial_rotary_factor"] = rotary.rotated_dim / layer.rope.head_dim
+    if found.config.facts.get("partly") and not found.config.get("qk_rope_head_dim"):
+        share = bare(layer.encoding).rotated_dim / layer.rope.head_dim
+        whole.setdefault("partial_rotary_factor", share)
     return whole
 
 
 def written(config: Any, said: Mapping[str, Any]) -> Changes:
     """Put a rope dictionary into a configuration."""
-    changes: Changes = [(config, "rope_parameters", getattr(config, "rope_parameters", None))]
-    config.rope_parameters = copy.deepcopy(dict(said))
+    # PhiMoE sets the second from the first as it is saved; Mixtral leaves the third to its code,
+    # and transformers computes most rope types from it.
+    names = ("rope_parameters", OUTSIDE, "head_dim")
+    changes: Changes = [(config, name, getattr(config, name, Absent)) for name in names]
+    held = config.rope_parameters if not said.get("rope_type") else {}
+    # Nested, it may have types of layers of which there are none; these stay.
+    config.rope_parameters = copy.deepcopy({**(held or {}), **said})
     if OUTSIDE in said and hasattr(config, OUTSIDE):
-        changes.append((config, OUTSIDE, getattr(config, OUTSIDE)))
         setattr(config, OUTSIDE, said[OUTSIDE])
+    if getattr(config, "head_dim", 0) is None:
+        config.head_dim = config.hidden_size // config.num_attention_heads
     return changes
 
 
 def restore(changes: Changes) -> None:
     """Put back what objects held."""
     for owner, name, before in reversed(changes):
-        setattr(owner, name, before)
+        if before is not Absent:
+            setattr(owner, name, before)
+        elif hasattr(owner, name):
+            delattr(owner, name)
 
 
-def _read_differently(
-    root: Any, found: Admitted, layers: Mapping[str, RotaryLayer]
-) -> str | None:
+def _read_differently(root: Any, found: Admitted, layers: Mapping[str, RotaryLayer]) -> str | None:
     """What a configuration says otherwise, once it was saved and loaded; None if nothing."""
     path = path_of(found.place.config, root)
     if path is None:
         return "the model keeps a copy of its configuration there, which is not saved with it"
-    again = type(root).from_dict(json.loads(root.to_json_string()))
+    with TemporaryDirectory() as folder:
+        root.save_pretrained(folder)
+        again = type(root).from_pretrained(folder)
     for name in path:
         again = getattr(again, name)
     means = {kind or ALL: each for kind, each in layers_by_type(checked(read(again))).items()}

@@ -1,6 +1,5 @@
 """cos and sin with every value twice in a row: Cohere."""
 
-import torch
 from torch import Tensor
 
 from posenc.interop.patching.forms.form import Form
