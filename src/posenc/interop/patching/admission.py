@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from posenc.interop.configurations import Configuration, read
 from posenc.interop.layer_types import layer_types
 from posenc.interop.patching import measuring
 from posenc.interop.patching.angles import ALL
-from posenc.interop.patching.forms import OF_MODULES, ROWS, Form
+from posenc.interop.patching.forms import OF_MODULES, ROWS, Angles, Form
 from posenc.interop.patching.measuring import Measurement
 from posenc.interop.patching.places import TABLE, Place
 from posenc.interop.rope_layers import checked
@@ -59,7 +59,7 @@ def admitted(place: Place, length: int | None) -> Admitted:
     """
     config, layers = meant(place, length)
     try:
-        module = measuring.sound(place.module)
+        module = measuring.sound(place.module, place.config)
     except ValueError as error:
         raise Unlike(f"{place.path}: {error}") from None
     if place.takes_layer_type and set(layers) != {None}:
@@ -131,32 +131,41 @@ def _measured(
     """
     told = []
     for layer in candidates:
-        encoding = layer.encoding
-        longest = longest_of(layer, length)
-        positions = measuring.positions_for(encoding, longest)
+        positions = measuring.positions_for(layer.encoding, longest_of(layer, length))
+        if place.keeps_rows:
+            positions = positions[:, positions[0] < len(_table(module))]
         try:
-            if place.keeps_rows:
-                table: Any = module._buffers[TABLE]
-                positions = positions[:, positions[0] < len(table)]
-                given = table[positions]
-            else:
-                given = measuring.asked(module, positions, layer_type, torch.float32)
+            given = _given(place, module, layer_type, positions)
         except Exception as error:  # whatever the code of a model raises
             told.append(f"asked for positions it raises {type(error).__name__}: {error}")
             continue
         forms = (ROWS,) if place.keeps_rows else OF_MODULES
-        found = measuring.compared(given, encoding, positions, forms)
-        if found.form is not None:
+        found = measuring.compared(given, layer.encoding, positions, forms)
+        mixed = None if place.keeps_rows else measuring.mixes_axes(
+            module, layer.encoding, positions, layer_type
+        )  # fmt: skip
+        if found.form is not None and mixed is None:
             seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
             return layer, found.form, Measurement(
                 place.path, layer_type, seen, found.difference, found.form.name
             )  # fmt: skip
-        told.append(found.told)
+        told.append(mixed or found.told)
     layers = f", of layers of type {layer_type}," if layer_type else ""
     raise Unlike(
         f"{place.path} ({type(place.module).__name__}){layers} is not what its configuration "
         f"means: {'; '.join(told)}."
     )
+
+
+def _table(module: nn.Module) -> Tensor:
+    table: Any = module._buffers[TABLE]
+    return table
+
+
+def _given(place: Place, module: nn.Module, layer_type: str | None, positions: Tensor) -> Angles:
+    if place.keeps_rows:
+        return _table(module)[positions]
+    return measuring.asked(module, positions, layer_type, torch.float32)
 
 
 def longest_of(layer: RotaryLayer, length: int | None) -> int | None:

@@ -119,6 +119,22 @@ def compared(given: Angles, encoding: Rotation, positions: Tensor, forms: Iterab
     )
 
 
+def mixes_axes(
+    module: nn.Module, encoding: Rotation, positions: Tensor, layer_type: str | None
+) -> str | None:
+    """What is wrong, where a module makes one row of angles of three axes, and we read one axis."""
+    if isinstance(encoding, MultimodalRotary):
+        return None
+    stacked = torch.stack([positions, positions.flip(-1), positions.roll(1, -1)])
+    try:
+        given = asked(module, stacked, layer_type, torch.float32)
+    except Exception:  # whatever its code raises: it takes no axes
+        return None
+    if all(x.shape[:-1] == stacked.shape for x in parts(given)):
+        return None
+    return "it mixes positions of three axes, and its configuration is read as one of one axis"
+
+
 def allowance(encoding: Rotation, positions: Tensor) -> Tensor:
     """How far float32 may be off, for each position and pair."""
     rotary = bare(encoding)
@@ -150,7 +166,7 @@ def _shapes(given: Angles) -> str:
     return " and ".join(f"{tuple(x.shape)} ({str(x.dtype)[6:]})" for x in found)
 
 
-def sound(module: nn.Module) -> nn.Module:
+def sound(module: nn.Module, config: Any) -> nn.Module:
     """A copy to be asked, on the CPU; anew where casts or the meta device took its frequencies.
 
     Raises:
@@ -160,7 +176,7 @@ def sound(module: nn.Module) -> nn.Module:
     lost = any(b.is_meta or b.dtype in CASTS for b in stored.values())
     if not lost and not any(_is_cast(b) for b in stored.values()):
         return copy.deepcopy(module).cpu()
-    anew = rebuilt(module, getattr(module, "config", None))
+    anew = rebuilt(module, config)
     if anew is None and not lost:
         return copy.deepcopy(module).cpu()
     if anew is None:
@@ -170,18 +186,20 @@ def sound(module: nn.Module) -> nn.Module:
             f"with dtype=… in place of casting it."
         )
     fresh = dict(anew.named_buffers())
-    harmed = all(n in fresh and _is_cast_of(b, fresh[n]) for n, b in stored.items())
-    return anew if lost or harmed else copy.deepcopy(module).cpu()
+    if lost or all(n in fresh and _is_cast_of(b, fresh[n]) for n, b in stored.items()):
+        return anew
+    return copy.deepcopy(module).cpu()
 
 
 def rebuilt(module: nn.Module, config: Any) -> nn.Module | None:
     """Another module of this class, from a configuration; None where its class takes more."""
-    taken = list(inspect.signature(type(module).__init__).parameters.values())[1:]
-    needed = [each for each in taken if each.default is each.empty]
-    if config is None or len([each for each in needed if each.kind not in SPREAD]) > 1:
+    taken = dict(inspect.signature(type(module)).parameters)
+    named = {"layer_idx": getattr(module, "layer_idx", 0)} if "layer_idx" in taken else {}
+    needed = [n for n, p in taken.items() if p.default is p.empty and p.kind not in SPREAD]
+    if config is None or len(set(needed) - set(named)) > 1:
         return None
     with torch.device("cpu"):
-        return type(module)(config)
+        return type(module)(config, **named)
 
 
 def _is_cast(stored: Tensor) -> bool:

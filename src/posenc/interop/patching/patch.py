@@ -4,29 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from posenc.interop.configurations import read
-from posenc.interop.patching import measuring
 from posenc.interop.patching.admission import Admitted, Unlike, Unread, admitted
 from posenc.interop.patching.angles import ALL, Changes, ExactAngles
 from posenc.interop.patching.extension import Extension, extended, is_dictionary
 from posenc.interop.patching.measuring import Measurement
 from posenc.interop.patching.places import (
     TABLE,
-    Place,
-    device_of,
     exact_rows_of,
     is_patched,
     places_of,
 )
-from posenc.interop.patching.rows import ExactRows, SharedRows
+from posenc.interop.patching.replacing import Layers, Ours, confirm, put, take
 from posenc.interop.patching.scales import rescaled
 from posenc.interop.patching.telling import restore, told
-from posenc.interop.rotary_config import RotaryLayer
-
-Layers = dict[str, RotaryLayer]
 
 
 class Patch:
@@ -45,7 +38,7 @@ class Patch:
     def __init__(
         self,
         model: nn.Module,
-        angles: list[ExactAngles | ExactRows],
+        angles: list[Ours],
         measurements: tuple[Measurement, ...],
         why_not: str | None,
         left: Mapping[str, str],
@@ -100,6 +93,7 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
             ``rotary`` does not fit its heads.
 
     Example:
+        >>> import torch
         >>> from transformers import LlamaConfig, LlamaForCausalLM
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=64,
         ...                      num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2)
@@ -138,12 +132,13 @@ def replaced(
         dict(each.layers) if wanted is None or each not in main else wanted(each) for each in found
     ]
     changes: Changes = []
-    made: list[ExactAngles | ExactRows] = []
+    made: list[Ours] = []
     why: str | None = None
     try:
         if wanted is not None:
             changes, why = _told(model, found, layers, main, given or {})
-        made = [_put(each, new, made) for each, new in zip(found, layers, strict=True)]
+        for each, new in zip(found, layers, strict=True):
+            made.append(put(each, new, made))
         made[0].changes = changes
         for each, new in zip(found, layers, strict=True):
             confirm(each, new)
@@ -151,7 +146,7 @@ def replaced(
         restore(changes)
         for each, angles in zip(found, made, strict=False):
             angles.changes = []
-            _take(each.place, angles)
+            take(each.place, angles)
         raise
     seen = tuple(m for each in found for m in each.measurements)
     return Patch(model, made, seen, why, left)
@@ -219,55 +214,6 @@ def _told(
     return changes, why
 
 
-def _put(
-    found: Admitted, layers: Layers, made: list[ExactAngles | ExactRows]
-) -> ExactAngles | ExactRows:
-    """Put ours in one place."""
-    place = found.place
-    rotaries: dict[str, Any] = {kind: layer.encoding for kind, layer in layers.items()}
-    if not place.keeps_rows:
-        known = (each for each in made if isinstance(each, ExactAngles))
-        angles = next((each for each in known if each.replaced is place.module), None)
-        angles = angles or ExactAngles(
-            rotaries, found.form, place.module, place.config, found.dtype
-        )
-        place.parent._modules[place.name] = angles
-        return angles
-    shared = next((each.shared for each in made if isinstance(each, ExactRows)), None)
-    before: Any = place.module._buffers[TABLE]
-    rows = ExactRows(shared or SharedRows(rotaries[ALL]), before)
-    place.module.register_forward_pre_hook(rows, with_kwargs=True)
-    return rows
-
-
-def confirm(found: Admitted, layers: Layers) -> None:
-    """Measure again, in the place itself: it gives what its layers have, as the model takes it.
-
-    Raises:
-        RuntimeError: It does not, or with other shapes or dtypes.
-    """
-    place = found.place
-    angles = place.parent._modules[place.name]
-    if not isinstance(angles, ExactAngles):
-        return
-    device = device_of(place.parent) or torch.device("cpu")
-    for kind, layer in layers.items():
-        positions = measuring.positions_for(layer.encoding, None)
-        named = None if kind == ALL else kind
-        for dtype in (torch.float32, torch.bfloat16):
-            given = measuring.asked(angles, positions, named, dtype)
-            if {x.dtype for x in measuring.parts(given)} != {found.dtype or dtype}:
-                raise RuntimeError(f"{place.path} gives {given}; expected {found.dtype or dtype}.")
-        seen = measuring.compared(
-            measuring.asked(angles, positions, named, torch.float32),
-            layer.encoding,
-            positions,
-            (found.form,),
-        )
-        if seen.form is None:
-            raise RuntimeError(f"{place.path}, patched, {seen.told} ({device}).")
-
-
 def unpatch(model: nn.Module) -> None:
     """Take our encoding out again; model and configuration are what they were.
 
@@ -279,19 +225,4 @@ def unpatch(model: nn.Module) -> None:
         raise ValueError("The model is not patched; there is nothing to undo.")
     for place in patched:
         angles = place.module
-        _take(place, angles if isinstance(angles, ExactAngles) else exact_rows_of(angles))
-
-
-def _take(place: Place, angles: Any) -> None:
-    """Take ours out of one place."""
-    restore(angles.changes)
-    device = device_of(place.parent) or next((b.device for b in place.parent.buffers()), None)
-    if isinstance(angles, ExactAngles):
-        before: Any = angles.replaced
-        place.parent._modules[place.name] = before if device is None else before.to(device)
-        return
-    hooks = place.module._forward_pre_hooks
-    for key in [key for key, hook in hooks.items() if hook is angles]:
-        del hooks[key]
-        del place.module._forward_pre_hooks_with_kwargs[key]
-    place.module._buffers[TABLE] = angles.before.to(device_of(place.module))
+        take(place, angles if isinstance(angles, ExactAngles) else exact_rows_of(angles))

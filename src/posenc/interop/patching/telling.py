@@ -117,6 +117,10 @@ def _with_scales(said: Mapping[str, Any]) -> dict[str, Any]:
 def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
     """With what stays of the old dictionary, and the width: classes have shares by default."""
     whole = {**kept(layer, said, found.config.family), **said}
+    whole.pop("type", None)  # the old spelling
+    kind = whole.setdefault("rope_type", layer.rope.kind)
+    if layer.rope.kind == kind and layer.rope.rope_type.keeps_trained_length:
+        whole.setdefault(OUTSIDE, layer.rope.trained_length)
     if found.config.facts.get("partly") and not found.config.get("qk_rope_head_dim"):
         share = bare(layer.encoding).rotated_dim / layer.rope.head_dim
         whole.setdefault("partial_rotary_factor", share)
@@ -125,16 +129,16 @@ def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> 
 
 def written(config: Any, said: Mapping[str, Any]) -> Changes:
     """Put a rope dictionary into a configuration."""
-    # PhiMoE sets the second from the first as it is saved; Mixtral leaves the third to its code,
-    # and transformers computes most rope types from it.
-    names = ("rope_parameters", OUTSIDE, "head_dim")
+    names = ("rope_parameters", OUTSIDE)  # PhiMoE sets the second from the first as it is saved
     changes: Changes = [(config, name, getattr(config, name, Absent)) for name in names]
     held = config.rope_parameters if not said.get("rope_type") else {}
     # Nested, it may have types of layers of which there are none; these stay.
     config.rope_parameters = copy.deepcopy({**(held or {}), **said})
     if OUTSIDE in said and hasattr(config, OUTSIDE):
         setattr(config, OUTSIDE, said[OUTSIDE])
-    if getattr(config, "head_dim", 0) is None:
+    if vars(config).get("head_dim", 0) is None:
+        # Mixtral leaves it to its code, and transformers computes most rope types from it.
+        changes.append((config, "head_dim", None))
         config.head_dim = config.hidden_size // config.num_attention_heads
     return changes
 
