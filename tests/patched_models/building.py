@@ -54,7 +54,17 @@ NARROW: dict[str, Any] = {
     "vision_config": {"hidden_size": 64, "num_heads": 4, "out_hidden_size": 128, "depth": 2,
                       "deepstack_visual_indexes": [0, 1]},
 }  # fmt: skip
-INSIDE: dict[str, dict[str, Any]] = {"qwen3_vl": NARROW}
+SHALLOW: dict[str, Any] = {
+    "text_config": {"linear_key_head_dim": 16, "linear_value_head_dim": 16,
+                    "linear_num_key_heads": 2, "linear_num_value_heads": 4},
+    "vision_config": {"depth": 1},
+}  # fmt: skip
+INSIDE: dict[str, dict[str, Any]] = {
+    "qwen3_vl": NARROW,
+    "qwen3_5": SHALLOW,
+    "qwen2_vl": {"vision_config": {"depth": 1}},
+    "qwen2_5_vl": {"vision_config": {"depth": 1, "fullatt_block_indexes": [0]}},
+}
 """What some types need in their parts."""
 
 HEADS = (
