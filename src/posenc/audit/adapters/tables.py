@@ -179,7 +179,7 @@ def _split(part: Tensor) -> list[Tensor]:
 def _rows(part: Tensor, positions: Tensor, by_row: bool) -> Tensor:
     while part.ndim > 2 and part.shape[0] == 1 and (part.ndim > 3 or by_row):
         part = part[0]
-    if part.ndim == 3 and by_row and part.shape[1] == 1:
+    while part.ndim > 2 and by_row and part.shape[1] == 1:  # GPT-NeoX: [seq, 1, 1, width]
         part = part[:, 0]
     if part.ndim == 2 and by_row:
         if len(part) <= int(positions.max()):

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from posenc.audit.adapters.grid import AXES, OnAxis, along, turned
 from posenc.audit.adapters.rotary import Both, RotaryView
-from posenc.audit.identity.bases import OF_GRIDS
-from posenc.audit.identity.rotations import Rotation
+from posenc.audit.identity.bases import OF_GRIDS, nearest, rounded
+from posenc.audit.identity.rotations import Rotation, Structure, radians
 from posenc.audit.questions.asking import fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import Fault, NotAskedError, Report, Verdict, merged
 from posenc.audit.subjects import Subject
-from posenc.frequencies import Geometric
+from posenc.frequencies import Geometric, Linear
 
 SEQ = 6
 SMALL = 1e-4
@@ -46,6 +46,7 @@ def report_of(
         inquiry = AxisInquiry(own, length or view.built_for or LENGTH)
         part = Report(name, "rotary", "", _said(inquiry, name, view.dim), verdicts_of(inquiry))
         part.errors, part.length = inquiry.errors, inquiry.length
+        part.verdicts = [_mild(verdict) for verdict in part.verdicts]
         parts.append(part)
         said.append(part.identity)
     whole = merged(subject.name, parts)
@@ -65,7 +66,32 @@ class AxisInquiry(RotaryInquiry):
         plain = found is not None and isinstance(found.schedule, Geometric)
         if found is not None and plain and found.schedule.base in OF_GRIDS:  # type: ignore[attr-defined]
             return replace(found, slip="")
-        return found
+        return found or _stretched(self.shape)
+
+
+def _stretched(shape: Structure) -> Rotation | None:
+    """Powers of a base times any angle a step, as where coordinates go from −1 to 1."""
+    omegas = shape.frequencies.abs()
+    if len(omegas) < 3 or shape.odd or float(omegas.min()) <= 0:
+        return None
+    raw = float(omegas[0] / omegas[1]) ** (shape.width / 2)
+    plain = Geometric(shape.width, nearest(raw) or rounded(raw))
+    schedule = Linear(plain, 1 / float(omegas[0]))
+    if not bool(((radians(schedule) - omegas).abs() < 1e-3 * omegas).all()):
+        return None
+    named = f"base {plain.base:,.10g}, {float(omegas[0]):.4g} radians a step"
+    return Rotation(shape, schedule, named)
+
+
+def _mild(verdict: Verdict) -> Verdict:
+    """Grids have frequencies of many kinds: those that are not known here are no fault."""
+    faults = tuple(
+        replace(each, severity="note") if each.name == "unknown-frequencies" else each
+        for each in verdict.faults
+    )
+    failed = any(each.severity != "note" for each in faults)
+    outcome = "passed" if verdict.faults and not failed else verdict.outcome
+    return replace(verdict, faults=faults, outcome=outcome)
 
 
 def _narrow(view: RotaryView, channels: list[int]) -> RotaryView:

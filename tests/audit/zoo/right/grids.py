@@ -1,5 +1,7 @@
 """Rotary encodings of tokens on a grid, in the styles of public vision models."""
 
+import math
+
 import torch
 from tests.audit.zoo.right.rotary import rotate_half
 from tests.audit.zoo.specimen import right
@@ -59,8 +61,28 @@ def rotate_on_grid(q, k, positions):
     return turned(q), turned(k)
 
 
+def rotate_in_unit_square(q, k, positions):
+    """DINOv3: coordinates between −1 and 1, here of 16 patches a side, times 2π."""
+    width = q.shape[-1]
+    periods = 100.0 ** (2 * torch.arange(width // 4) / (width // 2))
+    angles = 2 * math.pi * positions.float()[:, :, None] / 8 / periods
+    angles = angles.flatten(1, 2).tile(2)
+    cos, sin = angles.cos(), angles.sin()
+    return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+
+def rotate_by_lines(q, k, positions):
+    """Frequencies in equal steps, as of images' own sizes (rotary-embedding-torch's "pixel")."""
+    rates = torch.linspace(1.0, 5.0, q.shape[-1] // 4) * math.pi / 32
+    angles = (positions.float()[:, :, None] * rates).flatten(1, 2).tile(2)
+    cos, sin = angles.cos(), angles.sin()
+    return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+
 RIGHT = [
     right(RoPE2D, "rows turn 32 of 64 channels, half pairing, base 100"),
     right(VisionRotary, "columns turn 16 of 32 channels, interleaved pairing, base 10,000"),
+    right(rotate_in_unit_square, "half pairing, base 100, 0.7854 radians a step"),
+    right(rotate_by_lines, "rows turn 32 of 64 channels, half pairing"),
     right(rotate_on_grid, "rows turn 32 of 64 channels, interleaved pairing, base 10,000"),
 ]

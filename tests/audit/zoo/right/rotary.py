@@ -53,6 +53,23 @@ class OldLlama(nn.Module):
         return self.cos_cached[:, :, :seq_len], self.sin_cached[:, :, :seq_len]
 
 
+class NeoXTables(nn.Module):
+    """GPT-NeoX: cosines and sines [seq, 1, 1, dim] of a length, beside content of any kind."""
+
+    def __init__(self, dim=32, base=10000):
+        super().__init__()
+        rates = 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim))
+        self.register_buffer("inv_freq", rates, persistent=False)
+
+    def forward(self, x, seq_dim=1, seq_len=None):
+        if seq_len is None:
+            seq_len = x.shape[seq_dim]
+        line = torch.arange(seq_len).type_as(self.inv_freq)
+        freqs = torch.einsum("i,j->ij", line, self.inv_freq)
+        emb = torch.cat((freqs, freqs), dim=-1)
+        return emb.cos()[:, None, None, :], emb.sin()[:, None, None, :]
+
+
 class Torchtune(nn.Module):
     """torchtune: [batch, seq, heads, head_dim], positions by keyword, pairs side by side."""
 
@@ -361,6 +378,7 @@ NEIGHBORS = "interleaved pairing, base 10,000"
 RIGHT = [
     right(LlamaRotary, PLAIN, "cast-breaks-it"),
     right(OldLlama, PLAIN),
+    right(NeoXTables, PLAIN, "cast-breaks-it"),
     right(apply_rotary_pos_emb, PLAIN),
     right(complex_numbers.apply_rotary_emb, NEIGHBORS),
     right(complex_numbers.precompute_freqs_cis, NEIGHBORS),
