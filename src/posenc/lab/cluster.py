@@ -48,7 +48,7 @@ class RayRunner:
         ray = _ray()
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        make = ray.remote(num_cpus=1, max_retries=RETRIES)(_make)
+        make = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=True)(_make)
         pending: dict[Any, Planned] = {}
         asked: set[str] = set()
         plan = planned(self.grid, self.store)

@@ -247,18 +247,21 @@ def _grid(table: Table, folder: Path, *, check: bool) -> Grid:
     told = list(table.tables("encodings"))
     found = [_encoding(each) for each in told]
     extensions_told = list(table.tables("extensions"))
+    extensions = tuple(_extension(each, found) for each in extensions_told)
+    named = [each.name for each in found]
+    named += [name for each in extensions for name, _, _ in each.variants()]
     grid = Grid(
         name=table.take("name", str),
         about=table.take("about", str, ""),
         folder=folder,
         tasks=tuple(tasks),
         encodings=tuple(found),
-        extensions=tuple(_extension(each, found) for each in extensions_told),
+        extensions=extensions,
         models=tuple(_model(each) for each in table.tables("models")) or (ModelSize(),),
         seeds=seeds,
         tuning_seeds=tuning_seeds,
         tuning_steps=tuning_steps,
-        gaps=tuple(_gap(each, tasks, found) for each in table.tables("gaps")),
+        gaps=tuple(_gap(each, tasks, named) for each in table.tables("gaps")),
     )
     table.finish()
     _check_names(table, grid)
@@ -330,7 +333,7 @@ def _model(table: Table) -> ModelSize:
     return _tried(table, partial(ModelSize, **given))
 
 
-def _gap(table: Table, tasks: list[GridTask], known: list[GridEncoding]) -> Gap:
+def _gap(table: Table, tasks: list[GridTask], known: list[str]) -> Gap:
     made = Gap(
         table.take("task", str),
         table.take("better", str),
@@ -342,7 +345,7 @@ def _gap(table: Table, tasks: list[GridTask], known: list[GridEncoding]) -> Gap:
     if made.task not in [each.name for each in tasks]:
         table.fail("task", f"task is {made.task!r}, which is none of the tasks here.")
     for name in ("better", "worse"):
-        if getattr(made, name) not in [each.name for each in known]:
+        if getattr(made, name) not in known:
             table.fail(name, f"{name} is {getattr(made, name)!r}, which is none of the encodings.")
     return made
 

@@ -38,7 +38,6 @@ class Told:
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
             self.bar = Progress(
-                TextColumn("{task.completed:.0f} of {task.total:.0f} runs"),
                 BarColumn(),
                 TextColumn("{task.description}"),
                 TimeElapsedColumn(),
@@ -57,7 +56,12 @@ class Told:
         if self.bar is None:
             return
         found = counts(plan, self.store)
-        said = [f"{found['running']} running", f"{found['failed']} failed", f"{found['left']} left"]
+        said = [
+            f"{found['made']} of {found['total']} runs",
+            f"{found['running']} running",
+            f"{found['failed']} failed",
+            f"{found['left']} left",
+        ]
         if self.steps:
             said.append(f"{self.steps / (time.monotonic() - self.began):.0f} steps a second")
         said.append(left(plan, self.store, self.host, self.workers))

@@ -31,8 +31,8 @@ class Sheet:
 def sheets(task: TaskComparison) -> Iterator[Sheet]:
     """All tables of a task."""
     yield scores(task)
-    if task.pairs[task.length]:
-        yield differences(task)
+    for length in paired_lengths(task):
+        yield differences(task, length)
     yield costs(task)
     yield from published(task)
 
@@ -64,8 +64,19 @@ def scores(task: TaskComparison) -> Sheet:
     )
 
 
-def differences(task: TaskComparison) -> Sheet:
-    """Every pair at the compared length."""
+def paired_lengths(task: TaskComparison) -> list[int]:
+    """The compared length, and those at which others are tested, as with extensions."""
+    longest = {name for name, each in task.encodings.items() if task.length in each.reported}
+    found = [task.length]
+    for length in reversed(task.lengths()[:-1]):
+        names = {name for name, each in task.encodings.items() if length in each.reported}
+        if length != task.task.task.trained and not names <= longest:
+            found.append(length)
+    return [length for length in found if task.pairs[length]]
+
+
+def differences(task: TaskComparison, length: int) -> Sheet:
+    """Every pair at a length."""
     rows = [
         (
             f"{pair.better} − {pair.worse}",
@@ -75,11 +86,11 @@ def differences(task: TaskComparison) -> Sheet:
             f"{pair.corrected:.3g}",
             "yes" if pair.is_clear else "no",
         )
-        for pair in sorted(task.pairs[task.length], key=lambda each: -each.interval.value)
+        for pair in sorted(task.pairs[length], key=lambda each: -each.interval.value)
     ]
-    least = 2 / 2 ** min(len(each.differences) for each in task.pairs[task.length])
+    least = 2 / 2 ** min(len(each.differences) for each in task.pairs[length])
     return Sheet(
-        f"Paired differences at {task.length}",
+        f"Paired differences at {length}",
         ("pair", "mean", "seeds", "p", "p after Holm", "clear"),
         tuple(rows),
         "Differences of the same seed, whose body and data are the same for both. Clear: the "
