@@ -33,7 +33,7 @@ from posenc import (
 from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.frequencies import Geometric, YaRN
 from posenc.positions import Coordinates
-from posenc.transformer import Encoder
+from posenc.transformer import Encoder, KeyValueCache
 
 HALF = Fraction(1, 2)
 SECONDS = Coordinates([Fraction(1, 3), Fraction(1, 10), -2.5, Fraction(9999, 10)])
@@ -306,11 +306,70 @@ def test_an_encoder_at_coordinates():
     torch.testing.assert_close(relative(x, seconds), shifted, rtol=0, atol=2e-6)
 
 
-def test_a_cache_keeps_whole_positions():
-    from posenc.transformer import KeyValueCache
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        Coordinates([Fraction(1, 3), 0.5, 2, Fraction(9999, 10), 1000, 1001]),
+        Coordinates([0.1, 3600.1, 3600.2, 1 / 3, 7, 8.0]),
+    ],
+    ids=["63 bits", "more"],
+)
+@pytest.mark.parametrize("window", [None, 700])
+def test_decoding_at_coordinates_is_one_pass(seconds, window):
+    """Each step's own coordinates have a scale of their own, and the cache a common one."""
+    torch.manual_seed(0)
+    positional = Positional(Sinusoidal(16), Rotary(8), ALiBi(2))
+    encoder = Encoder(
+        dim=16, heads=2, depth=2, positional=positional, is_causal=True, window=window
+    ).eval()
+    x = torch.randn(2, 6, 16)
+    with torch.no_grad():
+        whole, cache, made = encoder(x, seconds), KeyValueCache(), []
+        for part in (slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 6)):
+            own = Coordinates(seconds[part].tolist())
+            made.append(encoder(x[:, part], own, cache=cache))
+        torch.testing.assert_close(torch.cat(made, 1), whole, rtol=0, atol=2e-6)
+        assert cache.positions.tolist() == seconds.tolist()
+        cache.crop(4)
+        again = encoder(x[:, 4:], seconds[4:], cache=cache)
+        torch.testing.assert_close(again, whole[:, 4:], rtol=0, atol=2e-6)
 
+
+def test_decoding_rows_at_times_of_their_own():
+    """Padded on the left, and turned around in the middle, as by a beam search."""
+    torch.manual_seed(0)
+    positional = Positional(queries_keys=Rotary(8), scores=ALiBi(2))
+    encoder = Encoder(dim=16, heads=2, depth=1, positional=positional, is_causal=True).eval()
+    x, real = torch.randn(2, 4, 16), torch.tensor([[True] * 4, [False, True, True, True]])
+    at = Coordinates([[0.1, 0.5, 1.0, 3.5], [0.0, 0.25, Fraction(1, 3), 9]])
+    with torch.no_grad():
+        whole = encoder(x, at, padding_mask=real)
+        cache = KeyValueCache()
+        encoder(x[:, :3], at[:, :3], padding_mask=real[:, :3], cache=cache)
+        cache.reorder(torch.tensor([1, 0]))
+        last = encoder(x[:, 3:].flip(0), at[[1, 0], 3:], cache=cache)
+    torch.testing.assert_close(last.flip(0), whole[:, 3:], rtol=0, atol=2e-6)
+    assert cache.positions.tolist() == at[[1, 0]].tolist()
+
+
+def test_coordinates_after_whole_positions_in_a_cache():
+    encoder = Encoder(
+        dim=16, heads=2, depth=1, positional=Positional(queries_keys=Rotary(8)), is_causal=True
+    ).eval()
+    x = torch.randn(1, 3, 16)
+    with torch.no_grad():
+        whole, cache = encoder(x, Coordinates([0, 1, 1.5])), KeyValueCache()
+        encoder(x[:, :2], cache=cache)
+        last = encoder(x[:, 2:], Coordinates([1.5]), cache=cache)
+    torch.testing.assert_close(last, whole[:, 2:], rtol=0, atol=2e-6)
+    with pytest.raises(ValueError, match=re.escape("Pass positions=Coordinates(...)")):
+        encoder(x[:, :1], cache=cache)
+    assert cache.length == 3
+
+
+def test_a_cache_of_fixed_size_takes_whole_positions():
     encoder = Encoder(dim=16, heads=2, depth=1, positional=Positional(), is_causal=True)
-    with pytest.raises(TypeError, match="which keeps whole positions"):
+    with pytest.raises(TypeError, match="has a fixed size or is cut"):
         encoder(torch.randn(1, 4, 16), SECONDS, cache=KeyValueCache(1))
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.backends.base import ShardedKeys
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
 
@@ -31,9 +31,10 @@ class KeyValueCache:
     Attributes:
         length: Number of tokens that are kept, padding included.
         layers: One ``LayerCache`` an attention layer, made when the layer first runs.
-        positions: ``[seq]`` or ``[batch, seq]``: where the cached tokens stand.
+        positions: ``[seq]`` or ``[batch, seq]``: where the cached tokens stand, whole or real.
         padding_mask: ``[batch, seq]``, true where a cached token is real; ``None``: all are.
-        next_position: ``[]`` or ``[batch]``: one past the furthest real token of each row.
+        next_position: ``[]`` or ``[batch]``: one past the furthest real token of each row; ``None``
+            where that says nothing, as after coordinates.
         below: A bound that no position reaches, if it is known without looking at the values.
         writing: Which places the tokens of this step take, if the size is fixed.
         held: ``[own]``: the places in the row of the tokens whose keys this device keeps, if cut.
@@ -64,7 +65,7 @@ class KeyValueCache:
             )
         self.size, self.shards = size, shards
         self.layers: list[LayerCache] = []
-        self.positions: Tensor | None = None
+        self.positions: Tensor | Coordinates | None = None
         self.padding_mask: Tensor | None = None
         self.next_position: Tensor | None = None
         self.below: int | None = 0
@@ -93,7 +94,7 @@ class KeyValueCache:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was kept yet."""
-        return self.next_position is None
+        return self.positions is None
 
     def layer(self, index: int) -> LayerCache:
         """The part of one attention layer."""
@@ -108,7 +109,7 @@ class KeyValueCache:
 
     def extend(
         self,
-        positions: Int64[Tensor, "*batch new"],
+        positions: Int64[Tensor, "*batch new"] | Coordinates,
         padding_mask: Bool[Tensor, "batch new"] | None,
         *,
         below: int | None = None,
@@ -117,15 +118,25 @@ class KeyValueCache:
         """Record where new tokens stand, and which of them are real.
 
         Args:
-            positions: Where they stand.
+            positions: Where they stand. Coordinates and those that are kept are kept at a common
+                scale.
             padding_mask: Which are real; all if not given.
             below: A bound that no position reaches, if one is known without a look.
             batch: Rows of the batch, where the size is fixed and ``positions`` are those of all.
 
         Raises:
+            TypeError: Coordinates come to a cache of fixed size, or one that is cut among devices.
             ValueError: Grid positions meet others, or the places of a fixed size do not suffice.
         """
+        if isinstance(positions, Coordinates) and not (self.size is None and self.shards is None):
+            raise TypeError(
+                "positions are Coordinates, whose scale may change with each step, and the cache "
+                "has a fixed size or is cut among devices. Let it grow, as KeyValueCache(), or "
+                "give whole numbers of one step, and an encoding whose frequencies are those of a "
+                "step, as Rotary(Linear(schedule, factor))."
+            )
         if self.size is not None:
+            assert isinstance(positions, Tensor)
             self._write(positions, padding_mask, batch)
             if below is None:
                 self.below = None
@@ -137,10 +148,12 @@ class KeyValueCache:
                 f"{tuple(self.positions.shape)}. Pass grid positions [batch, seq, axes] with every "
                 f"step, or with none."
             )
-        seq = positions.shape[axis]
+        seq, so_far = positions.shape[axis], self.next_position
         self.padding_mask = _joined_masks(self.padding_mask, self.length, padding_mask, seq)
-        self.next_position = _one_past(positions, padding_mask, self.next_position)
         self.positions = _joined_rows(self.positions, positions, axis)
+        self.next_position = None
+        if isinstance(self.positions, Tensor) and isinstance(positions, Tensor):
+            self.next_position = _one_past(positions, padding_mask, so_far)
         self._length = self.length + seq
         self.below = below
         if self.shards is not None:
@@ -187,11 +200,12 @@ class KeyValueCache:
         self.held = places if self.held is None else torch.cat([self.held, places])
 
     @property
-    def own_positions(self) -> Tensor:
+    def own_positions(self) -> Tensor | Coordinates:
         """Where the tokens stand whose keys this device keeps."""
         assert self.positions is not None
         if self.held is None:
             return self.positions
+        assert isinstance(self.positions, Tensor)
         axis = 1 if self.positions.ndim == 3 else self.positions.ndim - 1
         return self.positions.index_select(axis, self.held)
 
@@ -221,7 +235,8 @@ class KeyValueCache:
             torch.ones_like(positions, dtype=torch.bool) if padding_mask is None else padding_mask
         )
         self.writing = self._length + consecutive(seq, device=positions.device)
-        self.positions.index_copy_(1, self.writing, positions)  # type: ignore[union-attr]
+        assert isinstance(self.positions, Tensor)
+        self.positions.index_copy_(1, self.writing, positions)
         self.padding_mask.index_copy_(1, self.writing, real)  # type: ignore[union-attr]
         self.next_position.copy_(_one_past(positions, real, self.next_position))  # type: ignore[union-attr]
         self._length.add_(seq)
@@ -258,20 +273,21 @@ class KeyValueCache:
         if isinstance(self._length, Tensor):
             assert self.padding_mask is not None
             assert self.next_position is not None
+            assert isinstance(self.positions, Tensor)
             self._length.fill_(length)
             self.padding_mask[:, length:] = False
             self.next_position.copy_(_one_past(self.positions, self.padding_mask, None))
             return
         self._length = length
         self.held = None if self.held is None or not length else self.held[self.held < length]
-        axis = 1 if self.positions.ndim == 3 else self.positions.ndim - 1
-        self.positions = self.positions.narrow(axis, 0, length)
+        grid = self.positions.ndim == 3
+        self.positions = self.positions[:, :length] if grid else self.positions[..., :length]
         if self.padding_mask is not None:
             self.padding_mask = self.padding_mask[:, :length]
         if not length:
             self.positions = self.padding_mask = self.next_position = None
             self.below = 0
-        else:
+        elif isinstance(self.positions, Tensor):
             self.next_position = _one_past(self.positions, self.padding_mask, None)
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
@@ -331,12 +347,16 @@ class KeyValueCache:
             raise
 
 
-def _joined_rows(kept: Tensor | None, new: Tensor, axis: int) -> Tensor:
+def _joined_rows(
+    kept: Tensor | Coordinates | None, new: Tensor | Coordinates, axis: int
+) -> Tensor | Coordinates:
     if kept is None:
         return new
     rows = torch.broadcast_shapes(kept.shape[:-1], new.shape[:-1]) if axis == -1 else None
     if rows is not None:
         kept, new = kept.expand(*rows, -1), new.expand(*rows, -1)
+    if isinstance(kept, Coordinates) or isinstance(new, Coordinates):
+        return Coordinates.cat([Coordinates(kept), Coordinates(new)], dim=axis)
     return torch.cat([kept, new], dim=axis)
 
 

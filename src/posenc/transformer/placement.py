@@ -12,6 +12,7 @@ from posenc.encodings.positional import Positional
 from posenc.positions import (
     Coordinates,
     checked,
+    common_scale,
     consecutive,
     in_documents,
     left_padded,
@@ -64,9 +65,7 @@ def placed(
     if given:
         positions = checked(positions, device=x.device, reals=True)
         check_positions(positions, batch, seq)
-        if isinstance(positions, Coordinates):
-            check_reals(cache)
-        elif padding_mask is not None and positions.ndim < 3:
+        if isinstance(positions, Tensor) and padding_mask is not None and positions.ndim < 3:
             positions = over_padding(positions, padding_mask)
     else:
         positions, below = _default_positions(x, padding_mask, document_ids, cache)
@@ -75,11 +74,11 @@ def placed(
     documents = None if document_ids is None else runs(document_ids)
     keys = _Keys(positions, padding_mask, seq, None)
     if cache is not None:
-        assert isinstance(positions, Tensor)
         cache.extend(positions, padding_mask, below=below, batch=batch)
-        keys = _Keys(
-            cache.own_positions, cache.own_padding_mask, cache.places, cache.first_row, cache.held
-        )
+        kept = cache.own_positions
+        if isinstance(kept, Coordinates):  # of new and kept tokens together
+            positions, kept = common_scale(Coordinates(positions), kept)
+        keys = _Keys(kept, cache.own_padding_mask, cache.places, cache.first_row, cache.held)
     remapped = None
     if remaps:
         assert positional is not None
@@ -198,6 +197,11 @@ def _default_positions(
     cache: KeyValueCache | None,
 ) -> tuple[Tensor, int | None]:
     seq = x.shape[1]
+    if cache is not None and isinstance(cache.positions, Coordinates):
+        raise ValueError(
+            "The cache holds tokens at Coordinates, after which nothing says where the next ones "
+            "stand. Pass positions=Coordinates(...) of the new tokens."
+        )
     if document_ids is not None:
         return in_documents(document_ids, padding_mask), seq
     next_position, below = None, seq
@@ -280,16 +284,6 @@ def check_cuttable(positional: Positional | None) -> None:
                 f"{name} was built with dropout={encoding.dropout}, which would fall on other "
                 f"elements on each device. Build it with dropout=0.0."
             )
-
-
-def check_reals(cache: KeyValueCache | None) -> None:
-    """Raise for coordinates behind a cache, which counts positions on."""
-    if cache is not None:
-        raise TypeError(
-            "positions are Coordinates and a cache was given, which keeps whole positions. Encode "
-            "the whole row, or keep encoded keys and pass them to posenc.attention with "
-            "k_positions and keys_encoded=True."
-        )
 
 
 def check_positions(positions: Tensor | Coordinates, batch: int, seq: int) -> None:
