@@ -1,11 +1,14 @@
 """What ranks are asked to do with an encoder."""
 
+from fractions import Fraction
+
 import torch
 import torch.distributed as dist
 from tests.distributed.cases import BATCH, DESCRIBED, LENGTH
 
-from posenc import Learned, Positional, Rotary, Sinusoidal, T5Bias
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias, attention
 from posenc.distributed import Shards
+from posenc.positions import Coordinates
 from posenc.transformer import Encoder
 
 DIM, HEADS = 16, 4
@@ -55,6 +58,47 @@ def at_given_positions(group, layout: str) -> float:
     shards = Shards(group, length=LENGTH, layout=layout)
     part = encoder(shards.cut(x), shards.cut(positions), shards=shards)
     return float((shards.join(part) - encoder(x, positions)).abs().max())
+
+
+def at_coordinates(group, layout: str, spread: str, long: bool) -> float:
+    """The same at seconds, also at such as no step of 63 bits holds together."""
+    seconds = [[Fraction(n**2, 7 + row) for n in range(LENGTH)] for row in range(BATCH)]
+    if long:
+        seconds = [[n + Fraction(0.1) / 2**20 * n for n in row] for row in seconds]
+        seconds[0][1] = Fraction(3600.1)
+    positions = Coordinates(seconds)
+    assert (positions.rest is not None) == long
+    positional = Positional(Sinusoidal(DIM), Rotary(DIM // HEADS), ALiBi(HEADS))
+    encoder, x = built(positional=positional, window=100), content()
+    shards = Shards(group, length=LENGTH, layout=layout)
+    part = encoder(shards.cut(x), shards.cut(positions), shards=shards, spread=spread)
+    return float((shards.join(part) - encoder(x, positions)).abs().max())
+
+
+def at_attended_coordinates(group, spread: str) -> float:
+    """Attention alone, where order goes by the time and not by the row."""
+    x = content().unflatten(-1, (HEADS, -1)).transpose(1, 2)
+    times = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(3))
+    positions = Coordinates(times, scale=Fraction(1, 3))
+    shards, given = Shards(group, length=LENGTH, layout="zigzag"), {"is_causal": True, "window": 5}
+    given["positional"] = Positional(queries_keys=Rotary(DIM // HEADS), scores=ALiBi(HEADS))
+    own, at = shards.cut(x, dim=2), shards.cut(positions, dim=0)
+    part = attention(
+        own, own, own, q_positions=at, k_positions=at, shards=shards, spread=spread, **given
+    )
+    whole = attention(x, x, x, q_positions=positions, k_positions=positions, **given)
+    return float((shards.join(part, dim=2) - whole).abs().max())
+
+
+def scales_that_differ(group) -> str:
+    """Coordinates that each rank has made of its own part."""
+    shards, encoder = Shards(group, length=LENGTH), built(positional=Positional())
+    own = Coordinates(torch.arange(shards.local), scale=Fraction(1, 3 + group.rank()))
+    try:
+        encoder(shards.cut(content()), own, shards=shards)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def dropped(group, layout: str, norm: str) -> list:

@@ -33,6 +33,27 @@ def test_positions_may_be_given(ranks, layout):
     assert max(ranks.run(2, f"{CASES}:at_given_positions", layout=layout)) < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("layout", "spread", "long"),
+    [("zigzag", "gather", False), ("striped", "ring", True), ("contiguous", "heads", True)],
+)
+def test_positions_may_be_coordinates(ranks, layout, spread, long):
+    """Sines are rounded to float32 and those of a whole row are the same bits."""
+    given = {"layout": layout, "spread": spread, "long": long}
+    assert max(ranks.run(2, f"{CASES}:at_coordinates", **given)) < 1e-12
+
+
+@pytest.mark.parametrize("spread", ["gather", "ring"])
+def test_attention_goes_by_coordinates(ranks, spread):
+    assert max(ranks.run(2, f"{CASES}:at_attended_coordinates", spread=spread)) < 1e-12
+
+
+def test_coordinates_of_other_scales_are_refused(ranks):
+    for told in ranks.run(2, f"{CASES}:scales_that_differ"):
+        assert "1/3" in told
+        assert "1/4" in told
+
+
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_hidden_dropout_falls_on_the_same_elements_however_rows_are_cut(ranks, norm):
     whole = torch.tensor(ranks.run(1, f"{CASES}:dropped", layout="contiguous", norm=norm)[0])

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.tokens import Tokens
+from posenc.positions import Coordinates
 
 
 def may_see(
@@ -30,17 +31,20 @@ def _row_may(
     if given.is_causal:
         by_row = given.order_is_that_of_rows
         late, early = (t.rows if by_row else t.places for t in (queries, keys))
-        if int(late.max()) < int(early.min()):
+        if isinstance(late, Tensor) and isinstance(early, Tensor) and late.max() < early.min():
             return False
     if queries.documents is not None and keys.documents is not None:
         ours, theirs = queries.documents.aminmax(), keys.documents.aminmax()
         if int(ours.max) < int(theirs.min) or int(ours.min) > int(theirs.max):
             return False
-    if window is None or queries.places.ndim > 1:
+    here, there = queries.places, keys.places
+    if isinstance(here, Coordinates) or isinstance(there, Coordinates):
+        return True  # as far as is looked at here
+    if window is None or here.ndim > 1:
         return True
     if queries.documents is not None:  # which count their positions from 0 again
         return _nearest(queries.rows, keys.rows) < window if _follow_rows(queries, keys) else True
-    return _nearest(queries.places, keys.places) < window
+    return _nearest(here, there) < window
 
 
 def _follow_rows(*sets: Tokens) -> bool:

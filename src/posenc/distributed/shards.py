@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from ctypes import string_at
 from hashlib import sha256
-from typing import Any
+from typing import Any, overload
 
 import torch
 import torch.distributed as dist
@@ -17,7 +17,7 @@ from posenc.distributed.collectives import everyones, from_first, gathered
 from posenc.distributed.dropout import HiddenDropout
 from posenc.distributed.layouts import NOBODY, Layout, dealt
 from posenc.distributed.spreading import ShardedAttention
-from posenc.distributed.tokens import Tokens
+from posenc.distributed.tokens import Tokens, of_words
 from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive, in_documents, left_padded, runs
 
@@ -137,16 +137,24 @@ class Shards:
 
     # Cutting and joining --------------------------------------------------------------------------
 
-    def cut(self, whole: Tensor, dim: int = 1) -> Tensor:
+    @overload
+    def cut(self, whole: Coordinates, dim: int = ...) -> Coordinates: ...
+
+    @overload
+    def cut(self, whole: Tensor, dim: int = ...) -> Tensor: ...
+
+    def cut(self, whole: Tensor | Coordinates, dim: int = 1) -> Tensor | Coordinates:
         """This rank's part of a whole tensor; zeros where it holds padding.
 
         Args:
-            whole: The same on every rank.
+            whole: The same on every rank; coordinates too, which keep their scale.
             dim: The axis of tokens; that of the batch is the first where rows are cut differently.
 
         Raises:
             ValueError: The axis has another length than the rows.
         """
+        if isinstance(whole, Coordinates):
+            return whole.with_words(lambda words: self.cut(words, dim))
         dim = self._axis(whole, dim, self.length, "whole")
         held = self._along(self.held[:, self.rank], whole, dim)
         return _taken(whole, held.clamp(min=0), dim).masked_fill(_as(held, whole, dim) < 0, 0)
@@ -234,7 +242,8 @@ class Shards:
         documents = of(whole.documents)
         if real is not None and documents is None and not one:
             real = real.expand(len(held), -1)
-        return Tokens(rows, of(whole.positions, 1 if grid else -1), documents, real)
+        positions = of_words(whole.positions, lambda words: _known(of(words, 1 if grid else -1)))
+        return Tokens(rows, positions, documents, real)
 
     @property
     def places(self) -> Int64[Tensor, "local"]:
@@ -307,18 +316,29 @@ class Shards:
         if positions is self.positions:
             return self.whole
         if isinstance(positions, Coordinates):
-            raise TypeError(
-                "positions are Coordinates, and the sequence is cut among devices, which tell each "
-                "other whole positions. Pass whole numbers of one step, and an encoding whose "
-                "frequencies are those of a step, as Rotary(Linear(schedule, factor))."
-            )
-        every = everyones(positions, self.group)
+            self._agree_on_scale(positions)
         axis = 1 if positions.ndim > 2 else positions.ndim - 1
-        every = every.movedim(0, axis).flatten(axis, axis + 1)
-        if len(self._order) > 1 and every.ndim == 1:
-            every = every.expand(len(self._order), -1)
+
+        def together(own: Tensor) -> Tensor:
+            every = everyones(own, self.group)
+            every = every.movedim(0, axis).flatten(axis, axis + 1)
+            if len(self._order) > 1 and every.ndim == 1:
+                every = every.expand(len(self._order), -1)
+            return self.in_order(every, axis)
+
         return Tokens(
-            self.whole.rows, self.in_order(every, axis), self.whole.documents, self.whole.real
+            self.whole.rows, of_words(positions, together), self.whole.documents, self.whole.real
+        )
+
+    def _agree_on_scale(self, positions: Coordinates) -> None:
+        """Each step may have another scale, so ranks ask each other at each."""
+        if torch.compiler.is_compiling():
+            return
+        said = str(positions.scale), "one part" if positions.rest is None else "two parts"
+        agree(
+            said,
+            self.group,
+            "Positions are Coordinates, cut from others than shards.cut(whole) gives, whose scales",
         )
 
     def _check(self, given: AttentionSpecification) -> None:
@@ -330,10 +350,6 @@ class Shards:
                 raise ValueError(
                     f"{name} and shards were given; {name} is of one rank alone.{hint}"
                 )
-        if isinstance(given.q_positions, Coordinates):
-            raise ValueError(
-                "Positions are Coordinates; with shards they must be whole numbers. Pass int64."
-            )
         if not given.q_len == given.k_len == self.local:
             raise ValueError(
                 f"There are {given.q_len} queries and {given.k_len} keys; {self!r} holds "
@@ -447,6 +463,11 @@ def _positions(documents: Tensor | None, real: Tensor | None) -> Tensor | None:
     if documents is not None:
         return in_documents(documents, real)
     return None if real is None else left_padded(real)
+
+
+def _known(values: Tensor | None) -> Tensor:
+    assert values is not None
+    return values
 
 
 def _inverse(held: Tensor, length: int) -> Tensor:

@@ -54,8 +54,7 @@ class ShardedAttention:
         own = self.of_rank(shards.rank)
         if whole.positions is not None and given.q_positions is not None:
             # The caller's own tensor, by which kept tables know it.
-            positions = given.q_positions  # whole ones; the shards refuse others
-            own = Tokens(own.rows, positions, own.documents, own.real)  # type: ignore[arg-type]
+            own = Tokens(own.rows, given.q_positions, own.documents, own.real)
         self.own = own
         self.specification = between(own, own, given)
 

@@ -1,11 +1,12 @@
 """Some tokens of the rows of a batch: their places, positions, documents, and which are real."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from posenc.backends.specification import AttentionSpecification
-from posenc.positions import over_padding
+from posenc.positions import Coordinates, over_padding
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,23 +15,32 @@ class Tokens:
 
     Attributes:
         rows: ``[n]`` or ``[#batch, n]``: the place of each in its row.
-        positions: ``[n]``, ``[#batch, n]`` or a grid; ``None``: ``rows``.
+        positions: ``[n]``, ``[#batch, n]`` or a grid, whole or real; ``None``: ``rows``.
         documents: ``[batch, n]``: the number of each token's document.
         real: ``[batch, n]``: true where a token is no padding.
     """
 
     rows: Tensor
-    positions: Tensor | None
+    positions: Tensor | Coordinates | None
     documents: Tensor | None
     real: Tensor | None
 
     @property
-    def places(self) -> Tensor:
+    def places(self) -> Tensor | Coordinates:
         """Positions, or the places in the row that stand for them."""
         return self.rows if self.positions is None else self.positions
 
     def __len__(self) -> int:
         return self.rows.shape[-1]
+
+
+def of_words(
+    positions: Tensor | Coordinates | None, change: Callable[[Tensor], Tensor]
+) -> Tensor | Coordinates | None:
+    """A change of where numbers lie, of whole positions or of all words of coordinates."""
+    if isinstance(positions, Coordinates):
+        return positions.with_words(change)
+    return None if positions is None else change(positions)
 
 
 def between(
@@ -47,15 +57,16 @@ def between(
     placed = queries.positions is not None
     by_row = given.order_is_that_of_rows and placed
     counted = None
-    if not pairwise and keys.real is not None and keys.places.ndim < 3:
-        counted = over_padding(keys.places, keys.real)
+    places = keys.places
+    if not pairwise and keys.real is not None and isinstance(places, Tensor) and places.ndim < 3:
+        counted = over_padding(places, keys.real)
     same = queries is keys
     return replace(
         given,
         q_len=len(queries),
         k_len=len(keys),
         q_positions=queries.places,
-        k_positions=queries.places if same else keys.places,
+        k_positions=queries.places if same else places,
         k_remapped=counted,
         by_row=by_row,
         q_rows=queries.rows if by_row else None,

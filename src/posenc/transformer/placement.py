@@ -138,10 +138,16 @@ def placed_in_shards(
     below = None
     if positions is None:
         positions, below = shards.positions, shards.length
-    positions = checked(positions, device=x.device)
+    positions = checked(positions, device=x.device, reals=True)
     check_positions(positions, batch, seq)
     if cache is not None:
         check_cache(is_causal, shards.document_ids)
+        if isinstance(positions, Coordinates):
+            raise TypeError(
+                "positions are Coordinates, and a cache that is cut among devices keeps whole "
+                "ones. Decode with a cache of the whole row on each device, or give whole numbers "
+                "of one step."
+            )
         _read(cache, positions, shards, batch, below)
     specification = AttentionSpecification(
         batch=batch,
