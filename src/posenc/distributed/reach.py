@@ -1,5 +1,7 @@
 """Which ranks have anything to tell each other: known on all of them without a word."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -49,7 +51,7 @@ def _row_may(
 
 def _follow_rows(*sets: Tokens) -> bool:
     """Whether positions rise with rows, one by one, wherever documents do not begin."""
-    steps = [(t.rows - t.places) for t in sets]
+    steps = [t.rows - t.places for t in sets if isinstance(t.places, Tensor)]
     of_documents = [t.documents for t in sets]
     together, documents = torch.cat(steps), torch.cat([d for d in of_documents if d is not None])
     order = documents.argsort(stable=True)
@@ -65,14 +67,14 @@ def _nearest(queries: Tensor, keys: Tensor) -> int:
     return min(int((queries - keys[i]).abs().min()) for i in (after, before))
 
 
-def _sets(tokens: Tokens) -> list[Tensor | None]:
+def _sets(tokens: Tokens) -> list[Any]:
     grid = tokens.positions is not None and tokens.positions.ndim > 2
     positions = tokens.positions if grid or tokens.positions is None else _two(tokens.positions)
     rows = _two(tokens.rows)
     return [rows, positions, tokens.documents, tokens.real]
 
 
-def _two(x: Tensor) -> Tensor:
+def _two(x: Any) -> Any:
     return x if x.ndim > 1 else x.unsqueeze(0)
 
 
