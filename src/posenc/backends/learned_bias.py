@@ -143,7 +143,7 @@ def add_gradients(
     # One column more of each takes δ off within the product.
     delta = (grad_outs * outs).sum(-1, keepdim=True)
     ones = values.new_ones(*values.shape[:-1], 1)
-    towards = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
+    toward = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
     room = _shearing(towards)
     scores = torch.mul(towards, weights, out=room[..., : keys.shape[-2]])
     dq[:, *rows] += (scores @ keys).mul_(scale).flatten(1, 2).flip(-2)
