@@ -8,10 +8,12 @@ from tests.oracle_models import converting
 from transformers import LlamaConfig, LlamaForCausalLM, StableLmConfig, StableLmModel
 
 from posenc import Rotary
+from posenc.frequencies import Geometric, YaRN
 from posenc.interop.huggingface import (
     RowOrder,
     convert_pairing,
     convert_weights,
+    patch,
     positional_setup,
     rotate_as_converted,
     row_orders,
@@ -67,6 +69,36 @@ def test_decoding_with_a_cache_goes_on():
         cache = model(IDS[:, :-1], use_cache=True).past_key_values
         given = model(IDS[:, -1:], past_key_values=cache).logits[:, -1]
     assert torch.allclose(given, wanted, atol=1e-6)
+
+
+def test_a_converted_model_is_patched_as_any_other():
+    longer = YaRN(Geometric(8), factor=4.0, trained_length=2048)
+    model = llama()
+    with patch(model, rotary=longer):
+        wanted = model(IDS).logits
+    with convert_pairing(model, to="interleaved"), patch(model, rotary=longer):
+        assert torch.allclose(model(IDS).logits, wanted, atol=1e-6)
+
+
+def test_gradients_reach_the_converted_weights():
+    """The gradient of permuted rows is the permuted gradient."""
+    model = llama()
+    model(IDS).logits.square().sum().backward()
+    weight = model.model.layers[0].self_attn.q_proj.weight
+    wanted = RowOrder(8, 0, 8).converted(weight.grad, "interleaved")
+    model.zero_grad()
+    with convert_pairing(model, to="interleaved"):
+        model(IDS).logits.square().sum().backward()
+    assert torch.allclose(weight.grad, wanted, rtol=1e-4, atol=1e-6 * float(wanted.abs().max()))
+
+
+@pytest.mark.compiles
+@pytest.mark.slow("traces a model")
+def test_a_compiled_model_gives_the_same():
+    model = llama()
+    wanted = model(IDS).logits
+    with convert_pairing(model, to="interleaved"), torch.no_grad():
+        assert torch.allclose(torch.compile(model, backend="eager")(IDS).logits, wanted, atol=1e-6)
 
 
 def test_neighbors_of_its_class_keep_their_rotation():

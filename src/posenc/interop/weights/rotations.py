@@ -34,29 +34,35 @@ class OtherPairing:
         layer: The encoding of the layer, in the pairing of the model's code.
         to: The pairing of the channels that come.
         keeps_order: Whether the function hands channels back in the order in which they came.
-        contents: How many of its arguments are rotated.
+        contents: The names of its arguments that are rotated: the first ones.
     """
 
     function: Callable[..., Any]
     layer: Rotary
     to: Pairing
     keeps_order: bool
-    contents: int
+    contents: tuple[str, ...]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The contents rotated; channels keep their order."""
-        bound = inspect.signature(self.function).bind(*args, **kwargs)
-        names = list(bound.arguments)[: self.contents]
-        given = [bound.arguments[name] for name in names]
-        first = [_channels(self.layer, x.shape[-1])[0] for x in given]
-        for name, x, channels in zip(names, given, first, strict=True):
-            unit = torch.zeros_like(x)
-            unit[..., channels] = 1
-            bound.arguments[name] = unit
-        told = self.function(*bound.args, **bound.kwargs)
+        named = {**dict(zip(self.contents, args, strict=False)), **kwargs}
+        given = [named[name] for name in self.contents]
+        units = {name: self._unit(x) for name, x in zip(self.contents, given, strict=True)}
+        by_place, by_name = self.contents[: len(args)], self.contents[len(args) :]
+        told = self.function(
+            *(units[name] for name in by_place),
+            *args[len(self.contents) :],
+            **{**kwargs, **{name: units[name] for name in by_name}},
+        )
         told = told if isinstance(told, tuple | list) else (told,)
         made = [self._turned(x, y) for x, y in zip(given, told, strict=False)]
         return tuple(made) if len(made) > 1 else made[0]
+
+    def _unit(self, x: Tensor) -> Tensor:
+        """1 in the first channel of every pair, 0 elsewhere."""
+        unit = torch.zeros_like(x)
+        unit[..., _channels(self.layer, x.shape[-1])[0]] = 1
+        return unit
 
     def _turned(self, x: Tensor, told: Tensor) -> Tensor:
         pairing = self.layer.pairing if self.keeps_order else "half"
@@ -96,6 +102,8 @@ def with_functions(module: nn.Module, functions: dict[str, Callable[..., Any]]) 
         forward.__closure__,
     )
     own.__kwdefaults__ = forward.__kwdefaults__
+    # torch.compile looks globals up by the name of their module, where the old functions stand.
+    own = torch.compiler.disable(own)
     # Not through nn.Module's bookkeeping: it is no part of the model's state.
     object.__setattr__(module, "forward", types.MethodType(own, module))
 
@@ -134,7 +142,7 @@ def adapted(
         pairing = layer.pairing if keeps else "half"
         places = {int(each[1]) for each in _channels(layer, x.shape[-1], pairing)}
         if reached and reached <= places:
-            return OtherPairing(function, layer, to, keeps, len(outs))
+            return OtherPairing(function, layer, to, keeps, tuple(name for name, _ in given))
     raise UnknownRotationError(
         f"{function.__name__} takes channel {int(first[1])} to {sorted(reached)}"
     )
