@@ -88,6 +88,10 @@ def apart(one: Tensor, other: Tensor) -> bool:
         (True, False)
     """
     pair = one, other
+    if one.is_contiguous() and other.is_contiguous():  # as most are, in half the time
+        start, end = one.data_ptr(), other.data_ptr()
+        if start + one.nbytes <= end or end + other.nbytes <= start:
+            return True
     axes = list(range(one.ndim)) if one.ndim == other.ndim else []
     whole = [list(range(x.ndim)) for x in pair]
     begin = min(x.data_ptr() for x in pair)

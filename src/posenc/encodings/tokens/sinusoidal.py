@@ -103,12 +103,12 @@ class Sinusoidal(TokenEncoding):
         table = table_to_fill(positions, self.dim, dtype=dtype, out=out)
         if self.dim % 2:
             table.zero_()
-        cosine_columns = table[..., _columns(self.waveform.cosine_channels)]
-        sine_columns = table[..., _columns(self.waveform.sine_channels)]
         if self.waveform.paired:
             columns = columns_of(table, self.waveform.cosine_channels, self.waveform.sine_channels)
             cos_sin(self.cosines, positions, table.dtype, out=columns, fresh=out is None)
         else:
+            cosine_columns = table[..., _columns(self.waveform.cosine_channels)]
+            sine_columns = table[..., _columns(self.waveform.sine_channels)]
             cosine_columns.copy_(cos_sin(self.cosines, positions, table.dtype)[0])
             sine_columns.copy_(cos_sin(self.sines, positions, table.dtype)[1])
         return table
