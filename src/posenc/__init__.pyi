@@ -46,11 +46,11 @@ from .encodings.queries_keys import move_keys as move_keys
 from .encodings.queries_keys import rerotate as rerotate
 from .encodings.remapping import CAPE as CAPE
 from .encodings.remapping import SHAPE as SHAPE
+from .encodings.remapping import CyclicOffset as CyclicOffset
 from .encodings.remapping import DualChunk as DualChunk
 from .encodings.remapping import PoSE as PoSE
 from .encodings.remapping import Randomized as Randomized
 from .encodings.remapping import ReRoPE as ReRoPE
-from .encodings.remapping import Ring as Ring
 from .encodings.remapping import SelfExtend as SelfExtend
 from .encodings.scores import CABLE as CABLE
 from .encodings.scores import DAPE as DAPE

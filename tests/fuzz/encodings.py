@@ -15,6 +15,7 @@ from posenc import (
     CoPE,
     CounterRotary,
     Cyclic,
+    CyclicOffset,
     DeBERTa,
     DualChunk,
     Forgetting,
@@ -24,7 +25,6 @@ from posenc import (
     QueryTemperature,
     RelativeLogits,
     ReRoPE,
-    Ring,
     Rotary,
     Sandwich,
     SelfExtend,
@@ -124,7 +124,12 @@ def of_content(heads: int, kv_heads: int, dim: int = DIM) -> st.SearchStrategy[B
 def remappings() -> st.SearchStrategy:
     """Changes of position for far pairs."""
     return st.sampled_from(
-        [SelfExtend(group=2, window=3), ReRoPE(window=4), DualChunk(chunk=6, local=2), Ring(7)]
+        [
+            SelfExtend(group=2, window=3),
+            ReRoPE(window=4),
+            DualChunk(chunk=6, local=2),
+            CyclicOffset(7),
+        ]
     )
 
 

@@ -30,7 +30,7 @@ class RemappedRotary(ScoreEncoding):
     Args:
         heads: Number of query heads.
         rotary: The rotary encoding of queries and keys.
-        remapping: ``SelfExtend``, ``ReRoPE``, ``DualChunk``, ``Ring``, or any other
+        remapping: ``SelfExtend``, ``ReRoPE``, ``DualChunk``, ``CyclicOffset``, or any other
             ``PairRemapping``.
 
     Raises:

@@ -5,14 +5,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import Positional, RemappedRotary, Ring, Rotary, attention
+from posenc import CyclicOffset, Positional, RemappedRotary, Rotary, attention
 from posenc.positions import consecutive
 
 
 @given(st.integers(1, 15), st.integers(1, 30))
 def test_distances_are_the_shorter_of_two_ways(period, length):
     """The offset d, or d ± a turn, whichever is smaller; at a tie, that of the sign of d."""
-    distance = Ring(period).distance(range(length), range(length))
+    distance = CyclicOffset(period).distance(range(length), range(length))
     for p in range(length):
         for n in range(length):
             d = p - n
@@ -23,12 +23,12 @@ def test_distances_are_the_shorter_of_two_ways(period, length):
 
 def test_far_positions_stand_on_the_same_ring():
     here, there = consecutive(12), consecutive(12, start=5 * 10**12)
-    assert torch.equal(Ring(5).distance(here, here), Ring(5).distance(there, there))
+    assert torch.equal(CyclicOffset(5).distance(here, here), CyclicOffset(5).distance(there, there))
 
 
 def test_a_ring_that_is_long_enough_changes_nothing():
     true = consecutive(9).unsqueeze(-1) - consecutive(9)
-    assert torch.equal(Ring(18).distance(range(9), range(9)), true)
+    assert torch.equal(CyclicOffset(18).distance(range(9), range(9)), true)
 
 
 @pytest.mark.parametrize("period", [5, 6, 8])
@@ -37,13 +37,13 @@ def test_rotary_scores_are_those_of_the_shorter_way(period):
     torch.manual_seed(0)
     rotary, at = Rotary(8), consecutive(11)
     q, k = torch.randn(1, 2, 11, 8).double(), torch.randn(1, 1, 11, 8).double()
-    ring = RemappedRotary(2, rotary, Ring(period))
+    ring = RemappedRotary(2, rotary, CyclicOffset(period))
     table = rotary.table(at, dtype=torch.float64)
     turned_q, turned_k = rotary.encode_queries(q, table), rotary.encode_keys(k, table)
     scores = turned_q @ turned_k.mT / 8**0.5
     got = ring(scores, at, at, q=turned_q, k=turned_k)
     for p in range(11):
-        distance = Ring(period).distance([p], range(11))[0]
+        distance = CyclicOffset(period).distance([p], range(11))[0]
         back = rotary.encode_keys(k, rotary.table(-distance, dtype=torch.float64))
         torch.testing.assert_close(got[:, :, p], (q[:, :, p : p + 1] @ back.mT / 8**0.5)[:, :, 0])
 
@@ -52,7 +52,7 @@ def test_turning_the_ring_changes_no_output():
     """A ring has no first token: attention of a rotated sequence is the rotated attention."""
     torch.manual_seed(0)
     rotary = Rotary(8)
-    positional = Positional(queries_keys=rotary, scores=RemappedRotary(2, rotary, Ring(7)))
+    positional = Positional(queries_keys=rotary, scores=RemappedRotary(2, rotary, CyclicOffset(7)))
     q, k, v = torch.randn(3, 1, 2, 7, 8).double().unbind()
     whole = attention(q, k, v, positional=positional)
     rolled = attention(*(x.roll(3, dims=-2) for x in (q, k, v)), positional=positional)
@@ -64,4 +64,4 @@ def test_turning_the_ring_changes_no_output():
 
 def test_a_period_is_a_positive_number():
     with pytest.raises(ValueError, match="period is 0; it must be a whole number from 1 on"):
-        Ring(0)
+        CyclicOffset(0)

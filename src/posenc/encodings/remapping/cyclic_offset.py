@@ -1,4 +1,4 @@
-"""A ring: the last token stands beside the first."""
+"""Cyclic offsets: the last token stands beside the first."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +13,7 @@ from posenc.positions import Integers, pair_distances
 
 
 @dataclass(frozen=True)
-class Ring:
+class CyclicOffset:
     """Distances go the shorter way around a ring.
 
     distance(p, n) = d − period · round(d / period),  d = p − n
@@ -35,7 +35,7 @@ class Ring:
         distance; for rotary positions the same distances are taken.
 
     Example:
-        >>> Ring(period=6).distance([5], range(6))
+        >>> CyclicOffset(period=6).distance([5], range(6))
         tensor([[-1, -2,  3,  2,  1,  0]])
     """
 
