@@ -143,9 +143,9 @@ def add_gradients(
     # One column more of each takes δ off within the product.
     delta = (grad_outs * outs).sum(-1, keepdim=True)
     ones = values.new_ones(*values.shape[:-1], 1)
-    toward = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
-    room = _shearing(towards)
-    scores = torch.mul(towards, weights, out=room[..., : keys.shape[-2]])
+    to_weights = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
+    room = _shearing(to_weights)
+    scores = torch.mul(to_weights, weights, out=room[..., : keys.shape[-2]])
     dq[:, *rows] += (scores @ keys).mul_(scale).flatten(1, 2).flip(-2)
     dk[:, *columns] += (scores.mT @ scaled).sum(2)
     along = _anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
