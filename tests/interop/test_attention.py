@@ -327,3 +327,14 @@ def test_sparse_attention_and_pages_are_refused():
         attend(layer(), q, q, q, mask, indices=torch.zeros(1, 3, 2))
     with pytest.raises(ValueError, match="Continuous batching"):
         attend(layer(), q, q, q, mask, cache=type("PagedAttentionCache", (), {})())
+
+
+@pytest.mark.compiles("a model is compiled whole")
+def test_a_compiled_graph_draws_its_masks():
+    model = built("llama")
+    model.set_attn_implementation("posenc")
+    with torch.no_grad():
+        expected = model(IDS, attention_mask=REAL, use_cache=False).logits
+        compiled = torch.compile(model, backend="eager", fullgraph=True)
+        found = compiled(IDS, attention_mask=REAL, use_cache=False).logits
+    torch.testing.assert_close(found[REAL.bool()], expected[REAL.bool()], **CLOSE)

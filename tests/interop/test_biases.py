@@ -221,11 +221,11 @@ def test_the_table_is_the_one_that_the_model_has_now():
         table = model.encoder.block[0].layer[0].SelfAttention.relative_attention_bias
         table.weight = torch.nn.Parameter(torch.zeros_like(table.weight))
         by_ours = model(**inputs("t5")).logits
-        half = copy.deepcopy(model).bfloat16()(**inputs("t5")).logits
+        wide = copy.deepcopy(model).double()(**inputs("t5")).logits
     with torch.no_grad():
         torch.testing.assert_close(by_ours, model(**inputs("t5")).logits, rtol=2e-5, atol=2e-5)
-    assert half.dtype == torch.bfloat16
-    assert half.isfinite().all()
+    assert wide.dtype == torch.float64
+    torch.testing.assert_close(wide.float(), by_ours, rtol=2e-5, atol=2e-5)
 
 
 def test_encoders_alone_and_in_training():
@@ -378,3 +378,15 @@ def test_a_bias_that_measures_otherwise_is_refused(monkeypatch):
     assert "posenc_biases" not in vars(model) | vars(pair)
     assert layer.relative_attention_bias.weight.requires_grad
     assert layer.relative_attention_bias.weight.shape == (32, 4)
+
+
+@pytest.mark.slow("two models are compiled whole")
+@pytest.mark.compiles("two models are compiled whole")
+@pytest.mark.parametrize("name", ["bloom", "t5"])
+def test_patched_models_compile_whole(name):
+    torch._dynamo.reset()
+    with torch.no_grad(), patch_biases(built(name)):
+        expected = built(name)(**inputs(name), use_cache=False).logits
+        compiled = torch.compile(built(name), backend="eager", fullgraph=True)
+        found = compiled(**inputs(name), use_cache=False).logits
+    torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
