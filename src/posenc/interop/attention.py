@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.backends import attention
-from posenc.encodings.base import ScoreBias
+from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.interop.told_mask import NAME, ToldMask, told_or_drawn
 
@@ -136,9 +136,14 @@ def attend(
     if isinstance(position_bias, Tensor):
         _add(told, position_bias[..., : key.shape[-2]])
     elif position_bias is not None and position_bias.encoding is not None:
-        told["positional"] = Positional(scores=position_bias.encoding)
-        if not position_bias.counts_padding and isinstance(mask, ToldMask) and mask.has_holes():
-            told |= _among_real(mask)
+        bias, counted = position_bias.encoding, position_bias.counts_padding
+        row = None if not isinstance(mask, ToldMask) else _row(mask, bias, query)
+        if not counted and isinstance(mask, ToldMask) and mask.has_holes():
+            told |= {"positional": Positional(scores=bias), **_among_real(mask)}
+        elif row is not None:
+            _add(told, row)
+        else:
+            told["positional"] = Positional(scores=bias)
     out = attention(
         query, key, value, scale=scaling, dropout_p=dropout, softcap=softcap,
         sinks=None if s_aux is None else s_aux.flatten(), **told,
@@ -237,6 +242,21 @@ def _add(told: dict[str, Any], bias: Tensor) -> None:
     elif mask is not None:
         bias = bias + mask
     told["attn_mask"] = bias
+
+
+def _row(mask: ToldMask, bias: ScoreBias, query: Tensor) -> Tensor | None:
+    """What one query adds for each key, built once for all layers; ``None`` for more queries.
+
+    Nor is it built where a bias learns, since layers that are run again would share its graph.
+    """
+    if mask.q_len != 1 or torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return None
+    name = id(bias), mask.k_len, query.device, query.dtype
+    if name not in mask.kept:
+        places = mask.positions(query.device)
+        # With the bias itself, so that its address stays its own.
+        mask.kept[name] = bias, bias.table(*places, dtype=working_dtype(query.dtype)).unsqueeze(0)
+    return mask.kept[name][1]
 
 
 def _among_real(mask: ToldMask) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
 """The masks of ``transformers``, told in a few numbers where they are usually drawn as matrices."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -29,6 +29,7 @@ class ToldMask:
         padding: ``[batch, k_len]``, true where a key is real; ``None``: all are.
         q_documents: ``[batch, q_len]``: the document, or the chunk, of each query.
         documents: ``[batch, k_len]``: that of each key.
+        kept: What layers that share it need not compute each anew.
         ndim: That of the matrix it stands for.
     """
 
@@ -41,6 +42,7 @@ class ToldMask:
     padding: Tensor | None = None
     q_documents: Tensor | None = None
     documents: Tensor | None = None
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     ndim = 4
 
     def to(self, *_: Any, **__: Any) -> "ToldMask":
@@ -55,6 +57,11 @@ class ToldMask:
     def in_step(self) -> bool:
         """Whether the queries are the last of the keys."""
         return self.first_query + self.q_len == self.first_key + self.k_len
+
+    @property
+    def is_last_alone(self) -> bool:
+        """Whether there is one query, the last token."""
+        return self.q_len == 1 and self.in_step
 
     def seen_by_last(self) -> "ToldMask":
         """Without the keys that stand after the last query, as an empty static cache has them."""
@@ -87,7 +94,8 @@ class ToldMask:
             >>> ToldMask(2, 2, is_causal=True, window=1).keywords(torch.device("cpu"))
             {'is_causal': True, 'window': 1}
         """
-        told: dict[str, Any] = {"is_causal": self.is_causal}
+        # The last token alone sees all, and needs no comparison of places.
+        told: dict[str, Any] = {"is_causal": self.is_causal and not self.is_last_alone}
         if self.window is not None:
             told["window"] = self.window
         placed = not self.in_step and (self.is_causal or self.window is not None)
