@@ -178,7 +178,34 @@ def test_a_tower_of_images_is_left_as_it_is_and_told():
         assert "two coordinates" in patched.left["model.visual.rotary_pos_emb"]
 
 
+def test_what_cannot_be_read_is_refused_with_the_reason():
+    """NanoChat's module gives the usual angles, and its attention turns the other way."""
+    with pytest.raises(TypeError, match=r"can be patched.*rotary_emb: .*in the other direction"):
+        patch(built("nanochat"))
+
+
+def test_no_other_part_stands_for_a_language_model_that_is_not_read():
+    model = built("nanochat")
+    model.turner = Turner(Mine(**SIZES, rope_parameters={"rope_theta": 700.0}))
+    model.turner.config = Mine(**SIZES, rope_parameters={"rope_theta": 700.0})
+    with pytest.raises(TypeError, match="in the other direction"):
+        patch(model, rotary={"rope_type": "yarn", "factor": 4.0})
+    assert isinstance(model.turner, Turner)
+
+
 # Extensions
+
+
+@pytest.mark.parametrize("length", [None, 2048])
+def test_what_depends_on_the_length_is_saved_as_it_is_at_that_length(length, tmp_path):
+    model = llama()
+    wanted = {"rope_type": "dynamic", "factor": 2.0}
+    patched = patch(model, rotary=wanted, length=length)
+    assert patched.config_follows
+    assert model.config.rope_parameters["rope_type"] == ("longrope" if length else "dynamic")
+    inside = answers(model)
+    model.save_pretrained(tmp_path)
+    torch.testing.assert_close(answers(loaded(model, tmp_path)), inside, rtol=0, atol=2e-5)
 
 
 def test_a_dictionary_says_what_changes_and_the_model_the_rest():

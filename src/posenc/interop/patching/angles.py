@@ -69,12 +69,12 @@ class ExactAngles(nn.Module):
         cos, sin = table.unbind(-2)
         return self.form.write(cos, sin)
 
-    def _save_to_state_dict(self, *given: Any) -> None:
+    def _save_to_state_dict(self, *given: Any, **named: Any) -> None:
         # ESM saves its frequencies; a checkpoint of a patched model has all keys of the model.
-        self.replaced._save_to_state_dict(*given)  # type: ignore[attr-defined]
+        self.replaced._save_to_state_dict(*given, **named)  # type: ignore[attr-defined]
 
-    def _load_from_state_dict(self, *given: Any) -> None:
-        self.replaced._load_from_state_dict(*given)  # type: ignore[attr-defined]
+    def _load_from_state_dict(self, *given: Any, **named: Any) -> None:
+        self.replaced._load_from_state_dict(*given, **named)  # type: ignore[attr-defined]
 
     def extra_repr(self) -> str:
         """The form."""

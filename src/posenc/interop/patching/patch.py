@@ -124,7 +124,7 @@ def replaced(
     Raises:
         TypeError, ValueError: As of ``patch``.
     """
-    named = _main_type(model)
+    named = _type_of(getattr(model, "config", None))
     found, left = _admitted(model, length, named)
     main = [each for each in found if each.config.model_type == named] or found
     # All is built before anything is changed, so that an error leaves the model as it was.
@@ -152,10 +152,10 @@ def replaced(
     return Patch(model, made, seen, why, left)
 
 
-def _main_type(model: nn.Module) -> str | None:
-    """The type of the language model; None where no configuration says."""
+def _type_of(config: Any) -> str | None:
+    """The type of the language model of a configuration; None where that does not say."""
     try:
-        return read(getattr(model, "config", None)).model_type
+        return read(config).model_type
     except (ValueError, TypeError):
         return None
 
@@ -169,21 +169,26 @@ def _admitted(
         raise ValueError("The model is patched already. Undo that first, with unpatch(model).")
     found: list[Admitted] = []
     left: dict[str, str] = {}
+    unread = False  # a place of the language model itself: no other part may stand for it
     for place in places:
         known = next((each for each in found if each.place.module is place.module), None)
         try:
             found.append(replace(known, place=place) if known else admitted(place, length))
         except Unread as error:
             left[place.path] = str(error)
+            unread |= named is not None and _type_of(place.config) == named
         except Unlike as error:
-            if getattr(place.config, "model_type", named) == named:
+            if named is None or _type_of(place.config) == named:
                 raise
             left[place.path] = str(error)
-    if not found:
-        reasons = "".join(f" {path}: {why}" for path, why in left.items())
+    if not found or unread:
+        reasons = " ".join(f"{path}: {why}" for path, why in left.items())
         raise TypeError(
-            f"{type(model).__name__} has no rotary module that is known here: none that makes "
-            f"angles of position_ids, and no attention with a table {TABLE}.{reasons}"
+            f"Nothing in {type(model).__name__} can be patched. {reasons}"
+            if left
+            else f"{type(model).__name__} has no rotary module that is known here: none that makes "
+            f"angles of position_ids, and no attention with a table {TABLE}. Rotate its queries "
+            f"and keys with posenc.Rotary in its code."
         )
     return found, left
 
