@@ -1,10 +1,14 @@
 """What README promises: two commands, parts that exist, a true tree, a picture that exists."""
 
+import importlib
+import inspect
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+
+import posenc
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -50,6 +54,35 @@ def test_the_lowest_torch_is_the_first_that_was_run():
 def test_the_tree_names_every_folder(folder):
     if folder != "__pycache__":
         assert f"{folder}/" in README
+
+
+PLACES = {
+    "tokens": "posenc.encodings.tokens",
+    "queries and keys": "posenc.encodings.queries_keys",
+    "scores": "posenc.encodings.scores",
+    "positions": "posenc.encodings.remapping",
+    "graphs": "posenc.encodings.graphs",
+    "frequencies": "posenc.frequencies",
+}
+PARTS = {"AxialForm", "Graph"}
+"""What encodings are made of, or read."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_encoding_stands_in_the_row_of_its_place(place):
+    """A method that somebody added is found by the name that its field uses."""
+    row = re.search(rf"^\| {place} \| (.*) \|$", README, flags=re.M)
+    assert row, place
+    names = set(re.findall(r"`(\w+)(?:\(\))?`", row[1])) - {"Positional"}
+    module = importlib.import_module(PLACES[place])
+    everywhere = posenc if module is not posenc.frequencies else module
+    public = {
+        name: value
+        for name, value in inspect.getmembers(everywhere, inspect.isclass)
+        if value.__module__.startswith(module.__name__) and not inspect.isabstract(value)
+    }
+    assert public.keys() - PARTS - names == set()
+    assert names - {n for n in dir(everywhere) if not n.startswith("_")} == set()
 
 
 def test_links_and_pictures_lead_somewhere():
