@@ -40,7 +40,7 @@ def test_a_cluster_that_loses_a_node_makes_every_run(tiny, store):
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    grid = tiny(text=TINY.replace("steps = 4", "steps = 400"))
+    grid = tiny(text=TINY.replace("steps = 4", "steps = 200").replace("seeds = 2", "seeds = 1"))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     try:
         node = cluster.add_node(num_cpus=1)
@@ -53,6 +53,6 @@ def test_a_cluster_that_loses_a_node_makes_every_run(tiny, store):
         ray.shutdown()
         cluster.shutdown()
     found = {each["id"]: each["outcome"] for each in store.results()}
-    assert len(found) == 4
+    assert len(found) == 2
     for run in planned(grid, store).runs:
         assert trained(run.configuration).written == found[run.id]

@@ -125,6 +125,18 @@ def test_the_page_is_one_file_with_ids_of_its_own(comparison, tmp_path):
     assert as_html(comparison) == page  # the same numbers, the same bytes
 
 
+def test_results_of_an_earlier_source_are_shown_and_said_to_be(
+    comparison, tiny, store, monkeypatch
+):
+    monkeypatch.setattr("posenc.lab.encodings.version", lambda use: "changed")
+    again = compared(comparison.grid, store)
+    assert again.earlier == 9
+    assert (again.counts["made"], again.counts["total"]) == (0, 9)
+    assert again.tasks[0].ranks == comparison.tasks[0].ranks
+    assert "0 of 9 made, 0 failed; 9 more by an earlier source" in as_markdown(again)
+    assert comparison.earlier == 0
+
+
 def test_a_grid_without_results_says_so(tiny, store):
     with pytest.raises(ValueError, match=r"grid tiny has no results in .*make some by posenc lab"):
         compared(tiny(), store)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from posenc.lab.earlier import Results
 from posenc.lab.grid import Gap, Grid, GridTask
 from posenc.lab.planning import Plan, counts, planned
 from posenc.lab.statistics import (
@@ -141,6 +142,7 @@ class Comparison:
         machines: What runs were made on.
         dates: Of the first and the last.
         purpose: What so many seeds are good for.
+        earlier: Runs shown whose encodings have changed in their source since.
         failures: What runs that were given up have said, by run.
     """
 
@@ -150,6 +152,7 @@ class Comparison:
     machines: Sequence[Mapping[str, Any]]
     dates: tuple[str, str] | None
     purpose: str
+    earlier: int = 0
     failures: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -159,8 +162,9 @@ def compared(grid: Grid, store: Store) -> Comparison:
     Raises:
         ValueError: No run is made yet.
     """
-    plan = planned(grid, store)
-    results = {run.id: store.result(run.id) for run in plan.runs if run.kind != "tuning"}
+    known = Results(store)
+    plan = planned(grid, store, known.of)
+    results = {run.id: known.of(run.configuration) for run in plan.runs if run.kind != "tuning"}
     found = {run: each for run, each in results.items() if each is not None}
     if not found:
         raise ValueError(
@@ -182,6 +186,7 @@ def compared(grid: Grid, store: Store) -> Comparison:
         machines=list({str(each["machine"]): each["machine"] for each in found.values()}.values()),
         dates=(dates[0], dates[-1]),
         purpose=next(purpose for least, purpose in PURPOSES if fewest >= least),
+        earlier=len(known.earlier & results.keys()),
         failures={
             str(run): failure["said"].strip().splitlines()[-1]
             for run in plan.runs

@@ -1,6 +1,6 @@
 """From a grid to its runs: which are made, which can be made now, and which wait for others."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass
 from math import inf
@@ -19,6 +19,7 @@ from posenc.lab.grid import (
 from posenc.lab.store import Store
 
 Kind = Literal["tuning", "reported", "extended"]
+Result = Callable[[Configuration], dict[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -73,15 +74,22 @@ class Plan:
         return len(self.runs) + self.waiting
 
 
-def planned(grid: Grid, store: Store) -> Plan:
-    """The runs of ``grid``; which learning rates are chosen is read in ``store``."""
+def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
+    """The runs of ``grid``.
+
+    Args:
+        grid: What is to be run.
+        store: Where it is seen which learning rates are chosen.
+        result: What a configuration gave; that of the store if not given.
+    """
+    found = result or (lambda configuration: store.result(configuration.id))
     runs: dict[str, Planned] = {}
     waiting = 0
     with chdir(grid.folder):
         for task in grid.tasks:
             for model in grid.models:
                 for encoding in grid.on(task):
-                    for each in _runs(grid, task, encoding, model, store):
+                    for each in _runs(grid, task, encoding, model, store, found):
                         if each is None:
                             waiting += 1
                         else:
@@ -90,7 +98,12 @@ def planned(grid: Grid, store: Store) -> Plan:
 
 
 def _runs(
-    grid: Grid, task: GridTask, encoding: GridEncoding, model: ModelSize, store: Store
+    grid: Grid,
+    task: GridTask,
+    encoding: GridEncoding,
+    model: ModelSize,
+    store: Store,
+    result: Result,
 ) -> Iterator[Planned | None]:
     """The runs of one encoding on one task; None for each that waits."""
     named = (task.name, encoding.name, grid.model_name(model))
@@ -99,7 +112,7 @@ def _runs(
         tuning = list(tuning_runs(grid, task, encoding, model))
         for each in tuning:
             yield Planned(each, "tuning", *named, each.id)
-        chosen = chosen_rate(tuning, store)
+        chosen = chosen_rate(tuning, store, result)
         if chosen is None:
             yield from (None for _ in _variants(grid, encoding) for _ in grid.seeds)
             return
@@ -129,7 +142,7 @@ def tuning_runs(
             yield configured(task, encoding, model, rate=rate, seed=seed, steps=grid.tuning_steps)
 
 
-def chosen_rate(tuning: list[Configuration], store: Store) -> float | None:
+def chosen_rate(tuning: list[Configuration], store: Store, result: Result) -> float | None:
     """The learning rate with the least held-out loss at the *trained* length; None before.
 
     Longer lengths have no say, and of two that are alike the smaller one is taken. A run that was
@@ -137,10 +150,10 @@ def chosen_rate(tuning: list[Configuration], store: Store) -> float | None:
     """
     losses: dict[float, list[float]] = {}
     for each in tuning:
-        result = store.result(each.id)
-        if result is None and not store.has_failed(each.id):
+        made = result(each)
+        if made is None and not store.has_failed(each.id):
             return None
-        found = inf if result is None else result["outcome"]["loss"]
+        found = inf if made is None else made["outcome"]["loss"]
         losses.setdefault(each.training.learning_rate, []).append(inf if found is None else found)
     return min(sorted(losses), key=lambda rate: fmean(losses[rate]))
 

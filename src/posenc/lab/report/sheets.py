@@ -154,8 +154,11 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
         for each in comparison.machines
     ]
     body = "; ".join(f"dim {m.dim}, {m.heads} heads, {m.depth} layers" for m in grid.models)
+    made = f"{found['made']} of {found['total']} made, {found['failed']} failed"
+    if comparison.earlier:
+        made += f"; {comparison.earlier} more by an earlier source of their encodings"
     return [
-        ("runs", f"{found['made']} of {found['total']} made, {found['failed']} failed"),
+        ("runs", made),
         ("seeds", f"{len(grid.seeds)} planned; what is made is enough for {comparison.purpose}"),
         ("body", body),
         ("machine", "; ".join(dict.fromkeys(machines))),
