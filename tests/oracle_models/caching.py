@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 from tests.oracle_models import building
+from tests.oracle_models.converting import NARROW
 from torch import nn
 
 from posenc import MultimodalRotary
@@ -43,7 +44,7 @@ def cached(model: nn.Module, positions: torch.Tensor):
 
 def fault(model_type: str) -> str | None:
     """What goes wrong with a type; None where nothing does."""
-    model = building.built(building.config_of(model_type))
+    model = building.built(building.config_of(model_type, **NARROW.get(model_type, {})))
     known = read(model.config)
     storage = measured_storage(model)
     expected = {(families.held_in(known), families.pairing_in_cache(known, pairing_of(known)))}

@@ -22,9 +22,13 @@ EQUAL = 1e-4
 """Share of the largest logit: norms and softmax of these models are in float32."""
 
 
+NARROW = dict.fromkeys(("glm4_moe", "qwen3_omni_moe_text"), {"hidden_size": 512, "head_dim": 128})
+"""Types that are wide where no layout needs it: heads of 1024 channels."""
+
+
 def model_of(model_type: str) -> nn.Module:
     """In float64, with queries and keys large enough to matter."""
-    config = building.config_of(model_type)
+    config = building.config_of(model_type, **NARROW.get(model_type, {}))
     config._experts_implementation = "eager"  # the others take no float64
     model = building.built(config).double()
     with torch.no_grad():
