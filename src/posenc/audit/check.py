@@ -33,7 +33,7 @@ ACCEPTED = """it fits no form that is known here. Accepted are
   rotary: f(x), f(q, k), f(q, k, positions), f(positions, q, k), f(q, k, cos, sin),
           f(q, k, freqs_cis), each with positions by keyword or an offset; a module that gives
           cosines and sines; x [batch, heads, seq, head_dim], [batch, seq, heads, head_dim],
-          flattened, …
+          flattened, …; on a grid with positions [..., 2], or a table of all tokens of a square
   bias:   f(q_len, k_len), f(length), compute_bias(q_len, k_len), f(scores),
           f(mask, heads, dtype), f(heads)
 Say which: kind (--as), layout (--layout), dim (--dim), or the call itself: call="subject(q, k, \
