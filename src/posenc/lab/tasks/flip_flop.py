@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from posenc.lab.tasks.base import Batch, Published, Task, draw, unscored
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
 
 WRITE, READ, IGNORE = 2, 3, 4  # the instructions; 0 and 1 are the bits
 
@@ -38,15 +38,6 @@ class FlipFlop(Task):
     chance: ClassVar[float] = 0.5
     gate: ClassVar[float] = 0.95
     steps: ClassVar[int] = 800
-    published: ClassVar[tuple[Published, ...]] = (
-        Published(
-            "Golovneva et al. 2024, CoPE (arXiv:2405.18719), flip-flop, out of distribution",
-            "longer gaps between the last write and the read",
-            "error, percent",
-            {"CoPE": 4.9, "Rotary": 20.3},
-            lower_is_better=True,
-        ),
-    )
 
     def __post_init__(self):
         super().__post_init__()
