@@ -22,7 +22,9 @@ EQUAL = 1e-4
 """Share of the largest logit: norms and softmax of these models are in float32."""
 
 
-NARROW = dict.fromkeys(("glm4_moe", "qwen3_omni_moe_text"), {"hidden_size": 512, "head_dim": 128})
+NARROW = {
+    name: {"hidden_size": 512, "head_dim": 128} for name in ("glm4_moe", "qwen3_omni_moe_text")
+}
 """Types that are wide where no layout needs it: heads of 1024 channels."""
 
 

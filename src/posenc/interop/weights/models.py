@@ -55,8 +55,8 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
     weights of one layer of each kind: if the scores were not the same, or if they could not have
     told, the model is refused.
 
-    ``torch.compile`` leaves the attention modules of a converted model as they are and compiles what
-    is between them.
+    ``torch.compile`` leaves the attention modules of a converted model as they are, and compiles
+    what is between them.
 
     The configuration notes the pairing as ``posenc_pairing``, which ``positional_setup`` reads;
     plain transformers does not. A model that was saved so must be given its rotation again after
