@@ -19,7 +19,7 @@ NAMED = tuple(
     hunyuan_v1_dense hunyuan_v1_moe lfm2 bamba falcon_h1 apertus dots1 longcat_flash jetmoe
     jina_embeddings_v3 gte eurobert gemma3n_text gemma4_text
     cohere cohere2 gpt_oss llama4_text deepseek_v2 gptj codegen esm moonshine
-    qwen2_vl qwen2_5_vl qwen3_vl qwen3_5
+    gemma4 qwen2_vl qwen2_5_vl qwen3_vl qwen3_5
     """.split()  # noqa: SIM905
 )
 """The types that are tried, each whole."""

@@ -26,12 +26,11 @@ NEAR = 5e-5
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
-OTHERS: dict[str, Any] = {
-    "gemma4_text": {
-        "sliding_attention": YARN,
-        "full_attention": {"rope_type": "proportional", "factor": 4.0},
-    }
+MIXED = {
+    "sliding_attention": YARN,
+    "full_attention": {"rope_type": "proportional", "factor": 4.0},
 }
+OTHERS: dict[str, Any] = {"gemma4_text": MIXED, "gemma4": MIXED}
 """What a type is extended with instead: here pairs stand still that YaRN would set turning."""
 
 
