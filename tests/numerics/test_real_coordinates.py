@@ -78,7 +78,7 @@ def test_long_ones_take_more_than_63_bits():
     assert all(made.rest is not None for made in LONG.values())
 
 
-@pytest.mark.parametrize("name", LONG.keys() - {"huge"})
+@pytest.mark.parametrize("name", [name for name in LONG if name != "huge"])
 def test_each_alone_gives_the_bits_that_it_gives_among_others(name):
     """One at a time most of them take 63 bits, and go through the kernels."""
     sincos, made = SinCos(Geometric(64, 5e5)), LONG[name]

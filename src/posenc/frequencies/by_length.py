@@ -23,7 +23,7 @@ class ByLength:
         steps: Pairs of a length and the schedule of requests up to it, by length.
 
     Raises:
-        TypeError: A step holds no schedule.
+        TypeError: Steps are no pairs, or one holds no schedule.
         ValueError: There is no step, lengths do not grow, or schedules differ in their number of
             frequencies, or in the factor of the softmax scale, which a batch shares.
 
@@ -38,7 +38,7 @@ class ByLength:
     steps: tuple[tuple[int, Schedule], ...]
 
     def __post_init__(self):
-        object.__setattr__(self, "steps", tuple((length, of) for length, of in self.steps))
+        object.__setattr__(self, "steps", _pairs(self.steps))
         if not self.steps:
             raise ValueError("ByLength: there are no steps; give (length, schedule), one at least.")
         before = 0
@@ -128,6 +128,17 @@ class ByLength:
             (True, False)
         """
         return schedule_key(self.at(length))
+
+
+def _pairs(steps: object) -> tuple[tuple[int, Schedule], ...]:
+    """The steps as a tuple of pairs, or words that say what they should be."""
+    try:
+        return tuple((length, of) for length, of in steps)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"ByLength: steps is {steps!r}; it must be pairs of a length and a schedule, as "
+            f"((8192, Geometric(128)), (32768, YaRN(Geometric(128), 4.0, 8192)))."
+        ) from None
 
 
 def schedule_key(schedule: Schedule) -> str:
