@@ -197,3 +197,29 @@ def test_frequencies_that_changed_on_the_way_are_refused():
     cache = model(ids, use_cache=True).past_key_values
     with pytest.raises(ValueError, match="may have two kinds"):
         rerotate_cached_keys(cache, LlamaForCausalLM(config).eval(), LONGER)
+
+
+def test_what_was_done_to_a_cache_is_known_the_next_time(llama):
+    """Keys show neither where they stand nor how fast they turn, so neither is assumed."""
+    ids, there = torch.arange(9)[None], torch.arange(100, 109)
+    made = llama(ids, use_cache=True).past_key_values
+    kept = made.layers[0].keys.clone()
+    cache = move_cached_keys(made, llama, there)
+    with pytest.raises(ValueError, match="from_positions"):
+        move_cached_keys(cache, llama, torch.arange(9))
+    back = move_cached_keys(cache, llama, torch.arange(9), from_positions=there)
+    torch.testing.assert_close(back.layers[0].keys, kept, rtol=0, atol=1e-5)
+
+    pairs = rotary_width(llama)
+    longer = YaRN(Geometric(pairs), factor=4.0, trained_length=2048)
+    cache = rerotate_cached_keys(llama(ids, use_cache=True).past_key_values, llama, longer)
+    with pytest.raises(ValueError, match="Patch the model"):
+        move_cached_keys(cache, llama, there)
+    with patch(llama, rotary=longer):
+        moved = move_cached_keys(cache, llama, there)
+        again = llama(ids, position_ids=there[None], use_cache=True).past_key_values
+    torch.testing.assert_close(moved.layers[0].keys, again.layers[0].keys, rtol=0, atol=1e-4)
+
+
+def rotary_width(model) -> int:
+    return model.config.hidden_size // model.config.num_attention_heads

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import Schedule
+from posenc.frequencies import Schedule, schedule_key
 from posenc.frequencies.difference import Difference
 from posenc.interop.caches.storage import Encoding, KeyStorage, measured_storage, on_axes
 from posenc.interop.configurations import read
@@ -103,7 +103,11 @@ def rerotate_cached_keys(
 
         return step
 
-    return _changed(cache, storage, turned, positions)
+    changed = _changed(cache, storage, turned, positions)
+    for layer, target in zip(_layers(cache), targets, strict=False):
+        if target is not None:
+            layer.posenc_schedule = schedule_key(target)
+    return changed
 
 
 def move_cached_keys(
@@ -122,13 +126,14 @@ def move_cached_keys(
         cache: As of ``rerotate_cached_keys``.
         model: That made it.
         to_positions: Where its tokens shall stand, ``[seq]`` or ``[batch, seq]``.
-        from_positions: Where they stand; 0, 1, 2, … if not given.
+        from_positions: Where they stand; 0, 1, 2, … if not given. Needed from the second move on.
 
     Returns:
         The cache.
 
     Raises:
-        TypeError, ValueError: As of ``rerotate_cached_keys``.
+        TypeError, ValueError: As of ``rerotate_cached_keys``; or keys were moved before and nothing
+            says where to, or rotated to frequencies that the model does not have.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -151,7 +156,10 @@ def move_cached_keys(
 
         return step
 
-    return _changed(cache, storage, moved, from_positions)
+    changed = _changed(cache, storage, moved, from_positions)
+    for layer in _layers(cache):
+        layer.posenc_moved = True
+    return changed
 
 
 def _changed(
@@ -173,6 +181,7 @@ def _changed(
         if held.encoding is None or not getattr(layer, "is_initialized", False):
             continue
         count = _filled(layer)
+        _check_history(layer, held, positions)
         _check_length(held, int(layer.get_seq_length()))
         kept = getattr(layer, held.held)
         where = _positions_of(layer, count, positions, kept.device)
@@ -226,6 +235,21 @@ def _positions_of(layer: Any, count: int, given: Tensor | None, device: Any) -> 
 
 def _stored_columns(given: Tensor, where: Tensor, layer: Any) -> Tensor:
     return _positions_of(layer, _filled(layer), given, where.device)
+
+
+def _check_history(layer: Any, held: KeyStorage, positions: Tensor | None) -> None:
+    """What was done to a layer is noted on it: keys do not show where they stand, nor how fast."""
+    if positions is None and getattr(layer, "posenc_moved", False):
+        raise ValueError(
+            "The keys of this cache were moved, and stand no more at 0, 1, 2, …. Say where: "
+            "from_positions= of move_cached_keys, positions= of rerotate_cached_keys."
+        )
+    schedule = getattr(layer, "posenc_schedule", None)
+    if schedule is not None and schedule != schedule_key(_rotary(held.encoding).frequencies):  # type: ignore[arg-type]
+        raise ValueError(
+            "The keys of this cache were rotated to other frequencies than the model has. Patch "
+            "the model with the same schedule first, then move or rotate them again."
+        )
 
 
 def _check_length(held: KeyStorage, length: int) -> None:
