@@ -1,8 +1,8 @@
 """What a plain `pytest` leaves out, and the lines at its end that say so.
 
 A test bears `@pytest.mark.slow("why it takes long")`. It runs where the command line selects by
-markers (`-m`) or names tests (`file.py::test`). `--part 2/3` takes every third of the slow tests: the
-checks of a change run one part, chosen by its commit.
+markers (`-m`) or names tests (`file.py::test`). `--part 2/3` takes every third of the slow tests:
+the checks of a change run one part, chosen by its commit.
 """
 
 import re

@@ -73,6 +73,7 @@ SOUND = {
     CyclicOffset: {"period": 6},
     SelfExtend: {},
     DualChunk: {},
+    frequencies.ByLength: {"steps": ((64, PLAIN),)},
     frequencies.Clipped: {"of": PLAIN},
     frequencies.Divided: {"of": PLAIN, "divisors": ONES},
     frequencies.DyNTK: {"of": PLAIN, "trained_length": 64},

@@ -52,12 +52,12 @@ def phases(
     """
     low_half, high_half = positions & MASK, positions >> LIMB
     digits, carry = [], torch.zeros_like(positions)
-    for j in range(len(limbs)):
+    for j in range(limbs.shape[0]):
         total = low_half * limbs[j] + carry
         digits.append(total & MASK)
         carry = (total >> LIMB) & MASK
     carry = torch.zeros_like(positions)
-    for j in range(len(limbs) - 1):
+    for j in range(limbs.shape[0] - 1):
         total = high_half * limbs[j] + digits[j + 1] + carry
         digits[j + 1] = total & MASK
         carry = total >> LIMB
