@@ -136,7 +136,7 @@ def _use(made: Any) -> None:
         shape = (2, heads, 4, made.head_dim) if made.heads_first else (2, 4, heads, made.head_dim)
         q = torch.randn(shape)
         for out in made(q, q, _points(made, here)):
-            _check_result(out, q)
+            _check_result(out, q.new_empty(*shape[:-1], made.encoded_dim))
     elif isinstance(made, ScoreEncoding):
         width = getattr(made, "head_dim", 8)
         width = getattr(getattr(made, "rotary", None), "head_dim", width)
