@@ -71,3 +71,14 @@ def test_padding_too_far_away_is_left_out():
     masks = {"padding_mask": real, "q_padding_mask": real[:, :1]}
     got = attention(q, x, x, positional=positional, **given, **masks)
     torch.testing.assert_close(got, q, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["strided", "dense", "explicit"])
+@pytest.mark.parametrize("positional", [Positional(), Positional(scores=ALiBi(1))], ids=str)
+def test_a_window_with_nothing_but_padding_in_it_learns_nothing(backend, positional):
+    q, k, v = (torch.randn(1, 1, n, 8, requires_grad=True) for n in (1, 2, 2))
+    places = {"q_positions": torch.tensor([0]), "k_positions": torch.tensor([0, 1])}
+    hidden = {"window": 1, "padding_mask": torch.tensor([[False, True]])}
+    out = attention(q, k, v, positional=positional, **places, **hidden, backend=backend)
+    assert not out.any()
+    assert not any(each.any() for each in torch.autograd.grad(out.sum(), (q, k, v)))
