@@ -23,7 +23,6 @@ CASES = {
         {"axes": 2, "bands": 3},
         {"include_input": True, **ADDED},
         lift=point,
-        distinct=False,
     ),
 }
 CHECKS = batteries(CASES)

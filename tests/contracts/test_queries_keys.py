@@ -106,7 +106,6 @@ CASES = {
         QueryTemperature,
         {"head_dim": 8, "period": 1},
         {"head_dim": 12, "scale": 0.2, "period": 2, "form": "beam", "heads_first": False},
-        distinct=False,
     ),
 }
 VARIANTS = {
@@ -143,7 +142,6 @@ VARIANTS = {
         QueryTemperature,
         {"head_dim": 8, "period": 1, "heads_first": False},
         {"scale": 0.2, "form": "mistral", "period": 2},
-        distinct=False,
         heads_first=False,
     ),
     "rotary-whole": Case(

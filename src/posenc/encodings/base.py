@@ -77,6 +77,7 @@ class TokenEncoding(nn.Module, ABC):
             Decoding with a cache and sequences cut among devices need that. Where it does not, as
             in convolutions, the table is the positions, and there are no rows to speak of.
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
+        keeps_neighbors_apart: Claim: no two adjacent whole positions have one row.
     """
 
     dim: int
@@ -85,6 +86,7 @@ class TokenEncoding(nn.Module, ABC):
     keeps_shift: bool
     is_pointwise: bool = True
     takes_reals: bool = False
+    keeps_neighbors_apart: bool = True
 
     @abstractmethod
     def table(
@@ -133,6 +135,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         changes_values: Whether ``encode_values`` does anything.
         changes_output: Whether ``encode_output`` does anything.
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
+        keeps_neighbors_apart: Claim: no two adjacent whole positions have one row.
     """
 
     head_dim: int
@@ -142,6 +145,7 @@ class QueryKeyEncoding(nn.Module, ABC):
     changes_values: bool = False
     changes_output: bool = False
     takes_reals: bool = False
+    keeps_neighbors_apart: bool = True
 
     @abstractmethod
     def table(

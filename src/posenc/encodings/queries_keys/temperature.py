@@ -51,6 +51,7 @@ class QueryTemperature(QueryKeyEncoding):
     """
 
     is_relative = False
+    keeps_neighbors_apart = False  # the temperature grows by steps
 
     def __init__(
         self,

@@ -53,6 +53,7 @@ class NeRFFeatures(TokenEncoding):
     """
 
     takes_reals = True
+    keeps_neighbors_apart = False  # its sines of whole numbers of half turns are equal
 
     def __init__(
         self,
