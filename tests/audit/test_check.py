@@ -12,7 +12,7 @@ from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
 
 import posenc
-from posenc import ALiBi, AxialRotary, CoPE, Learned, Rotary, Sinusoidal, T5Bias
+from posenc import ALiBi, Learned, Rotary, Sinusoidal, T5Bias
 from posenc.audit import CannotCheckError, check
 from posenc.audit.formats import junit, sarif
 
@@ -183,10 +183,8 @@ class Rotary_in_float32(nn.Module):
         (Sinusoidal, {"dim": 16, "convention": "tensor2tensor"}),
         (Learned, {"dim": 16, "max_len": 64}),
         (Rotary, {"frequencies": 16}),
-        (AxialRotary, {"head_dim": 16}),
         (ALiBi, {"heads": 4}),
         (T5Bias, {"heads": 4}),
-        (CoPE, {"heads": 2, "head_dim": 64, "max_positions": 16}),
     ],
     ids=str,
 )

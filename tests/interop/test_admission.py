@@ -321,7 +321,9 @@ def test_phi3_takes_our_rope_types_once_they_are_registered():
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("name", ["llama", "gptj"])
+@pytest.mark.parametrize(
+    "name", ["llama", pytest.param("gptj", marks=pytest.mark.slow("it compiles a model"))]
+)
 def test_an_extended_model_compiles_whole(name):
     torch._dynamo.reset()
     model = llama() if name == "llama" else built(name)

@@ -260,7 +260,9 @@ def test_it_learns_as_before(name):
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("name", ["llama", "gemma3"])
+@pytest.mark.parametrize(
+    "name", ["llama", pytest.param("gemma3", marks=pytest.mark.slow("it compiles a model"))]
+)
 def test_it_compiles_whole_and_once_for_all_positions(name):
     from torch._dynamo.testing import CompileCounter
 

@@ -129,7 +129,10 @@ def test_the_sum_compiles(drops, stored):
         assert "cvt.rn.bf16" in code
 
 
-@pytest.mark.parametrize("stored", ["bf16", "fp16", "fp32"])
+@pytest.mark.parametrize(
+    "stored",
+    ["bf16", *(pytest.param(d, marks=pytest.mark.slow("two seconds")) for d in ("fp16", "fp32"))],
+)
 def test_the_table_compiles_with_its_constants_whole(stored):
     from triton import language as tl
 

@@ -203,6 +203,7 @@ def test_meta():
 
 
 @pytest.mark.compiles
+@pytest.mark.slow("three seconds")
 def test_compiled_it_is_within_half_an_ulp(oracle):
     sincos = SinCos(Geometric(16))
     compiled = torch.compile(lambda c: cos_sin(sincos, c), fullgraph=True)

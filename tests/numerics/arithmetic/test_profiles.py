@@ -208,6 +208,7 @@ def test_others_that_hold_a_rotary_refuse_a_profile():
 
 
 @pytest.mark.compiles
+@pytest.mark.slow("three seconds")
 def test_it_compiles():
     rotary = Rotary(16, arithmetic="vllm")
 
