@@ -6,6 +6,7 @@ included.
 """
 
 import pytest
+from tests.explorer.conftest import SECTIONS
 
 from posenc.explorer import page as explorer_page
 
@@ -66,10 +67,6 @@ async ([section, gesture]) => {
 }
 """
 
-SECTIONS = [
-    *("why", "matrix", "curves", "clocks", "similarity"),
-    *("shift", "sentence-section", "relatives", "encoder"),
-]
 DEFAULT = "position=40"
 LIMITS = "length=4096&dim=1024&position=4000&dimension=900"
 

@@ -7,12 +7,12 @@ again from the library or by brute force, and must agree in every state of the g
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
 from functools import cache
 from math import isclose, tau
 
 import pytest
 import torch
+from tests.explorer.conftest import numbers
 
 from posenc import ALiBi, Rotary, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
@@ -41,24 +41,6 @@ def grid(**more: list) -> list[dict]:
         dict(zip(fields, values, strict=True)) for values in itertools.product(*fields.values())
     ]
     return [state for state in states if exists(state["convention"], state["dim"])]
-
-
-@pytest.fixture
-def said(javascript) -> Callable[..., Iterator[tuple[dict, str]]]:
-    """What a function of ``page/prose`` says in each of some states, settled as the page does."""
-
-    def said(function: str, states: list[dict]) -> Iterator[tuple[dict, str]]:
-        code = (
-            "((states) => states.map((asked) => {"
-            " const state = state_limits.settled({ ...state_defaults.DEFAULTS, ...asked });"
-            f" return [state, {function}(state)]; }}))({json.dumps(states)})"
-        )
-        for state, words in javascript([code])[0]:
-            for bad in ("NaN", "undefined", "Infinity", "null", "-0", " 1 positions", " 1 pairs"):
-                assert bad not in str(words), (state, words)
-            yield state, words
-
-    return said
 
 
 @cache
@@ -99,12 +81,6 @@ def table(state: dict) -> torch.Tensor:
 
 def wavelengths(state: dict) -> list[float]:
     return [tau / frequency for _, frequency in frequencies(state) if frequency]
-
-
-def numbers(text: str) -> list[float]:
-    """The numbers in a sentence, as the page writes them."""
-    plain = text.replace("−", "-").replace("\u2009", "").replace("\u00a0", " ")
-    return [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?", plain)]
 
 
 def test_which_columns_belong_together(said):

@@ -15,6 +15,7 @@ import { createRelatives } from "./sections/relatives.js";
 import { createSentenceSection } from "./sections/sentence.js";
 import { createShift } from "./sections/shift.js";
 import { createSimilarity } from "./sections/similarity.js";
+import { createSlowly } from "./sections/slowly.js";
 import { createWhy } from "./sections/why.js";
 import { parsed, written } from "./state/link.js";
 import { createStore } from "./state/store.js";
@@ -29,6 +30,7 @@ const SECTIONS = {
   "sentence-section": createSentenceSection,
   relatives: createRelatives,
   encoder: createEncoder,
+  slowly: createSlowly,
 };
 
 const { state, ignored } = parsed(location.hash);

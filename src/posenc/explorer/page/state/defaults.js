@@ -27,6 +27,9 @@ export const DEFAULTS = {
   row: 1,
   column: 5,
   stage: "scores",
+  rotaryPair: 3,
+  turnedPairs: 8,
+  rotaryFault: "none",
 };
 
 export const NAMES = Object.keys(DEFAULTS);
@@ -35,3 +38,4 @@ export const NAMES = Object.keys(DEFAULTS);
 export const SENTENCE_DIM = 14;
 export const MODEL = { dim: 16, heads: 2, inner: 64, seed: 2017 };
 export const ROTARY = { dim: 8, seed: 2021 };
+export const SLOW = { dim: 16, seed: 1729 };

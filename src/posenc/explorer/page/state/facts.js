@@ -6,12 +6,13 @@ import { add } from "../math/matrices.js";
 import { paperRows } from "../math/order.js";
 import { normal, order } from "../math/random.js";
 import { rotate } from "../math/rotary.js";
+import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
 import { geometric, linear, ntk, yarn } from "../math/scaling.js";
 import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
 import { block, frequency, value, wavelength } from "../math/sincos.js";
-import { MODEL, ROTARY, SENTENCE_DIM } from "./defaults.js";
+import { MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
 
 function kept(compute) {
   let key;
@@ -128,6 +129,19 @@ export function rotaryStagesOf({ base, position, offset, moved, pairing }) {
   const [m, n] = [position + offset, position];
   return [at("as they are", null, null), at("turned", m, n), at("moved", m + moved, n + moved)];
 }
+
+const drawSlow = normal(SLOW.seed);
+const drawnSlow = () => Float64Array.from({ length: SLOW.dim }, drawSlow);
+export const SLOW_QUERY = drawnSlow();
+export const SLOW_KEY = drawnSlow();
+
+/** The pairs of section 10's query and key. */
+export const slowPairsOf = ({ turnedPairs, base, pairing }) =>
+  keptSlow(turnedPairs, base, pairing);
+
+const keptSlow = kept((turned, base, pairing) =>
+  rotaryPairsOf(SLOW_QUERY, SLOW_KEY, { turned, base, pairing }),
+);
 
 /** The schedules of section 8 by name, or nothing where their formulas divide by zero. */
 export function schedulesOf({ base, dim, factor, trained }) {

@@ -22,6 +22,8 @@ export const LIMITS = {
   trained: whole(16, 131072),
   row: whole(0, 63),
   column: whole(0, 63),
+  rotaryPair: whole(0, 7),
+  turnedPairs: whole(1, 8),
 };
 
 export const CHOICES = {
@@ -29,6 +31,7 @@ export const CHOICES = {
   dtype: ["float64", "float32", "bfloat16"],
   pairing: ["half", "interleaved"],
   reach: ["both", "past"],
+  rotaryFault: ["none", "queries"],
 };
 
 /** { value } of a field's text, or { problem } in words: what came, what is expected. */
@@ -52,7 +55,7 @@ export function settled(state) {
   if (refusal(inside.convention, inside.dim)) {
     inside.dim = Math.max(inside.dim - (inside.dim % 2), CONVENTIONS[inside.convention].smallest);
   }
-  for (const name of ["position", "dimension", "offset", "head"]) {
+  for (const name of ["position", "dimension", "offset", "head", "rotaryPair"]) {
     const { low, high } = LIMITS[name];
     inside[name] = Math.min(Math.max(inside[name], low(inside)), high(inside));
   }
