@@ -10,6 +10,7 @@ import { notices } from "./prose/notices.js";
 import { createClocks } from "./sections/clocks.js";
 import { createCurves } from "./sections/curves.js";
 import { createEncoder } from "./sections/encoder.js";
+import { createLong } from "./sections/long.js";
 import { createMatrix } from "./sections/matrix.js";
 import { createRelatives } from "./sections/relatives.js";
 import { createSentenceSection } from "./sections/sentence.js";
@@ -31,6 +32,7 @@ const SECTIONS = {
   relatives: createRelatives,
   encoder: createEncoder,
   slowly: createSlowly,
+  long: createLong,
 };
 
 const { state, ignored } = parsed(location.hash);

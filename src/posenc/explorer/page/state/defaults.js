@@ -30,6 +30,7 @@ export const DEFAULTS = {
   rotaryPair: 3,
   turnedPairs: 8,
   rotaryFault: "none",
+  method: "none",
 };
 
 export const NAMES = Object.keys(DEFAULTS);

@@ -8,7 +8,7 @@ import { normal, order } from "../math/random.js";
 import { rotate } from "../math/rotary.js";
 import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
-import { geometric, linear, ntk, yarn } from "../math/scaling.js";
+import { geometric, linear, llama3, ntk, yarn } from "../math/scaling.js";
 import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
 import { block, frequency, value, wavelength } from "../math/sincos.js";
@@ -153,6 +153,16 @@ export function schedulesOf({ base, dim, factor, trained }) {
     NTK: ntk(d, base, factor),
     YaRN: yarn(d, base, factor, trained),
   };
+}
+
+/** The same and Llama 3's, by the names of the methods of section 11. */
+export function longSchedulesOf(state) {
+  const found = schedulesOf(state);
+  if (!found) return null;
+  const { base, dim, factor, trained } = state;
+  const { plain, linear: even, NTK, YaRN } = found;
+  const stepped = llama3(dim - (dim % 2), base, factor, trained);
+  return { none: plain, linear: even, ntk: NTK, yarn: YaRN, llama3: stepped };
 }
 
 /** Why there are none. */

@@ -26,12 +26,22 @@ export const LIMITS = {
   turnedPairs: whole(1, 8),
 };
 
+/** How a model is led to longer texts, and what the method is called. */
+export const METHODS = {
+  none: "no change",
+  linear: "linear",
+  ntk: "NTK",
+  yarn: "YaRN",
+  llama3: "Llama 3",
+};
+
 export const CHOICES = {
   convention: Object.keys(CONVENTIONS),
   dtype: ["float64", "float32", "bfloat16"],
   pairing: ["half", "interleaved"],
   reach: ["both", "past"],
   rotaryFault: ["none", "queries"],
+  method: Object.keys(METHODS),
 };
 
 /** { value } of a field's text, or { problem } in words: what came, what is expected. */
