@@ -7,6 +7,7 @@ import { listenEverywhere } from "./interface/keyboard.js";
 import { createPlayer } from "./interface/player.js";
 import { createScheduler } from "./interface/scheduler.js";
 import { notices } from "./prose/notices.js";
+import { createBiases } from "./sections/biases.js";
 import { createClocks } from "./sections/clocks.js";
 import { createCurves } from "./sections/curves.js";
 import { createEncoder } from "./sections/encoder.js";
@@ -33,6 +34,7 @@ const SECTIONS = {
   encoder: createEncoder,
   slowly: createSlowly,
   long: createLong,
+  biases: createBiases,
 };
 
 const { state, ignored } = parsed(location.hash);

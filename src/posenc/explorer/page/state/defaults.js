@@ -31,6 +31,12 @@ export const DEFAULTS = {
   turnedPairs: 8,
   rotaryFault: "none",
   method: "none",
+  biasKind: "alibi",
+  buckets: "32",
+  kerpleP: 1,
+  kerpleA: 1,
+  window: 128,
+  keys: 512,
 };
 
 export const NAMES = Object.keys(DEFAULTS);
@@ -40,3 +46,4 @@ export const SENTENCE_DIM = 14;
 export const MODEL = { dim: 16, heads: 2, inner: 64, seed: 2017 };
 export const ROTARY = { dim: 8, seed: 2021 };
 export const SLOW = { dim: 16, seed: 1729 };
+export const CONTENT_SEED = 2022;

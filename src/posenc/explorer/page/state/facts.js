@@ -9,10 +9,11 @@ import { rotate } from "../math/rotary.js";
 import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
 import { geometric, linear, llama3, ntk, yarn } from "../math/scaling.js";
+import { seen } from "../math/seen.js";
 import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
 import { block, frequency, value, wavelength } from "../math/sincos.js";
-import { MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
+import { CONTENT_SEED, MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
 
 function kept(compute) {
   let key;
@@ -170,6 +171,14 @@ export const schedulesRefusal = ({ base }) =>
   base === 1
     ? "Base 1: YaRN divides by ln n = 0; choose a base above 1."
     : "NTK divides by d − 2; choose 4 dimensions or more.";
+
+/** Section 12: bias, scores and weights of one query's keys. */
+export const seenOf = ({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }) =>
+  keptSeen(biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys);
+
+const keptSeen = kept((biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys) =>
+  seen({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }, CONTENT_SEED),
+);
 
 const parameters = randomParameters(MODEL.dim, MODEL.inner, MODEL.seed);
 

@@ -24,6 +24,10 @@ export const LIMITS = {
   column: whole(0, 63),
   rotaryPair: whole(0, 7),
   turnedPairs: whole(1, 8),
+  kerpleP: { kind: "number", low: () => 0.01, high: () => 10 },
+  kerpleA: { kind: "number", low: () => 0.01, high: () => 10 },
+  window: whole(1, 4096),
+  keys: whole(64, 4096),
 };
 
 /** How a model is led to longer texts, and what the method is called. */
@@ -42,6 +46,8 @@ export const CHOICES = {
   reach: ["both", "past"],
   rotaryFault: ["none", "queries"],
   method: Object.keys(METHODS),
+  biasKind: ["none", "alibi", "t5", "kerple", "window"],
+  buckets: ["8", "16", "32", "64"],
 };
 
 /** { value } of a field's text, or { problem } in words: what came, what is expected. */
