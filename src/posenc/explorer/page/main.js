@@ -10,6 +10,7 @@ import { notices } from "./prose/notices.js";
 import { createBiases } from "./sections/biases.js";
 import { createClocks } from "./sections/clocks.js";
 import { createCurves } from "./sections/curves.js";
+import { createDecoder } from "./sections/decoder.js";
 import { createEncoder } from "./sections/encoder.js";
 import { createLong } from "./sections/long.js";
 import { createMatrix } from "./sections/matrix.js";
@@ -35,6 +36,7 @@ const SECTIONS = {
   slowly: createSlowly,
   long: createLong,
   biases: createBiases,
+  decoder: createDecoder,
 };
 
 const { state, ignored } = parsed(location.hash);

@@ -37,6 +37,10 @@ export const DEFAULTS = {
   kerpleA: 1,
   window: 128,
   keys: 512,
+  decoderStep: 7,
+  pads: 0,
+  layout: "one",
+  decoderFault: "none",
 };
 
 export const NAMES = Object.keys(DEFAULTS);
@@ -47,3 +51,4 @@ export const MODEL = { dim: 16, heads: 2, inner: 64, seed: 2017 };
 export const ROTARY = { dim: 8, seed: 2021 };
 export const SLOW = { dim: 16, seed: 1729 };
 export const CONTENT_SEED = 2022;
+export const DECODER = { count: 12, prompt: 4, dim: 16 };

@@ -27,6 +27,8 @@ export const LIMITS = {
   kerpleP: { kind: "number", low: () => 0.01, high: () => 10 },
   kerpleA: { kind: "number", low: () => 0.01, high: () => 10 },
   window: whole(1, 4096),
+  decoderStep: whole(0, 11),
+  pads: whole(0, 6),
   keys: whole(64, 4096),
 };
 
@@ -47,6 +49,8 @@ export const CHOICES = {
   rotaryFault: ["none", "queries"],
   method: Object.keys(METHODS),
   biasKind: ["none", "alibi", "t5", "kerple", "window"],
+  layout: ["one", "packed"],
+  decoderFault: ["none", "offset", "mask"],
   buckets: ["8", "16", "32", "64"],
 };
 
@@ -71,7 +75,7 @@ export function settled(state) {
   if (refusal(inside.convention, inside.dim)) {
     inside.dim = Math.max(inside.dim - (inside.dim % 2), CONVENTIONS[inside.convention].smallest);
   }
-  for (const name of ["position", "dimension", "offset", "head", "rotaryPair"]) {
+  for (const name of ["position", "dimension", "offset", "head", "rotaryPair", "decoderStep", "pads"]) {
     const { low, high } = LIMITS[name];
     inside[name] = Math.min(Math.max(inside[name], low(inside)), high(inside));
   }
