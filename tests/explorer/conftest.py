@@ -22,7 +22,7 @@ SOURCES = files("posenc.explorer").joinpath("page")
 SECTIONS = [
     *("why", "matrix", "curves", "clocks", "similarity"),
     *("shift", "sentence-section", "relatives", "encoder"),
-    *("slowly", "long", "biases", "decoder"),
+    *("slowly", "long", "biases", "decoder", "grid"),
 ]
 FIGURES = explorer_page().count('<div data-figure="')
 

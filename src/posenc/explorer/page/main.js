@@ -12,6 +12,7 @@ import { createClocks } from "./sections/clocks.js";
 import { createCurves } from "./sections/curves.js";
 import { createDecoder } from "./sections/decoder.js";
 import { createEncoder } from "./sections/encoder.js";
+import { createGrid } from "./sections/grid.js";
 import { createLong } from "./sections/long.js";
 import { createMatrix } from "./sections/matrix.js";
 import { createRelatives } from "./sections/relatives.js";
@@ -37,6 +38,7 @@ const SECTIONS = {
   long: createLong,
   biases: createBiases,
   decoder: createDecoder,
+  grid: createGrid,
 };
 
 const { state, ignored } = parsed(location.hash);

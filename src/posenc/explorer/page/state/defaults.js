@@ -41,6 +41,12 @@ export const DEFAULTS = {
   pads: 0,
   layout: "one",
   decoderFault: "none",
+  gridKind: "axial",
+  gridSize: 14,
+  gridHead: 0,
+  coordinates: "own",
+  patchRow: 5,
+  patchColumn: 8,
 };
 
 export const NAMES = Object.keys(DEFAULTS);
@@ -52,3 +58,4 @@ export const ROTARY = { dim: 8, seed: 2021 };
 export const SLOW = { dim: 16, seed: 1729 };
 export const CONTENT_SEED = 2022;
 export const DECODER = { count: 12, prompt: 4, dim: 16 };
+export const GRID_DIM = 64;

@@ -5,6 +5,7 @@ import { forward, randomParameters } from "../math/encoder.js";
 import { add } from "../math/matrices.js";
 import { paperRows } from "../math/order.js";
 import { normal, order } from "../math/random.js";
+import { alikenessMap } from "../math/patches.js";
 import { rotate } from "../math/rotary.js";
 import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
@@ -13,7 +14,7 @@ import { seen } from "../math/seen.js";
 import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
 import { block, frequency, value, wavelength } from "../math/sincos.js";
-import { CONTENT_SEED, MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
+import { CONTENT_SEED, GRID_DIM, MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
 
 function kept(compute) {
   let key;
@@ -178,6 +179,18 @@ export const seenOf = ({ biasKind, heads, head, buckets, kerpleP, kerpleA, windo
 
 const keptSeen = kept((biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys) =>
   seen({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }, CONTENT_SEED),
+);
+
+/** Section 14: how alike every patch is to the chosen one. */
+export const patchMapOf = (state) =>
+  keptMap(
+    ...["gridKind", "gridSize", "gridHead", "coordinates", "patchRow", "patchColumn"].map(
+      (name) => state[name],
+    ),
+  );
+
+const keptMap = kept((gridKind, gridSize, gridHead, coordinates, patchRow, patchColumn) =>
+  alikenessMap({ gridKind, gridSize, gridHead, coordinates, patchRow, patchColumn }, GRID_DIM),
 );
 
 const parameters = randomParameters(MODEL.dim, MODEL.inner, MODEL.seed);

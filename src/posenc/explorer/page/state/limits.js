@@ -29,6 +29,10 @@ export const LIMITS = {
   window: whole(1, 4096),
   decoderStep: whole(0, 11),
   pads: whole(0, 6),
+  gridSize: whole(4, 24),
+  gridHead: whole(0, 7),
+  patchRow: { kind: "whole", low: () => 0, high: (s) => s.gridSize - 1 },
+  patchColumn: { kind: "whole", low: () => 0, high: (s) => s.gridSize - 1 },
   keys: whole(64, 4096),
 };
 
@@ -51,6 +55,8 @@ export const CHOICES = {
   biasKind: ["none", "alibi", "t5", "kerple", "window"],
   layout: ["one", "packed"],
   decoderFault: ["none", "offset", "mask"],
+  gridKind: ["flat", "sine", "axial", "mixed"],
+  coordinates: ["own", "stretched"],
   buckets: ["8", "16", "32", "64"],
 };
 
@@ -69,13 +75,19 @@ export function read(name, text, state) {
   return refused ? { problem: `Not dim ${number}: ${refused}.` } : { value: number };
 }
 
+/** Fields that keys and pointers move: held inside their limits, not refused. */
+const CURSORS = [
+  ...["position", "dimension", "offset", "head"],
+  ...["rotaryPair", "decoderStep", "pads", "patchRow", "patchColumn"],
+];
+
 /** A state whose cursor stands inside its table, and whose convention has its width. */
 export function settled(state) {
   const inside = { ...state };
   if (refusal(inside.convention, inside.dim)) {
     inside.dim = Math.max(inside.dim - (inside.dim % 2), CONVENTIONS[inside.convention].smallest);
   }
-  for (const name of ["position", "dimension", "offset", "head", "rotaryPair", "decoderStep", "pads"]) {
+  for (const name of CURSORS) {
     const { low, high } = LIMITS[name];
     inside[name] = Math.min(Math.max(inside[name], low(inside)), high(inside));
   }
