@@ -361,6 +361,36 @@ def test_what_is_said_of_words_that_occur_again(said):
                 assert "by 0.0000 with it on" not in words
 
 
+def test_what_is_said_of_schemes_and_of_stages(said, javascript):
+    schemes = ["none", "sinusoidal", "learned", "rotary", "alibi", "t5"]
+    states = [
+        {"attended": sentence, "scheme": scheme, "base": 10_000}
+        for sentence in SENTENCES for scheme in schemes
+    ]  # fmt: skip
+    for state, words in said("prose_encoder.aboutScheme", states):
+        asked = f"state_facts.encoderRunOf({json.dumps(state['attended'])}, 10000, "
+        run = javascript([f"{asked}'{state['scheme']}')"])[0]
+        off, on = (torch.tensor(run[side]["weights"][0]) for side in ("off", "on"))
+        change = (on - off).abs().max().item()
+        told = words.split("change by")[1]
+        assert ("by 0 at most" in words) is (change == 0)
+        if change > 1e-3:
+            assert numbers(told)[0] == pytest.approx(change, abs=6e-5)
+        if state["scheme"] == "none":
+            assert change == 0
+        assert ("seeded random" in words) is (state["scheme"] in ("learned", "t5"))
+    for state, words in said("prose_encoder.aboutTwins", states):
+        again = len(set(state["attended"].lower().split())) < len(state["attended"].split())
+        told = "exactly 0 with it on" in words
+        assert told is (again and state["scheme"] == "none"), (state, words)
+    for state, words in said("prose_encoder.aboutRepeated", states):
+        assert ("With it they part" in words) <= (state["scheme"] != "none")
+    asked = "((state) => prose_encoder.aboutStage(state, 'encoding') ?? '')"
+    for scheme in schemes:
+        words = javascript([f"{asked}({{ scheme: '{scheme}' }})"])[0]
+        assert ("Zeros" in words) is (scheme not in ("sinusoidal", "learned"))
+
+
 def test_rotary_biases_and_scaling(said):
     states = [
         {"offset": k, "moved": t, "pairing": pairing, "position": 20}

@@ -27,6 +27,7 @@ export const DEFAULTS = {
   row: 1,
   column: 5,
   stage: "scores",
+  scheme: "sinusoidal",
   rotaryPair: 3,
   turnedPairs: 8,
   rotaryFault: "none",

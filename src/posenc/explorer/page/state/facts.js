@@ -10,6 +10,7 @@ import { rotate } from "../math/rotary.js";
 import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
 import { geometric, linear, llama3, ntk, yarn } from "../math/scaling.js";
+import { scheme, withRows } from "../math/schemes.js";
 import { seen } from "../math/seen.js";
 import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
@@ -196,12 +197,12 @@ const keptMap = kept((gridKind, gridSize, gridHead, coordinates, patchRow, patch
 const parameters = randomParameters(MODEL.dim, MODEL.inner, MODEL.seed);
 
 /** The sentence of section 9 through the encoder, without the encoding and with it. */
-export const encoderRunOf = kept((attended, base) => {
+export const encoderRunOf = kept((attended, base, name = "sinusoidal") => {
   const words = tokens(attended).kept;
   const embeddings = words.map((word) => embedding(word, MODEL.dim, Math.sqrt(MODEL.dim)));
-  const encoding = paperRows(words.length, MODEL.dim, base);
-  const sum = add(embeddings, encoding);
+  const chosen = scheme(name, { ...MODEL, count: words.length, base });
+  const { encoding, sum } = withRows(embeddings, chosen);
   const off = forward(embeddings, parameters, MODEL.heads);
-  const on = { embeddings, encoding, sum, ...forward(sum, parameters, MODEL.heads) };
-  return { words, off, on };
+  const on = { embeddings, encoding, sum, ...forward(sum, parameters, MODEL.heads, chosen) };
+  return { words, off, on, bias: chosen.bias };
 });

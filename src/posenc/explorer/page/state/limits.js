@@ -45,11 +45,22 @@ export const METHODS = {
   llama3: "Llama 3",
 };
 
+/** How order is told in section 9, and what each is called. */
+export const SCHEMES = {
+  none: "none",
+  sinusoidal: "sinusoidal",
+  learned: "learned",
+  rotary: "rotary",
+  alibi: "ALiBi",
+  t5: "T5",
+};
+
 export const CHOICES = {
   convention: Object.keys(CONVENTIONS),
   dtype: ["float64", "float32", "bfloat16"],
   pairing: ["half", "interleaved"],
   reach: ["both", "past"],
+  scheme: Object.keys(SCHEMES),
   rotaryFault: ["none", "queries"],
   method: Object.keys(METHODS),
   biasKind: ["none", "alibi", "t5", "kerple", "window"],
