@@ -22,7 +22,7 @@ SOURCES = files("posenc.explorer").joinpath("page")
 SECTIONS = [
     *("why", "matrix", "curves", "clocks", "similarity"),
     *("shift", "sentence-section", "relatives", "encoder"),
-    *("slowly", "long", "biases", "decoder", "grid"),
+    *("slowly", "long", "biases", "decoder", "grid", "exercises"),
 ]
 FIGURES = explorer_page().count('<div data-figure="')
 

@@ -12,9 +12,10 @@ const T5_FAR = 128;
 
 /** The bias of each distance 0 … keys − 1 for keys before their query; −∞ hides. */
 export function biases({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }) {
+  const slope = slopes(heads)[head];
   const of = {
     none: () => 0,
-    alibi: (d) => alibiBias(slopes(heads)[head], d),
+    alibi: (d) => alibiBias(slope, d),
     t5: t5Of(head, Number(buckets)),
     kerple: (d) => kerple(kerpleP, kerpleA, d),
     window: (d) => (d < window ? 0 : -Infinity),

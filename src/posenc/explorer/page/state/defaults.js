@@ -48,6 +48,7 @@ export const DEFAULTS = {
   coordinates: "own",
   patchRow: 5,
   patchColumn: 8,
+  present: "",
 };
 
 export const NAMES = Object.keys(DEFAULTS);
@@ -60,3 +61,9 @@ export const SLOW = { dim: 16, seed: 1729 };
 export const CONTENT_SEED = 2022;
 export const DECODER = { count: 12, prompt: 4, dim: 16 };
 export const GRID_DIM = 64;
+
+/** The sections, in order; `present` holds one of them while it alone is shown. */
+export const SECTION_IDS = [
+  ...["why", "matrix", "curves", "clocks", "similarity", "shift", "sentence-section"],
+  ...["relatives", "encoder", "slowly", "long", "biases", "decoder", "grid", "exercises"],
+];

@@ -1,6 +1,7 @@
 // What may be asked for, and the words for what may not.
 
 import { CONVENTIONS, refusal } from "../math/conventions.js";
+import { SECTION_IDS } from "./defaults.js";
 
 const whole = (low, high) => ({ kind: "whole", low: () => low, high: () => high });
 
@@ -68,6 +69,7 @@ export const CHOICES = {
   decoderFault: ["none", "offset", "mask"],
   gridKind: ["flat", "sine", "axial", "mixed"],
   coordinates: ["own", "stretched"],
+  present: ["", ...SECTION_IDS],
   buckets: ["8", "16", "32", "64"],
 };
 
