@@ -33,7 +33,7 @@ def answers(state: dict) -> list[float]:
     place = torch.tensor([state["position"]])
     even = Sinusoidal(2 * -(-dim // 2), base).table(place, dtype=torch.float64)[0]
     bucket = t5_buckets(torch.tensor(abs(state["offset"])), 32, 128, bidirectional=False)
-    turning = Geometric(dim // 2 * 2, base).radians()
+    frequencies = Geometric(dim // 2 * 2, base).radians()
     return [
         tau / omega,
         encoding.table(place, dtype=torch.float64)[0, 0].item(),
@@ -41,7 +41,7 @@ def answers(state: dict) -> list[float]:
         (even @ even).item(),
         ALiBi(state["heads"]).slopes[0],
         bucket.item(),
-        sum(state["trained"] * float(each) >= tau for each in turning),
+        sum(state["trained"] * float(each) >= tau for each in frequencies),
         torch.tensor(state["trained"] + 1).to(torch.bfloat16).item(),
         7,
         state["gridSize"],
@@ -106,6 +106,11 @@ def test_an_exercise_is_solved_by_keyboard(opened):
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    assert said.inner_text().startswith("0.8415. ")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # where it is taught
+    assert page.evaluate("() => document.activeElement.id") == "matrix"
+    assert "position=1" in page.evaluate("() => location.hash")
     assert said.inner_text().startswith("0.8415. ")
     page.evaluate("() => { location.hash = '#position=2' }")
     page.wait_for_function("() => document.querySelector('#exercise-1').value === ''")

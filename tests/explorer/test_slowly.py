@@ -130,6 +130,7 @@ def test_what_is_said_of_the_band_and_of_the_speeds(said, vectors):
     for state, words in said("prose_slowly.aboutTremble", STATES):
         alike = state["base"] == 1 or state["turnedPairs"] == 1
         assert ("one cosine" in words) is alike
+        assert ("still pairs" in words) is (alike and state["turnedPairs"] < 8)
         assert ("One pair turns" in words) is (state["turnedPairs"] == 1)
 
 

@@ -60,7 +60,7 @@ createPresenter(document.getElementById("presenting"), context, contents);
 announceWhereTheReaderIs();
 
 // The link holds the state, so sections are gone to without touching it.
-for (const anchor of document.querySelectorAll("nav a, a.skip")) {
+for (const anchor of document.querySelectorAll("nav a, a.skip, a.to")) {
   anchor.addEventListener("click", (event) => {
     event.preventDefault();
     const target = document.querySelector(anchor.getAttribute("href"));

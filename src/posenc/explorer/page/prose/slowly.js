@@ -41,11 +41,12 @@ export function aboutSum(state) {
 
 /** What fast and slow pairs do to the curve. */
 export function aboutTremble(state) {
-  const turning = slowPairsOf(state).filter(({ turns }) => turns);
-  const [first, last] = [turning[0], turning.at(-1)].map(({ omega }) => wavelength(omega));
+  const mobile = slowPairsOf(state).filter(({ turns }) => turns);
+  const [first, last] = [mobile[0], mobile.at(-1)].map(({ omega }) => wavelength(omega));
   if (first === last) {
-    const which = turning.length === 1 ? "One pair turns" : `All ${turning.length} pairs turn alike`;
-    return `${which}: the score is one cosine with a wavelength of ${significant(first)} positions.`;
+    const which = mobile.length === 1 ? "One pair turns" : `All ${mobile.length} pairs turn alike`;
+    const around = mobile.length < slowPairsOf(state).length ? ", around what the still pairs add" : "";
+    return `${which}: the score is one cosine with a wavelength of ${significant(first)} positions${around}.`;
   }
   return (
     `The wavelengths go from ${significant(first)} to ${significant(last)} positions: fast pairs make ` +

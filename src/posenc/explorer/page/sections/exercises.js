@@ -2,6 +2,7 @@
 
 import { el, say } from "../interface/dom.js";
 import { EXERCISES, judged, shown } from "../prose/exercises.js";
+import { SECTION_IDS } from "../state/defaults.js";
 
 /** Fills the section. */
 export function createExercises(root, { store, scheduler }) {
@@ -25,6 +26,7 @@ export function createExercises(root, { store, scheduler }) {
 
 function item(exercise, i, store, tell) {
   const id = `exercise-${i}`;
+  const place = SECTION_IDS.indexOf(exercise.section) + 1;
   const question = el("label", { for: id });
   const input = el("input", {
     ...{ id, type: "text", autocomplete: "off", "aria-describedby": `${id}-said` },
@@ -57,6 +59,7 @@ function item(exercise, i, store, tell) {
       button("Show", `the answer of exercise ${i + 1}`, () =>
         set(false, shown(exercise, store.get())),
       ),
+      el("a", { class: "to", href: `#${exercise.section}` }, `Section ${place}`),
     ),
     said,
   );
