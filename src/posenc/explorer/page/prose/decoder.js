@@ -49,7 +49,8 @@ export function aboutCache(state) {
   }
   return (
     `Keys and values of ${counted(row, "column")} come from the cache: 1 row of ${row + 1} scores instead of ` +
-    `a square of ${(row + 1) ** 2}. Cached keys are turned already, so the new query must go on counting where they ended.`
+    `a square of ${(row + 1) ** 2}. Cached keys are turned already, so the new query must go on counting ` +
+    (state.layout === "packed" ? "in its own document." : "where they ended.")
   );
 }
 

@@ -11,6 +11,7 @@ export function aboutKind(state) {
   const { bias } = seenOf(state);
   const far = `the farthest of ${grouped(keys)} keys loses`;
   const lost = significant(-bias.at(-1), 3);
+  const beyond = significant(bias[keys >> 1] - bias.at(-1), 3);
   return {
     none: () => "No bias: content alone decides, and every key competes with all others.",
     alibi: () =>
@@ -18,7 +19,7 @@ export function aboutKind(state) {
     t5: () =>
       `T5 adds one of ${new Set(bias).size} numbers that these distances reach, of the ${buckets} buckets of head ${head}: seeded random here, not learned.`,
     kerple: () =>
-      `KERPLE takes off ${significant(kerpleP)} · ln(1 + ${significant(kerpleA)} · d): ${far} ${lost}, and each doubling takes nearly as much as the last.`,
+      `KERPLE takes off ${significant(kerpleP)} · ln(1 + ${significant(kerpleA)} · d): ${far} ${lost}, of which the farther half of the way takes ${beyond}.`,
     window: () =>
       keys > window
         ? `A window of ${grouped(window)} hides ${counted(keys - window, "key")} altogether; within it nothing is added.`
