@@ -13,7 +13,9 @@ def test_the_page_knows_its_own_sections(javascript):
     assert javascript(["state_defaults.SECTION_IDS"])[0] == SECTIONS
 
 
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(
+    "width", [pytest.param(1280, marks=pytest.mark.slow("the desk, where there is more room")), 360]
+)
 def test_the_bar_stays_and_says_where_the_reader_is(opened, width):
     found = opened(viewport={"width": width, "height": 740})
     for section in ("clocks", "biases", "why"):

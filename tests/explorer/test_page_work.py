@@ -134,7 +134,13 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize(("section", "gesture"), OWN)
+SLOW = pytest.mark.slow("a page for each; the section that costs most stands for them")
+
+
+@pytest.mark.parametrize(
+    ("section", "gesture"),
+    [pytest.param(*own, marks=() if own[0] == "long" else SLOW) for own in OWN],
+)
 def test_a_field_of_the_second_half_costs_no_more_than_its_section(opened, section, gesture):
     found = opened("dim=1024", before=lambda page: page.add_init_script(COUNTING))
     _, spent = found.page.evaluate(GESTURE, [section, gesture])
