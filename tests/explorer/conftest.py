@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,12 @@ from posenc.explorer.modules import exports, joined
 
 REQUIRED = os.environ.get("POSENC_REQUIRE_BROWSER") == "1"
 SOURCES = files("posenc.explorer").joinpath("page")
+SECTIONS = [
+    *("why", "matrix", "curves", "clocks", "similarity"),
+    *("shift", "sentence-section", "relatives", "encoder"),
+    *("slowly", "long", "biases", "decoder", "grid", "exercises"),
+]
+FIGURES = explorer_page().count('<div data-figure="')
 
 
 def missing(what: str) -> None:
@@ -152,3 +159,27 @@ def javascript(browser) -> Callable[[Sequence[str]], list[Any]]:
         return json.loads(blank.evaluate(f"JSON.stringify([{','.join(expressions)}], {PLAIN})"))
 
     return evaluated
+
+
+@pytest.fixture
+def said(javascript) -> Callable[..., Iterator[tuple[dict, str]]]:
+    """What a function of ``page/prose`` says in each of some states, settled as the page does."""
+
+    def said(function: str, states: list[dict]) -> Iterator[tuple[dict, str]]:
+        code = (
+            "((states) => states.map((asked) => {"
+            " const state = state_limits.settled({ ...state_defaults.DEFAULTS, ...asked });"
+            f" return [state, {function}(state)]; }}))({json.dumps(states)})"
+        )
+        for state, words in javascript([code])[0]:
+            for bad in ("NaN", "undefined", "Infinity", "null", "-0", " 1 positions", " 1 pairs"):
+                assert bad not in str(words), (state, words)
+            yield state, words
+
+    return said
+
+
+def numbers(text: str) -> list[float]:
+    """The numbers in a sentence, as the page writes them."""
+    plain = text.replace("−", "-").replace("\u2009", "").replace("\u00a0", " ")
+    return [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?", plain)]

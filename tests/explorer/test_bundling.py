@@ -5,15 +5,11 @@ import hashlib
 import re
 
 import pytest
+from tests.explorer.conftest import SECTIONS
 
 import posenc
 from posenc.explorer import page
 from posenc.explorer.bundling import policy
-
-SECTIONS = [
-    *("why", "matrix", "curves", "clocks", "similarity"),
-    *("shift", "sentence-section", "relatives", "encoder"),
-]
 
 
 def digest(text: str) -> str:
@@ -21,10 +17,10 @@ def digest(text: str) -> str:
 
 
 def test_it_is_small():
-    assert len(page().encode()) <= 300_000
+    assert len(page().encode()) <= 400_000
 
 
-def test_it_has_nine_sections_and_the_version():
+def test_it_has_its_sections_and_the_version():
     assert re.findall(r'<section id="([^"]+)"', page()) == SECTIONS
     assert f'name="version" content="{posenc.__version__}"' in page()
     assert "{{" not in re.sub(r"<script.*?</script>", "", page(), flags=re.S)

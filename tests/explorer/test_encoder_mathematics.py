@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from posenc import Positional, Sinusoidal
+from posenc import ALiBi, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.transformer import Encoder, LayerNorm
 
 CLOSE = {"rtol": 0.0, "atol": 1e-12}
@@ -72,6 +72,48 @@ def test_every_stage_of_the_encoder(javascript):
         torch.testing.assert_close(
             given, values[0], **CLOSE, msg=lambda m, name=name: f"{name}: {m}"
         )
+
+
+def positional_of(scheme: str, entries: list) -> Positional:
+    """What the library has for a scheme of section 9; learned rows are added beforehand."""
+    if scheme == "t5":
+        t5 = T5Bias(2)
+        t5.load_state_dict({"weight": torch.tensor(entries).T})
+        return Positional(scores=t5)
+    return {
+        "none": Positional(),
+        "sinusoidal": Positional(Sinusoidal(16)),
+        "learned": Positional(),
+        "rotary": Positional(queries_keys=Rotary(8)),
+        "alibi": Positional(scores=ALiBi(2)),
+    }[scheme]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("scheme", ["none", "sinusoidal", "learned", "rotary", "alibi", "t5"])
+def test_every_scheme_of_the_encoder(javascript, scheme):
+    torch.manual_seed(4)
+    entries, learned = javascript(
+        ["[0, 1].map((h) => seen.t5Entries(h, 32))", "schemes.learnedRows(7, 16)"]
+    )
+    positional = positional_of(scheme, entries)
+    encoder = Encoder(dim=16, heads=2, depth=1, positional=positional, inner=64).double().eval()
+    if scheme == "t5":  # the entries are doubles, and were rounded on their way in
+        positional.scores[0].weight.copy_(torch.tensor(entries, dtype=torch.float64).T)
+    x = torch.randn(7, 16, dtype=torch.float64)
+    given = x + torch.tensor(learned, dtype=torch.float64) if scheme == "learned" else x
+    expected = encoder.stages(given[None])
+    how = "{ count: 7, dim: 16, heads: 2, base: 10000 }"
+    found = javascript(
+        [
+            f"((chosen) => encoder.forward(schemes.withRows({x.tolist()}, chosen).sum, "
+            f"{parameters(encoder)}, 2, chosen))(schemes.scheme('{scheme}', {how}))"
+        ]
+    )[0]
+    attention = expected.blocks[0].attention
+    for name, wanted in (("weights", attention.weights[0]), ("output", expected.output[0])):
+        given = torch.tensor(found[name], dtype=torch.float64)
+        torch.testing.assert_close(given, wanted, rtol=0, atol=1e-7 if scheme == "t5" else 1e-12)
 
 
 @torch.no_grad()

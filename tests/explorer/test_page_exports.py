@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from tests.explorer.conftest import FIGURES
 
 import posenc
 from posenc import Sinusoidal
@@ -105,7 +106,7 @@ def test_every_figure_saves_numbers_that_can_be_read(opened):
     found = opened()
     # Browsers allow few downloads in a row, so each file is caught before it becomes one.
     texts = found.page.evaluate(CAUGHT)
-    assert len(texts) == 19
+    assert len(texts) == FIGURES
     for name, text in texts.items():
         first, *lines = text.splitlines()
         assert json.loads(first.removeprefix("# "))["length"] == 50

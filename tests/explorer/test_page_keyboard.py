@@ -95,10 +95,11 @@ def test_typing_in_a_field_moves_nothing_else(opened):
 
 
 @pytest.mark.slow("axe reads the whole page")
+@pytest.mark.parametrize("link", ["dim=127&base=1&dimension=126", "present=long&method=yarn"])
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
-def test_axe_finds_nothing(opened, axe, theme, width):
+def test_axe_finds_nothing(opened, axe, theme, width, link):
     found = opened(
-        "dim=127&base=1&dimension=126",
+        link,
         color_scheme=theme,
         viewport={"width": width, "height": 800},
     )

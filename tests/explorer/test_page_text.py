@@ -127,3 +127,18 @@ def test_softmax_arithmetic_adds_up(opened):
         power, total, weight = map(float, numbers[2])
         assert scaled == power == pytest.approx(product / 8**0.5, abs=1e-4)
         assert weight == pytest.approx(torch.tensor(power).exp().item() / total, abs=1e-4)
+
+
+def test_softmax_arithmetic_with_a_bias(opened):
+    found = opened("row=3&column=2&scheme=alibi")
+    found.to("encoder")
+    lines = found.page.locator('[data-cell="on"] p').all_inner_texts()
+    product, scaled, (bias, score), (power, _, _) = (
+        [float(x) for x in re.findall(r"-?\d+\.\d+", line.replace("−", "-"))] for line in lines
+    )
+    assert bias == -0.0625  # the slope of head 0 of two is 2^-4
+    assert score == power == pytest.approx(scaled[-1] + bias, abs=1e-4)
+    assert scaled[-1] == pytest.approx(product[-1] / 8**0.5, abs=1e-4)
+    found.page.get_by_role("button", name="none", exact=True).first.click()
+    assert "by 0 at most" in found.text("scheme")
+    assert "choose an encoding" in found.text("repeated")

@@ -7,12 +7,12 @@ again from the library or by brute force, and must agree in every state of the g
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
 from functools import cache
 from math import isclose, tau
 
 import pytest
 import torch
+from tests.explorer.conftest import numbers
 
 from posenc import ALiBi, Rotary, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
@@ -41,24 +41,6 @@ def grid(**more: list) -> list[dict]:
         dict(zip(fields, values, strict=True)) for values in itertools.product(*fields.values())
     ]
     return [state for state in states if exists(state["convention"], state["dim"])]
-
-
-@pytest.fixture
-def said(javascript) -> Callable[..., Iterator[tuple[dict, str]]]:
-    """What a function of ``page/prose`` says in each of some states, settled as the page does."""
-
-    def said(function: str, states: list[dict]) -> Iterator[tuple[dict, str]]:
-        code = (
-            "((states) => states.map((asked) => {"
-            " const state = state_limits.settled({ ...state_defaults.DEFAULTS, ...asked });"
-            f" return [state, {function}(state)]; }}))({json.dumps(states)})"
-        )
-        for state, words in javascript([code])[0]:
-            for bad in ("NaN", "undefined", "Infinity", "null", "-0", " 1 positions", " 1 pairs"):
-                assert bad not in str(words), (state, words)
-            yield state, words
-
-    return said
 
 
 @cache
@@ -99,12 +81,6 @@ def table(state: dict) -> torch.Tensor:
 
 def wavelengths(state: dict) -> list[float]:
     return [tau / frequency for _, frequency in frequencies(state) if frequency]
-
-
-def numbers(text: str) -> list[float]:
-    """The numbers in a sentence, as the page writes them."""
-    plain = text.replace("−", "-").replace("\u2009", "").replace("\u00a0", " ")
-    return [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?", plain)]
 
 
 def test_which_columns_belong_together(said):
@@ -383,6 +359,36 @@ def test_what_is_said_of_words_that_occur_again(said):
                 assert f"({first}) and" in words
                 assert "exactly 0 with the encoding off" in words
                 assert "by 0.0000 with it on" not in words
+
+
+def test_what_is_said_of_schemes_and_of_stages(said, javascript):
+    schemes = ["none", "sinusoidal", "learned", "rotary", "alibi", "t5"]
+    states = [
+        {"attended": sentence, "scheme": scheme, "base": 10_000}
+        for sentence in SENTENCES for scheme in schemes
+    ]  # fmt: skip
+    for state, words in said("prose_encoder.aboutScheme", states):
+        asked = f"state_facts.encoderRunOf({json.dumps(state['attended'])}, 10000, "
+        run = javascript([f"{asked}'{state['scheme']}')"])[0]
+        off, on = (torch.tensor(run[side]["weights"][0]) for side in ("off", "on"))
+        change = (on - off).abs().max().item()
+        told = words.split("change by")[1]
+        assert ("by 0 at most" in words) is (change == 0)
+        if change > 1e-3:
+            assert numbers(told)[0] == pytest.approx(change, abs=6e-5)
+        if state["scheme"] == "none":
+            assert change == 0
+        assert ("seeded random" in words) is (state["scheme"] in ("learned", "t5"))
+    for state, words in said("prose_encoder.aboutTwins", states):
+        again = len(set(state["attended"].lower().split())) < len(state["attended"].split())
+        told = "exactly 0 with it on" in words
+        assert told is (again and state["scheme"] == "none"), (state, words)
+    for state, words in said("prose_encoder.aboutRepeated", states):
+        assert ("With it they part" in words) <= (state["scheme"] != "none")
+    asked = "((state) => prose_encoder.aboutStage(state, 'encoding') ?? '')"
+    for scheme in schemes:
+        words = javascript([f"{asked}({{ scheme: '{scheme}' }})"])[0]
+        assert ("Zeros" in words) is (scheme not in ("sinusoidal", "learned"))
 
 
 def test_rotary_biases_and_scaling(said):

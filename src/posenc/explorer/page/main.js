@@ -2,19 +2,27 @@
 
 import { announceWhereTheReaderIs } from "./interface/announcing.js";
 import { say } from "./interface/dom.js";
+import { createContents } from "./interface/contents.js";
 import { createControls } from "./interface/controls.js";
 import { listenEverywhere } from "./interface/keyboard.js";
 import { createPlayer } from "./interface/player.js";
+import { createPresenter } from "./interface/presenter.js";
 import { createScheduler } from "./interface/scheduler.js";
 import { notices } from "./prose/notices.js";
+import { createBiases } from "./sections/biases.js";
 import { createClocks } from "./sections/clocks.js";
 import { createCurves } from "./sections/curves.js";
+import { createDecoder } from "./sections/decoder.js";
 import { createEncoder } from "./sections/encoder.js";
+import { createExercises } from "./sections/exercises.js";
+import { createGrid } from "./sections/grid.js";
+import { createLong } from "./sections/long.js";
 import { createMatrix } from "./sections/matrix.js";
 import { createRelatives } from "./sections/relatives.js";
 import { createSentenceSection } from "./sections/sentence.js";
 import { createShift } from "./sections/shift.js";
 import { createSimilarity } from "./sections/similarity.js";
+import { createSlowly } from "./sections/slowly.js";
 import { createWhy } from "./sections/why.js";
 import { parsed, written } from "./state/link.js";
 import { createStore } from "./state/store.js";
@@ -29,6 +37,12 @@ const SECTIONS = {
   "sentence-section": createSentenceSection,
   relatives: createRelatives,
   encoder: createEncoder,
+  slowly: createSlowly,
+  long: createLong,
+  biases: createBiases,
+  decoder: createDecoder,
+  grid: createGrid,
+  exercises: createExercises,
 };
 
 const { state, ignored } = parsed(location.hash);
@@ -40,13 +54,17 @@ const context = { store, scheduler, player };
 const { tell } = createControls(document.getElementById("fields"), context);
 for (const [id, create] of Object.entries(SECTIONS)) create(document.getElementById(id), context);
 listenEverywhere(store, player);
+const bar = document.getElementById("contents");
+const contents = createContents(bar, [...document.querySelectorAll("main > section")]);
+createPresenter(document.getElementById("presenting"), context, contents);
 announceWhereTheReaderIs();
 
 // The link holds the state, so sections are gone to without touching it.
-for (const anchor of document.querySelectorAll("nav a, a.skip")) {
+for (const anchor of document.querySelectorAll("nav a, a.skip, a.to")) {
   anchor.addEventListener("click", (event) => {
     event.preventDefault();
     const target = document.querySelector(anchor.getAttribute("href"));
+    if (store.get().present && target.matches("section")) store.set({ present: target.id });
     target.scrollIntoView();
     target.tabIndex = -1;
     target.focus({ preventScroll: true });

@@ -57,7 +57,7 @@ export function canvasPen(canvas, width, height, ratio, colors) {
       ctx.save();
       ctx.translate(x, y);
       ctx.rotate(turn);
-      ctx.font = `${weight} ${size}px ${colors.font}`;
+      ctx.font = `${weight} ${size * (colors.scale ?? 1)}px ${colors.font}`;
       ctx.textAlign = align;
       ctx.textBaseline = "middle";
       ctx.fillStyle = color ?? colors.ink;

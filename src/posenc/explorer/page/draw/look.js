@@ -16,6 +16,7 @@ export function look() {
     accent: of("accent"),
     lines: LINES[theme],
     font: style.fontFamily,
+    scale: Number(of("scale")) || 1,
     signed: (low, high) => scale(theme, low, high),
     sizes: (low, high) => scale("cividis", low, high),
     angles: (low, high) => scale("twilight", low, high),

@@ -8,10 +8,11 @@ import { dot } from "./similarity.js";
  * x [tokens × dim] through attention, add & norm, feed-forward, add & norm.
  *
  * Lists of heads hold [tokens × depth] (queries, keys, values, gathered) or [tokens × tokens]
- * (scores, weights); everything else is [tokens × width].
+ * (scores, weights); everything else is [tokens × width]. A scheme may turn queries and keys, and
+ * add a bias to scores.
  */
-export function forward(x, parameters, heads) {
-  const attended = attention(x, parameters, heads);
+export function forward(x, parameters, heads, scheme = {}) {
+  const attended = attention(x, parameters, heads, scheme);
   const summed = add(x, attended.output);
   const normed = summed.map((row) => layerNorm(row, parameters.attentionNorm));
   const inner = linear(normed, parameters.expand);
@@ -32,13 +33,17 @@ export function forward(x, parameters, heads) {
   };
 }
 
-/** softmax(Q Kᵀ / √depth) V in each head, joined and mapped once more. */
-export function attention(x, parameters, heads) {
-  const [queries, keys, values] = ["queries", "keys", "values"].map((name) =>
+/** softmax(Q Kᵀ / √depth + bias) V in each head, joined and mapped once more. */
+export function attention(x, parameters, heads, { turn, bias } = {}) {
+  const [given, offered, values] = ["queries", "keys", "values"].map((name) =>
     split(linear(x, parameters[name]), heads),
   );
+  const placed = (all) => (turn ? all.map((head) => head.map(turn)) : all);
+  const [queries, keys] = [placed(given), placed(offered)];
   const root = Math.sqrt(queries[0][0].length);
-  const scores = queries.map((q, h) => q.map((row) => keys[h].map((key) => dot(row, key) / root)));
+  const scores = queries.map((q, h) =>
+    q.map((row, i) => keys[h].map((key, j) => dot(row, key) / root + (bias ? bias(h, i, j) : 0))),
+  );
   const weights = scores.map((matrix) => matrix.map(softmax));
   const gathered = weights.map((matrix, h) => matrix.map((row) => mix(row, values[h])));
   const joined = x.map((_, t) => gathered.flatMap((head) => head[t]));

@@ -34,3 +34,13 @@ export function yarn(dim, base, factor, trained) {
 
 /** What YaRN multiplies cosines and sines with: 0.1 ln s + 1. */
 export const yarnAttention = (factor) => (factor > 1 ? 0.1 * Math.log(factor) + 1 : 1);
+
+export const LLAMA3 = { low: 1, high: 4 };
+
+/** Llama 3: by the turns within the trained length, divided in full up to 1, left alone from 4 on. */
+export const llama3 = (dim, base, factor, trained) =>
+  geometric(dim, base).map((omega) => {
+    const turns = (trained * omega) / (2 * Math.PI);
+    const kept = Math.min(Math.max((turns - LLAMA3.low) / (LLAMA3.high - LLAMA3.low), 0), 1);
+    return omega * (1 - (1 - kept) * (1 - 1 / factor));
+  });

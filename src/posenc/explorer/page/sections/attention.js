@@ -8,7 +8,7 @@ import { createFigure } from "../interface/figure.js";
 import { fixed } from "../interface/numbers.js";
 import { aboutRepeated, aboutTwins } from "../prose/encoder.js";
 
-const NEEDS = ["attended", "base", "row", "column"];
+const NEEDS = ["attended", "base", "scheme", "row", "column"];
 const HEAD = 0;
 
 /** Fills this part of the section; run(state) gives { words, off, on }. */
@@ -123,7 +123,7 @@ function attentionData({ words, off, on }, { row, column }) {
 }
 
 /** Two short calculations, off and on: product, scale, softmax. */
-function arithmetic({ words, off, on }, { row, column }) {
+function arithmetic({ words, off, on, bias }, { row, column }) {
   return [
     ["off", off],
     ["on", on],
@@ -138,7 +138,10 @@ function arithmetic({ words, off, on }, { row, column }) {
         .map((v) => fixed(v, 2))
         .join(" + ")
         .replaceAll("+ −", "− ")} = ${fixed(raw)}`,
-      `÷ √${q.length} = ${fixed(scores[column])}`,
+      `÷ √${q.length} = ${fixed(raw / Math.sqrt(q.length))}`,
+      ...(name === "on" && bias
+        ? [`+ bias ${fixed(bias(HEAD, row, column))} = ${fixed(scores[column])}`]
+        : []),
       `softmax: exp(${fixed(scores[column])}) / ${fixed(sum)} = ${fixed(stages.weights[HEAD][row][column])}`,
     ];
     return el(

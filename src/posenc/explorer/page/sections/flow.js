@@ -5,8 +5,9 @@ import { colorBar } from "../draw/heatmap.js";
 import { panel } from "../draw/panel.js";
 import { el, say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
+import { aboutStage } from "../prose/encoder.js";
 
-const NEEDS = ["attended", "base", "stage"];
+const NEEDS = ["attended", "base", "scheme", "stage"];
 
 const STAGES = {
   embeddings: ["embed", "Each word picks its vector, times √d."],
@@ -74,7 +75,7 @@ export function createFlow(root, context, run) {
       say(shape, sizes(on[name]).join(" × "));
     }
     const [words, about] = STAGES[chosen(state)];
-    say(live, `${words}, shape ${sizes(on[chosen(state)]).join(" × ")}. ${about}`);
+    say(live, `${words}, shape ${sizes(on[chosen(state)]).join(" × ")}. ${aboutStage(state, chosen(state)) ?? about}`);
   });
 }
 

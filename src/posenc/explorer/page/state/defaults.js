@@ -27,6 +27,28 @@ export const DEFAULTS = {
   row: 1,
   column: 5,
   stage: "scores",
+  scheme: "sinusoidal",
+  rotaryPair: 3,
+  turnedPairs: 8,
+  rotaryFault: "none",
+  method: "none",
+  biasKind: "alibi",
+  buckets: "32",
+  kerpleP: 1,
+  kerpleA: 1,
+  window: 128,
+  keys: 512,
+  decoderStep: 7,
+  pads: 0,
+  layout: "one",
+  decoderFault: "none",
+  gridKind: "axial",
+  gridSize: 14,
+  gridHead: 0,
+  coordinates: "own",
+  patchRow: 5,
+  patchColumn: 8,
+  present: "",
 };
 
 export const NAMES = Object.keys(DEFAULTS);
@@ -35,3 +57,13 @@ export const NAMES = Object.keys(DEFAULTS);
 export const SENTENCE_DIM = 14;
 export const MODEL = { dim: 16, heads: 2, inner: 64, seed: 2017 };
 export const ROTARY = { dim: 8, seed: 2021 };
+export const SLOW = { dim: 16, seed: 1729 };
+export const CONTENT_SEED = 2022;
+export const DECODER = { count: 12, prompt: 4, dim: 16 };
+export const GRID_DIM = 64;
+
+/** The sections, in order; `present` holds one of them while it alone is shown. */
+export const SECTION_IDS = [
+  ...["why", "matrix", "curves", "clocks", "similarity", "shift", "sentence-section"],
+  ...["relatives", "encoder", "slowly", "long", "biases", "decoder", "grid", "exercises"],
+];

@@ -5,13 +5,17 @@ import { forward, randomParameters } from "../math/encoder.js";
 import { add } from "../math/matrices.js";
 import { paperRows } from "../math/order.js";
 import { normal, order } from "../math/random.js";
+import { alikenessMap } from "../math/patches.js";
 import { rotate } from "../math/rotary.js";
+import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
-import { geometric, linear, ntk, yarn } from "../math/scaling.js";
+import { geometric, linear, llama3, ntk, yarn } from "../math/scaling.js";
+import { scheme, withRows } from "../math/schemes.js";
+import { seen } from "../math/seen.js";
 import { embedding, tokens } from "../math/sentences.js";
 import { gram } from "../math/similarity.js";
 import { block, frequency, value, wavelength } from "../math/sincos.js";
-import { MODEL, ROTARY, SENTENCE_DIM } from "./defaults.js";
+import { CONTENT_SEED, GRID_DIM, MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
 
 function kept(compute) {
   let key;
@@ -129,6 +133,19 @@ export function rotaryStagesOf({ base, position, offset, moved, pairing }) {
   return [at("as they are", null, null), at("turned", m, n), at("moved", m + moved, n + moved)];
 }
 
+const drawSlow = normal(SLOW.seed);
+const drawnSlow = () => Float64Array.from({ length: SLOW.dim }, drawSlow);
+export const SLOW_QUERY = drawnSlow();
+export const SLOW_KEY = drawnSlow();
+
+/** The pairs of section 10's query and key. */
+export const slowPairsOf = ({ turnedPairs, base, pairing }) =>
+  keptSlow(turnedPairs, base, pairing);
+
+const keptSlow = kept((turned, base, pairing) =>
+  rotaryPairsOf(SLOW_QUERY, SLOW_KEY, { turned, base, pairing }),
+);
+
 /** The schedules of section 8 by name, or nothing where their formulas divide by zero. */
 export function schedulesOf({ base, dim, factor, trained }) {
   const d = dim - (dim % 2);
@@ -141,21 +158,51 @@ export function schedulesOf({ base, dim, factor, trained }) {
   };
 }
 
+/** The same and Llama 3's, by the names of the methods of section 11. */
+export function longSchedulesOf(state) {
+  const found = schedulesOf(state);
+  if (!found) return null;
+  const { base, dim, factor, trained } = state;
+  const { plain, linear: even, NTK, YaRN } = found;
+  const stepped = llama3(dim - (dim % 2), base, factor, trained);
+  return { none: plain, linear: even, ntk: NTK, yarn: YaRN, llama3: stepped };
+}
+
 /** Why there are none. */
 export const schedulesRefusal = ({ base }) =>
   base === 1
     ? "Base 1: YaRN divides by ln n = 0; choose a base above 1."
     : "NTK divides by d − 2; choose 4 dimensions or more.";
 
+/** Section 12: bias, scores and weights of one query's keys. */
+export const seenOf = ({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }) =>
+  keptSeen(biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys);
+
+const keptSeen = kept((biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys) =>
+  seen({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }, CONTENT_SEED),
+);
+
+/** Section 14: how alike every patch is to the chosen one. */
+export const patchMapOf = (state) =>
+  keptMap(
+    ...["gridKind", "gridSize", "gridHead", "coordinates", "patchRow", "patchColumn"].map(
+      (name) => state[name],
+    ),
+  );
+
+const keptMap = kept((gridKind, gridSize, gridHead, coordinates, patchRow, patchColumn) =>
+  alikenessMap({ gridKind, gridSize, gridHead, coordinates, patchRow, patchColumn }, GRID_DIM),
+);
+
 const parameters = randomParameters(MODEL.dim, MODEL.inner, MODEL.seed);
 
 /** The sentence of section 9 through the encoder, without the encoding and with it. */
-export const encoderRunOf = kept((attended, base) => {
+export const encoderRunOf = kept((attended, base, name = "sinusoidal") => {
   const words = tokens(attended).kept;
   const embeddings = words.map((word) => embedding(word, MODEL.dim, Math.sqrt(MODEL.dim)));
-  const encoding = paperRows(words.length, MODEL.dim, base);
-  const sum = add(embeddings, encoding);
+  const chosen = scheme(name, { ...MODEL, count: words.length, base });
+  const { encoding, sum } = withRows(embeddings, chosen);
   const off = forward(embeddings, parameters, MODEL.heads);
-  const on = { embeddings, encoding, sum, ...forward(sum, parameters, MODEL.heads) };
-  return { words, off, on };
+  const on = { embeddings, encoding, sum, ...forward(sum, parameters, MODEL.heads, chosen) };
+  return { words, off, on, bias: chosen.bias };
 });

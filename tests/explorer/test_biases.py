@@ -1,0 +1,155 @@
+"""Section 12: biases and what the softmax leaves, against the library and torch."""
+
+import itertools
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from tests.explorer.conftest import numbers
+from torch import nn
+
+from posenc import KERPLE, ALiBi, T5Bias
+
+STATES = [
+    {"biasKind": kind, "head": head, "keys": keys, "buckets": buckets, **more}
+    for kind, head, keys, buckets in itertools.product(
+        ("none", "alibi", "t5", "kerple", "window"), (0, 7), (64, 300, 4096), ("8", "32")
+    )
+    for more in (
+        {"kerpleP": 1, "kerpleA": 1, "window": 128, "heads": 8},
+        {"kerpleP": 0.2, "kerpleA": 5, "window": 1, "heads": 12},
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def content(javascript) -> np.ndarray:
+    """The page's own scores of content."""
+    return np.array(javascript(["seen.contentScores(4096, state_defaults.CONTENT_SEED)"])[0])
+
+
+@pytest.fixture(scope="module")
+def entries(javascript) -> dict:
+    """The page's own numbers for T5's buckets."""
+    asked = [(head, count) for head in (0, 7) for count in (8, 32)]
+    found = javascript([f"seen.t5Entries({head}, {count})" for head, count in asked])
+    return dict(zip(asked, found, strict=True))
+
+
+def library_bias(state: dict, entries: dict) -> np.ndarray:
+    distance = torch.arange(state["keys"])
+    kind, head = state["biasKind"], state["head"]
+    if kind == "alibi":
+        found = ALiBi(state["heads"]).profile(distance, dtype=torch.float64)[head]
+    elif kind == "kerple":
+        kerple = KERPLE(1).double()
+        nn.init.constant_(kerple.p, state["kerpleP"])
+        nn.init.constant_(kerple.a, state["kerpleA"])
+        found = kerple.profile(distance, dtype=torch.float64)[0]
+    elif kind == "t5":
+        count = int(state["buckets"])
+        t5 = T5Bias(1, count, bidirectional=False).double()
+        weight = torch.tensor(entries[head, count], dtype=torch.float64)[:, None]
+        t5.load_state_dict({"weight": weight})
+        found = t5.profile(distance, dtype=torch.float64)[0]
+    else:
+        hidden = distance >= (state["window"] if kind == "window" else state["keys"])
+        found = torch.zeros(state["keys"], dtype=torch.float64).masked_fill(hidden, -torch.inf)
+    return found.detach().numpy()
+
+
+@cache
+def _softmax(scores: tuple[float, ...]) -> np.ndarray:
+    return torch.tensor(scores, dtype=torch.float64).softmax(0).numpy()
+
+
+def weights(state: dict, content: np.ndarray, entries: dict) -> tuple[np.ndarray, np.ndarray]:
+    plain = content[: state["keys"]]
+    return _softmax(tuple(plain + library_bias(state, entries))), _softmax(tuple(plain))
+
+
+def holding(w: np.ndarray, share: float) -> int:
+    return int(np.argmax(np.cumsum(w) >= share)) + 1
+
+
+def test_bias_score_and_weight_are_the_librarys(javascript, content, entries):
+    states = [state for state in STATES if state["keys"] < 4096]
+    asked = [
+        "((s) => [s.bias.map((b) => (b === -Infinity ? -1e300 : b)), s.weights])"
+        f"(state_facts.seenOf({json.dumps(state)}))"
+        for state in states
+    ]
+    for state, (bias, found) in zip(states, javascript(asked), strict=True):
+        wanted = np.nan_to_num(library_bias(state, entries), neginf=-1e300)
+        np.testing.assert_allclose(bias, wanted, rtol=1e-7, atol=1e-7, err_msg=str(state))
+        wanted, _ = weights(state, content, entries)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
+
+
+def test_what_is_said_of_the_bias(said, entries):
+    for state, words in said("prose_seen.aboutKind", STATES):
+        bias = library_bias(state, entries)
+        kind = state["biasKind"]
+        if kind in ("alibi", "kerple"):
+            lost = numbers(words.split("keys loses")[1])[0]
+            assert lost == pytest.approx(-bias[-1], rel=1e-2)
+            if kind == "kerple":
+                half = bias[state["keys"] // 2] - bias[-1]
+                assert numbers(words)[-1] == pytest.approx(half, rel=1e-2)
+        elif kind == "t5":
+            assert numbers(words.split("one of")[1])[0] == len(np.unique(bias))
+        elif kind == "window":
+            hidden = int(np.isinf(bias).sum())
+            assert ("hides none" in words) is (hidden == 0)
+            assert not hidden or f"hides {hidden} key" in words.replace("\u2009", "")
+        else:
+            assert words.startswith("No bias")
+
+
+def test_what_is_said_of_the_weights(said, content, entries):
+    for state, words in said("prose_seen.aboutSeen", STATES):
+        now, plain = weights(state, content, entries)
+        told = [int(x) for x in numbers(words) if x != 90 or "90 %" not in words]
+        expected = [holding(now, 0.5), state["keys"], holding(now, 0.9)]
+        if state["biasKind"] != "none":
+            expected += [holding(plain, 0.5), holding(plain, 0.9)]
+        assert [x for x in told if x != 90] == [x for x in expected if x != 90]
+    for state, words in said("prose_seen.aboutKeysSeen", STATES):
+        now, plain = weights(state, content, entries)
+
+        def many(w):
+            w = w[w > 0]
+            return float(np.exp(-(w * np.log(w)).sum()))
+
+        first, *_, own = numbers(words)
+        assert first == pytest.approx(many(now), rel=1e-2)
+        assert own == pytest.approx(now[0], abs=6e-5)
+        if state["biasKind"] != "none":
+            assert numbers(words)[1] == pytest.approx(many(plain), rel=1e-2)
+
+
+def test_what_is_said_of_a_longer_text(said, content, entries):
+    for state, words in said("prose_seen.aboutLonger", STATES):
+        if state["keys"] == 4096:
+            assert words.startswith("Fewer keys")
+            continue
+        longer, _ = weights(state | {"keys": 4096}, content, entries)
+        lost = longer[state["keys"] :].sum()
+        assert ("none of the weight" in words) is bool(lost < 5e-5)
+        if lost > 5e-5:
+            assert numbers(words)[-1] == pytest.approx(100 * lost, rel=1e-2)
+
+
+def test_only_the_fields_of_the_chosen_bias_are_shown(opened):
+    found = opened("biasKind=kerple&keys=256")
+    found.to("biases")
+    shown = {"keys", "kerpleP", "kerpleA"}
+    for name in ("keys", "heads", "head", "kerpleP", "kerpleA", "window"):
+        assert found.page.locator(f"#bias-{name}").is_visible() is (name in shown)
+    found.page.locator('[data-name="added"]').focus()
+    found.page.keyboard.press("ArrowRight")
+    assert found.text("kind").startswith("A window of 128 hides 128 keys")
+    assert found.page.locator("#bias-window").is_visible()
+    assert found.complaints == []

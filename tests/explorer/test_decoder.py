@@ -1,0 +1,148 @@
+"""Section 13: mask, cache, pads and packed documents, against attention by torch."""
+
+import itertools
+import json
+
+import pytest
+import torch
+from tests.explorer.conftest import numbers
+
+from posenc import Rotary
+from posenc.frequencies import Geometric
+
+PROMPT, COUNT = 4, 12
+STATES = [
+    {
+        **{"decoderStep": step, "pads": pads, "layout": layout},
+        **{"decoderFault": fault, "base": base},
+    }
+    for step, pads, layout, fault, base in itertools.product(
+        (0, 3, 4, 6, 11), (0, 1, 5), ("one", "packed"), ("none", "offset", "mask"), (16, 10_000)
+    )
+]
+
+
+def documents(state: dict) -> torch.Tensor:
+    """The document of every column; pads are of none, −1."""
+    first = COUNT // 2 if state["layout"] == "packed" else COUNT
+    tokens = (torch.arange(COUNT) >= first).long()
+    return torch.cat((torch.full((state["pads"],), -1), tokens))
+
+
+def right_positions(state: dict) -> torch.Tensor:
+    """Counted in each document from its first token on; those of pads do not matter."""
+    found = documents(state)
+    return sum((found == each) * ((found == each).cumsum(0) - 1) for each in (0, 1))
+
+
+def weights(state: dict, vectors, fault: str) -> torch.Tensor:
+    """Weights of the step's row: the library's rotary encoding, and torch's softmax."""
+    found, pads = documents(state), state["pads"]
+    places = right_positions(state)
+    if fault == "offset":
+        places[pads + PROMPT :] = 0
+    rotary = Rotary(Geometric(16, float(state["base"])))
+    table = rotary.table(places, dtype=torch.float64)
+    query, key = (
+        torch.stack([vectors[token][side] for token in [-1] * pads + list(range(COUNT))])
+        for side in (0, 1)
+    )
+    q, k = (rotary.encode_queries(x[None], table)[0] for x in (query, key))
+    row = pads + state["decoderStep"]
+    seen = torch.arange(len(found)) <= row
+    if fault != "mask":
+        seen &= found == found[row]
+    scores = (k @ q[row] / 4).masked_fill(~seen, -torch.inf)
+    return scores.softmax(0)
+
+
+@pytest.fixture(scope="module")
+def vectors(javascript) -> dict:
+    """The page's own queries and keys."""
+    tokens = [-1, *range(COUNT)]
+    asked = [f"Object.values(decoder.vectors({'null' if t < 0 else t}, 16))" for t in tokens]
+    found = torch.tensor(javascript(asked), dtype=torch.float64)
+    return dict(zip(tokens, found, strict=True))
+
+
+def test_weights_and_positions_are_the_librarys(javascript, vectors):
+    asked = [f"prose_decoder.decoderOf({json.dumps(state)})" for state in STATES]
+    for state, found in zip(STATES, javascript(asked), strict=True):
+        pads = state["pads"]
+        assert found["right"]["places"][pads:] == right_positions(state).tolist()[pads:]
+        for name, fault in (("right", "none"), ("shown", state["decoderFault"])):
+            wanted = weights(state, vectors, fault).tolist()
+            assert found[name]["weights"] == pytest.approx(wanted, abs=1e-12), (state, name)
+
+
+def test_what_is_said_of_the_place_and_the_mask(said):
+    for state, words in said("prose_decoder.aboutPlace", STATES):
+        step, pads = state["decoderStep"], state["pads"]
+        place = right_positions(state)[pads + step].item()
+        forgotten = state["decoderFault"] == "offset" and step >= PROMPT
+        told = f"Token {step} stands in column {pads + step} and has position "
+        assert words.startswith(f"{told}{0 if forgotten else place}")
+        assert ("of document" in words) is (state["layout"] == "packed")
+    for state, words in said("prose_decoder.aboutMask", STATES):
+        found, row = documents(state), state["pads"] + state["decoderStep"]
+        before = found[: row + 1]
+        masked = state["decoderFault"] != "mask"
+        seen = int((before == found[row]).sum()) if masked else row + 1
+        expected = [seen]
+        if later := len(found) - 1 - row:
+            expected.append(later)
+        if masked and state["pads"]:
+            expected.append(state["pads"])
+        if masked and (others := int(((before != found[row]) & (before >= 0)).sum())):
+            expected.append(others)
+        assert numbers(words) == expected, (state, words)
+
+
+def test_what_is_said_of_the_cache_and_the_pads(said, vectors):
+    for state, words in said("prose_decoder.aboutCache", STATES):
+        row = state["pads"] + state["decoderStep"]
+        assert ("belongs to the prompt" in words) is (state["decoderStep"] < PROMPT)
+        if state["decoderStep"] >= PROMPT:
+            assert numbers(words) == [row, 1, row + 1, (row + 1) ** 2]
+    for state, words in said("prose_decoder.aboutPads", STATES):
+        assert words.startswith("Requests") is (state["pads"] == 0)
+        if state["pads"]:
+            alone = weights(state | {"pads": 0}, vectors, "none")
+            padded = weights(state, vectors, "none")[state["pads"] :]
+            torch.testing.assert_close(padded, alone, rtol=0, atol=1e-14)
+            assert "exactly 0" in words or "10⁻" in words
+
+
+def test_what_is_said_of_what_was_forgotten(said, vectors):
+    for state, words in said("prose_decoder.aboutFault", STATES):
+        fault = state["decoderFault"]
+        if fault == "none":
+            assert words.startswith("Nothing is forgotten")
+            continue
+        wrong = (weights(state, vectors, fault) - weights(state, vectors, "none")).abs().max()
+        assert ("No error is raised" in words) is bool(wrong > 1e-9), (state, words)
+        if wrong > 1e-3:
+            assert numbers(words)[0] == pytest.approx(wrong.item(), abs=6e-5)
+        harmless = "right position yet" in words or "nothing to hide" in words
+        assert harmless is bool(wrong <= 1e-9)
+
+
+def test_a_decoder_is_stepped_by_buttons_keys_and_pointer(opened):
+    found = opened("decoderStep=3")
+    found.to("decoder")
+    page = found.page
+    page.get_by_role("button", name="Next token").click()
+    assert found.text("place").startswith("Token 4 ")
+    page.locator('[data-name="mask"]').focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert found.text("place").startswith("Token 5 stands in column 6")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowDown")
+    assert found.text("place").startswith("Token 11 ")
+    page.get_by_role("button", name="the offset").click()
+    assert "No error is raised" in found.text("fault")
+    box = page.locator('[data-name="mask"]').bounding_box()
+    page.mouse.click(box["x"] + 80, box["y"] + 40 + 40 * 3 + 8)
+    assert found.text("place").startswith("Token 2 ")
+    assert found.complaints == []

@@ -1,0 +1,165 @@
+"""Section 11: arcs, methods, drift and narrow positions, against the library's schedules."""
+
+import itertools
+import json
+from math import tau
+
+import numpy as np
+import pytest
+import torch
+from tests.explorer.conftest import numbers
+
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
+
+METHODS = ["none", "linear", "ntk", "yarn", "llama3"]
+STATES = [
+    {"dim": dim, "base": base, "factor": factor, "trained": trained, "method": method}
+    for dim, base, factor, trained, method in itertools.product(
+        (3, 4, 15, 128), (1, 16, 10_000), (1, 1.5, 8), (16, 2048), METHODS
+    )
+]
+
+
+def refused(state: dict) -> bool:
+    return state["base"] == 1 or state["dim"] < 4
+
+
+def schedule(state: dict, method: str):
+    plain = Geometric(state["dim"] // 2 * 2, float(state["base"]))
+    s, trained = state["factor"], state["trained"]
+    return {
+        "none": plain,
+        "linear": Linear(plain, s),
+        "ntk": NTK(plain, s),
+        "yarn": YaRN(plain, s, trained),
+        "llama3": Llama3(plain, s, trained_length=trained),
+    }[method]
+
+
+def radians(state: dict, method: str) -> np.ndarray:
+    return np.array([float(omega) for omega in schedule(state, method).radians()])
+
+
+def kinds(state: dict, method: str) -> tuple[int, int, int]:
+    """How many pairs met every angle, stay within what they met, and come to new angles."""
+    target = round(state["trained"] * state["factor"])
+    met, reached = state["trained"] * radians(state, "none"), target * radians(state, method)
+    whole = met >= tau
+    within = ~whole & (reached <= met * (1 + 1e-9))
+    return int(whole.sum()), int(within.sum()), int((~whole & ~within).sum())
+
+
+@pytest.mark.parametrize(("dim", "base", "trained"), [(128, 5e5, 8192), (64, 1e4, 2048)])
+@pytest.mark.parametrize("factor", [1.0, 8.0])
+def test_llama_3_is_the_librarys(javascript, dim, base, trained, factor):
+    found = javascript([f"scaling.llama3({dim}, {base}, {factor}, {trained})"])[0]
+    expected = Llama3(Geometric(dim, base), factor, trained_length=trained).radians()
+    assert found == pytest.approx([float(omega) for omega in expected], rel=1e-12)
+
+
+def test_every_angle_of_an_arc_is_met_and_no_other(javascript):
+    """By walking: the angles of all positions, in bins of a turn."""
+    for plain, changed, trained, target in (
+        (0.5, 0.5, 64, 256), (0.01, 0.01, 100, 400), (0.01, 0.0025, 100, 400),
+        (0.05, 0.02, 100, 400), (0.001, 0.001, 100, 100),
+    ):  # fmt: skip
+        found = javascript([f"arcs.arcs({plain}, {changed}, {trained}, {target})"])[0]
+        fine = np.linspace(0, 1, 200_001)
+        met, later = (np.minimum(fine * x, tau) for x in (plain * trained, changed * target))
+        assert found["before"] == pytest.approx(met.max())
+        fresh = max(later.max() - met.max(), 0)
+        assert found["fresh"] == pytest.approx(fresh, abs=1e-9)
+        assert (found["kind"] == "new") is bool(fresh > 1e-9)
+        assert (found["kind"] == "whole") is (plain * trained >= tau)
+
+
+def test_what_is_said_of_arcs_and_near_tokens(said):
+    for state, words in said("prose_long.aboutArcs", STATES):
+        if refused(state):
+            assert "choose" in words
+            continue
+        whole, within, fresh = kinds(state, state["method"])
+        assert f" {whole} pair{'' if whole == 1 else 's'} met the whole circle." in words
+        if state["factor"] == 1:
+            assert "nothing is new" in words
+            continue
+        told = "1 pair comes" if fresh == 1 else f" {fresh} pairs come"
+        assert f"{told} to angles never met" in words
+        assert ("within the arc" in words) is (within > 0)
+        assert within == 0 or f"and {within} stay" in words
+    for state, words in said("prose_long.aboutNear", STATES):
+        if refused(state):
+            assert words == ""
+            continue
+        kept = radians(state, state["method"])[0] / radians(state, "none")[0]
+        assert ("crowded" in words) is bool(kept < 1 - 1e-9)
+        if kept < 1 - 1e-9:
+            assert numbers(words)[0] == pytest.approx(kept, rel=1e-2)
+
+
+def test_the_table_of_methods(javascript):
+    states = [state for state in STATES if not refused(state) and state["method"] == "none"]
+    asked = [
+        f"{json.dumps(METHODS)}.map((m) => prose_long.kindsOf({json.dumps(state)}, m))"
+        for state in states
+    ]
+    for state, found in zip(states, javascript(asked), strict=True):
+        for method, counts in zip(METHODS, found, strict=True):
+            assert tuple(counts.values()) == kinds(state, method), (state, method)
+
+
+def test_what_is_said_of_the_drift(said, javascript):
+    """The range of the drawn distances lies within that of all, and is right at those drawn."""
+    drawn = {}
+    for state, words in said("prose_long.aboutDrift", STATES):
+        if refused(state) or state["factor"] == 1:
+            assert "hoose" in words
+            continue
+        target = round(state["trained"] * state["factor"])
+        if target not in drawn:
+            drawn[target] = np.array(javascript([f"prose_long.driftDistances({target})"])[0])
+        far = drawn[target][drawn[target] >= state["trained"]]
+        assert far.max() == target
+        expected = []
+        for method in ("none", state["method"])[: 1 + (state["method"] != "none")]:
+            score = np.cos(far[:, None] * radians(state, method)).mean(1)
+            expected += [score.min(), score.max()]
+        told = [x for part in words.split("between")[1:] for x in numbers(part)[:2]]
+        assert told == pytest.approx(expected, abs=6e-4)
+
+
+def test_what_is_said_of_narrow_positions(said):
+    for state, words in said("prose_long.aboutPrecision", STATES):
+        if refused(state):
+            continue
+        last = round(state["trained"] * state["factor"]) - 1
+        held = int(torch.tensor(last).to(torch.bfloat16))
+        assert ("stays what it is" in words) is (held == last)
+        assert held == last or f"becomes {held}" in words.replace("\u2009", "")
+        omegas = radians(state, state["method"])
+        single = np.float32(last) * omegas.astype(np.float32)
+        worst = np.abs(single.astype(np.float64) - last * omegas).max()
+        after = words.split("float32 it is off by")[1]
+        if "10" not in after and "nothing" not in after:
+            assert numbers(after)[0] == pytest.approx(worst, rel=1e-2)
+        rounded = abs(held - last) * omegas.max()
+        before = words.split("off by")[1]
+        assert ("nothing" in before) is bool(rounded == 0)
+        if rounded:
+            assert numbers(before)[0] == pytest.approx(rounded, rel=1e-2)
+
+
+def test_methods_are_chosen_by_buttons_and_keys(opened):
+    found = opened("factor=8")
+    found.to("long")
+    assert "Unchanged" in found.text("arcs")
+    found.page.get_by_role("button", name="Llama 3").click()
+    assert "With Llama 3" in found.text("arcs")
+    found.page.locator('[data-name="arcs"]').focus()
+    found.page.keyboard.press("ArrowLeft")
+    assert "With YaRN" in found.text("arcs")
+    found.page.fill("#long-trained", "4096")
+    assert "Trained on 4096 positions" in found.text("arcs")
+    again = opened("factor=8&trained=4096&method=yarn")
+    assert again.text("arcs") == found.text("arcs")
+    assert found.complaints == []

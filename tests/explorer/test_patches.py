@@ -1,0 +1,162 @@
+"""Section 14: whom a patch resembles, against the library's encodings of grids."""
+
+import itertools
+import json
+from fractions import Fraction
+
+import pytest
+import torch
+from tests.explorer.conftest import numbers
+
+from posenc import AxialRotary, AxialSinusoidal, RoPEMixed, Sinusoidal
+from posenc.positions import grid
+
+DIM = 64
+STATES = [
+    {
+        **{"gridKind": kind, "gridSize": size, "gridHead": head, "coordinates": coordinates},
+        **{"patchRow": row, "patchColumn": column},
+    }
+    for kind, size, head, coordinates, row, column in itertools.product(
+        ("flat", "sine", "axial", "mixed"), (4, 14, 9), (0, 5), ("own", "stretched"),
+        (0, 3), (1, 3),
+    )
+    if kind == "mixed" or head == 0
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def frequencies(javascript) -> torch.Tensor:
+    """The page's own frequencies of mixed heads, [2, heads, pairs] with those of x first."""
+    asked = [f"patches.mixedFrequencies({DIM}, {head})" for head in range(8)]
+    return torch.tensor(javascript(asked), dtype=torch.float64).permute(2, 0, 1)
+
+
+def own_scores(encoding, table: torch.Tensor, heads: int = 1) -> torch.Tensor:
+    """Scores of a query of ones and its own key at all pairs of patches, 1 at the same."""
+    ones = torch.ones(1, heads, table.shape[0], DIM, dtype=torch.float64)
+    turned = encoding.encode_queries(ones, table)[0]
+    return turned @ turned.mT / DIM
+
+
+MATRICES: dict[tuple, torch.Tensor] = {}
+
+
+def alike(state: dict, frequencies: torch.Tensor) -> torch.Tensor:
+    """[size, size] from the library, for the patch of the state."""
+    size = state["gridSize"]
+    key = tuple(state[name] for name in ("gridKind", "gridSize", "gridHead", "coordinates"))
+    if key not in MATRICES:
+        MATRICES[key] = matrix(state, frequencies)
+    return MATRICES[key][state["patchRow"] * size + state["patchColumn"]].view(size, size)
+
+
+def matrix(state: dict, frequencies: torch.Tensor) -> torch.Tensor:
+    """All patches against all patches."""
+    size, kind = state["gridSize"], state["gridKind"]
+    places = grid(size, size)
+    stretched = state["coordinates"] == "stretched"
+    stretch = Fraction(size, 14) if stretched else 1
+    if kind in ("flat", "sine"):
+        if kind == "flat":
+            encoding, places = Sinusoidal(DIM), torch.arange(size * size)
+        else:
+            encoding = AxialSinusoidal(DIM, stretch=stretch)
+        table = encoding.table(places, dtype=torch.float64)
+        found = table @ table.mT / (DIM / 2)
+    elif kind == "axial":
+        encoding = AxialRotary(DIM, stretch=(stretch, stretch))
+        found = own_scores(encoding, encoding.table(places, dtype=torch.float64))[0]
+    else:
+        encoding = RoPEMixed(DIM, heads=8).double()
+        encoding.load(frequencies / float(stretch))
+        table = encoding.table(places, dtype=torch.float64)
+        found = own_scores(encoding, table, 8)[state["gridHead"]].detach()
+    return found
+
+
+def test_the_map_is_the_librarys(javascript, frequencies):
+    asked = [f"state_facts.patchMapOf({json.dumps(state)})" for state in STATES]
+    for state, found in zip(STATES, javascript(asked), strict=True):
+        wanted = alike(state, frequencies)
+        given = torch.tensor(found, dtype=torch.float64)
+        torch.testing.assert_close(given, wanted, rtol=0, atol=1e-12, msg=str(state))
+
+
+def test_mixed_directions_are_those_that_the_library_begins_with(frequencies):
+    """Half of a head looks in one direction and half across it, with the same lengths."""
+    fresh = RoPEMixed(DIM, heads=8).frequencies.detach().double()
+    torch.testing.assert_close(frequencies.norm(dim=0), fresh.norm(dim=0), rtol=0, atol=1e-6)
+    along, across = frequencies.chunk(2, dim=-1)
+    assert (along * across).sum(0).abs().max() < 1e-12
+
+
+def test_what_is_said_of_neighbors_and_kin(said, frequencies):
+    for state, words in said("prose_patches.aboutNeighbors", STATES):
+        found, size = alike(state, frequencies), state["gridSize"]
+        r, c = state["patchRow"], state["patchColumn"]
+        down, across = (1 if r < size - 1 else -1), (1 if c < size - 1 else -1)
+        assert ("below" in words) is (down > 0)
+        assert ("right" in words) is (across > 0)
+        wanted = [found[r, c + across], found[r + down, c], found[r + down, c + across]]
+        told = numbers(words)[2:5]
+        assert told == pytest.approx([x.item() for x in wanted], abs=6e-5)
+    for state, words in said("prose_patches.aboutKin", STATES):
+        found = alike(state, frequencies)
+        others = found.flatten().tolist()
+        del others[state["patchRow"] * state["gridSize"] + state["patchColumn"]]
+        for part, best in zip(words.split("Least"), (max(others), min(others)), strict=True):
+            row, column, *_, value = numbers(part)
+            assert value == pytest.approx(best, abs=6e-5)
+            assert found[int(row), int(column)].item() == pytest.approx(best, abs=1e-8)
+            equal = sum(abs(x - best) < 1e-9 for x in others)
+            assert ("as much" in part) is (equal > 1)
+
+
+def test_what_is_said_of_directions_and_resolution(said, frequencies):
+    for state, words in said("prose_patches.aboutDirections", STATES):
+        corner = state | {"patchRow": 0, "patchColumn": 0}
+        found = alike(corner, frequencies)
+        other = alike(state | {"patchRow": 0, "patchColumn": 3}, frequencies)[3, 0]
+        wanted = [found[0, 3], found[3, 0], found[3, 3], other]
+        assert numbers(words) == pytest.approx([x.item() for x in wanted], abs=6e-5)
+        assert ("diagonals differ" in words) is bool((wanted[2] - wanted[3]).abs() > 1e-9)
+    for state, words in said("prose_patches.aboutResolution", STATES):
+        corner = {"patchRow": 0, "patchColumn": 0}
+        trained = state | corner | {"gridSize": 14, "coordinates": "own"}
+        before = alike(trained, frequencies)[1, 0].item()
+        here = alike(state | corner, frequencies)[1, 0].item()
+        told = [x for x in numbers(words) if not float(x).is_integer()]
+        if state["gridSize"] == 14:
+            assert told == pytest.approx([before], abs=6e-5)
+        elif state["gridKind"] == "flat":
+            assert told == pytest.approx([before, here], abs=6e-5)
+        elif state["coordinates"] == "own":
+            assert here == pytest.approx(before, abs=1e-9)
+            assert told == pytest.approx([here], abs=6e-5)
+        else:
+            assert told == pytest.approx([here, before], abs=6e-5)
+
+
+def test_a_patch_is_dragged_and_moved_by_keys(opened):
+    found = opened("gridKind=mixed&patchRow=0&patchColumn=0")
+    found.to("grid")
+    page = found.page
+    assert page.locator("#gridHead").is_visible()
+    stage = page.locator('[data-name="patches"]')
+    stage.focus()
+    for key in ("ArrowDown", "End", "ArrowRight"):
+        page.keyboard.press(key)
+    assert found.text("neighbors").startswith("Patch (1, 13) ")
+    box = stage.bounding_box()
+    page.mouse.move(box["x"] + 45, box["y"] + 25)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 45 + 60, box["y"] + 25, steps=3)
+    page.mouse.up()
+    assert found.text("neighbors").startswith("Patch (0, 2) ")
+    page.get_by_role("button", name="axial rotary").click()
+    found.settle()
+    assert not page.locator("#gridHead").is_visible()
+    page.fill("#gridSize", "4")
+    assert "Patch (0, 2)" in found.text("neighbors")
+    assert found.complaints == []
