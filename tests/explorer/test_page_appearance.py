@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow("the page in a browser")
+
 GROUNDS = {"light": [255, 255, 255], "dark": [23, 24, 28]}
 CORNER = """
 () => Array.from(document.querySelector('[data-name="matrix"] canvas')

@@ -16,6 +16,8 @@ from tests.explorer.conftest import FIGURES
 import posenc
 from posenc import Sinusoidal
 
+pytestmark = pytest.mark.slow("the page in a browser")
+
 CAUGHT = """
 async () => {
   let caught;

@@ -11,6 +11,8 @@ import torch
 from posenc import Sinusoidal
 from posenc.plots.style import LOOKS, SIGNED_STOPS
 
+pytestmark = pytest.mark.slow("the page in a browser")
+
 DRAW = files("posenc.explorer").joinpath("page", "draw")
 PIXELS = """
 (points) => {

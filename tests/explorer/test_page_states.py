@@ -1,5 +1,9 @@
 """What the page does when something is empty, too long, wrong or at an edge."""
 
+import pytest
+
+pytestmark = pytest.mark.slow("the page in a browser")
+
 
 def test_an_empty_sentence_keeps_the_last_figure_and_says_what_to_type(opened):
     found = opened()

@@ -9,6 +9,8 @@ from posenc import Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.frequencies import Geometric, YaRN
 
+pytestmark = pytest.mark.slow("the page in a browser")
+
 
 def fixed(x: float, digits: int = 4) -> str:
     """As the page writes numbers."""

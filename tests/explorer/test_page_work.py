@@ -10,6 +10,8 @@ from tests.explorer.conftest import SECTIONS
 
 from posenc.explorer import page as explorer_page
 
+pytestmark = pytest.mark.slow("the page in a browser")
+
 COUNTING = """
 (() => {
   const counts = { sines: 0, pixels: 0, strokes: 0 };
