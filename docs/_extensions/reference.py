@@ -77,6 +77,8 @@ def public(module_name: str) -> list[str]:
 def entry(module_name: str, name: str) -> str:
     """The directive of one public name."""
     there = getattr(import_module(module_name), name)
+    if isinstance(there, dict):  # the docstring of a dictionary is that of its class
+        return f"One entry each for {', '.join(f'`{key}`' for key in there)}.\n"
     if inspect.isclass(there):
         kind, more = (
             "autoclass",
