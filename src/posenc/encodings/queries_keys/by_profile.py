@@ -57,7 +57,7 @@ class RotationByProfile:
         self,
         x: Float[Tensor, "*batch _ _ head_dim"],
         table: Float[Tensor, "*rows 2 pairs"],
-        positions: Int64[Tensor, "*batch seq"] | None,
+        positions: Int64[Tensor, "*places"] | None,
         layout: RotaryLayout,
         head_dim: int,
         out: Tensor | None,
