@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,25 @@ def imported(target: str) -> Any:
             raise UserError(f"{module} has no {name}; check the name after the colon")
         loaded = getattr(loaded, part)
     return loaded
+
+
+def arguments_in(text: str) -> dict[str, Any]:
+    """The arguments of a constructor, from what follows ``--arguments``.
+
+    Raises:
+        UserError: It is no JSON object.
+
+    Example:
+        >>> arguments_in('{"dim": 64}')
+        {'dim': 64}
+    """
+    try:
+        arguments = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"--arguments is no JSON: {error}") from None
+    if not isinstance(arguments, dict):
+        raise UserError('--arguments must be a JSON object, such as {"dim": 64}')
+    return arguments
 
 
 def _from_file(path: Path) -> Any:

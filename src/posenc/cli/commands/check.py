@@ -1,14 +1,13 @@
 """``posenc check``: what is somebody's own implementation, and which known fault has it?"""
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
-from posenc.cli.targets import imported
+from posenc.cli.targets import arguments_in, imported
 
 if TYPE_CHECKING:
     from posenc.audit import Report
@@ -113,7 +112,7 @@ class Check:
             try:
                 return check(
                     target,
-                    arguments=self._arguments(),
+                    arguments=arguments_in(self.arguments),
                     kind=self.kind,
                     layout=self.layout,
                     call=self.call,
@@ -127,15 +126,6 @@ class Check:
                 )
             except CannotCheckError as reason:
                 raise UserError(f"could not check {self.target}: {reason}") from None
-
-    def _arguments(self) -> dict[str, Any]:
-        try:
-            arguments = json.loads(self.arguments)
-        except json.JSONDecodeError as error:
-            raise UserError(f"--arguments is no JSON: {error}") from None
-        if not isinstance(arguments, dict):
-            raise UserError('--arguments must be a JSON object, such as {"dim": 64}')
-        return arguments
 
     def _draw(self, report: "Report", path: Path) -> None:
         from posenc.cli.render import figures

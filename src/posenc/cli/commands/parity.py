@@ -1,6 +1,5 @@
 """``posenc parity``: where do the bits of two rotary implementations part, and does it matter?"""
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
-from posenc.cli.targets import imported
+from posenc.cli.targets import arguments_in, imported
 
 if TYPE_CHECKING:
     from posenc.audit.parity import Parity as Found
@@ -110,7 +109,7 @@ class Parity:
         from posenc.audit import CannotCheckError
         from posenc.audit.parity import parity
 
-        said = {"arguments": self._arguments(), "layout": self.layout, "call": self.call}
+        said = {"arguments": arguments_in(self.arguments), "layout": self.layout, "call": self.call}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of what is compared
             try:
@@ -165,15 +164,6 @@ class Parity:
         if not isinstance(found, Rotary):
             raise UserError(f"{found!r} is no Rotary; the profiles know no other encoding")
         return found
-
-    def _arguments(self) -> dict[str, Any]:
-        try:
-            arguments = json.loads(self.arguments)
-        except json.JSONDecodeError as error:
-            raise UserError(f"--arguments is no JSON: {error}") from None
-        if not isinstance(arguments, dict):
-            raise UserError('--arguments must be a JSON object, such as {"dim": 64}')
-        return arguments
 
     def _check_path(self, encoding: "Rotary | None") -> None:
         """Refuse a file that cannot be written, before any work."""

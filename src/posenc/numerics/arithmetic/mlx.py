@@ -7,7 +7,7 @@ from torch import Tensor
 
 from posenc.frequencies import Geometric, Linear
 from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content
+from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content, of_scaled_positions
 from posenc.numerics.pairing import Pairing
 
 
@@ -39,10 +39,7 @@ class MLX(Profile):
 
     def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
         """Linear scaling multiplies positions with a ``scale`` of 1 / factor."""
-        places = positions.float()
-        if isinstance(schedule, Linear):
-            places = places * (1 / float(schedule.factor))
-        return places.unsqueeze(-1) * frequencies
+        return of_scaled_positions(positions, frequencies, schedule)
 
     def kept(self, content: torch.dtype) -> torch.dtype:
         return content

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
+from posenc.frequencies import Linear
 from posenc.frequencies.schedule import Schedule
 from posenc.numerics.pairing import Pairing, split
 
@@ -100,6 +101,14 @@ class Profile(ABC):
         pairing: Pairing,
     ) -> Float[Tensor, "*shape width"]:
         """Content rotated; cosines and sines come in float32, before they are kept."""
+
+
+def of_scaled_positions(positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
+    """Angles where linear scaling is a factor of positions, not of frequencies."""
+    places = positions.float()
+    if isinstance(schedule, Linear):
+        places = places * (1 / float(schedule.factor))
+    return places.unsqueeze(-1) * frequencies
 
 
 def in_float32(
