@@ -55,6 +55,25 @@ class Published:
     lower_is_better: bool = False
 
 
+OF_TEXT = (
+    Published(
+        "Press et al. 2022, ALiBi (arXiv:2108.12409), WikiText-103",
+        "trained at 512 tokens, tested at 3072",
+        "perplexity",
+        {"Sinusoidal": 360.0, "T5": 30.8, "ALiBi": 18.3},
+        lower_is_better=True,
+    ),
+    Published(
+        "Chi et al. 2022, KERPLE (arXiv:2205.09921), table 3",
+        "trained at 512 tokens, tested at 16384",
+        "perplexity",
+        {"KERPLE": 21.4, "ALiBi": 22.5, "T5": 31.4, "Rotary": 269.0, "Sinusoidal": 30046.0},
+        lower_is_better=True,
+    ),
+)
+"""Perplexities of models of real text, beside the tasks that stand for one."""
+
+
 @dataclass(frozen=True)
 class Task(abc.ABC):
     """One task; ``generate`` and the class attributes are what a new one needs.

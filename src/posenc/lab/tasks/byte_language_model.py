@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc.encodings.arguments import check_choice
-from posenc.lab.tasks.base import Batch, Published, Task, bits, draw
+from posenc.lab.tasks.base import OF_TEXT, Batch, Published, Task, bits, draw
 
 MOST = 6_000_000  # bytes of text
 HELD_OUT = 10  # every tenth file is never trained on
@@ -50,22 +50,7 @@ class ByteLanguageModel(Task):
     gate: ClassVar[float] = 3.6
     steps: ClassVar[int] = 1500
     lower_is_better: ClassVar[bool] = True
-    published: ClassVar[tuple[Published, ...]] = (
-        Published(
-            "Press et al. 2022, ALiBi (arXiv:2108.12409), WikiText-103",
-            "trained at 512 tokens, tested at 3072",
-            "perplexity",
-            {"Sinusoidal": 360.0, "T5": 30.8, "ALiBi": 18.3},
-            lower_is_better=True,
-        ),
-        Published(
-            "Chi et al. 2022, KERPLE (arXiv:2205.09921), table 3",
-            "trained at 512 tokens, tested at 16384",
-            "perplexity",
-            {"KERPLE": 21.4, "ALiBi": 22.5, "T5": 31.4, "Rotary": 269.0, "Sinusoidal": 30046.0},
-            lower_is_better=True,
-        ),
-    )
+    published: ClassVar[tuple[Published, ...]] = OF_TEXT
 
     def __post_init__(self):
         super().__post_init__()

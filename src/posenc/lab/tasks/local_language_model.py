@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from posenc.lab.tasks.base import Batch, Published, Task, draw, unscored
+from posenc.lab.tasks.base import OF_TEXT, Batch, Published, Task, draw, unscored
 
 TOKENS = 16
 NEAR = (5, 14, 1, 8, 11, 2, 15, 4, 12, 7, 0, 10, 3, 13, 6, 9)  # of the last token
@@ -34,22 +34,7 @@ class LocalLanguageModel(Task):
     chance: ClassVar[float] = 1 / TOKENS
     gate: ClassVar[float] = 0.8
     steps: ClassVar[int] = 1500
-    published: ClassVar[tuple[Published, ...]] = (
-        Published(
-            "Press et al. 2022, ALiBi (arXiv:2108.12409), WikiText-103",
-            "trained at 512 tokens, tested at 3072",
-            "perplexity",
-            {"Sinusoidal": 360.0, "T5": 30.8, "ALiBi": 18.3},
-            lower_is_better=True,
-        ),
-        Published(
-            "Chi et al. 2022, KERPLE (arXiv:2205.09921), table 3",
-            "trained at 512 tokens, tested at 16384",
-            "perplexity",
-            {"KERPLE": 21.4, "ALiBi": 22.5, "T5": 31.4, "Rotary": 269.0, "Sinusoidal": 30046.0},
-            lower_is_better=True,
-        ),
-    )
+    published: ClassVar[tuple[Published, ...]] = OF_TEXT
 
     def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens; the target is the next one, from the third token on."""
