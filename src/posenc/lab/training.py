@@ -34,7 +34,7 @@ class Progress:
         data: A hash of every row seen so far, each built on the one before.
         curve: [step, mean loss] so far.
         losses: Of the steps since the last point.
-        seconds: Spent in these steps, over all of its processes.
+        seconds: Of the processor, spent in these steps, over all of its processes.
     """
 
     step: int = 0
@@ -50,7 +50,7 @@ class Outcome:
 
     Attributes:
         written: Everything for the result file, under "outcome".
-        seconds: Training alone.
+        seconds: Of the processor, training alone.
         weights: All tensors of the model.
     """
 
@@ -156,7 +156,7 @@ class _Run:
         return Outcome(self._examined(), self.progress.seconds, self.model.state_dict())
 
     def _step(self) -> None:
-        began = time.perf_counter()
+        began = time.process_time()
         training, progress = self.configuration.training, self.progress
         self.model.train()
         batch = self.task.generate(self.data, self._length(), training.batch)
@@ -172,7 +172,7 @@ class _Run:
         progress.losses.append(value.item())
         if len(progress.losses) >= max(1, self.steps // CURVE):
             self._point()
-        progress.seconds += time.perf_counter() - began
+        progress.seconds += time.process_time() - began
         if self.watch is not None:
             self.watch(progress.step, self.steps)
 

@@ -50,7 +50,7 @@ def costs(
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(left=0)
-    ax.set_xlabel("time of a training step (ms)")
+    ax.set_xlabel("processor time of a training step (ms)")
     if title:
         ax.set_title(title, fontsize="medium")
     dress(ax, colors)

@@ -35,7 +35,7 @@ def figures(task: TaskComparison, index: int) -> dict[str, str]:
     axes["training losses, a thin line a seed"] = loss_curves(
         {e.name: list(e.curves.values()) for e in encodings if all(e.curves.values())}
     )
-    axes["time of a training step"] = costs(
+    axes["processor time of a training step"] = costs(
         {e.name: list(e.milliseconds.values()) for e in encodings},
         {e.name: e.parameters for e in encodings},
     )

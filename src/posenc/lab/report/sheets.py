@@ -114,7 +114,7 @@ def costs(task: TaskComparison) -> Sheet:
         "Cost and learning rates",
         ("encoding", "ms a step", "learned numbers", "learning rate"),
         tuple(rows),
-        "Milliseconds are medians on the machine named above, which may have had other work; "
+        "Milliseconds are medians of the processor's time, on one thread of that machine; "
         "learning rates were chosen by the loss at the trained length alone, or given.",
     )
 
