@@ -15,6 +15,7 @@ from posenc.backends.toeplitz import hides
 from posenc.positions import Coordinates, consecutive
 from posenc.positions.distances import pair_distances
 
+LAYOUT = "[batch, heads, seq, head_dim]"  # of queries, keys and values
 MOST_SEGMENTS = 4096  # a row; with more, each would be too small to pay for its call
 FARTHEST = 2**61  # with any length of a row added, distances stay int64
 

@@ -1,0 +1,157 @@
+"""Where queries and keys stand, checked, and where encodings take them to stand."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from posenc._guards import may_look
+from posenc.backends.specification import LAYOUT
+from posenc.encodings.base import ScoreEncoding
+from posenc.encodings.positional import Positional
+from posenc.positions import Coordinates, checked, common_scale, consecutive, over_padding
+
+
+class Places:
+    """Where queries and keys stand, and whether the queries are known to be among the keys."""
+
+    def __init__(self, query: Tensor, key: Tensor, q_positions: Any, k_positions: Any):
+        self.batch, self.q_len, self.k_len = len(query), query.shape[-2], key.shape[-2]
+        if (q_positions is None) != (k_positions is None):
+            raise ValueError(
+                "Positions were given for one side alone. Pass q_positions and k_positions, or "
+                "neither."
+            )
+        self.placed = q_positions is not None
+        self.q_positions = self.k_positions = None
+        if not self.placed:
+            return
+        same = q_positions is k_positions
+        self.q_positions = self._fitting(q_positions, self.q_len, "q_positions", query.device)
+        self.k_positions = (
+            self.q_positions
+            if same and self.q_len == self.k_len
+            else self._fitting(k_positions, self.k_len, "k_positions", query.device)
+        )
+        if self.k_positions is not self.q_positions:
+            self.q_positions, self.k_positions = _alike(self.q_positions, self.k_positions)
+        if (self.q_positions.ndim > 2) != (self.k_positions.ndim > 2):
+            raise ValueError(
+                f"q_positions have shape {tuple(self.q_positions.shape)} and k_positions "
+                f"{tuple(self.k_positions.shape)}; give both as a grid, or none."
+            )
+
+    @property
+    def queries_are_keys(self) -> bool:
+        """Whether queries and keys are the same tokens, in the same order."""
+        if self.q_len != self.k_len:
+            return False
+        if self.q_positions is self.k_positions:
+            return True
+        assert self.q_positions is not None
+        assert self.k_positions is not None
+        return _equal(self.q_positions, self.k_positions)
+
+    @property
+    def queries_are_last(self) -> bool:
+        """Whether the queries are the last of the keys, as without positions they are."""
+        return self.queries_are_keys or (not self.placed and self.q_len <= self.k_len)
+
+    def _fitting(
+        self, positions: Any, seq: int, name: str, device: torch.device
+    ) -> Tensor | Coordinates:
+        positions = checked(positions, name, device=device, reals=True)
+        shape, batch = tuple(positions.shape), self.batch
+        if shape != (seq,) and not (len(shape) in (2, 3) and shape[:2] in ((batch, seq), (1, seq))):
+            raise ValueError(
+                f"{name} have shape {shape}; there are {batch} rows of {seq} tokens, on the third "
+                f"axis of {LAYOUT}. Pass [{seq}] for all rows alike, [{batch}, {seq}], or "
+                f"[{batch}, {seq}, axes] for a grid."
+            )
+        return positions
+
+
+def _equal(one: Tensor | Coordinates, other: Tensor | Coordinates) -> bool:
+    """Whether both are known to be the same, as of one scale."""
+    values = (side.values if isinstance(side, Coordinates) else side for side in (one, other))
+    if one.shape != other.shape or not all(map(may_look, values)):
+        return False
+    equal = one == other
+    return isinstance(equal, Tensor) and bool(equal.all())
+
+
+def _alike(
+    queries: Tensor | Coordinates, keys: Tensor | Coordinates
+) -> tuple[Tensor | Coordinates, Tensor | Coordinates]:
+    """Both in steps of one size, if one is of coordinates."""
+    if not (isinstance(queries, Coordinates) or isinstance(keys, Coordinates)):
+        return queries, keys
+    here, there = common_scale(Coordinates(queries), Coordinates(keys))
+    return here, there
+
+
+def check_places(
+    asked: Places, positional: Positional, is_causal: bool, window: int | None
+) -> None:
+    """Refuse what would need a place of the queries that nobody has given."""
+    if asked.q_positions is not None and asked.q_positions.ndim > 2:
+        if window is not None:
+            raise ValueError(
+                f"window is {window} and positions are points of a grid, which have no distance "
+                f"in one line. Pass attn_mask with the neighbors of each point."
+            )
+        if is_causal and not asked.queries_are_keys:
+            raise ValueError(
+                "is_causal is True, positions are points of a grid, and the queries are not the "
+                "keys: nobody knows which keys come later in the row. Pass attn_mask."
+            )
+    if asked.placed or asked.q_len <= asked.k_len:
+        return
+    needs = {
+        "is_causal": is_causal,
+        "window": window is not None,
+        "positional": len(positional.queries_keys) or len(positional.scores),
+    }
+    for name, needed in needs.items():
+        if needed:
+            raise ValueError(
+                f"There are {asked.q_len} queries and {asked.k_len} keys, read as {LAYOUT}, and "
+                f"{name} needs to know where the queries stand. Pass q_positions and k_positions."
+            )
+
+
+def remapped_places(
+    positional: Positional, asked: Places, device: torch.device
+) -> Tensor | Coordinates | None:
+    """Where encodings take the tokens to stand, if positions are remapped."""
+    if not positional.remaps:
+        return None
+    if not asked.queries_are_keys:
+        raise ValueError(
+            "positional changes positions, and the queries are not the keys: both would be drawn "
+            "apart. Pass q_positions and k_positions that are changed already, and leave "
+            "Positional(positions=...) out."
+        )
+    places = asked.k_positions
+    if places is None:
+        places = consecutive(asked.k_len, device=device)
+    return positional.remapped(places)
+
+
+def counted_places(
+    positional: Positional,
+    asked: Places,
+    padding: Tensor | None,
+    remapped: Tensor | Coordinates | None,
+) -> Tensor | Coordinates | None:
+    """Where encodings take the keys to stand, so that those that count tokens leave padding out."""
+    scores = cast("Sequence[ScoreEncoding]", positional.scores)
+    if padding is None or all(encoding.is_pairwise for encoding in scores):
+        return remapped
+    places = asked.k_positions if remapped is None else remapped
+    if places is None:
+        places = consecutive(asked.k_len, device=padding.device)
+    if isinstance(places, Coordinates) or places.ndim > 2:
+        return places
+    return over_padding(places, padding)
