@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from torch import nn
 
 from posenc import ALiBi, CoPE, Forgetting, Positional, Rotary, Sinusoidal, attention
+from posenc.audit import CannotCheckError, check
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import reference_attention
 
@@ -82,3 +84,23 @@ def test_a_window_with_nothing_but_padding_in_it_learns_nothing(backend, positio
     out = attention(q, k, v, positional=positional, **places, **hidden, backend=backend)
     assert not out.any()
     assert not any(each.any() for each in torch.autograd.grad(out.sum(), (q, k, v)))
+
+
+class Same(nn.Module):
+    def forward(self, x):
+        return x
+
+
+@pytest.mark.parametrize("layout", ["sbd", "sd", "bhwd"])
+def test_an_order_of_axes_in_which_nothing_rotates_is_no_form_of_a_rotation(layout):
+    with pytest.raises(CannotCheckError, match="fits no form"):
+        check(Same, kind="rotary", layout=layout)
+
+
+def test_an_unknown_order_of_axes_is_refused():
+    with pytest.raises(ValueError, match="layout is 'xx'; it must be one of bhsd, "):
+        check(Same, layout="xx")
+    with pytest.raises(ValueError, match="seq_first is True, which is sbd"):
+        check(Same, layout="bhsd", seq_first=True)
+    with pytest.raises(CannotCheckError, match="what is added takes one of bsd, sbd, sd"):
+        check(Same, layout="bhsd", call="subject(x)")

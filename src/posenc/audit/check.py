@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from posenc.audit import models
-from posenc.audit.adapters import added, bias, expression, grid, rotary
+from posenc.audit.adapters import added, bias, expression, grid, layouts, rotary
 from posenc.audit.adapters.calls import lengths_of
 from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
@@ -96,7 +96,10 @@ def check(
         (0, 'the sinusoidal encoding, convention paper, bas')
     """
     kind = KINDS.get(kind or "", kind)
-    _check_names(kind, ignore, only)
+    if seq_first and layout not in (None, "sbd"):
+        raise ValueError(f"layout is {layout!r} and seq_first is True, which is sbd. Give one.")
+    layout = "sbd" if seq_first else layout
+    _check_names(kind, layout, ignore, only)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         parts = models.parts(factory, config)
@@ -106,11 +109,10 @@ def check(
         subject = subject_of(factory, dict(arguments or {}), name)
         if implements(subject.fresh()):
             return _settled(of_ours(subject), ignore, strict)
-        order = "sbd" if seq_first else layout
         try:
-            report = _asked(subject, kind, order, call, dim, length, only, config)
+            report = _asked(subject, kind, layout, call, dim, length, only, config)
         except CannotCheckError as reason:
-            report = _on_a_grid(subject, kind, order, call, dim, length, only, reason)
+            report = _on_a_grid(subject, kind, layout, call, dim, length, only, reason)
     return _settled(report, ignore, strict)
 
 
@@ -126,9 +128,14 @@ def _settled(report: Report, ignore: Iterable[str], strict: bool) -> Report:
     return report
 
 
-def _check_names(kind: str | None, ignore: Iterable[str], only: Iterable[str]) -> None:
+def _check_names(
+    kind: str | None, layout: str | None, ignore: Iterable[str], only: Iterable[str]
+) -> None:
     if kind not in (None, *get_args(Kind)):
         raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(get_args(Kind))}.")
+    orders = dict.fromkeys((*layouts.LAYOUTS, *added.LAYOUTS))
+    if layout not in (None, *orders):
+        raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(orders)}.")
     for each in ignore:
         if each not in FAULTS:
             raise ValueError(f"{each!r} is no fault; expected one of {', '.join(sorted(FAULTS))}.")

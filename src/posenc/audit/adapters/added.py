@@ -16,6 +16,7 @@ from posenc.audit.adapters.calls import (
     varies,
     widths_of,
 )
+from posenc.audit.adapters.layouts import orders
 from posenc.audit.report import (
     CallFailedError,
     CannotCheckError,
@@ -197,8 +198,10 @@ def added_of(
     Raises:
         CannotCheckError: It does not, in any form known here.
     """
-    said = layout or declared_layout(subject.fresh())
-    said = said if said in LAYOUTS else None
+    declared = declared_layout(subject.fresh())
+    said = layout or (declared if declared in LAYOUTS else None)
+    if not orders(said, LAYOUTS):
+        raise CannotCheckError(f"nothing that is added to embeddings is laid out as {said}")
     best: Candidate | None = None
     for candidate in _candidates(subject, said, width, fixed):
         if best is None or candidate.fit > best.fit:
@@ -263,12 +266,11 @@ def _layouts(
     }:
         return
     has_content = "x" in required | uses
-    layouts = ((said,) if said else LAYOUTS) if has_content else ("sd",)
     widths = (width,) if width else widths_of(subject.fresh())
     lengths = (SEQ, 16)
     if fixed:
         lengths = tuple(n - k for n in lengths_of(subject.fresh())[:6] for k in (0, 1))
-    for layout in layouts:
+    for layout in orders(said, LAYOUTS) if has_content else ("sd",):
         for dim in widths[:8]:
             for seq in lengths:
                 if not 2 <= seq * dim <= 2**24:

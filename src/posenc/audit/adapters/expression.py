@@ -55,6 +55,10 @@ def called(
         return as_tensor(guarded(lambda: eval(code, scope)))  # the user's own words
 
     kind = kind if kind in ("added", "rotary", "bias") else _kind(used)
+    if kind != "bias" and not layouts.orders(layout, ORDERS[kind]):
+        raise CannotCheckError(
+            f"layout is {layout!r}; what is {kind} takes one of {', '.join(ORDERS[kind])} here"
+        )
     made = FORMS[kind](subject, evaluate, text, used, layout, dim)
     if made is None:
         _complain(subject, evaluate, text, used, dim)
@@ -99,7 +103,7 @@ def _rotary(
         ["rows", "line"] if used & {"p", "positions"} else ["offset"] if "offset" in used else [""]
     )
     best = None
-    for order in (layout,) if layout else layouts.LAYOUTS:
+    for order in layouts.orders(layout, layouts.LAYOUTS):
         for way in moves:
             for width in (dim,) if dim else widths_of(subject.fresh())[:8]:
                 run = _rotary_run(evaluate, order, way, pairs)
@@ -156,7 +160,7 @@ def _added(
     dim: int | None,
 ) -> Any:
     best = None
-    for order in (layout,) if layout else added.LAYOUTS[:3] if "x" in used else ("sd",):
+    for order in layouts.orders(layout, added.LAYOUTS[:3]) if "x" in used else ("sd",):
         for width in (dim,) if dim else widths_of(subject.fresh())[:8]:
 
             def run(thing: Any, x: Tensor, positions: Tensor | None, order: str = order) -> Tensor:
@@ -210,4 +214,5 @@ def _bias(
     return view if bias._measured(view) else None
 
 
+ORDERS = {"rotary": layouts.LAYOUTS, "added": added.LAYOUTS[:3]}
 FORMS: dict[str, Callable[..., Any]] = {"rotary": _rotary, "added": _added, "bias": _bias}

@@ -23,6 +23,16 @@ SAID = {
 ONE_ROW = ("tx", "thd", "hsd")
 
 
+def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Those to try: the one that is said, where it is known; all if none is.
+
+    Example:
+        >>> orders(None, ("bsd", "sbd")), orders("sbd", ("bsd", "sbd")), orders("tx", ("bsd",))
+        (('bsd', 'sbd'), ('sbd',), ())
+    """
+    return known if said is None else tuple(each for each in known if each == said)
+
+
 def laid_out(x: Tensor, layout: str) -> Tensor:
     """``[batch, heads, seq, head_dim]`` in another order of axes; of one row where it has no batch.
 

@@ -256,7 +256,7 @@ def _moves_by_position(view: RotaryView, q: Tensor, k: Tensor) -> bool:
 def _views(subject: Subject, said: str | None, width: int | None) -> Iterator[RotaryView]:
     thing = subject.fresh()
     widths = (width,) if width else tuple(widths_of(subject.fresh())[:10])
-    orders = (said,) if said else layouts.LAYOUTS
+    orders = layouts.orders(said, layouts.LAYOUTS)
     for text, find in callables_of(thing):
         for parameters in assignments(find(thing)):
             required = {p.role for p in parameters if p.required}
