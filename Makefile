@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help set-up test slow hunt lint format types docs page bench all
+.PHONY: help set-up test slow engines hunt lint format types docs page bench all
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -17,6 +17,15 @@ test: ## the tests, without the slow ones
 
 slow: ## the slow tests
 	$(BIN)/pytest -m slow
+
+ENGINES = vllm sglang megatron-core torchtitan torchtune mlx mlx-cpu
+
+# Their own dependencies are left out: only files that rotate are run. flash-attn comes as source.
+engines: ## rotary arithmetic against vLLM's, SGLang's and others' own files (500 MB)
+	$(BIN)/pip install --quiet --no-deps --upgrade --target build/engines $(ENGINES)
+	FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE $(BIN)/pip download --quiet --no-deps --no-build-isolation --dest build/engines flash-attn
+	tar -xzf build/engines/flash_attn-*.tar.gz -C build/engines --strip-components=1
+	PYTHONPATH=build/engines $(BIN)/pytest -m slow tests/numerics/arithmetic/test_engines.py
 
 hunt: ## ten minutes of random cases
 	$(BIN)/python -m tests.fuzz --minutes 10 --jobs 2

@@ -18,7 +18,8 @@ from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, convert_channels
 
 EVIDENCE = {
-    "run": "held bit for bit against the installed package",
+    "run": "held bit for bit against the package's own files",
+    "table": "its table held bit for bit against the package's own files, its kernel read, not run",
     "read": "read, not run",
 }
 

@@ -10,12 +10,15 @@ from posenc.numerics.pairing import Pairing
 
 
 class Megatron(Profile):
-    """``RotaryEmbedding`` and ``_apply_rotary_pos_emb_bshd``, unfused (``--no-rope-fusion``)."""
+    """``RotaryEmbedding`` and ``_apply_rotary_pos_emb_bshd``, unfused (``--no-rope-fusion``).
+
+    Held to the bit against megatron-core 0.16.1 on 2026-11-22, on a CPU.
+    """
 
     name = "megatron"
     source = "megatron/core/models/common/embeddings/rotary_pos_embedding.py and rope_utils.py"
     version = "megatron-core 0.16.1"
-    evidence = "read"
+    evidence = "run"
     said = (
         "frequencies, angles and cosines in float32; cosines and every product and sum in the "
         "dtype of content (without its fused kernel)"

@@ -12,7 +12,7 @@ from posenc.frequencies import Linear
 from posenc.frequencies.schedule import Schedule
 from posenc.numerics.pairing import Pairing, split
 
-Evidence = Literal["run", "read"]
+Evidence = Literal["run", "table", "read"]
 Layout = Literal["cos_sin_cache", "cos_sin", "complex", "halves"]
 
 
@@ -22,9 +22,10 @@ class Profile(ABC):
     Attributes:
         name: What it is called here.
         source: Its files, in its public repository.
-        version: The version that was read.
-        evidence: ``run`` where tests hold it bit for bit against the installed package; ``read``
-            where its source was read and could not be run.
+        version: The version that was read, and run.
+        evidence: ``run`` where tests hold it bit for bit against the package's own files;
+            ``table`` where they hold its table so, and its kernel for a GPU was read; ``read``
+            where its source was read and not run.
         said: What it does, in one sentence.
         pairings: Which channels it can pair, its usual one first.
         schedules: The schedules that it has.

@@ -16,12 +16,14 @@ class Torchtitan(Profile):
     in their last bit. The product of complex numbers is the four real products here; compilers
     fuse some of them into one rounding with the sum, on a CPU differently by the place in the
     tensor.
+
+    Held to the bit against torchtitan 0.3.0 on 2026-11-22, on a CPU, products too.
     """
 
     name = "torchtitan"
     source = "torchtitan/models/common/rope.py"
     version = "torchtitan 0.3.0"
-    evidence = "read"
+    evidence = "run"
     said = (
         "frequencies and angles in float32, a complex table by torch.polar, and a product of "
         "complex numbers of float32, rounded once"

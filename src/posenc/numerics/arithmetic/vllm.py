@@ -11,7 +11,12 @@ from posenc.numerics.pairing import Pairing
 
 class VLLM(Profile):
     """``RotaryEmbedding.forward_cuda``. The kernel multiplies 16-bit content exactly in float32, so
-    that fused multiplication and addition change nothing; of float32 content they may."""
+    that fused multiplication and addition change nothing; of float32 content they may.
+
+    Its cache, and the rotation in float32 that its modules offer beside the kernel
+    (``enable_fp32_compute``), were held to the bit against vllm 0.33.0 on 2026-11-22, on a CPU; the
+    kernel was read.
+    """
 
     name = "vllm"
     source = (
@@ -19,7 +24,7 @@ class VLLM(Profile):
         "csrc/libtorch_stable/pos_encoding_kernels.cu"
     )
     version = "vllm 0.33.0, kernel at 1051220"
-    evidence = "read"
+    evidence = "table"
     said = (
         "frequencies, angles and cosines in float32; the cache in the dtype of content, products "
         "and sums in float32, rounded once"
@@ -47,11 +52,15 @@ class VLLM(Profile):
 
 
 class VLLMNative(VLLM):
-    """``RotaryEmbedding.forward_native``: what runs under ``custom_ops=["none"]`` and on CPU."""
+    """``RotaryEmbedding.forward_native``: what runs under ``custom_ops=["none"]``.
+
+    Held to the bit against vllm 0.33.0 on 2026-11-22, on a CPU.
+    """
 
     name = "vllm-native"
     source = "vllm/model_executor/layers/rotary_embedding/base.py and common.py"
     version = "vllm 0.33.0"
+    evidence = "run"
     said = (
         "frequencies, angles and cosines in float32; the cache and every product and sum in the "
         "dtype of content"
