@@ -209,9 +209,7 @@ def test_sinks_and_soft_capping_are_honored_or_refused(sunk, softcap, hiding):
     )  # fmt: skip
     shown = AT_ENDS[:, None, :, None] if hiding == "padding" else 1.0
     given |= {"sinks": sinks, "softcap": softcap}
-    refusing = (
-        {"sdpa"} | ({"strided"} if sunk or softcap else set()) | ({"dense"} if softcap else set())
-    )
+    refusing = {"sdpa"} | ({"dense"} if softcap else set())
     for backend in (None, *NAMES):
         if backend in refusing:
             with pytest.raises(ValueError, match="cannot serve"):

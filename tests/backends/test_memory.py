@@ -22,21 +22,21 @@ def peak():  # the highest memory of this process, in MiB
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
 
-positional = Positional(scores={bias})
+positional, more = Positional(scores={bias}), {more}
 with torch.no_grad():
     short = [t[:, :, :600].contiguous() for t in (q, k, v)]
     # What loading code takes comes first.
-    attention(*short, positional=positional, is_causal={causal}, backend="strided")
+    attention(*short, positional=positional, is_causal={causal}, backend="strided", **more)
     F.scaled_dot_product_attention(q, k, v, is_causal={causal})
     before = peak()
-    attention(q, k, v, positional=positional, is_causal={causal}, backend={backend!r})
+    attention(q, k, v, positional=positional, is_causal={causal}, backend={backend!r}, **more)
     print(peak() - before)
 """
 
 
-def extra(bias: str, causal: bool, backend: str) -> float:
+def extra(bias: str, causal: bool, backend: str, more: str = "{}") -> float:
     """MiB of the highest memory beyond that of attention without a bias."""
-    code = MEASURE.format(bias=bias, causal=causal, backend=backend)
+    code = MEASURE.format(bias=bias, causal=causal, backend=backend, more=more)
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(ran.stdout)
 
@@ -51,6 +51,16 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_strided_backend_takes_no_more_than_ten_megabytes(bias, causal):
     assert extra(bias, causal, "strided") <= 10
+
+
+@pytest.mark.slow("memory measured in processes of their own")
+@pytest.mark.parametrize(
+    ("more", "most"),
+    # Results in float32 stay until they are divided; capped scores are formed by the megabyte.
+    [("{'sinks': torch.zeros(8)}", 30), ("{'softcap': 50.0}", 40)],
+)
+def test_nor_do_sinks_and_soft_capping_hold_a_matrix(more, most):
+    assert extra("()", True, "strided", more) <= most
 
 
 @pytest.mark.slow("memory measured in processes of their own")

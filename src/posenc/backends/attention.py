@@ -56,9 +56,10 @@ def attention(
     softmax(what positions make of encode(query) · encode(key) · scale) value
 
     The backends mean the same and differ in cost: ``"sdpa"`` where nothing touches the scores,
-    ``"flex"`` on an accelerator, ``"strided"`` for biases of distance, which needs no memory of
-    size queries × keys, ``"dense"`` with a mask of that size, ``"explicit"`` for encodings that
-    need the scores themselves. ``explain_attention`` says which is taken, and why.
+    ``"flex"`` on an accelerator, ``"strided"`` for biases of distance, sinks and soft capping,
+    which needs no memory of size queries × keys, ``"dense"`` with a mask of that size,
+    ``"explicit"`` for encodings that need the scores themselves. ``explain_attention`` says which
+    is taken, and why.
 
     Queries may be any of the tokens, in any order. Then what describes them is given beside what
     describes the keys; it is not assumed.

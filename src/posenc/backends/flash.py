@@ -10,26 +10,50 @@ _FORWARD = getattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu"
 _BACKWARD = getattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu_backward", None)
 
 
-def serves(q: Tensor, v: Tensor) -> bool:
-    """Whether torch's own operation takes these; it wants values as wide as queries."""
-    there = _FORWARD is not None and _BACKWARD is not None
+def serves(q: Tensor, v: Tensor, softcap: float | None = None) -> bool:
+    """Whether torch's own operation takes these; it wants values as wide as queries, and no cap."""
+    there = _FORWARD is not None and _BACKWARD is not None and softcap is None
     return there and q.device.type == "cpu" and q.shape[-1] == v.shape[-1]
 
 
 def flash(
-    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dead: Tensor, *, scale: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Tensor,
+    dead: Tensor,
+    *,
+    scale: float,
+    softcap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The result in float32 at least, and the log-sum-exp: 0 and −∞ where a row is ``dead``."""
     bias = bias.expand(1, q.shape[1], -1, -1)
-    if serves(q, v) and _FORWARD is not None:
+    if serves(q, v, softcap) and _FORWARD is not None:
         out, lse = _FORWARD(q, k, v, 0.0, False, attn_mask=bias, scale=scale)
         return out.to(lse.dtype), lse.masked_fill(dead, -torch.inf)
     wide, group = working_dtype(q.dtype), q.shape[1] // k.shape[1]
-    keys, values = (t.to(wide).repeat_interleave(group, dim=1) for t in (k, v))
-    scores = torch.matmul(q.to(wide), keys.mT).mul_(scale).add_(bias)
-    lse = scores.logsumexp(-1)
-    weights = (scores - lse.masked_fill(dead, 0.0).unsqueeze(-1)).exp()
-    return weights @ values, lse.masked_fill(dead, -torch.inf)
+    keys, values = k.to(wide), v.to(wide)
+    # Query heads of one key head lie below each other, so that keys are not repeated for them.
+    queries = q.to(wide).mul(scale).unflatten(1, (-1, group)).flatten(2, 3)
+    scores = torch.matmul(queries, keys.mT).unflatten(2, (group, -1)).flatten(1, 2)
+    scores = capped(scores, softcap).add_(bias)
+    # −∞ less itself would be no number; a dead row stays −∞ and gives zeros.
+    top = scores.amax(-1, keepdim=True).masked_fill_(dead.unsqueeze(-1), 0.0)
+    weights = scores.sub_(top).exp_()
+    total = weights.sum(-1, keepdim=True).masked_fill_(dead.unsqueeze(-1), 1.0)
+    out = weights.unflatten(1, (-1, group)).flatten(2, 3) @ values
+    out = out.unflatten(2, (group, -1)).flatten(1, 2).div_(total)
+    return out, (top + total.log()).squeeze(-1).masked_fill(dead, -torch.inf)
+
+
+def capped(scores: Tensor, softcap: float | None) -> Tensor:
+    """c · tanh(scores / c), in place.
+
+    Example:
+        >>> capped(torch.tensor([0.0, 100.0]), 2.0)
+        tensor([0., 2.])
+    """
+    return scores if softcap is None else scores.div_(softcap).tanh_().mul_(softcap)
 
 
 def flash_gradients(

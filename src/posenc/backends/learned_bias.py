@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.blocks import ROWS, Block, attend_in_blocks, blocks
+from posenc.backends.flash import capped
 from posenc.backends.toeplitz import Toeplitz
 
 ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache
@@ -101,6 +102,7 @@ def add_gradients(
     scale: float,
     *,
     lse: Tensor | None = None,
+    softcap: float | None = None,
 ) -> None:
     """Add what one block gives to the gradients of q, k, v and the values of ``bias``.
 
@@ -115,6 +117,7 @@ def add_gradients(
         grad: The gradient of that.
         scale: What products are multiplied with.
         lse: The log-sum-exp of the scores of each query, where it has keys elsewhere too.
+        softcap: c in c · tanh(products / c), before the bias is added.
     """
     dq, dk, dv, dvalues = grads
     wide = dvalues.dtype
@@ -132,7 +135,10 @@ def add_gradients(
     mask = seen.reversed_rows(queries.shape[-2], keys.shape[-2], first=block.first)
     mask = mask.expand(1, q[:, block.heads].shape[1], -1, -1).unflatten(1, (-1, group))
     scaled = queries * scale
-    scores = torch.matmul(scaled, keys.mT).add_(mask)
+    scores = capped(torch.matmul(scaled, keys.mT), softcap)
+    # The derivative of c · tanh(s / c) is 1 − tanh².
+    slope = None if softcap is None else 1 - (scores / softcap).square_()
+    scores = scores.add_(mask)
     if lse is None:
         weights = scores.softmax(-1)
         if not bool(seen.values.isfinite().all()):  # a query may see none
@@ -146,8 +152,11 @@ def add_gradients(
     to_weights = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
     room = _shearing(to_weights)
     scores = torch.mul(to_weights, weights, out=room[..., : keys.shape[-2]])
-    dq[:, *rows] += (scores @ keys).mul_(scale).flatten(1, 2).flip(-2)
-    dk[:, *columns] += (scores.mT @ scaled).sum(2)
+    products = scores if slope is None else slope.mul_(scores)
+    dq[:, *rows] += (products @ keys).mul_(scale).flatten(1, 2).flip(-2)
+    dk[:, *columns] += (products.mT @ scaled).sum(2)
+    if not bias.values.requires_grad:
+        return
     along = _anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
     first = bias.highest - block.first
     if len(bias.values) == 1:

@@ -100,14 +100,15 @@ def nothing_seen(q: Tensor, v: Tensor) -> Partial:
 def with_sinks(merged: Partial, sinks: Tensor) -> Partial:
     """The same with one score more a head, which takes its share and gives no value."""
     lse = torch.logaddexp(merged.lse, sinks.to(merged.lse.dtype).view(1, -1, 1))
-    return Partial(merged.out * (merged.lse - lse).exp().unsqueeze(-1), lse)
+    shift = lse.masked_fill(lse == -torch.inf, 0.0)
+    return Partial(merged.out * (merged.lse - shift).exp().unsqueeze(-1), lse)
 
 
 def partial_attention(request: Request) -> Part:
     """The cheapest part that means what the request says; ``attn_mask`` and sinks are left out."""
     spec = request.specification
     relative = request.biases_alone and all(isinstance(e, RelativeBias) for e in request.scores)
-    if relative and spec.softcap is None:
+    if relative:
         runs = spec.runs_of_keys()
         if not isinstance(runs, str) and len(runs) <= MOST_RUNS:
             parts = [_of_run(request, run) for run in runs]
@@ -122,10 +123,15 @@ def partial_attention(request: Request) -> Part:
 
 def _of_run(request: Request, run: slice) -> "InSegments | None":
     """For one run of keys; ``None`` where queries and these keys have no segments."""
-    spec, made = request.specification.of_keys(run), {}
-    segments = spec.segments()
+    found = in_segments(request, request.specification.of_keys(run))
+    return None if isinstance(found, str) else found
+
+
+def in_segments(request: Request, spec: AttentionSpecification) -> "InSegments | str":
+    """For keys that are one run; or why queries and these keys have no segments."""
+    segments, made = spec.segments(), {}
     if isinstance(segments, str):
-        return None
+        return segments
     for lengths in {segment.lengths for segment in segments}:
         made[lengths] = toeplitz(
             request.scores,  # type: ignore[arg-type]
@@ -135,7 +141,7 @@ def _of_run(request: Request, run: slice) -> "InSegments | None":
             dtype=request.dtype,
             device=spec.device,
         )
-    return InSegments(segments, tuple(made), tuple(made.values()))
+    return InSegments(segments, tuple(made), tuple(made.values()), spec.softcap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,11 +196,13 @@ class InSegments:
         segments: The runs.
         lengths: Of the runs that differ in a bias.
         biases: The bias of each.
+        softcap: c in c · tanh(score / c), before biases are added.
     """
 
     segments: tuple[Segment, ...]
     lengths: tuple[tuple[int, int, int], ...]
     biases: tuple[Toeplitz, ...]
+    softcap: float | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -216,9 +224,12 @@ class InSegments:
             queries = q[segment.batch, :, segment.queries]
             keys, values = (t[segment.batch, :, segment.keys] for t in (k, v))
             for block in blocks(queries.shape, keys.shape, bias, segment.offset):
-                for rows in _small(block, queries, v):
+                for rows in _small(block, queries, v, self.softcap):
                     some = _of(rows, queries, keys, values)
-                    found = flash(*some, _bias(rows, bias), _dead(rows, bias), scale=scale)
+                    found = flash(
+                        *some, _bias(rows, bias), _dead(rows, bias), scale=scale,
+                        softcap=self.softcap,
+                    )  # fmt: skip
                     where = segment.batch, rows.heads, _within(segment, rows)
                     made.out[where], made.lse[where] = found[0].flip(-2), found[1].flip(-1)
         return made
@@ -240,7 +251,7 @@ class InSegments:
             of_all = Merged(merged.out[rows_of], merged.lse[rows_of], merged.grad[rows_of],
                             merged.delta[rows_of])  # fmt: skip
             for block in blocks(content[0].shape, content[1].shape, bias, segment.offset):
-                _add(block, grads, content, bias, of_all, scale)
+                _add(block, grads, content, bias, of_all, scale, self.softcap)
         return dq, dk, dv, *learned
 
     def _each(self) -> Iterator[tuple[Segment, int, Toeplitz]]:
@@ -256,16 +267,18 @@ def _add(
     bias: Toeplitz,
     merged: Merged,
     scale: float,
+    softcap: float | None,
 ) -> None:
     """Add the gradients of one block where they belong."""
     q, k, v = content
     if block.keys.start == block.keys.stop:
         return
-    if bias.values.requires_grad or not serves(q, v):
+    if bias.values.requires_grad or not serves(q, v, softcap):
         for rows in narrowed(block, len(q)):
             add_gradients(
-                rows, grads, q, k, v, bias, merged.out, merged.grad, scale, lse=merged.lse
-            )
+                rows, grads, q, k, v, bias, merged.out, merged.grad, scale, lse=merged.lse,
+                softcap=softcap,
+            )  # fmt: skip
         return
     some = _of(block, q, k, v)
     where = slice(None), block.heads, block.queries
@@ -278,11 +291,11 @@ def _add(
         total[:, block.kv_heads, block.keys] += new
 
 
-def _small(block: Block, q: Tensor, v: Tensor) -> list[Block]:
+def _small(block: Block, q: Tensor, v: Tensor, softcap: float | None) -> list[Block]:
     """The block, in pieces whose scores stay small where they are formed; none without keys."""
     if block.keys.start == block.keys.stop:
         return []
-    return [block] if serves(q, v) else narrowed(block, len(q))
+    return [block] if serves(q, v, softcap) else narrowed(block, len(q))
 
 
 def _of(block: Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:

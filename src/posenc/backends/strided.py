@@ -1,17 +1,22 @@
-"""A bias of distance as one vector seen as a matrix: nothing of size queries × keys is held."""
+"""A bias of distance as one vector seen as a matrix: nothing of size queries × keys is held.
 
-from dataclasses import dataclass
+Sinks and soft capping go with it, by the log-sum-exp of each row.
+"""
+
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import eager, may_look
 from posenc.backends.base import Backend, Request
 from posenc.backends.blocks import attend_in_blocks
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
+from posenc.backends.partial import InSegments, in_segments
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
+from posenc.backends.with_sum import attend_with_sum
 from posenc.encodings.base import RelativeBias
 
 MANY, SHORTEST = 64, 4  # runs, and queries in one of them on average, that pay for their calls
@@ -52,12 +57,55 @@ class Strided:
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class StridedWithSum:
+    """The same where a sink joins each row, or scores are capped: by the log-sum-exp of rows.
+
+    Attributes:
+        part: The runs, the bias of each, and the cap.
+        sinks: ``[heads]``, if there are any.
+    """
+
+    why: str
+    part: InSegments
+    sinks: Tensor | None
+    name = "strided"
+    reads_padding = False
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
+    ) -> Tensor:
+        assert not dropout_p
+        if not self.part.segments:
+            nothing = nothing_of(query, key, value)
+            return query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing
+        part = self._within_reach(query, key, scale)
+        return attend_with_sum(part, query, key, value, self.sinks, scale=scale)
+
+    def _within_reach(self, query: Tensor, key: Tensor, scale: float) -> InSegments:
+        """Without the distances at which no weight can reach the last bit of a result."""
+        pairs = tuple(zip(self.part.biases, self.part.lengths, strict=True))
+        cut = [_may_cut(bias, lengths) for bias, lengths in pairs]
+        if not (may_look(query) and query.numel() and any(cut)):
+            return self.part
+        bound = _largest_score(query, key, scale)
+        if self.part.softcap is not None:
+            bound = bound.clamp(max=self.part.softcap)
+        biases = (
+            bias.cut_off(bound, lengths[1]) if cuts else bias
+            for (bias, lengths), cuts in zip(pairs, cut, strict=True)
+        )
+        return replace(self.part, biases=tuple(biases))
+
+
 def strided(request: Request) -> Backend | str:
     """The backend, or why it cannot serve."""
     spec = request.specification
     refusal = _refusal(request)
     if refusal is not None:
         return refusal
+    if spec.softcap is not None or spec.sinks is not None:
+        return _with_sum(request)
 
     def bias(q_len: int, k_len: int, offset: int) -> Toeplitz:
         return toeplitz(
@@ -85,21 +133,43 @@ def strided(request: Request) -> Backend | str:
     return Strided(why, segments, every, tuple(segment.offset for segment in segments))
 
 
+def _with_sum(request: Request) -> Backend | str:
+    spec = request.specification
+    part = in_segments(request, spec)
+    if isinstance(part, str):
+        return part
+    if not request.insisted and _are_scattered(part.segments):
+        return "the queries stand apart, each a run of its own"
+    why = "positions run on by one and only distance counts"
+    if spec.softcap is not None:
+        why += "; capped scores are formed a few at a time"
+    return StridedWithSum(why, part, spec.sinks)
+
+
+def _may_cut(bias: Toeplitz, lengths: tuple[int, int, int]) -> bool:
+    """Whether far keys may be left out: each query sees the key at distance 0, no bias learns."""
+    q_len, k_len, offset = lengths
+    learns = bias.values.requires_grad and torch.is_grad_enabled()
+    # The cut-off counts on the key at distance 0, which every query must see.
+    return not learns and offset >= 0 and offset + q_len <= k_len and bias.falls_far(k_len)
+
+
 def _refusal(request: Request) -> str | None:
     spec = request.specification
     if not request.biases_alone or not all(isinstance(e, RelativeBias) for e in request.scores):
         return "an encoding needs more than a distance"
-    if spec.softcap is not None or spec.sinks is not None:
-        return "it knows neither soft capping nor sinks"
-    if request.dropout_p and request.learns:
-        return "a bias learns while weights are dropped"
+    with_sum = spec.softcap is not None or spec.sinks is not None
+    if request.dropout_p and (request.learns or with_sum):
+        return "weights are dropped where its own backward pass forms them anew"
     if torch.compiler.is_compiling() and request.learns:
         return "a bias learns, and a graph holds no blocks"
+    if with_sum and not (eager() and str(spec.device) != "meta"):
+        return "it works block by block, which can be neither recorded nor transformed"
     if request.insisted:
         return None
     if spec.q_len * spec.k_len <= SMALL:
         return "there are few pairs"
-    if not request.scores and spec.hides_padding_alone:
+    if not request.scores and spec.hides_padding_alone and not with_sum:
         return "padding alone needs no matrix"
     return None
 
@@ -124,9 +194,7 @@ def _attend(
     if bias.values.requires_grad and torch.is_grad_enabled():
         return attend_and_learn(query, key, value, bias, offset, scale=scale)
     q_len, k_len = query.shape[-2], key.shape[-2]
-    # The cut-off counts on the key at distance 0, which every query must see.
-    touched = may_look(query) and query.numel()
-    if touched and offset >= 0 and offset + q_len <= k_len and bias.falls_far(k_len):
+    if may_look(query) and query.numel() and _may_cut(bias, (q_len, k_len, offset)):
         bias = bias.cut_off(_largest_score(query, key, scale), k_len)
     return attend_in_blocks(query, key, value, bias, offset, scale=scale, dropout_p=dropout_p)
 

@@ -11,7 +11,6 @@ from posenc.backends.base import Request
 from posenc.backends.partial import (
     InRuns,
     InSegments,
-    Merged,
     Part,
     merge,
     nothing_seen,
@@ -19,6 +18,7 @@ from posenc.backends.partial import (
     with_sinks,
 )
 from posenc.backends.toeplitz import Toeplitz, margin
+from posenc.backends.with_sum import gradient_of_sinks, merged_results
 from posenc.distributed.reach import may_see
 from posenc.distributed.request import SpreadRequest
 from posenc.distributed.tokens import between
@@ -205,10 +205,7 @@ class _Ring(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, out, lse, sinks = ctx.saved_tensors
         ring, schedule = ctx.ring, ctx.ring.schedule
-        grad = grad.contiguous()
-        wide = lse.dtype
-        delta = (grad.to(wide) * out.to(wide)).sum(-1)
-        merged = Merged(out, lse.masked_fill(lse == -torch.inf, 0.0), grad, delta)
+        merged, wide = merged_results(out, lse, grad), lse.dtype
         own = torch.cat((k, v), dim=-1).contiguous()
         dq, dkv = torch.zeros_like(q, dtype=wide), torch.zeros_like(own, dtype=wide)
         learned: list[tuple[Tensor, ...]] = [()] * len(ring.parts)
@@ -231,7 +228,7 @@ class _Ring(torch.autograd.Function):
             homeward = schedule.gradients(made, dkv, step)
         _add(dkv, homeward)
         dk, dv = dkv.split((k.shape[-1], v.shape[-1]), dim=-1)
-        to_sinks = None if sinks is None else _of_sinks(sinks, lse, delta)
+        to_sinks = None if sinks is None else gradient_of_sinks(sinks, merged)
         rest = [
             some
             for part, found in zip(ring.parts, learned, strict=True)
@@ -245,9 +242,3 @@ def _add(total: Tensor, transfer: Any) -> None:
     arrived = None if transfer is None else transfer.arrived()
     if arrived is not None:
         total += arrived
-
-
-def _of_sinks(sinks: Tensor, lse: Tensor, delta: Tensor) -> Tensor:
-    """A sink has weight exp(sink − L) and no value, so its score gets −weight · δ."""
-    weight = (sinks.to(lse.dtype).view(1, -1, 1) - lse).exp()
-    return (-weight * delta).sum((0, 2)).to(sinks.dtype)

@@ -25,8 +25,9 @@ def register_attention() -> str:
     Every model whose attention goes through transformers' attention interface then runs by
     ``posenc.attention``, with what its own makes of scores: order, padding, windows, chunks, packed
     documents, grouped queries, soft capping, sinks, learned biases, any cache. Masks are told in a
-    few numbers and not drawn, so plain and windowed attention needs no memory of size queries ×
-    keys. Weights of attention are never formed, so ``output_attentions`` is refused.
+    few numbers and not drawn, so attention needs no memory of size queries × keys, also where it is
+    windowed, capped or has sinks. Weights of attention are never formed, so ``output_attentions``
+    is refused.
 
     Results are those of ``"eager"``, up to rounding; the rows of padding mean nothing in both.
     Queries that are padding give zeros here. Models that compute with their mask, and sparse

@@ -1,0 +1,182 @@
+"""Sinks and soft capping without the matrix of queries × keys, forward and backward."""
+
+import itertools
+
+import pytest
+import torch
+
+import posenc.backends.blocks as blocks
+import posenc.backends.learned_bias as learned_bias
+from posenc import ALiBi, Positional, Rotary, T5Bias, attention, explain_attention
+from posenc.testing.reference import reference_attention
+
+BATCH, HEADS, KV_HEADS, SEQ, WIDTH = 2, 4, 2, 40, 8
+BIASES = {
+    "none": None,
+    "fixed": ALiBi(HEADS),
+    "learned": T5Bias(HEADS, 8, 20, std=1.0).double(),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks so small that short sequences have several."""
+    monkeypatch.setattr(blocks, "ROWS", 16)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 32)
+    monkeypatch.setattr(blocks, "FAR", 24)
+    monkeypatch.setattr(learned_bias, "ELEMENTS", 500)
+    torch.manual_seed(0)
+
+
+def content(value_dim=WIDTH, seq=SEQ, dtype=torch.float64):
+    shapes = [(HEADS, WIDTH), (KV_HEADS, WIDTH), (KV_HEADS, value_dim)]
+    return [torch.randn(BATCH, h, seq, w, dtype=dtype, requires_grad=True) for h, w in shapes]
+
+
+def some_sinks():
+    return torch.tensor([-1.0, 0.0, 1.0, 4.0], dtype=torch.float64, requires_grad=True)
+
+
+def agree(bias, is_causal, window, softcap, sunk, value_dim):
+    """Hold results and all gradients of the strided backend against the definition."""
+    q, k, v = content(value_dim)
+    sinks = some_sinks() if sunk else None
+    positional = Positional(queries_keys=Rotary(WIDTH), scores=() if bias is None else bias)
+    here = torch.arange(SEQ)
+
+    def visible(row, i, j):
+        return not (is_causal and j > i) and (window is None or abs(i - j) < window)
+
+    given = {"positional": positional, "sinks": sinks, "softcap": softcap}
+    want = reference_attention(
+        q, k, v, q_positions=here, k_positions=here, visible=visible, **given
+    )
+    got = attention(q, k, v, is_causal=is_causal, window=window, backend="strided", **given)
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+    learning = [q, k, v, *(() if sinks is None else [sinks]), *positional.parameters()]
+    weights = torch.randn_like(want)
+    made, meant = (torch.autograd.grad((x * weights).sum(), learning) for x in (got, want))
+    for one, other in zip(made, meant, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("bias", "is_causal", "window", "softcap", "sunk", "value_dim"),
+    [
+        ("none", True, 7, None, True, WIDTH),  # gpt-oss
+        ("none", True, 7, 1.5, False, WIDTH),  # Gemma 2
+        ("fixed", False, None, None, True, 5),
+        ("learned", True, None, 1.5, True, WIDTH),
+        ("learned", False, 7, None, True, WIDTH),
+    ],
+)
+def test_results_and_gradients_are_those_of_the_definition(
+    bias, is_causal, window, softcap, sunk, value_dim
+):
+    agree(BIASES[bias], is_causal, window, softcap, sunk, value_dim)
+
+
+@pytest.mark.slow("every bias, mask, cap, sink and width together")
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize(("softcap", "sunk"), [(None, True), (1.5, False), (1.5, True)])
+def test_and_in_all_combinations(bias, softcap, sunk):
+    for is_causal, window, value_dim in itertools.product((False, True), (None, 7), (WIDTH, 5)):
+        agree(BIASES[bias], is_causal, window, softcap, sunk, value_dim)
+
+
+def test_a_sink_worked_by_hand():
+    """One query, two keys with scores 0, a sink of log 2: weights 1/4, 1/4 and 1/2."""
+    q, k, v = torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 2, 2), torch.tensor([[[[8.0, 0], [0, 4]]]])
+    sinks = torch.tensor([2.0]).log()
+    got = attention(q, k, v, sinks=sinks, backend="strided")
+    torch.testing.assert_close(got, torch.tensor([[[[2.0, 1.0]]]]))
+
+
+def test_a_row_that_sees_nothing_gives_nothing_and_learns_nothing():
+    """All weight is its sink's, or no one's where that is −∞ too."""
+    q, k, v = content()
+    real = torch.ones(BATCH, SEQ, dtype=torch.bool)
+    real[0] = False
+    for sinks in (some_sinks(), torch.full((HEADS,), -torch.inf, dtype=torch.float64)):
+        sinks = sinks.detach().requires_grad_()
+        out = attention(q, k, v, sinks=sinks, padding_mask=real, q_padding_mask=real | True,
+                        backend="strided")  # fmt: skip
+        assert not out[0].any()
+        for grad in torch.autograd.grad(out[0].sum(), (q, k, v, sinks)):
+            assert not grad.any()
+
+
+def test_packed_and_padded_rows_keep_to_themselves():
+    q, k, v = content()
+    documents = torch.tensor([[0] * 11 + [1] * 29, [0] * 25 + [1] * 15])
+    real = torch.ones(BATCH, SEQ, dtype=torch.bool)
+    real[0, :4] = False
+    given = {"sinks": some_sinks(), "softcap": 1.5, "is_causal": True, "document_ids": documents,
+             "padding_mask": real}  # fmt: skip
+    made, meant = (
+        attention(q, k, v, backend=backend, **given).where(real[:, None, :, None], 0.0)
+        for backend in ("strided", "explicit")
+    )
+    torch.testing.assert_close(made, meant, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_narrow_content(dtype):
+    q, k, v = (t.detach() for t in content(dtype=dtype))
+    wide = [t.double() for t in (q, k, v)]
+    sinks, here = some_sinks().detach(), torch.arange(SEQ)
+    for softcap in (None, 1.5):
+        want = reference_attention(*wide, q_positions=here, k_positions=here, sinks=sinks,
+                                   softcap=softcap, visible=lambda _, i, j: j <= i)  # fmt: skip
+        got = attention(q, k, v, is_causal=True, sinks=sinks.to(dtype), softcap=softcap,
+                        backend="strided")  # fmt: skip
+        assert got.dtype == dtype
+        torch.testing.assert_close(got.double(), want, rtol=0, atol=8 * torch.finfo(dtype).eps)
+
+
+def test_far_keys_of_a_steep_bias_cost_nothing_and_change_nothing(monkeypatch):
+    """Slope 4: past some ten tokens a key cannot reach the last bit, with or without a sink."""
+    steep = ALiBi(HEADS, slopes=[4.0] * HEADS)
+    q, k, v = (t.detach() / 4 for t in content())
+    seen = []
+    from posenc.backends import partial
+
+    flash = partial.flash
+    monkeypatch.setattr(
+        partial, "flash", lambda *some, **named: seen.append(some[1]) or flash(*some, **named)
+    )
+    given = {
+        "sinks": some_sinks().detach(),
+        "is_causal": True,
+        "positional": Positional(scores=steep),
+    }
+    got = attention(q, k, v, backend="strided", **given)
+    want = attention(q, k, v, backend="explicit", **given)
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-15)
+    assert max(keys.shape[-2] for keys in seen) < SEQ
+
+
+def test_strided_is_taken_where_rows_are_long_and_can_be_worked_in_blocks():
+    q, k, v = (t.detach() for t in content(seq=200, dtype=torch.float32))
+    sinks = torch.zeros(HEADS)
+    assert explain_attention(q, k, v, sinks=sinks).startswith("strided: ")
+    capped = explain_attention(q, k, v, softcap=2.0, is_causal=True)
+    assert capped.startswith("strided: ")
+    assert "capped scores are formed a few at a time" in capped
+    dropping = explain_attention(q, k, v, sinks=sinks, dropout_p=0.5)
+    assert dropping.startswith("dense: ")
+    assert "not strided: weights are dropped where its own backward pass forms them" in dropping
+    few = explain_attention(q[:, :, :9], k[:, :, :9], v[:, :, :9], softcap=2.0)
+    assert few.startswith("explicit: scores are capped one by one")
+
+
+def test_transforms_and_devices_without_numbers_take_another_backend():
+    q, k, v = (t.detach() for t in content(seq=200, dtype=torch.float32))
+    sinks = torch.zeros(HEADS)
+    want = attention(q, k, v, sinks=sinks)
+    got = torch.vmap(lambda q: attention(q, k, v, sinks=sinks))(q[None])[0]
+    torch.testing.assert_close(got, want, rtol=0, atol=2e-6)
+    grad = torch.func.grad(lambda s: attention(q, k, v, sinks=s).sum())(sinks)
+    assert grad.shape == sinks.shape
+    meta = [t.to("meta") for t in (q, k, v, sinks)]
+    assert attention(*meta[:3], sinks=meta[3], is_causal=True).is_meta
