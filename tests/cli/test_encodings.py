@@ -9,13 +9,13 @@ from posenc import ALiBi, Rotary, Sinusoidal, T5Bias, XPos
 from posenc.cli.encodings import (
     KeptSinusoidal,
     bias_rows,
-    check_range,
     chosen,
     learns,
     name_of,
     rows_of,
 )
 from posenc.cli.errors import UserError
+from posenc.cli.limits import check_range
 from posenc.encodings.expression import encoding_from
 
 LAST = 2**63 - 1

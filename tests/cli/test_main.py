@@ -93,18 +93,44 @@ QUICK = [
     ["convert"],
 ]
 
+# What whole numbers answer; every other command builds an encoding, which is a module of torch.
+WITHOUT_TENSORS = [
+    ["explain"],
+    *(["explain", "--convention", name, "--format", "json"] for name in ("paper", "timestep")),
+    ["explain", "--dim", "7", "--dimension", "6", "--convention", "tensor2tensor"],
+    ["explain", "--dimension", "9"],
+    ["binary"],
+    ["binary", "--format", "csv"],
+    ["info"],
+    ["info", "--format", "json"],
+]
 
-def test_help_and_mistakes_answer_without_torch():
+
+def loaded_by(commands: list[list[str]], heavy: tuple[str, ...]) -> str:
+    """Which heavy modules a new process has loaded after some commands."""
     code = (
         "import sys, contextlib, io\nfrom posenc.cli.main import main\n"
-        f"for words in {QUICK!r}:\n"
+        f"for words in {commands!r}:\n"
         "    with contextlib.redirect_stdout(io.StringIO()), "
         "contextlib.redirect_stderr(io.StringIO()):\n"
         "        main(words)\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+    return ran.stdout
+
+
+def test_help_and_mistakes_answer_without_torch():
+    assert loaded_by(QUICK, HEAVY) == "[]\n"
+
+
+def test_commands_that_need_no_tensors_answer_without_torch():
+    assert loaded_by(WITHOUT_TENSORS, ("torch", "numpy", "jaxtyping")) == "[]\n"
+
+
+@pytest.mark.slow("a process that loads torch")
+def test_what_is_loaded_is_seen():
+    assert "torch" in loaded_by([["explain", "--encoding", "ALiBi(8)"]], ("torch",))
 
 
 MISTAKES = [

@@ -1,6 +1,5 @@
 """Which encoding a command is about, and what its positions say as rows of numbers."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,8 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.errors import UserError
-from posenc.cli.parsing import LEAST, MOST
+from posenc.cli.limits import check_memory, check_range
+from posenc.cli.sinusoid import Sinusoid
 from posenc.encodings.base import (
     QueryKeyEncoding,
     RelativeBias,
@@ -63,15 +63,9 @@ def name_of(encoding: Encoding) -> str:
 
 def described(encoding: Encoding) -> dict[str, object]:
     """What JSON says of an encoding."""
-    if not isinstance(encoding, Sinusoidal):
-        return {"encoding": name_of(encoding), **({"note": LEARNED} if learns(encoding) else {})}
-    return {
-        "encoding": "Sinusoidal",
-        "convention": encoding.convention.name,
-        "formula": encoding.convention.formula,
-        "dim": encoding.dim,
-        "base": encoding.base,
-    }
+    if isinstance(encoding, Sinusoidal):
+        return Sinusoid(encoding.convention, encoding.dim, encoding.base).described()
+    return {"encoding": name_of(encoding), **({"note": LEARNED} if learns(encoding) else {})}
 
 
 LEARNED = "What this encoding learns is seeded random here: mechanism only."
@@ -90,38 +84,6 @@ def key_heads(encoding: QueryKeyEncoding) -> int:
         (1, 2)
     """
     return getattr(encoding, "heads", 1)
-
-
-def check_range(start: int, length: int, *, first: int = 0) -> None:
-    """Refuses positions that 64 bits do not hold; ``first`` is where the counting begins.
-
-    Example:
-        >>> check_range(2**63 - 1, 1)
-        >>> check_range(2**63 - 1, 2)
-        Traceback (most recent call last):
-        posenc.cli.errors.UserError: --start 9223372036854775807 and --length 2 go beyond the ...
-    """
-    if length < 1:
-        raise UserError(f"--length is {length}; it must be at least 1")
-    if start + length - 1 + first > MOST or start < LEAST:
-        raise UserError(
-            f"--start {start} and --length {length} go beyond the last position, {MOST - first}; "
-            "start earlier, or take fewer"
-        )
-
-
-def check_memory(numbers: int) -> None:
-    """Refuses what this machine could not hold at once, before it is brought down by trying.
-
-    Raises:
-        MemoryError: So many numbers in float64 are more than half of its memory.
-    """
-    try:
-        whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return  # a system that does not tell
-    if 8 * numbers > whole / 2:
-        raise MemoryError
 
 
 @dataclass(frozen=True)

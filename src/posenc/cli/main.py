@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 
 from posenc.cli.commands import COMMANDS, command_named, summary
 from posenc.cli.errors import Terminated, UserError, one_line
@@ -102,6 +101,8 @@ def _run(words: list[str]) -> int:
         return 0
     name, rest = words[0], words[1:]
     if name == "--version":
+        from importlib import metadata  # a third of the time that help takes
+
         sys.stdout.write(f"posenc {metadata.version('posenc')}\n")
         return 0
     if name not in COMMANDS:

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, log
-
-import torch
-from jaxtyping import Float32
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from posenc.frequencies.schedule import Schedule, is_no_number, listed
+
+if TYPE_CHECKING:
+    from jaxtyping import Float32
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,10 @@ class Powers(Schedule):
             for e in self.exponents
         )
 
-    def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
+    def float32(self, form: str) -> "Float32[Tensor, 'frequencies']":
         """The two roundings in public use: the power, or the exponential of a logarithm."""
+        import torch  # exact frequencies need none
+
         numerators = torch.tensor(self.numerators, dtype=torch.float32)
         if form == "float32-log":
             return torch.exp(numerators * (-log(self.base) / self.denominator))

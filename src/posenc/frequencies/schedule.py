@@ -6,8 +6,10 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import isfinite, log10
 from numbers import Integral, Rational
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TURN_BITS = 192
 """Fractional bits of a fixed-point frequency in turns per position."""
@@ -136,7 +138,7 @@ class Schedule(ABC):
         """The frequencies ω_i, in radians per position; called within ``PRECISION``."""
 
     @abstractmethod
-    def float32(self, form: str) -> Tensor:
+    def float32(self, form: str) -> "Tensor":
         """The frequencies as the common float32 formulas round them, for parity."""
 
     def _settle(self, *, attention_factor: float = 1.0, softmax_factor: float = 1.0) -> None:

@@ -33,7 +33,7 @@ def described() -> str:
     if not built():
         return "pure torch: no compiled library; reinstall where there is a C compiler"
     try:
-        built_for(built()[0])
+        _sound(BUILT / f"kernels_{built()[0]}.so")
     except OSError as error:
         return f"pure torch: {error}"
     return f"native C: built for {', '.join(built())}"
@@ -74,14 +74,20 @@ def built_for(capability: str) -> ctypes.CDLL:
 
 
 def _opened(path: Path) -> ctypes.CDLL:
-    """The library at ``path``, unless it was built from other sources than those beside it."""
-    opened = ctypes.CDLL(str(path))
-    opened.posenc_sources.restype = ctypes.c_char_p
-    if opened.posenc_sources().decode() != _digest_of_sources():
-        raise OSError(f"{path.name} was built from other sources; install posenc again")
+    """The library at ``path``, on the threads of torch."""
+    opened = _sound(path)
     opened.posenc_set_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     opened.posenc_set_parallel(*_parallel_of_torch())
     return opened
+
+
+def _sound(path: Path) -> ctypes.CDLL:
+    """The library at ``path``, unless it was built from other sources than those beside it."""
+    loaded = ctypes.CDLL(str(path))
+    loaded.posenc_sources.restype = ctypes.c_char_p
+    if loaded.posenc_sources().decode() != _digest_of_sources():
+        raise OSError(f"{path.name} was built from other sources; install posenc again")
+    return loaded
 
 
 def _digest_of_sources() -> str:

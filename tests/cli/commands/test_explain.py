@@ -33,7 +33,25 @@ def test_steps_and_value_agree(run, convention, dimension):
     function = math.sin if last["formula"].startswith("sin") else math.cos
     assert function(angle["value"]) == pytest.approx(about["value"], abs=1e-12)
     table = Sinusoidal(8, 100.0, convention).table(torch.tensor([11]), dtype=torch.float64)
-    assert about["value"] == table[0, dimension].item()
+    assert about["value"] == pytest.approx(table[0, dimension].item(), rel=2**-50)
+    assert about["value"] == pytest.approx(by_formula(about), abs=1e-14)
+
+
+def by_formula(about) -> float:
+    """The number by the formula that is printed: function(t / n^e)."""
+    named = {step["name"]: step["value"] for step in about["steps"]}
+    angle = named.get("count", about["position"]) / about["base"] ** named["exponent"]
+    return getattr(math, about["steps"][-1]["formula"].partition("(")[0])(angle)
+
+
+@pytest.mark.parametrize("position", [3, 10**6, -(2**40), 2**62])
+def test_a_number_is_correctly_rounded_at_any_position(run, oracle, position):
+    """An expression and the options give the same number, which is that of 90 digits."""
+    options = ("explain", "--position", position, "--format", "json")
+    told = json.loads(run(*options).out)["value"]
+    assert told == json.loads(run(*options, "--encoding", "Sinusoidal(6)").out)["value"]
+    truth = oracle.cos_sin(position, oracle.frequency(10_000.0, 2, 6))[1]
+    assert told == oracle.nearest(truth, torch.float64)
 
 
 def test_the_text_puts_the_numbers_in(run):

@@ -24,15 +24,12 @@ class Binary:
     def run(self) -> None:
         """Prints."""
         from posenc.cli.render import formats
-        from posenc.frequencies import Geometric
-        from posenc.inspection.binary import binary_digits, sines
 
         if self.length < 1:
             raise UserError(f"--length is {self.length}; it must be at least 1")
         if self.dim < 2 or self.dim % 2:
             raise UserError(f"--dim is {self.dim}; sines come in pairs: give an even number")
-        digits = binary_digits(self.length).tolist()
-        columns = sines(Geometric(self.dim, self.base), self.length).tolist()
+        digits, columns = self._digits(), self._sines()
         names = [
             *(f"bit {bit}" for bit in range(len(digits[0]))),
             *(f"sine {pair}" for pair in range(len(columns[0]))),
@@ -46,10 +43,23 @@ class Binary:
         else:
             _show(digits, columns)
 
+    def _digits(self) -> list[list[int]]:
+        """Of each position, the lowest first, without the tensors of ``posenc.inspection``."""
+        bits = range(max(1, (self.length - 1).bit_length()))
+        return [[position >> bit & 1 for bit in bits] for position in range(self.length)]
+
+    def _sines(self) -> list[list[float]]:
+        """Of each position, the fastest first."""
+        from posenc.frequencies import Powers
+        from posenc.numerics.in_integers import near_value
+
+        turns = Powers(self.base, tuple(range(0, self.dim, 2)), self.dim).turns()
+        return [[near_value(p * turn, sine=True) for turn in turns] for p in range(self.length)]
+
 
 def _show(digits: list[list[int]], columns: list[list[float]]) -> None:
-    from posenc.cli.render.pictures import marks_for, sparkline
     from posenc.cli.render.screen import console
+    from posenc.cli.render.sparklines import marks_for, sparkline
 
     screen = console()
     marks, bits = marks_for(screen), max(6, len(digits[0]))

@@ -32,7 +32,7 @@ class Compare:
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import check_memory, check_range
+        from posenc.cli.limits import check_memory, check_range
         from posenc.cli.render import formats
 
         if self.length < 11:

@@ -27,8 +27,9 @@ class Distance:
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import check_range, chosen, described
+        from posenc.cli.encodings import chosen, described
         from posenc.cli.errors import UserError
+        from posenc.cli.limits import check_range
         from posenc.cli.render import formats
         from posenc.cli.render.distance import profile_of, show
 

@@ -1,9 +1,12 @@
 """``posenc explain``: where one number of the table comes from."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from posenc.cli import options
+
+if TYPE_CHECKING:
+    from posenc.cli.render.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,12 @@ class Explain:
         """Prints the steps."""
         from dataclasses import asdict
 
-        from posenc.cli.encodings import chosen, described
         from posenc.cli.render import formats
-        from posenc.cli.render.explanation import explained, show
+        from posenc.cli.render.explanation import show
 
-        encoding = chosen(self, dim=6, seed=self.seed)
-        found = explained(encoding, self.position, self.dimension)
+        about, found = self._explained()
         if self.format == "json":
-            about = {**described(encoding), "position": self.position, "dimension": self.dimension}
+            about = {**about, "position": self.position, "dimension": self.dimension}
             steps = [asdict(step) for step in found.steps]
             formats.print_json(about, steps=steps, value=found.steps[-1].value)
         elif self.format == "csv":
@@ -50,3 +51,17 @@ class Explain:
             formats.print_csv(["step", "formula", "numbers", "value"], rows)
         else:
             show(found)
+
+    def _explained(self) -> "tuple[dict[str, object], Explanation]":
+        """What the encoding is, and the steps; only an expression needs torch."""
+        if self.encoding is None:
+            from posenc.cli.render.explanation import explained_sinusoid
+            from posenc.cli.sinusoid import sinusoid
+
+            given = sinusoid(self, dim=6)
+            return given.described(), explained_sinusoid(given, self.position, self.dimension)
+        from posenc.cli.encodings import chosen, described
+        from posenc.cli.render.explained import explained
+
+        encoding = chosen(self, dim=6, seed=self.seed)
+        return described(encoding), explained(encoding, self.position, self.dimension)

@@ -31,7 +31,8 @@ class Shift:
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import check_range, chosen, rows_of
+        from posenc.cli.encodings import chosen, rows_of
+        from posenc.cli.limits import check_range
         from posenc.encodings.base import ScoreBias
 
         encoding = chosen(self, dim=4, seed=self.seed)

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from posenc.cli.encodings import LEARNED, check_memory, key_heads, learns, rows_of
-from posenc.cli.render.pictures import marks_for, sparkline
+from posenc.cli.encodings import LEARNED, key_heads, learns, rows_of
+from posenc.cli.limits import check_memory
 from posenc.cli.render.screen import Screen, console
+from posenc.cli.render.sparklines import marks_for, sparkline
 from posenc.encodings.base import QueryKeyEncoding, RelativeBias, TokenEncoding
 from posenc.inspection.similarity import ClosestPair, closest_pair, dot_product_profile
 from posenc.positions import consecutive

@@ -1,4 +1,4 @@
-"""Pictures made of characters: colored half blocks, sparklines, and plain signs without color."""
+"""Pictures made of characters: colored half blocks, curves, and plain signs without color."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from posenc.cli.encodings import Rows
 from posenc.cli.render.screen import ascii_only, colored, console
+from posenc.cli.render.sparklines import marks_for, sparkline
 
 # From the least over 0 to the most, on a dark ground as on a light one.
 STOPS = (
@@ -21,8 +22,6 @@ STOPS = (
     (255, 201, 163),
 )
 SIGNS = "@=-.+*#"
-BARS = "▁▂▃▄▅▆▇█"
-STEPS = "_.-~^"
 
 # Lines of a picture in a pipe, where there is no last line.
 ENDLESS = 10_000
@@ -80,23 +79,6 @@ def curves(
     screen.print(f"{marks[0]} is {-limit:g}, {marks[-1]} is {limit:+g}.")
     if shown < length:
         screen.print(f"{shown} of {length} {rows.counted}s fit; --start moves on.")
-
-
-def marks_for(screen) -> str:
-    """The marks that a sparkline on this screen is made of."""
-    return STEPS if ascii_only(screen) else BARS
-
-
-def sparkline(values: Sequence[float], marks: str = BARS) -> str:
-    """A mark for each value: the lowest at −1, the highest at +1.
-
-    Example:
-        >>> sparkline([-1.0, 0.0, 1.0], "abc")
-        'abc'
-    """
-    return "".join(
-        marks[min(len(marks) - 1, max(0, int((v + 1) / 2 * len(marks))))] for v in values
-    )
 
 
 def color_of(value: float) -> Color:

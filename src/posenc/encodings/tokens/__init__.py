@@ -1,25 +1,8 @@
-"""Place one: encodings that are added to, or mixed into, the token embeddings."""
+"""Place one: encodings that are added to, or mixed into, the token embeddings.
 
-from posenc.encodings.tokens.axial import AxialSinusoidal
-from posenc.encodings.tokens.convolutional import Convolutional
-from posenc.encodings.tokens.learned import Learned
-from posenc.encodings.tokens.learned_grid import LearnedGrid
-from posenc.encodings.tokens.level import LevelEmbedding
-from posenc.encodings.tokens.nerf import NeRFFeatures
-from posenc.encodings.tokens.peg import PEG
-from posenc.encodings.tokens.random_fourier import RandomFourierFeatures
-from posenc.encodings.tokens.sinusoidal import Sinusoidal
-from posenc.encodings.tokens.time2vec import Time2Vec
+Each is loaded when it is first used: the conventions of the sinusoidal one need no torch.
+"""
 
-__all__ = [
-    "PEG",
-    "AxialSinusoidal",
-    "Convolutional",
-    "Learned",
-    "LearnedGrid",
-    "LevelEmbedding",
-    "NeRFFeatures",
-    "RandomFourierFeatures",
-    "Sinusoidal",
-    "Time2Vec",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,150 @@
+"""One number of any encoding, from the formula to the value; the facts are its own."""
+
+import math
+from functools import singledispatch
+from typing import Any
+
+import torch
+
+from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
+from posenc.cli.encodings import LEARNED, learns, name_of, rows_of
+from posenc.cli.limits import check_range
+from posenc.cli.render.explanation import (
+    Explanation,
+    Step,
+    check_column,
+    repeats,
+    short,
+    sinusoid_steps,
+)
+from posenc.cli.sinusoid import Sinusoid
+from posenc.frequencies import Geometric, Schedule
+from posenc.numerics.buckets import t5_buckets
+
+
+def explained(encoding: Any, position: int, dimension: int) -> Explanation:
+    """Where the number in row ``position`` and column ``dimension`` comes from.
+
+    Example:
+        >>> [step.numbers for step in explained(Sinusoidal(4, base=100.0), 3, 2).steps]
+        ['1/2', '100^(1/2)', '3 / 10', 'sin(0.3)']
+        >>> [step.numbers for step in explained(ALiBi(8), 3, 2).steps]
+        ['2^(-8 · 3 / 8)', '-0.125 · |3|']
+    """
+    rows = rows_of(encoding)
+    names = ("head", "heads") if rows.counted == "distance" else ("dimension", "dim")
+    check_column(names[0], dimension, names[1], len(rows.columns))
+    check_range(position, 1, first=rows.first)
+    value = rows.between(position, 1, torch.float64)[0, dimension].item()
+    return _explained(encoding, position, dimension, value)
+
+
+@singledispatch
+def _explained(encoding: Any, position: int, dimension: int, value: float) -> Explanation:
+    """What is known of any encoding: its own equation, and the number."""
+    counted = rows_of(encoding).counted
+    equation = " ".join(_equation(encoding).split())
+    step = Step("value", equation, f"{counted} {position}, column {dimension}", value)
+    return Explanation(name_of(encoding), f"{counted} {position}", [step], _note(encoding))
+
+
+@_explained.register
+def _(encoding: Sinusoidal, position: int, dimension: int, value: float) -> Explanation:
+    given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
+    exact = encoding.arithmetic == "exact"
+    value = given.value(position, dimension) if exact else value
+    return sinusoid_steps(given, position, dimension, value)
+
+
+@_explained.register
+def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanation:
+    pair, kind = dimension // 2, ("cos", "sin")[dimension % 2]
+    frequencies, omega = _frequency(encoding.frequencies, pair)
+    factor = encoding.frequencies.attention_factor
+    angle = position * omega
+    steps = [
+        *frequencies,
+        Step("angle", "p · ω", f"{position} · {short(omega)}", angle),
+        Step("value", f"{kind}(angle)", f"{kind}({short(angle)})", value / factor),
+    ]
+    if factor != 1:
+        by = f"{short(value / factor)} · {short(factor)}"
+        steps.append(Step("times the attention factor", "value · a", by, value))
+    one, other = _channels(encoding, pair)
+    asked = f"column {dimension} is the {'cosine' if kind == 'cos' else 'sine'} of pair {pair}"
+    turned = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
+    asked = f"{asked}; p = {position}"
+    return Explanation(name_of(encoding), asked, steps, turned + repeats("2π / ω", omega))
+
+
+@_explained.register
+def _(encoding: ALiBi, position: int, dimension: int, value: float) -> Explanation:
+    heads, slope = encoding.heads, encoding.slopes[dimension]
+    steps = [
+        Step("slope", "m of the head", _power(dimension, heads, slope), slope),
+        Step("value", "-m · |distance|", f"-{short(slope)} · |{position}|", value),
+    ]
+    if encoding.is_causal and position < 0:
+        steps[1] = Step("value", "0 for keys after their query", "masked anyway", value)
+    title = f"{name_of(encoding)}: -m · |query - key|"
+    return Explanation(title, f"head {dimension} of {heads}, distance {position}", steps)
+
+
+@_explained.register
+def _(encoding: T5Bias, position: int, dimension: int, value: float) -> Explanation:
+    given = (encoding.buckets, encoding.max_distance, encoding.bidirectional)
+    bucket = int(t5_buckets(torch.tensor(position), *given))
+    steps = [
+        Step("bucket", f"of {encoding.buckets}", f"distance {position}", bucket),
+        Step("value", "W[bucket, head]", f"W[{bucket}, {dimension}]", value),
+    ]
+    title = f"{name_of(encoding)}: one learned number a bucket and head"
+    return Explanation(
+        title, f"head {dimension} of {encoding.heads}, distance {position}", steps, LEARNED
+    )
+
+
+def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
+    """From the innermost schedule outwards: ω of a pair, and what each schedule makes of it."""
+    nested = [schedule]
+    while isinstance(inner := getattr(nested[0], "of", None), Schedule):
+        nested.insert(0, inner)
+    steps, before = [], 0.0
+    for each in nested:
+        omega = math.tau / each.wavelengths()[pair]
+        name = type(each).__name__
+        if isinstance(each, Geometric):
+            power = f"{each.base:g}^(-{2 * pair}/{each.dim})"
+            steps.append(Step("frequency", "ω = b^(-2i/d)", power, omega))
+        elif before:
+            numbers = f"{short(before)} / {short(before / omega)}"
+            steps.append(Step(name, f"ω / {name}'s stretch", numbers, omega))
+        else:
+            steps.append(Step("frequency", f"ω of {name}", f"pair {pair}", omega))
+        before = omega
+    return steps, before
+
+
+def _channels(encoding: Rotary, pair: int) -> tuple[int, int]:
+    """The two channels of a head that a pair turns."""
+    start = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
+    if encoding.pairing == "half":
+        return start + pair, start + pair + encoding.rotated_dim // 2
+    return start + 2 * pair, start + 2 * pair + 1
+
+
+def _power(head: int, heads: int, slope: float) -> str:
+    """A slope as the power of two that it is, by the formula where that gives it."""
+    if 2.0 ** (-8 * (head + 1) / heads) == slope:
+        return f"2^(-8 · {head + 1} / {heads})"
+    return f"2^({math.log2(slope):g}), between those of a power of two"
+
+
+def _equation(encoding: Any) -> str:
+    """The equation that the docstring of an encoding gives after its first sentence."""
+    paragraphs = (type(encoding).__doc__ or "").split("\n\n")
+    return paragraphs[1].strip() if len(paragraphs) > 1 else "as defined"
+
+
+def _note(encoding: Any) -> str:
+    return LEARNED if learns(encoding) else ""

@@ -1,0 +1,11 @@
+# The public names, one line an export.
+from .axial import AxialSinusoidal as AxialSinusoidal
+from .convolutional import Convolutional as Convolutional
+from .learned import Learned as Learned
+from .learned_grid import LearnedGrid as LearnedGrid
+from .level import LevelEmbedding as LevelEmbedding
+from .nerf import NeRFFeatures as NeRFFeatures
+from .peg import PEG as PEG
+from .random_fourier import RandomFourierFeatures as RandomFourierFeatures
+from .sinusoidal import Sinusoidal as Sinusoidal
+from .time2vec import Time2Vec as Time2Vec

@@ -1,0 +1,23 @@
+# The public names, one line an export.
+from .by_length import ByLength as ByLength
+from .by_length import schedule_key as schedule_key
+from .clipped import Clipped as Clipped
+from .divided import Divided as Divided
+from .dype import DyNTK as DyNTK
+from .dype import DyYaRN as DyYaRN
+from .from_checkpoint import FromCheckpoint as FromCheckpoint
+from .geometric import Geometric as Geometric
+from .linear import Linear as Linear
+from .llama3 import Llama3 as Llama3
+from .longrope import LongRoPE as LongRoPE
+from .ntk import NTK as NTK
+from .ntk import DynamicNTK as DynamicNTK
+from .ntk_by_parts import NTKByParts as NTKByParts
+from .powers import Powers as Powers
+from .proportional import Proportional as Proportional
+from .resonance import Resonance as Resonance
+from .riflex import RIFLEx as RIFLEx
+from .riflex import intrinsic_frequency as intrinsic_frequency
+from .schedule import Schedule as Schedule
+from .turns_per_unit import TurnsPerUnit as TurnsPerUnit
+from .yarn import YaRN as YaRN
