@@ -18,7 +18,7 @@ extensions = [
     "formulas",
     "reference",
 ]
-exclude_patterns = ["_build", "_extensions", "make_gallery.py"]
+exclude_patterns = ["_build", "_extensions", "make_gallery.py", "make_lab_results.py"]
 
 html_theme = "furo"
 html_title = "posenc"

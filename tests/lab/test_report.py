@@ -2,6 +2,7 @@
 
 import csv
 import io
+import platform
 import re
 import shutil
 from dataclasses import replace
@@ -12,6 +13,7 @@ from tests.lab.conftest import TINY
 
 from posenc.lab import planned
 from posenc.lab.comparison import compared, differences_against, sentences
+from posenc.lab.kept import keep, taken_out
 from posenc.lab.report import as_csv, as_html, as_markdown, write
 from posenc.lab.tables import COLUMNS, export
 from posenc.lab.tasks import KFront
@@ -150,6 +152,18 @@ def test_all_results_as_a_table(comparison, store, tmp_path):
     assert {row["encoding"] for row in rows} == {"NoPE", "ALiBi(2)", "Rotary(4)"}
     with pytest.raises(ValueError, match=r"must end in \.csv or \.parquet"):
         export(store, tmp_path / "all.xls")
+
+
+def test_results_in_one_file_give_the_same_report(comparison, store, tmp_path):
+    path = tmp_path / "kept.json"
+    keep(store, path, comparison.grid)
+    assert platform.node() not in path.read_text()
+    again = compared(comparison.grid, taken_out(path, tmp_path / "again"))
+    assert as_csv(again) == as_csv(comparison)
+    assert as_markdown(again) == as_markdown(comparison)
+    path.write_text('[{"id": "../x", "outcome": {}}]')
+    with pytest.raises(ValueError, match=r"kept.json holds no results; posenc lab report GRID"):
+        taken_out(path, tmp_path / "third")
 
 
 def test_queries_and_parquet(comparison, store, tmp_path):

@@ -1,7 +1,8 @@
 """``posenc lab``: encodings compared by training."""
 
 import json
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,7 +32,11 @@ class Lab:
     action: Annotated[Action, options.Argument("What to do.", "ACTION")]
     target: Annotated[str | None, options.Argument("A grid; for show, a run.", "GRID")] = None
     folder: Annotated[
-        Path, options.Option("Where results are kept; many grids can share it.", "FOLDER")
+        Path,
+        options.Option(
+            "Where results are kept; many grids can share it. To report: an export of them too.",
+            "FOLDER",
+        ),
     ] = Path("lab-results")
     workers: Annotated[int, options.Option("Runs at a time, a process each.", "N", most=256)] = 1
     engine: Annotated[
@@ -45,7 +50,10 @@ class Lab:
     ] = None
     export: Annotated[
         Path | None,
-        options.Option("Write all results as one table too: .csv or .parquet (DuckDB).", "FILE"),
+        options.Option(
+            "Write results too: .json to be kept, or all as one table, .csv or .parquet (DuckDB).",
+            "FILE",
+        ),
     ] = None
     query: Annotated[
         str | None,
@@ -56,7 +64,16 @@ class Lab:
         """Does it; 1 where runs have failed."""
         if self.workers < 1:
             raise UserError(f"--workers is {self.workers}; it must be at least 1")
+        if self.folder.is_file() and self.action in ("status", "report", "show"):
+            return self._taken_out()
         return getattr(self, f"_{self.action}")()
+
+    def _taken_out(self) -> int | None:
+        from posenc.lab.kept import taken_out
+
+        with tempfile.TemporaryDirectory() as root:
+            taken_out(self.folder, Path(root))
+            return replace(self, folder=Path(root)).run()
 
     def _grid(self, *, check: bool = False) -> "Grid":
         from posenc.lab import grid_from
@@ -146,9 +163,13 @@ class Lab:
         for path in write(compared(grid, store), output):
             print(f"wrote {path}")
         if self.export is not None:
+            from posenc.lab.kept import keep
             from posenc.lab.tables import export
 
-            export(store, self.export)
+            if self.export.suffix == ".json":
+                keep(store, self.export, grid)
+            else:
+                export(store, self.export)
             print(f"wrote {self.export}")
 
     def _show(self) -> None:

@@ -2,16 +2,26 @@
 
 import io
 import re
+from typing import TYPE_CHECKING
 
 from posenc.lab.comparison import TaskComparison
 from posenc.lab.report.sheets import drawn_pairs
 from posenc.lab.statistics import Interval
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 def figures(task: TaskComparison, index: int) -> dict[str, str]:
     """By what they show in words, the figures of a task; ``index`` keeps their names apart."""
-    from matplotlib.figure import Figure
+    return {
+        said: _svg(ax.figure, f"t{index}f{turn}")
+        for turn, (said, ax) in enumerate(drawn(task).items())
+    }
 
+
+def drawn(task: TaskComparison) -> "dict[str, Axes]":
+    """By what they show in words, the figures of a task."""
     from posenc.plots import costs, length_curve, loss_curves, paired_differences
 
     kind = task.task.task
@@ -39,12 +49,7 @@ def figures(task: TaskComparison, index: int) -> dict[str, str]:
         {e.name: list(e.milliseconds.values()) for e in encodings},
         {e.name: e.parameters for e in encodings},
     )
-    made = {}
-    for turn, (said, ax) in enumerate(axes.items()):
-        figure = ax.figure
-        assert isinstance(figure, Figure)
-        made[said] = _svg(figure, f"t{index}f{turn}")
-    return made
+    return axes
 
 
 def variables(theme: str) -> str:

@@ -1,0 +1,77 @@
+"""Results in one small file, to lie beside a text that speaks of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.earlier import Results
+from posenc.lab.files import read_json, whole
+from posenc.lab.grid import Grid
+from posenc.lab.planning import planned
+from posenc.lab.store import Store
+
+POINTS = 12
+"""Of each curve of losses, at the most."""
+
+
+def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
+    """Writes results as one JSON file, a line a run.
+
+    Scores and losses are whole; of a curve some points stay, and no machine has its own name.
+
+    Args:
+        store: Where results are.
+        path: The file.
+        grid: That they are of; all that are made if not given.
+    """
+    results = store.results() if grid is None else _of(grid, store)
+    lines = sorted(map(_written, results), key=lambda each: each["id"])
+    text = ",\n".join(json.dumps(each, ensure_ascii=False, sort_keys=True) for each in lines)
+    with whole(path) as file:
+        file.write(f"[\n{text}\n]\n".encode())
+
+
+def taken_out(path: Path, root: Path) -> Store:
+    """A store in the folder ``root`` with the results of such a file.
+
+    Raises:
+        ValueError: The file is none.
+
+    Example:
+        >>> import tempfile
+        >>> here = Path(tempfile.mkdtemp())
+        >>> keep(Store(here), here / "kept.json"), list(taken_out(here / "kept.json", here).done())
+        (None, [])
+    """
+    found = read_json(path)
+    if not isinstance(found, list) or not all(map(_is_result, found)):
+        raise ValueError(
+            f"{path} holds no results; posenc lab report GRID --export FILE.json writes them."
+        )
+    store = Store(root)
+    for each in found:
+        store.keep(each["id"], each)
+    return store
+
+
+def _is_result(found: Any) -> bool:
+    fields = {"id", "configuration", "outcome", "cost", "machine", "date"}
+    return isinstance(found, dict) and fields <= found.keys() and str(found["id"]).isalnum()
+
+
+def _of(grid: Grid, store: Store) -> list[dict[str, Any]]:
+    known = Results(store)
+    found = (known.of(run.configuration) for run in planned(grid, store, known.of).runs)
+    return list({each["id"]: each for each in found if each is not None}.values())
+
+
+def _written(result: dict[str, Any]) -> dict[str, Any]:
+    outcome = result["outcome"]
+    curve = outcome["curve"]
+    left = curve[:: max(1, -(-len(curve) // POINTS))]
+    curve = [[step, float(f"{loss:.4g}")] for step, loss in left]
+    return {
+        **result,
+        "outcome": {**outcome, "curve": curve},
+        "machine": {**result["machine"], "host": ""},
+    }
