@@ -6,13 +6,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_number
-from posenc.encodings.queries_keys.generators import BlockRotation
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.generators import block_rotations, points_of, rotate_blocks
+from posenc.encodings.queries_keys.liere import checked_block
+from posenc.positions import Positions
 
 Variant = Literal["LD", "AP"]
 
 
-class ComRoPE(BlockRotation):
+class ComRoPE(QueryKeyEncoding):
     """Blocks of heads are multiplied with exp(Σ_a p_a A_a), where the A_a commute.
 
     A = F − Fᵀ with a learned matrix F for each block. ``"LD"``, linearly dependent: A_a = m_a · A
@@ -50,6 +53,7 @@ class ComRoPE(BlockRotation):
     """
 
     is_relative = True
+    takes_reals = True
 
     def __init__(
         self,
@@ -64,16 +68,26 @@ class ComRoPE(BlockRotation):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__(head_dim, axes, block, heads, heads_first)
+        super().__init__()
+        check_whole(2, head_dim=head_dim)
+        check_whole(axes=axes)
         check_number(0.0, std=std)
         check_choice(get_args(Variant), variant=variant)
+        self.block = checked_block(head_dim, block)
+        self.by_head = heads is not None
+        if heads is not None:
+            check_whole(heads=heads)
+            self.heads = heads
         blocks = head_dim // self.block
         if variant == "AP" and blocks % axes:
             raise ValueError(
                 f"{blocks} blocks of {self.block} channels cannot be shared evenly by {axes} axes. "
                 f"Give a block of which axes · block divides head_dim={head_dim}."
             )
-        self.std, self.variant = std, variant
+        self.head_dim, self.axes, self.std = head_dim, axes, std
+        self.variant: Variant = variant
+        check_flag(heads_first=heads_first)
+        self.heads_first = heads_first
         factory = {"device": device, "dtype": dtype}
         shape = (heads or 1, blocks, self.block, self.block)
         self.freqs = nn.Parameter(torch.empty(shape, **factory))
@@ -88,9 +102,23 @@ class ComRoPE(BlockRotation):
         if self.variant == "LD":
             nn.init.normal_(self.multiplier)
 
-    def _exponents(self, points: Tensor) -> Float[Tensor, "axes heads n b b"]:
+    def table(
+        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*rows heads n b b"]:
+        """The rotation of each token, float32 unless another dtype is asked for.
+
+        Args:
+            positions: ``[*batch, seq, axes]``, whole numbers or coordinates.
+            dtype: That of the matrices.
+
+        Raises:
+            TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: They do not have one coordinate an axis.
+        """
+        points = points_of(positions, self.axes)
         matrices = (self.freqs - self.freqs.mT).to(points.dtype)
-        return self._shares().to(matrices)[:, None, :, None, None] * matrices
+        shares = self._shares().to(points)[:, None, :, None, None]  # [axes, 1, blocks, 1, 1]
+        return block_rotations(points, shares * matrices, dtype)
 
     def _shares(self) -> Float[Tensor, "axes blocks"]:
         """How much of each block follows each axis."""
@@ -99,6 +127,30 @@ class ComRoPE(BlockRotation):
         blocks = self.freqs.shape[1]
         return torch.eye(self.axes, device=self.freqs.device).repeat(1, blocks // self.axes)
 
+    def encode_queries(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows heads n b b"],
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated.
+
+        Raises:
+            ValueError: Width, length or number of heads is not that of the table.
+        """
+        return rotate_blocks(
+            q, table, name="ComRoPE", head_dim=self.head_dim, heads_first=self.heads_first
+        )
+
+    def encode_keys(
+        self,
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows heads n b b"],
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.encode_queries(k, table)
+
     def extra_repr(self) -> str:
         """Sizes and variant."""
-        return f"{super().extra_repr()}, variant={self.variant!r}"
+        told = f"{self.head_dim}, axes={self.axes}, block={self.block}"
+        told = f"{told}, heads={self.heads}" if self.by_head else told
+        return f"{told}, variant={self.variant!r}"

@@ -4,8 +4,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.encodings.arguments import check_flag, check_whole
-from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.positions import Positions, floats
 from posenc.positions.checks import checked_points
@@ -76,97 +74,3 @@ def rotate_blocks(
     wide = torch.promote_types(x.dtype, table.dtype)
     blocks = x.to(wide).unflatten(-1, (table.shape[-3], -1)).unsqueeze(-1)
     return (matrices.to(wide) @ blocks).squeeze(-1).flatten(-2).to(x.dtype)
-
-
-class BlockRotation(QueryKeyEncoding):
-    """Heads whose blocks of channels are multiplied with a learned rotation each.
-
-    Subclasses say in ``_exponents`` which matrices a coordinate of each axis is multiplied with.
-
-    Args:
-        head_dim: Width of a head.
-        axes: Number of coordinates of a point.
-        block: Channels that are rotated together.
-        heads: Number of heads, each with matrices of its own; all alike if not given.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-    """
-
-    takes_reals = True
-
-    def __init__(self, head_dim: int, axes: int, block: int, heads: int | None, heads_first: bool):
-        super().__init__()
-        check_whole(2, head_dim=head_dim)
-        check_whole(axes=axes)
-        check_flag(heads_first=heads_first)
-        self.head_dim, self.axes, self.heads_first = head_dim, axes, heads_first
-        self.block = checked_block(head_dim, block)
-        self.by_head = heads is not None
-        if heads is not None:
-            check_whole(heads=heads)
-            self.heads = heads
-
-    def _exponents(self, points: Tensor) -> Float[Tensor, "axes heads n b b"]:
-        """The skew matrices, in the precision of the points where sums need it."""
-        raise NotImplementedError
-
-    def table(
-        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*rows heads n b b"]:
-        """The rotation of each token, float32 unless another dtype is asked for.
-
-        Args:
-            positions: ``[*batch, seq, axes]``, whole numbers or coordinates.
-            dtype: That of the matrices.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have one coordinate an axis.
-        """
-        points = points_of(positions, self.axes)
-        return block_rotations(points, self._exponents(points), dtype)
-
-    def encode_queries(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows heads n b b"],
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated.
-
-        Raises:
-            ValueError: Width, length or number of heads is not that of the table.
-        """
-        sizes = {"head_dim": self.head_dim, "heads_first": self.heads_first}
-        return rotate_blocks(q, table, name=type(self).__name__, **sizes)
-
-    def encode_keys(
-        self,
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows heads n b b"],
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self.encode_queries(k, table)
-
-    def extra_repr(self) -> str:
-        """Sizes."""
-        told = f"{self.head_dim}, axes={self.axes}, block={self.block}"
-        return f"{told}, heads={self.heads}" if self.by_head else told
-
-
-def checked_block(head_dim: int, block: int) -> int:
-    """A number of channels that divides a head.
-
-    Raises:
-        ValueError: It does not.
-
-    Example:
-        >>> checked_block(64, 24)
-        Traceback (most recent call last):
-        ...
-        ValueError: block is 24; head_dim is 64. Give a divisor of it from 2 on, as 8.
-    """
-    check_whole(2, block=block)
-    if head_dim % block:
-        raise ValueError(
-            f"block is {block}; head_dim is {head_dim}. Give a divisor of it from 2 on, as 8."
-        )
-    return block
