@@ -165,6 +165,28 @@ def test_the_bias_of_falcon_is_no_longer_rounded():
         assert patched.own_error < 1e-3
 
 
+@pytest.mark.parametrize(
+    ("name", "heads"),
+    [  # Bloom 560M, 3B and 176B; MPT 7B and 30B; Falcon RW 1B and 7B
+        ("bloom", 16), ("bloom", 32), ("bloom", 112), ("mpt", 32), ("mpt", 64), ("falcon", 32),
+        ("falcon", 64),
+    ],
+)  # fmt: skip
+def test_models_of_published_head_counts_are_taken(name, heads):
+    """Bloom raises a rounded base to the power of a head's number: more heads, more rounding."""
+    cls, config = DECODERS[name]
+    narrow = {"d_model": 2 * heads, "n_layers": 1, "n_heads": heads} if name == "mpt" else {
+        "hidden_size": 2 * heads, "n_layer": 1, "n_head": heads, "num_hidden_layers": 1,
+        "num_attention_heads": heads}  # fmt: skip
+    model = cls(type(config)(**config.to_dict() | narrow)).eval()
+    with torch.no_grad():
+        theirs = model(IDS[:1]).logits
+        with patch_biases(model) as patched:
+            assert patched.biases[0].heads == heads
+            if name != "falcon":  # which rounds its slopes to bfloat16, and far keys with them
+                torch.testing.assert_close(model(IDS[:1]).logits, theirs, **CLOSE)
+
+
 def test_mpt_reads_past_its_table():
     config = MptConfig(vocab_size=97, d_model=16, n_layers=1, n_heads=2, max_seq_len=16)
     model = MptForCausalLM(config).eval()

@@ -266,14 +266,19 @@ class _Family:
         forward: What stands for the forward pass of a layer.
         bias: (layer, length) → ``[heads, length]``: what the last query adds for each key, up to a
             number of its own for each head.
-        rounding: Of the numbers in it.
+        rounding: Of the numbers in it, over the largest of a head. Falcon rounds slope, position
+            and product to bfloat16, here and for the last key: 6 · 2⁻⁹ at most.
         counts_padding: Whether distances count the padding between two tokens.
+        rounding_by_head: What is added to that for each head, where slopes are powers of a
+            rounded base: the power of it doubles with the number of heads, and so does what its
+            rounding costs.
     """
 
     forward: Callable[..., Any]
     bias: Callable[[Any, int], Tensor]
     rounding: float
     counts_padding: bool
+    rounding_by_head: float = 0.0
 
 
 def _own(layer: Any, name: str) -> Callable[..., Tensor]:
@@ -294,8 +299,10 @@ def _mpt_bias(layer: Any, length: int) -> Tensor:
 
 
 FAMILIES = {
-    "BloomAttention": _Family(alibi_layers.bloom, _bloom_bias, 2.0**-22, counts_padding=False),
-    "FalconAttention": _Family(alibi_layers.falcon, _falcon_bias, 2.0**-7, counts_padding=False),
+    "BloomAttention": _Family(
+        alibi_layers.bloom, _bloom_bias, 2.0**-22, counts_padding=False, rounding_by_head=2.0**-23
+    ),
+    "FalconAttention": _Family(alibi_layers.falcon, _falcon_bias, 2.0**-6, counts_padding=False),
     "MptAttention": _Family(alibi_layers.mpt, _mpt_bias, 2.0**-22, counts_padding=True),
 }
 
@@ -345,7 +352,8 @@ def _check_slopes(layer: Any, family: _Family, bias: ALiBi) -> float:
         own = family.bias(layer, length).double()
         ours = bias.profile(length - 1 - torch.arange(length), dtype=torch.float64)
         apart = (own - own[:, -1:] - ours).abs()
-        bound = family.rounding * own.abs().amax(1, keepdim=True)
+        rounding = family.rounding + family.rounding_by_head * len(own)
+        bound = rounding * own.abs().amax(1, keepdim=True)
         if (apart > bound).any():
             raise ValueError(
                 f"{type(layer).__name__} adds something else than {bias}: {float(apart.max()):.3g} "
