@@ -18,12 +18,17 @@ extensions = [
     "formulas",
     "reference",
 ]
-exclude_patterns = ["_build", "_extensions", "make_gallery.py", "make_lab_results.py"]
+exclude_patterns = [
+    *("_build", "_extensions", "_templates"),
+    *("make_gallery.py", "make_lab_results.py"),
+]
 
 html_theme = "furo"
 html_title = "posenc"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+templates_path = ["_templates"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 

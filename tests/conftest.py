@@ -2,6 +2,8 @@
 
 import pytest
 from hypothesis import settings
+from tests.browser import axe as axe
+from tests.browser import browser as browser
 from tests.oracle import oracle as oracle
 
 from posenc.testing import Check

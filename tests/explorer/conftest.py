@@ -1,9 +1,7 @@
 """The page in Chromium, and its mathematics in node and in Chromium."""
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -17,7 +15,6 @@ from tests.cli.conftest import run as run
 from posenc.explorer import page as explorer_page
 from posenc.explorer.modules import exports, joined
 
-REQUIRED = os.environ.get("POSENC_REQUIRE_BROWSER") == "1"
 SOURCES = files("posenc.explorer").joinpath("page")
 SECTIONS = [
     *("why", "matrix", "curves", "clocks", "similarity"),
@@ -25,30 +22,6 @@ SECTIONS = [
     *("slowly", "long", "biases", "decoder", "grid", "exercises"),
 ]
 FIGURES = explorer_page().count('<div data-figure="')
-
-
-def missing(what: str) -> None:
-    """Skips where a browser is a luxury, and fails where it was asked for."""
-    (pytest.fail if REQUIRED else pytest.skip)(what)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """A headless Chromium."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        missing("there is no chromium; install the package of that name")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")
@@ -107,16 +80,6 @@ def opened(browser, address) -> Iterator[Callable[..., Opened]]:
     yield open_
     for context in contexts:
         context.close()
-
-
-@pytest.fixture
-def axe() -> Any:
-    """axe's rules for accessible pages."""
-    try:
-        from axe_core_python.sync_playwright import Axe
-    except ImportError:
-        missing("axe-core-python is not installed")
-    return Axe()
 
 
 def pure_modules() -> str:

@@ -44,11 +44,11 @@ code says, but was not run, for the reason given; **in words** stands where no o
 is what the model does, or none was held against it: then `positional_setup` gives the words, and
 `rotary_from_config` refuses. *Not read* means what it says.
 
-| | types |
+| how it is known | types |
 | --- | --- |
 {counts}
 
-| model type | | what it does with positions | why not verified |
+| model type | how it is known | what it does with positions | why not verified |
 | --- | --- | --- | --- |
 """
 

@@ -20,12 +20,12 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** A table of texts; `head` names the columns, and the first cell of a row heads it. */
+/** A table of texts; `head` names the columns, where they have names, and the first cell its row. */
 export function table(caption, head, rows) {
   const top = el(
     "tr",
     {},
-    head.map((name) => el("th", { scope: "col" }, String(name))),
+    head.map((name) => (name === "" ? td("") : el("th", { scope: "col" }, String(name)))),
   );
   const body = rows.map((row) =>
     el(
