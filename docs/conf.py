@@ -1,14 +1,15 @@
 """The site: ``make docs`` builds it into ``docs/_build/html``, without a network."""
 
 import sys
-from importlib.metadata import version as version_of
 from pathlib import Path
+
+from posenc import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "posenc"
 author = "The posenc authors"
-version = release = version_of("posenc")
+version = release = __version__
 
 extensions = [
     "myst_nb",

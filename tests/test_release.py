@@ -1,0 +1,52 @@
+"""A version is one number, wherever it stands, and users can read what it means."""
+
+import re
+import tomllib
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import posenc
+
+ROOT = Path(__file__).parent.parent
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+CITATION = (ROOT / "CITATION.cff").read_text()
+HEADINGS = re.findall(r"^## (\d+\.\d+\.\d+) — (\d{4}-\d\d-\d\d)$", CHANGELOG, flags=re.M)
+
+
+def test_the_version_is_one_number():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cited = re.search(r"^version: (.+)$", CITATION, flags=re.M)[1]
+    assert posenc.__version__ == project["version"] == cited == HEADINGS[0][0]
+
+
+def test_the_day_is_that_of_the_changelog():
+    cited = re.search(r"^date-released: (.+)$", CITATION, flags=re.M)[1]
+    assert cited == HEADINGS[0][1]
+
+
+def test_versions_fall_and_their_days_do_not_rise():
+    versions = [tuple(map(int, version.split("."))) for version, _ in HEADINGS]
+    days = [date.fromisoformat(day) for _, day in HEADINGS]
+    assert versions == sorted(set(versions), reverse=True)
+    assert days == sorted(days, reverse=True)
+
+
+def test_the_newest_version_says_what_it_means():
+    newest = CHANGELOG.partition(f"## {posenc.__version__}")[2].partition("\n## ")[0]
+    assert "### What it means for you" in newest
+
+
+@pytest.mark.parametrize("field", ["version", "title", "license", "author"])
+def test_bibtex_says_what_the_citation_file_says(field):
+    entry = re.search(r"```bibtex\n(.*?)```", (ROOT / "docs/citing.md").read_text(), flags=re.S)[1]
+    said = re.search(rf"^  {field}\s+= {{+(.*?)}}+,?$", entry, flags=re.M)[1]
+    named = {"author": "  - name"}.get(field, field)
+    assert said == re.search(rf'^{named}: "?(.*?)"?$', CITATION, flags=re.M)[1]
+
+
+def test_a_tag_that_is_not_the_version_is_refused():
+    steps = (ROOT / ".github/workflows/release.yml").read_text()
+    assert "GITHUB_REF_NAME" in steps
+    assert "needs: [version, wheels]" in steps
