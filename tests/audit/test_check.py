@@ -72,8 +72,7 @@ def test_llama_3_is_told_in_one_line():
     told = str(check(Llama3)).splitlines()[1]
     assert told.startswith(
         "  is a rotary encoding, half pairing, base 500,000, Llama 3 scaling by 8 from 8,192: "
-        "equal to posenc.Rotary(Llama3(of=Geometric(dim=64, base=500000.0), factor=8.0, low=1.0, "
-        "high=4.0, trained_length=8192)) within "
+        "equal to posenc.recipes.llama3(64, factor=8.0) within "
     )
     assert told.endswith(" to position 8,191")
     assert float(told.split()[-4]) < 1e-3  # what float32 loses by there

@@ -36,6 +36,16 @@ class Linear:
         most = f", slopes to 2^−{self.most:g}" if self.most != 8 else ""
         return rules[self.rule] + most if self.rule in rules else ""
 
+    @property
+    def ours(self) -> str:
+        """Ours that it equals, as Python; a rule that is known has one."""
+        heads = len(self.fall)
+        if (self.rule, self.most) == ("alibi", 8):
+            return f"posenc.recipes.bloom({'' if heads == 32 else heads})"
+        rule = ", slopes='geometric'" if self.rule == "geometric" else ""
+        most = f", alibi_bias_max={self.most:g}" if self.most != 8 else ""
+        return f"posenc.ALiBi({heads}{rule}{most})"
+
 
 def linear(seen: Tensor) -> Linear | None:
     """The slopes of a bias ``[heads, seq, seq]`` that is 0 at each query's own key, if linear."""
@@ -101,6 +111,17 @@ class Buckets:
             f"T5's bias, {self.rows} buckets for {sides}, maximal distance {self.max_distance}"
             if self.kind == "t5"
             else ""
+        )
+
+    def ours(self, heads: int) -> str:
+        """Ours that it equals for so many heads, as Python."""
+        if (self.rows, self.max_distance) == (32, 128):
+            said = [] if heads == 12 else [str(heads)]
+            said += [] if self.bidirectional else ["decoder=True"]
+            return f"posenc.recipes.t5({', '.join(said)})"
+        return (
+            f"posenc.T5Bias({heads}, {self.rows}, {self.max_distance}, "
+            f"bidirectional={self.bidirectional})"
         )
 
 

@@ -1,14 +1,16 @@
 """Which rotation queries and keys undergo: pairs, sense, frequencies, schedule."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from math import exp, pi
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from posenc.audit.identity.bases import KNOWN, nearest, rounded
+from posenc.audit.identity.recipes import of_rotary
 from posenc.encodings.queries_keys import Rotary
 from posenc.frequencies import (
     NTK,
@@ -20,6 +22,7 @@ from posenc.frequencies import (
     Schedule,
     YaRN,
 )
+from posenc.numerics.pairing import Rotated
 
 NEAR = 48
 """Positions by which a rotation is fitted."""
@@ -48,7 +51,7 @@ class Structure:
     odd_number: float = 0.0
 
     @property
-    def pairing(self) -> str:
+    def pairing(self) -> Literal["half", "interleaved", "other"]:
         """``half``, ``interleaved`` or ``other``."""
         if not self.firsts:
             return "other"
@@ -156,6 +159,7 @@ class Rotation:
         slip: What slipped in the exponent, in words; empty if nothing did.
         rounded: The dtype in which its frequencies are kept, if that shows.
         missing: Pairs of the schedule that never turn, by index.
+        whole: The schedule with those of its pairs that do not turn by design.
     """
 
     structure: Structure
@@ -166,6 +170,7 @@ class Rotation:
     slip: str = ""
     rounded: str = ""
     missing: tuple[int, ...] = ()
+    whole: Schedule | None = None
 
     def exact(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Our cosines and sines of the pairs that turn, float64, without the attention factor."""
@@ -174,6 +179,24 @@ class Rotation:
         kept = [i for i in range(table.shape[-1]) if i not in self.missing]
         cos, sin = table[..., kept].unbind(-2)
         return cos, sin
+
+    @property
+    def ours(self) -> str:
+        """Ours that it equals, as Python: a recipe where there is one."""
+        shape, schedule = self.structure, self.whole or self.schedule
+        said = [without_defaults(schedule)]
+        if shape.pairing == "other" or 2 * len(schedule.wavelengths()) != shape.width:
+            return f"posenc.Rotary({said[0]})"
+        rotated: Rotated = "suffix" if shape.start else "prefix"
+        recipe = of_rotary(
+            Rotary(schedule, head_dim=shape.dim, pairing=shape.pairing, rotated=rotated)
+        )
+        if recipe and not self.missing:
+            return recipe
+        said += [f"head_dim={shape.dim}"] if shape.dim != shape.width else []
+        said += [f"pairing={shape.pairing!r}"] if shape.pairing != "half" else []
+        said += [f"rotated={rotated!r}"] if rotated != "prefix" else []
+        return f"posenc.Rotary({', '.join(said)})"
 
     @property
     def said(self) -> str:
@@ -203,7 +226,8 @@ def identify(
         return None
     omegas = shape.frequencies.abs()
     if expected is not None and _fits(expected, omegas):
-        return Rotation(shape, _that_turn(expected), describe(expected), expected.attention_factor)
+        turning, factor = _that_turn(expected), expected.attention_factor
+        return Rotation(shape, turning, describe(expected), factor, whole=expected)
     if coarse:
         return _roughly(shape, omegas)
     for found in _candidates(shape, omegas):
@@ -277,6 +301,24 @@ def describe(schedule: Schedule) -> str:
             said = f"{schedule.fraction:g} of the pairs turn (proportional)"
             return f"base {schedule.base:,.10g}, {said}"
     return repr(schedule)
+
+
+def without_defaults(schedule: Schedule) -> str:
+    """A schedule as Python, without what it would have unsaid.
+
+    Example:
+        >>> without_defaults(YaRN(Geometric(64), 4.0, 2048))
+        'YaRN(Geometric(64), 4.0, trained_length=2048)'
+    """
+    said = []
+    for each in fields(schedule):  # type: ignore[arg-type]
+        value = getattr(schedule, each.name)
+        if value == each.default:
+            continue
+        text = without_defaults(value) if isinstance(value, Schedule) else repr(value)
+        first = each.name in ("of", "dim", "factor")
+        said.append(text if first else f"{each.name}={text}")
+    return f"{type(schedule).__name__}({', '.join(said)})"
 
 
 def _candidates(shape: Structure, omegas: Tensor) -> Iterator[Rotation]:
@@ -367,7 +409,7 @@ def _proportional(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rota
     base = nearest(raw) or rounded(raw)
     if any(abs(share - s) < 1e-6 for s in (0.125, 0.25, 0.5, 0.75)):
         schedule = Proportional(width, share, base)
-        yield Rotation(shape, _that_turn(schedule), describe(schedule))
+        yield Rotation(shape, _that_turn(schedule), describe(schedule), whole=schedule)
 
 
 def _stretched(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:

@@ -44,11 +44,16 @@ class Sinusoid:
         return self.size * self.encoding.table(line, dtype=torch.float64)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether its sines and cosines are multiplied with nothing."""
+        return abs(self.size - 1) <= 1e-4
+
+    @property
     def said(self) -> str:
         """One line."""
         ours = self.encoding
         offset = f", first position {ours.offset}" if ours.offset else ""
-        size = f", times {self.size:.4g}" if abs(self.size - 1) > 1e-4 else ""
+        size = "" if self.is_plain else f", times {self.size:.4g}"
         return (
             f"the sinusoidal encoding, convention {ours.convention.name}, base {ours.base:,.6g}"
             f"{offset}{size}"

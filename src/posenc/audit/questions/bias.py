@@ -59,7 +59,11 @@ class BiasInquiry:
     def identity(self) -> str:
         """One line."""
         if self.linear is not None and self.linear.said:
-            return f"{self.linear.said}, within {self.linear.off:.1g} of posenc.ALiBi"
+            found = self.linear
+            return f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
+        if self.buckets is not None and self.buckets.kind == "t5":
+            ours = self.buckets.ours(len(self.seen))
+            return f"{self.buckets.said}: equal to {ours}, bucket for bucket"
         if self.buckets is not None and self.buckets.said:
             return f"{self.buckets.said}: bucket for bucket"
         if self.learns:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters.added import Added
 from posenc.audit.identity import sinusoids
+from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
 from posenc.audit.report import NotAskedError
 
@@ -70,9 +71,9 @@ class AddedInquiry:
         if found is not None:
             size = min(len(self.table), self.length)
             off = self.error[1].max().item()
-            name = type(found.encoding).__name__
-            said = f"{found.said}: equal to posenc.{name}({_arguments(found)}) within {off:.1g} "
-            return said + f"to position {size - 1:,}"
+            recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
+            ours = recipe or f"posenc.Sinusoidal({_arguments(found)})"
+            return f"{found.said}: equal to {ours} within {off:.1g} to position {size - 1:,}"
         if self.learns:
             return (
                 f"a learned table, at least {self.view.longest(self.length):,} rows of "

@@ -123,8 +123,7 @@ class RotaryInquiry:
             return ""
         line = [p for p in self.far[0] if p < self.length] or self.far[0]
         off = self._off(found, line)
-        ours = f"posenc.Rotary({found.schedule!r})"
-        return f"{found.said}: equal to {ours} within {off:.1g} to position {line[-1]:,}"
+        return f"{found.said}: equal to {found.ours} within {off:.1g} to position {line[-1]:,}"
 
     def _off(self, found: rotations.Rotation, line: list[int]) -> float:
         made = self.far[1][: len(line)] / self.shape.size

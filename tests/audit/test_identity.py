@@ -1,0 +1,83 @@
+"""What a subject is told to be: Python that builds the same encoding, run against the subject."""
+
+from typing import Any
+
+import pytest
+import torch
+from tests.audit.zoo.right import added, bias, rotary
+
+import posenc
+from posenc import Positional, frequencies
+from posenc.audit import check
+from posenc.audit.adapters.rotary import rotary_of
+from posenc.audit.identity.rotations import without_defaults
+from posenc.audit.subjects import subject_of
+from posenc.frequencies import Geometric, Linear, Llama3, Proportional, YaRN
+
+ALONE = ("encodes-the-sequence", "has-known-frequencies", "is-a-known-function",
+         "has-known-slopes", "has-known-buckets")  # fmt: skip
+
+
+def told(thing: Any) -> str:
+    """The Python in the line that says what a thing is."""
+    found = check(thing, only=ALONE).identity
+    return found.partition("equal to ")[2].partition(" within ")[0].partition(", bucket")[0]
+
+
+def built(text: str) -> Any:
+    made = eval(text, {"posenc": posenc, **vars(frequencies)})
+    if not isinstance(made, Positional):
+        return made
+    return next(iter((*made.tokens, *made.queries_keys, *made.scores)))
+
+
+ROTARIES = {
+    rotary.NeoX: "posenc.recipes.gpt_neox(64)",
+    rotary.Llama3: "posenc.recipes.llama3(64, factor=8.0)",
+    rotary.GPTJ: "posenc.Rotary(Geometric(32), pairing='interleaved')",
+    rotary.YaRN: "posenc.Rotary(YaRN(Geometric(64), 4.0, trained_length=2048))",
+    rotary.Proportional: "posenc.Rotary(Proportional(64, fraction=0.25))",
+    rotary.DeepSeek: (
+        "posenc.Rotary(Geometric(32), head_dim=48, pairing='interleaved', rotated='suffix')"
+    ),
+}
+
+
+@pytest.mark.parametrize("thing", ROTARIES, ids=lambda thing: thing.__name__)
+def test_a_rotary_encoding_is_named_as_what_rotates_alike(thing):
+    assert told(thing) == ROTARIES[thing]
+    view, ours = rotary_of(subject_of(thing, {}, None), None, None), built(ROTARIES[thing])
+    x = torch.randn(1, 4, 40, view.dim, generator=torch.Generator().manual_seed(0))
+    made = ours.encode_queries(x, ours.table(torch.arange(40)))
+    assert (made - view.turned(x)).abs().max() < 3e-5
+
+
+OTHERS = {
+    added.whisper: "posenc.recipes.whisper_encoder(64)",
+    added.Tutorial: "posenc.Sinusoidal(64)",  # its embeddings are not multiplied with √d
+    bias.alibi: "posenc.recipes.bloom(8)",
+    bias.T5Decoder: "posenc.recipes.t5(8, decoder=True)",
+}
+
+
+@pytest.mark.parametrize("thing", OTHERS, ids=lambda thing: thing.__name__)
+def test_others_are_named_too(thing):
+    assert told(thing) == OTHERS[thing]
+    built(OTHERS[thing])
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Geometric(64, 5e5),
+        Linear(Geometric(64), 3),
+        Llama3(Geometric(64), 32.0, high=2.0),
+        YaRN(Geometric(64, 150_000), 32, 4096, truncate=False),
+        Proportional(64, 0.25),
+    ],
+    ids=lambda schedule: type(schedule).__name__,
+)
+def test_what_is_left_unsaid_is_the_default(schedule):
+    text = without_defaults(schedule)
+    assert eval(text, dict(vars(frequencies))) == schedule
+    assert len(text) < len(repr(schedule))
