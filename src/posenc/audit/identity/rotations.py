@@ -226,8 +226,8 @@ def identify(
         return None
     omegas = shape.frequencies.abs()
     if expected is not None and _fits(expected, omegas):
-        turning, factor = _that_turn(expected), expected.attention_factor
-        return Rotation(shape, turning, describe(expected), factor, whole=expected)
+        moving, factor = _that_turn(expected), expected.attention_factor
+        return Rotation(shape, moving, describe(expected), factor, whole=expected)
     if coarse:
         return _roughly(shape, omegas)
     for found in _candidates(shape, omegas):
