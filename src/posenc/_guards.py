@@ -14,6 +14,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``kernels_reach(…)``    ``eager()``, and one of these two
 ``recorded(x, …)``      before a result is handed back: will autograd want its gradient?
 ``captured(x)``         before a random number is drawn: will what runs now run again?
+``has_float64(device)`` before a formula that float32 would spoil
 ======================  =====================================================================
 
 Torch has no public names for some of this. Where one of its private names is gone, the answer is
@@ -47,6 +48,40 @@ PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 
 ACCELERATORS = {"cuda"}
 """What torch calls the devices that Triton compiles for; ROCm's too."""
+
+
+WITHOUT_FLOAT64 = {"mps"}
+"""What torch calls the devices that have no float64: Apple's GPUs."""
+
+
+def has_float64(device: torch.device) -> bool:
+    """Whether a device has float64.
+
+    Example:
+        >>> has_float64(torch.device("cpu")), has_float64(torch.device("mps"))
+        (True, False)
+    """
+    return device.type not in WITHOUT_FLOAT64
+
+
+def where_float64(device: torch.device) -> torch.device:
+    """The device, or the CPU where that has no float64.
+
+    Example:
+        >>> where_float64(torch.device("cuda")), where_float64(torch.device("mps"))
+        (device(type='cuda'), device(type='cpu'))
+    """
+    return device if has_float64(device) else torch.device("cpu")
+
+
+def widest(device: torch.device) -> torch.dtype:
+    """float64, or float32 where there is none: for what is rounded once more and no further off.
+
+    Example:
+        >>> widest(torch.device("cpu")), widest(torch.device("mps"))
+        (torch.float64, torch.float32)
+    """
+    return torch.float64 if has_float64(device) else torch.float32
 
 
 def may_look(x: Tensor) -> bool:

@@ -29,14 +29,11 @@ def case_of(module: str, name: str):
 
 
 def every_way(group, module: str, name: str, thorough: bool) -> int:
-    """One score encoding by every way that it allows; how many comparisons were made."""
-    case, made = case_of(module, name), 0
+    """One score encoding by every way that it allows; the ways of the comparisons made."""
+    case, made = case_of(module, name), []
     combinations = list(product(DESCRIBED, ORDERS, BOUNDS))
-    if not thorough:  # each word of each once
-        dtypes = (torch.float64, torch.float32)
-        combinations = [
-            (described, ORDERS[i % 3], dtypes[i % 2]) for i, described in enumerate(DESCRIBED)
-        ][: group.size()]
+    if not thorough:
+        combinations = some_of(group.size(), len(name))
     for number, (described, order, dtype) in enumerate(combinations):
         if case.lift and "window" in order:
             order = {}
@@ -44,23 +41,39 @@ def every_way(group, module: str, name: str, thorough: bool) -> int:
         layouts += ["zigzag_by_document"] if "packed" in described else []
         layout = layouts[(number + len(name)) % len(layouts)]
         heads = case.heads if case.heads % KV_HEADS == 0 else HEADS
+        kv_heads = KV_HEADS if number % 2 else heads  # grouped, and so that four ranks divide them
         try:
             held = Held(group, [case.module().to(dtype)], dtype, described, order, layout, heads,
-                        case.lift)  # fmt: skip
+                        case.lift, kv_heads=kv_heads)  # fmt: skip
         except ValueError:  # some refuse padding, in one process too
             assert "padded" in described
             continue
         for spread in ("gather", "heads", "ring"):
-            if allows(held.positional.scores[0], spread, heads, group.size()):
+            if allows(held.positional.scores[0], spread, (heads, kv_heads), group.size()):
                 held.compare(spread)
-                made += 1
+                made.append(spread)
     return made
 
 
-def allows(encoding, spread: str, heads: int, world: int) -> bool:
+def some_of(world: int, turn: int) -> list[tuple]:
+    """Every description on four ranks, half of them on two, one on one; orders and dtypes in turn.
+
+    What orders and dtypes have to do with each other is nothing of the encoding's: some are tried
+    with all of them.
+    """
+    dtypes, found = list(BOUNDS), list(DESCRIBED)
+    start = turn + world
+    taken = [found[(start + i * len(found) // world) % len(found)] for i in range(world)]
+    return [
+        (described, ORDERS[(start + i) % 3], dtypes[(start // 2 + i) % 2])
+        for i, described in enumerate(taken)
+    ]
+
+
+def allows(encoding, spread: str, heads: tuple[int, int], world: int) -> bool:
     if spread == "ring":
         return encoding.is_pairwise and not encoding.reads_hidden
-    divides = heads % world == 0 and KV_HEADS % world == 0
+    divides = all(count % world == 0 for count in heads)
     return spread == "gather" or (divides and hasattr(encoding, "__getitem__")
                                   and not encoding.changes_output)  # fmt: skip
 
@@ -79,7 +92,7 @@ class Held:
 
     def __init__(
         self, group, scores, dtype, described: str, order: dict, layout: str, heads: int = HEADS,
-        lift=None, queries_keys=(), **more,
+        lift=None, queries_keys=(), kv_heads: int = KV_HEADS, **more,
     ):  # fmt: skip
         given = DESCRIBED[described]
         self.label = f"{layout}, {described}, {order}, {dtype}"
@@ -90,7 +103,7 @@ class Held:
         self.hidden = [torch.randn(BATCH, LENGTH, width, dtype=dtype, generator=generator)
                        for width in widths[:1]]  # fmt: skip
         self.learning = [p for p in self.positional.parameters() if p.requires_grad]
-        *whole, self.upstream = content(dtype, heads)
+        *whole, self.upstream = content(dtype, heads, kv_heads)
         self.whole = [t.requires_grad_() for t in whole]
         real = given.get("padding_mask", torch.ones(BATCH, LENGTH, dtype=torch.bool))
         self.seen = real[:, None, :, None]

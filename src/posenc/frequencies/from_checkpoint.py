@@ -32,7 +32,7 @@ class FromCheckpoint(Schedule):
 
     def __init__(self, frequencies: Tensor | Iterable[float | Fraction]):
         if isinstance(frequencies, Tensor):
-            frequencies = frequencies.detach().double().flatten().tolist()
+            frequencies = frequencies.detach().cpu().double().flatten().tolist()
         values = listed(self, "frequencies", frequencies)
         bad = [w for w in values if not isfinite(w)]
         if bad or not values:

@@ -349,7 +349,7 @@ def _check_slopes(layer: Any, family: _Family, bias: ALiBi) -> float:
     """
     most = 0.0
     for length in LENGTHS:
-        own = family.bias(layer, length).double()
+        own = family.bias(layer, length).cpu().double()
         ours = bias.profile(length - 1 - torch.arange(length), dtype=torch.float64)
         apart = (own - own[:, -1:] - ours).abs()
         rounding = family.rounding + family.rounding_by_head * len(own)

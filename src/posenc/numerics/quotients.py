@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import has_float64, may_look
 from posenc.numerics.phases import LIMB, Phases, added, cos_sin_of, phases, turn_limbs
 from posenc.numerics.rounding import rounded
 from posenc.numerics.settling import round_for_certain
@@ -41,7 +41,7 @@ def quotient_cos_sin(
         >>> cos
         tensor([[-0.5000,  0.5000]])
     """
-    if numerators.device.type == "mps":  # has no float64
+    if not has_float64(numerators.device):
         made = quotient_cos_sin(numerators.cpu(), denominators.cpu(), turns, dtype)
         return made[0].to(numerators.device), made[1].to(numerators.device)
     if not may_look(numerators) or not may_look(denominators):

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import has_float64
 from posenc.numerics.sincos import SinCos
 from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates
@@ -31,7 +32,7 @@ def cos_sin_of_axes(
         >>> cos_sin_of_axes((one, less), torch.tensor([[2**40 + 1, 2**40]]))[0]  # cos 1
         tensor([[0.5403]])
     """
-    if positions.device.type == "mps":  # has no float64
+    if not has_float64(positions.device):
         cos, sin = cos_sin_of_axes(parts, positions.to("cpu"), dtype)
         return cos.to(positions.device), sin.to(positions.device)
     axes = [positions[..., axis] for axis in range(len(parts))]

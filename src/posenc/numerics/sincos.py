@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import may_look
+from posenc._guards import has_float64, may_look, where_float64
 from posenc.frequencies.schedule import FINE_TURN_BITS, LONG_TURN_BITS, TURN_BITS, Schedule
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
@@ -184,7 +184,7 @@ class SinCos:
             made = self._common_formula(checked(positions, reals=True), dtype, factor)
             return made if out is None else written(made, out)
         positions = checked(positions)
-        if positions.device.type == "mps":  # has no float64
+        if not has_float64(positions.device):
             cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
             made = cos.to(positions.device), sin.to(positions.device)
         elif not self._fills_a_range(positions, dtype):
@@ -206,7 +206,7 @@ class SinCos:
     ) -> tuple[Tensor, Tensor]:
         _check_dtype(dtype)
         device = positions.device
-        near = positions.to("cpu") if device.type == "mps" else positions  # it has no float64
+        near = positions.to(where_float64(device))
         cos, sin = cos_sin_of_sum(self.parts(near), dtype, factor)
         made = cos.to(device), sin.to(device)
         return made if out is None else written(made, out)

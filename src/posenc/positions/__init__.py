@@ -6,7 +6,7 @@ out in one manner.
 """
 
 from posenc.positions.batches import PackedBatch, collate
-from posenc.positions.checks import Integers, Positions, checked, floats
+from posenc.positions.checks import Integers, Positions, checked, floats, in_float64
 from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.distances import checked_distances, pair_distances
 from posenc.positions.grids import centers, grid, masked_grid, on_levels
@@ -37,6 +37,7 @@ __all__ = [
     "floats",
     "grid",
     "in_documents",
+    "in_float64",
     "kept",
     "left_padded",
     "masked_grid",

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import may_look, where_float64
 from posenc.positions.coordinates import Coordinates
 
 
@@ -152,6 +152,19 @@ def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     if isinstance(positions, Coordinates):
         return positions.floats(dtype)
     return positions.to(dtype)
+
+
+def in_float64(values: Tensor | Coordinates) -> Float64[Tensor, "..."]:
+    """Positions or parameters in float64, on the CPU where their device has none.
+
+    Angles grow with positions: in float32 they would be off by 6e-8 of themselves.
+
+    Example:
+        >>> in_float64(torch.tensor([2])), in_float64(Coordinates([0.5]))
+        (tensor([2.], dtype=torch.float64), tensor([0.5000], dtype=torch.float64))
+    """
+    near = values.to(where_float64(values.device))  # first: that device casts to no float64
+    return floats(near, torch.float64)
 
 
 @overload

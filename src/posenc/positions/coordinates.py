@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scales import (
     Step,
@@ -256,7 +256,9 @@ class Coordinates:
             >>> Coordinates(torch.tensor([1, 2]), scale=Fraction(1, 3)).floats(torch.float32)
             tensor([0.3333, 0.6667])
         """
-        wide = dtype if self.device.type == "mps" else torch.float64  # it has no float64
+        if not has_float64(self.device):
+            return self.to("cpu").floats(dtype).to(self.device)
+        wide = torch.float64
         scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
         values = self.values.to(wide) if self.rest is None else as_floats(self._words(), wide)
         if all(scale.denominator == 1 for scale in scales):

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from posenc._guards import where_float64
+
 REST_BITS = 62
 """Of a rest: two of them add up within an int64."""
 
@@ -150,7 +152,8 @@ def windows(of: Words, most_power: int = MOST_BITS) -> tuple[list[Window], Int64
 
 def _zeros(words: Tensor) -> Tensor:
     """How many zeros each ends in; of 0 as it happens."""
-    return torch.frexp((words & -words).double())[1].to(torch.int64) - 1
+    near = words.to(where_float64(words.device))
+    return (torch.frexp((near & -near).double())[1].to(torch.int64) - 1).to(words.device)
 
 
 def _fits(steps: Tensor, power: Tensor) -> Tensor:

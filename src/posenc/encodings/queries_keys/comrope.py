@@ -10,7 +10,7 @@ from posenc.encodings.arguments import check_choice, check_flag, check_number, c
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import block_rotations, points_of, rotate_blocks
 from posenc.encodings.queries_keys.liere import checked_block
-from posenc.positions import Positions
+from posenc.positions import Positions, in_float64
 
 Variant = Literal["LD", "AP"]
 
@@ -116,9 +116,9 @@ class ComRoPE(QueryKeyEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points = points_of(positions, self.axes)
-        matrices = (self.freqs - self.freqs.mT).to(points.dtype)
-        shares = self._shares().to(points)[:, None, :, None, None]  # [axes, 1, blocks, 1, 1]
-        return block_rotations(points, shares * matrices, dtype)
+        matrices = in_float64(self.freqs - self.freqs.mT)
+        shares = in_float64(self._shares())[:, None, :, None, None]  # [axes, 1, blocks, 1, 1]
+        return block_rotations(points, shares * matrices, dtype).to(self.freqs.device)
 
     def _shares(self) -> Float[Tensor, "axes blocks"]:
         """How much of each block follows each axis."""

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
+from posenc._guards import where_float64
 from posenc.encodings.arguments import (
     check_choice,
     check_flag,
@@ -24,7 +25,7 @@ from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import Coordinates, Positions, checked, floats
+from posenc.positions import Coordinates, Positions, checked, in_float64
 from posenc.positions.checks import checked_within
 from posenc.positions.placeless import among_places
 
@@ -170,9 +171,8 @@ class DINOv3Rotary(QueryKeyEncoding):
 
     def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         """The table at centers that are shifted and stretched at random."""
-        wide = torch.float32 if steps.device.type == "mps" else torch.float64
-        made = {"dtype": wide, "device": steps.device}
-        centers = floats(steps, wide) / torch.tensor(self.sizes, **made)
+        made = {"dtype": torch.float64, "device": where_float64(steps.device)}
+        centers = in_float64(steps) / torch.tensor(self.sizes, **made)
         if self.shift:
             centers = centers + torch.empty(2, **made).uniform_(-self.shift, self.shift)
         for stretch, axes in ((self.jitter, 2), (self.rescale, 1)):
@@ -181,7 +181,7 @@ class DINOv3Rotary(QueryKeyEncoding):
                 centers = centers * torch.empty(axes, **made).uniform_(-reach, reach).exp()
         periods = torch.tensor([float(period) for period in self._periods()], **made)
         angles = (2 * pi * centers.unsqueeze(-1) / periods).flatten(-2)
-        return rounded(torch.stack((angles.cos(), angles.sin()), dim=-2), dtype)
+        return rounded(torch.stack((angles.cos(), angles.sin()), dim=-2), dtype).to(steps.device)
 
     def _periods(self) -> tuple[Fraction, ...] | tuple[float, ...]:
         if self.periods is not None:
@@ -230,7 +230,7 @@ def _sizes(grid: tuple[int, int], normalize: Normalization) -> tuple[int, int]:
 
 def _exact_periods(given: Tensor | Sequence[float], count: int) -> tuple[Fraction, ...]:
     try:
-        listed = given.detach().double().flatten().tolist() if isinstance(given, Tensor) else given
+        listed = given.detach().cpu().double().flatten() if isinstance(given, Tensor) else given
         values = [float(value) for value in listed]
     except (TypeError, ValueError):
         values = []

@@ -205,4 +205,4 @@ def _checked_vectors(vectors: object) -> Tensor:
         )
     if not bool(given.isfinite().all()):
         raise ValueError("vectors hold a number that is not finite; they are radians a unit.")
-    return given.double()
+    return given.cpu().double()

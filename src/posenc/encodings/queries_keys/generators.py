@@ -5,12 +5,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotation import checked_heads
-from posenc.positions import Positions, floats
+from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
 
 
 def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape axes"]:
-    """``positions`` as float64, or float32 where there is none, with one coordinate an axis.
+    """``positions`` as float64, on the CPU where there is none, with one coordinate an axis.
 
     Raises:
         TypeError: ``positions`` are neither integers nor coordinates.
@@ -20,8 +20,7 @@ def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape
         >>> points_of([[1, 2]], axes=2)
         tensor([[1., 2.]], dtype=torch.float64)
     """
-    given = checked_points(positions, axes)
-    return floats(given, torch.float32 if given.device.type == "mps" else torch.float64)
+    return in_float64(checked_points(positions, axes))
 
 
 def block_rotations(
@@ -29,7 +28,7 @@ def block_rotations(
     generators: Float[Tensor, "axes heads n b b"],
     dtype: torch.dtype | None,
 ) -> Float[Tensor, "*shape heads n b b"]:
-    """exp(Σ_a p_a A_a) for skew A_a, in the precision of the points, then rounded.
+    """exp(Σ_a p_a A_a) for skew A_a, in float64, then rounded.
 
     Example:
         >>> quarter = torch.tensor([[0.0, -torch.pi / 2], [torch.pi / 2, 0.0]]).view(1, 1, 1, 2, 2)
@@ -37,8 +36,8 @@ def block_rotations(
         tensor([[ 0.,  1.],
                 [-1.,  0.]])
     """
-    exponents = torch.einsum("...a,ahnij->...hnij", points, generators.to(points.dtype))
-    return torch.linalg.matrix_exp(exponents).to(dtype or torch.float32)
+    exponents = torch.einsum("...a,ahnij->...hnij", in_float64(points), in_float64(generators))
+    return torch.linalg.matrix_exp(exponents).to(dtype or torch.float32).to(generators.device)
 
 
 def rotate_blocks(

@@ -8,7 +8,7 @@ from posenc.encodings.arguments import check_flag, check_positive_number, check_
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.encodings.scores.content import products
-from posenc.positions import Positions, checked, floats
+from posenc.positions import Positions, checked, in_float64
 
 
 class GRAPE(QueryKeyEncoding):
@@ -92,15 +92,14 @@ class GRAPE(QueryKeyEncoding):
             TypeError: ``positions`` are neither integers nor ``Coordinates``.
         """
         positions = checked(positions, reals=True)
-        wide = torch.float32 if positions.device.type == "mps" else torch.float64
-        a, b = self.generators.to(wide)
+        a, b = in_float64(self.generators)
         parallel = (a * b).sum(-1)
         area = a.square().sum(-1) * b.square().sum(-1) - parallel.square()
-        speed = area.clamp(min=torch.finfo(wide).tiny).sqrt()
-        angles = floats(positions, wide).unsqueeze(-1) * (self.speed * speed)
+        speed = area.clamp(min=torch.finfo(torch.float64).tiny).sqrt()
+        angles = in_float64(positions).unsqueeze(-1) * (self.speed * speed)
         across = 2 * (angles / 2).sin().square()  # 1 − cos, which loses no digits near 0
         factors = angles.sin() / speed, across / speed.square()
-        return torch.stack(factors, dim=-2).to(dtype or torch.float32)
+        return torch.stack(factors, dim=-2).to(dtype or torch.float32).to(positions.device)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]

@@ -11,7 +11,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
-from posenc.positions import Positions, checked, floats
+from posenc.positions import Positions, checked, in_float64
 from posenc.positions.placeless import among_places
 
 
@@ -128,12 +128,11 @@ class RoPEMixed(QueryKeyEncoding):
                 f"with (y, x), as of posenc.positions.grid."
             )
         positions, nowhere = among_places(positions)
-        wide = torch.float32 if positions.device.type == "mps" else torch.float64
-        y, x = floats(positions, wide)[..., None, None, :].unbind(-1)
-        along_x, along_y = self.frequencies.to(wide)
+        y, x = in_float64(positions)[..., None, None, :].unbind(-1)
+        along_x, along_y = in_float64(self.frequencies)
         angles = y * along_y + x * along_x
         table = torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)
-        return unturned(table, nowhere, heads=True)
+        return unturned(table.to(positions.device), nowhere, heads=True)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]

@@ -9,7 +9,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import points_of
 from posenc.encodings.queries_keys.rotation import checked_heads, rotate_heads
 from posenc.frequencies import Geometric
-from posenc.positions import Positions
+from posenc.positions import Positions, in_float64
 
 
 class CayleySTRING(QueryKeyEncoding):
@@ -87,14 +87,14 @@ class CayleySTRING(QueryKeyEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points = points_of(positions, self.axes)
-        return _cos_sin(points @ self.frequencies.to(points), dtype)
+        angles = points_of(positions, self.axes) @ in_float64(self.frequencies)
+        return _cos_sin(angles, dtype).to(self.frequencies.device)
 
     def basis(self) -> Float[Tensor, "d d"]:
-        """P, computed in float64 where there is any."""
-        wide = torch.float32 if self.skew.device.type == "mps" else torch.float64
-        upper = self.skew.to(wide).triu(1)
-        skew, one = upper - upper.mT, torch.eye(self.head_dim, dtype=wide, device=upper.device)
+        """P, computed in float64; on the CPU where the parameters' device has none."""
+        upper = in_float64(self.skew).triu(1)
+        skew, one = upper - upper.mT, torch.eye(self.head_dim, dtype=upper.dtype,
+                                                device=upper.device)  # fmt: skip
         return torch.linalg.solve(one + skew, one - skew)  # the two factors commute
 
     def encode_queries(
@@ -108,7 +108,7 @@ class CayleySTRING(QueryKeyEncoding):
         name, layout = "CayleySTRING", {"head_dim": self.head_dim, "heads_first": self.heads_first}
         checked_heads(q, table.shape[-3], name=name, **layout)
         wide = torch.promote_types(q.dtype, torch.float32)
-        based = q.to(wide) @ self.basis().to(wide).mT
+        based = q.to(wide) @ self.basis().to(wide).to(q.device).mT
         return rotate_heads(based, table, name=name, pairing="interleaved", **layout).to(q.dtype)
 
     def encode_keys(
@@ -192,7 +192,8 @@ class CirculantSTRING(QueryKeyEncoding):
         """
         points = points_of(positions, self.axes)
         sines = _fourier(self.head_dim, points).sin()
-        return _cos_sin(points @ (-2 * self.columns.to(points) @ sines.mT), dtype)
+        angles = points @ (-2 * in_float64(self.columns) @ sines.mT)
+        return _cos_sin(angles, dtype).to(self.columns.device)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
@@ -244,6 +245,5 @@ def _fourier(head_dim: int, like: Tensor) -> Float[Tensor, "pairs d"]:
     """2πjm/d for the waves 0 < j < d/2; whole numbers are reduced before they are rounded."""
     j = torch.arange(1, (head_dim + 1) // 2, device=like.device)
     m = torch.arange(head_dim, device=like.device)
-    wide = torch.float32 if like.device.type == "mps" else torch.float64
-    turns = (j[:, None] * m % head_dim).to(wide) / head_dim
-    return (2 * torch.pi * turns).to(like.dtype)
+    turns = in_float64(j[:, None] * m % head_dim) / head_dim
+    return (2 * torch.pi * turns).to(like.dtype).to(like.device)

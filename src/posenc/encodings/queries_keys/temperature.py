@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import widest
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
@@ -79,7 +80,7 @@ class QueryTemperature(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
         """
         positions = checked(positions).clamp(min=0)
-        wide = torch.float32 if positions.device.type == "mps" else torch.float64  # has no float64
+        wide = widest(positions.device)
         if self.form == "beam":
             factor = (self.scale * ((positions.to(wide) + 1) / self.period).log1p()).exp()
         else:

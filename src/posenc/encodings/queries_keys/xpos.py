@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import has_float64, may_look
 from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
@@ -14,7 +14,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import Coordinates, Positions, checked, floats
+from posenc.positions import Coordinates, Positions, checked, floats, in_float64
 
 LARGEST_LOG = 80.0
 """exp(80) and its inverse are float32 numbers with room for content."""
@@ -84,7 +84,7 @@ class XPos(QueryKeyEncoding):
         """
         positions = checked(positions, reals=True)
         self._check_range(positions)
-        if positions.device.type == "mps":  # has no float64
+        if not has_float64(positions.device):
             return self.table(positions.to("cpu"), dtype=dtype).to(positions.device)
         turns = rotation_table(
             self.rotary.sincos, positions, torch.float64, self.rotary.frequencies.attention_factor
@@ -108,7 +108,7 @@ class XPos(QueryKeyEncoding):
         return self.rotary.encode_keys(k, table[..., 2:, :])
 
     def _check_range(self, positions: Tensor | Coordinates) -> None:
-        whole = positions.floats() if isinstance(positions, Coordinates) else positions
+        whole = in_float64(positions) if isinstance(positions, Coordinates) else positions
         if not may_look(whole) or not whole.numel():
             return
         first, last = (end.item() for end in whole.aminmax())

@@ -13,7 +13,7 @@ from posenc._guards import may_look
 from posenc.encodings.arguments import check_number
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
-from posenc.positions import Coordinates, Integers, checked
+from posenc.positions import Coordinates, Integers, checked, in_float64
 
 FINENESS = 2**20
 """Steps that each step of the given coordinates is cut into."""
@@ -103,7 +103,8 @@ class CAPE(PositionRemapping):
         if self.scale > 1:
             shape = torch.Size((*steps.shape[:-1], 1))
             drawn = 2 * share(shape, steps.device, generator) - 1
-            steps = (steps.double() * (drawn * log(self.scale)).exp()).round().long()
+            steps = (in_float64(steps) * (drawn * log(self.scale)).exp()).round().long()
+            steps = steps.to(given.device)
         return Coordinates(steps, scale=step)
 
     def _step(self, given: Coordinates) -> Fraction:

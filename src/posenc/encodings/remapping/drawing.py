@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import has_float64, may_look, where_float64
 from posenc.positions import Integers, checked
 
 
@@ -43,9 +43,21 @@ def checked_row(
 def share(
     shape: torch.Size, device: torch.device, generator: torch.Generator | None
 ) -> Float64[Tensor, "..."]:
-    """Numbers from U(0, 1), of the generator, or of torch's own for the device."""
-    where = device if generator is None else generator.device
-    return torch.rand(shape, generator=generator, device=where, dtype=torch.float64).to(device)
+    """Numbers from U(0, 1), of the generator, or of torch's own for the device.
+
+    They lie there, or on the CPU where that has no float64.
+
+    Raises:
+        ValueError: The generator is of a device without float64.
+    """
+    where = where_float64(device)
+    drawing = where if generator is None else generator.device
+    if not has_float64(drawing):
+        raise ValueError(
+            f"The generator is of {drawing}, which has no float64. Make it as "
+            f"torch.Generator(), of the CPU."
+        )
+    return torch.rand(shape, generator=generator, device=drawing, dtype=torch.float64).to(where)
 
 
 def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
@@ -55,5 +67,6 @@ def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
         >>> uniform(torch.zeros(3, dtype=torch.int64))
         tensor([0, 0, 0])
     """
+    drawn = share(most.shape, most.device, generator)
     # A share just below 1 may round up to the bound once multiplied.
-    return (share(most.shape, most.device, generator) * (most + 1)).long().minimum(most)
+    return (drawn * (most + 1).to(drawn.device)).long().to(most.device).minimum(most)

@@ -81,4 +81,4 @@ class PoSE(PositionRemapping):
         if self.chunks == 2:
             return 1 + uniform(rows + max((seq + 1) // 2 - 1, 0), generator)
         keys = share(torch.Size((*rows.shape[:-1], max(seq - 1, 0))), rows.device, generator)
-        return 1 + keys.argsort(-1)[..., : self.chunks - 1].sort(-1).values
+        return 1 + keys.argsort(-1)[..., : self.chunks - 1].sort(-1).values.to(rows.device)

@@ -111,4 +111,4 @@ class Randomized(PositionRemapping):
         """A sorted sample of 0 … below − 1 without replacement for each row."""
         # In float32 equal keys would favor the first of them.
         keys = share(torch.Size((*shape[:-1], below)), device, generator)
-        return keys.argsort(-1)[..., : shape[-1]].sort(-1).values
+        return keys.argsort(-1)[..., : shape[-1]].sort(-1).values.to(device)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import widest
 from posenc.encodings.arguments import check_positive_number
 from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
@@ -71,7 +72,7 @@ class ALiBi(RelativeBias):
         distance = checked(distance, "distance", reals=True)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
-        wide = torch.float32 if distance.device.type == "mps" else torch.float64
+        wide = widest(distance.device)
         away = floats(distance, wide)
         away = away.clamp(min=0) if self.is_causal else away.abs()
         slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)

@@ -5,6 +5,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from posenc._guards import widest
+
 
 def sums_after_key(
     values: Float[Tensor, "*batch #heads #q_len k_len"],
@@ -33,7 +35,7 @@ def sums_after_key(
     # The first token of a document is after none of it; padding repeats a position.
     rises = F.pad(step > 0, (1, 0), value=False)
     counted = (rises & (distance >= 0)).unsqueeze(-3)
-    wide = values.dtype if values.device.type == "mps" else torch.float64
+    wide = torch.promote_types(values.dtype, widest(values.device))
     counted_values = torch.where(counted, values, 0).to(wide)
     after = counted_values.flip(-1).cumsum(-1).flip(-1) - counted_values
     last = _last_of_document(step < 0).unsqueeze(-3).expand(after.shape)

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import widest
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content
@@ -58,7 +59,7 @@ class LogTemperature(ScoreEncoding):
         """
         q_positions = checked(q_positions, "q_positions").clamp(min=0).unsqueeze(-1)
         k_positions = checked(k_positions, "k_positions")
-        wide = torch.float32 if q_positions.device.type == "mps" else torch.float64
+        wide = widest(q_positions.device)
         seen = q_positions.to(wide) + 1
         factor = 1 + self.alpha * (seen / self.floor).clamp(min=1).log()
         factor = rounded(factor, dtype or torch.float32)

@@ -16,7 +16,7 @@ from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.rotary.operator import rotate
-from posenc.positions import Integers
+from posenc.positions import Integers, in_float64
 
 
 class RePo(ScoreEncoding):
@@ -153,13 +153,14 @@ class RePo(ScoreEncoding):
 
     def _rotated(self, x: Tensor, features: Tensor, positions: Tensor) -> Tensor:
         """``x`` rotated, each head by positions of its own."""
-        exact = torch.float32 if x.device.type == "mps" else torch.float64
-        stands = (1 - self.blend) * features.to(exact) + self.blend * positions.to(exact)[..., None]
+        learned, places = in_float64(features), in_float64(positions)
+        stands = (1 - self.blend) * learned + self.blend * places[..., None]
         radians = [turn * 2.0**-TURN_BITS * 2 * pi for turn in self.rotary.sincos.turns]
-        frequencies = torch.tensor(radians, dtype=exact, device=x.device)
+        frequencies = torch.tensor(radians, dtype=torch.float64, device=stands.device)
         angles = stands.mT.unsqueeze(-1) * frequencies
         factor = self.rotary.frequencies.attention_factor
-        cos, sin = ((part * factor).to(x.dtype) for part in (angles.cos(), angles.sin()))
+        both = angles.cos(), angles.sin()
+        cos, sin = ((part * factor).to(x.dtype).to(x.device) for part in both)
         return rotate(x, cos, sin, pairing=self.rotary.pairing, rotated=self.rotary.rotated)
 
     def extra_repr(self) -> str:

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.frequencies import Powers
@@ -59,7 +60,7 @@ class Sandwich(RelativeBias):
         """Sums of exact cosines, over the ratio of each head."""
         distance, dtype = checked(distance, "distance", reals=True), dtype or torch.float32
         fine = torch.float64 if dtype == torch.float64 else torch.float32
-        wide = torch.float32 if distance.device.type == "mps" else torch.float64
+        wide = widest(distance.device)
         cos, _ = self.sincos.cos_sin(distance, fine)
         similarity = cos.to(wide).sum(-1)
         ratios = [8 * h / self.heads for h in range(1, self.heads + 1)]

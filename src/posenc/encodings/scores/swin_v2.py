@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
@@ -89,7 +90,7 @@ class SwinV2Bias(ScoreBias):
                     [ 0.0000,  0.0000],
                     [ 0.0000,  1.0566]], dtype=torch.float64)
         """
-        wide = torch.float32 if torch.device(device or "cpu").type == "mps" else torch.float64
+        wide = widest(torch.device(device or "cpu"))
         axes = []
         for size, trained in zip(self.window, self.pretrained_window, strict=True):
             apart = torch.arange(1 - size, size, dtype=wide, device=device)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import widest
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.numerics.rounding import rounded
@@ -65,7 +66,7 @@ class Temperature(ScoreEncoding):
         q_positions = checked(q_positions, "q_positions")
         k_positions = checked(k_positions, "k_positions")
         last = q_positions.clamp(min=0).unsqueeze(-1)
-        wide = torch.float32 if last.device.type == "mps" else torch.float64
+        wide = widest(last.device)
         factor = torch.full_like(last, self.scale, dtype=wide)
         if self.trained_length is not None:
             seen = last.to(wide) + 1

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
-from posenc.positions import Positions, checked, floats
+from posenc.positions import Positions, checked, in_float64
 
 Periodic = Literal["sin", "cos"]
 
@@ -91,11 +91,11 @@ class Time2Vec(TokenEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
         """
         positions = checked(positions, device=self.weight.device, reals=True)
-        wide = torch.float32 if positions.device.type == "mps" else torch.float64
-        times = floats(positions, wide).unsqueeze(-1)
-        angles = times * self.weight.to(wide) + self.bias.to(wide)
+        times = in_float64(positions).unsqueeze(-1)
+        angles = times * in_float64(self.weight) + in_float64(self.bias)
         periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
-        return torch.cat((angles[..., :1], periodic), dim=-1).to(dtype or torch.float32)
+        table = torch.cat((angles[..., :1], periodic), dim=-1).to(dtype or torch.float32)
+        return table.to(positions.device)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

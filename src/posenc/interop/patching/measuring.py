@@ -98,7 +98,7 @@ def compared(given: Angles, encoding: Rotation, positions: Tensor, forms: Iterab
     """The form in which ``given`` is what an encoding gives at positions, and how near it is."""
     table = encoding.table(points_of(encoding, positions), dtype=torch.float64)  # type: ignore[arg-type]
     allowed = allowance(encoding, positions)
-    theirs = [x.double() for x in parts(given)]
+    theirs = [x.cpu().double() for x in parts(given)]
     worst: Found | None = None
     for form in forms:
         arranged = form.write(*table.unbind(-2))

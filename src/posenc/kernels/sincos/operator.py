@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import eager, kernels_reach, may_look, on_accelerator
+from posenc._guards import eager, has_float64, kernels_reach, may_look, on_accelerator
 from posenc.kernels.out import check_memory, check_out
 from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
@@ -73,7 +73,7 @@ def _of_long(
 ) -> tuple[Tensor, Tensor]:
     """At coordinates that take more than 63 bits together: by kernels those that alone do not."""
     split = eager() and may_look(positions.values) and isinstance(positions.scale, Fraction)
-    if not split or dtype not in FORMATS or positions.device.type == "mps":
+    if not split or dtype not in FORMATS or not has_float64(positions.device):
         return sincos.cos_sin(positions, dtype, out=out, factor=factor)
     flat = positions.with_words(lambda words: words.flatten())
     short, (others, long) = flat.in_windows(Fraction(COARSEST))
