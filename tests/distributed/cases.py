@@ -20,6 +20,7 @@ DESCRIBED = {
     "padded": {"padding_mask": REAL},
     "packed-padded": {"document_ids": DOCUMENTS, "padding_mask": REAL},
 }
+WITHOUT_PADDING = {"padded": "plain", "packed-padded": "packed"}
 ORDERS = [{}, {"is_causal": True}, {"is_causal": True, "window": 4}]
 
 
@@ -28,7 +29,7 @@ def case_of(module: str, name: str):
     return {**loaded.CASES, **getattr(loaded, "VARIANTS", {})}[name]
 
 
-def every_way(group, module: str, name: str, thorough: bool) -> int:
+def every_way(group, module: str, name: str, thorough: bool) -> list[str]:
     """One score encoding by every way that it allows; the ways of the comparisons made."""
     case, made = case_of(module, name), []
     combinations = list(product(DESCRIBED, ORDERS, BOUNDS))
@@ -41,13 +42,15 @@ def every_way(group, module: str, name: str, thorough: bool) -> int:
         layouts += ["zigzag_by_document"] if "packed" in described else []
         layout = layouts[(number + len(name)) % len(layouts)]
         heads = case.heads if case.heads % KV_HEADS == 0 else HEADS
-        kv_heads = KV_HEADS if number % 2 else heads  # grouped, and so that four ranks divide them
+        grouped = (number + number // 2) % 2 or "kv_heads" in case.arguments
+        kv_heads = KV_HEADS if grouped else heads  # which four ranks can divide
+        given = [case.module().to(dtype)], dtype
+        sizes = {"layout": layout, "heads": heads, "lift": case.lift, "kv_heads": kv_heads}
         try:
-            held = Held(group, [case.module().to(dtype)], dtype, described, order, layout, heads,
-                        case.lift, kv_heads=kv_heads)  # fmt: skip
+            held = Held(group, *given, described, order, **sizes)
         except ValueError:  # some refuse padding, in one process too
             assert "padded" in described
-            continue
+            held = Held(group, *given, WITHOUT_PADDING[described], order, **sizes)
         for spread in ("gather", "heads", "ring"):
             if allows(held.positional.scores[0], spread, (heads, kv_heads), group.size()):
                 held.compare(spread)
