@@ -4,7 +4,8 @@
 
 Times stand beside those of one process on the same machine in the same run, and beside an
 all-gather of keys and values alone. Processes share the cores, so on few of them this shows what
-cutting costs, and never what it gains.
+cutting costs, and never what it gains. Work is the processor's time of all ranks together, which
+others on the machine do not lengthen as they lengthen the clock's.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import multiprocessing
 import os
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -25,6 +27,10 @@ from posenc.distributed.collectives import everyones
 
 HEADS, WIDTH = 8, 64
 LENGTHS, WORLDS, ROUNDS = (1024, 2048, 4096, 8192, 16384, 32768), (1, 2, 4), 3
+LONG = 8192
+"""From here on one round is enough: a call takes seconds."""
+FIRST = 256
+"""What runs once before anything is timed."""
 ENCODINGS = {
     "rotary": lambda: Positional(queries_keys=Rotary(WIDTH)),
     "ALiBi": lambda: Positional(scores=ALiBi(HEADS)),
@@ -34,75 +40,106 @@ ENCODINGS = {
 
 def main() -> None:
     options = _options()
-    found = []
+    found: list[dict] = []
     print(__doc__.split("\n\n")[2])
+    print(f"\n{'':33}{'clock':>18}{'work':>18}\n"
+          f"{'length':>7} {'ranks':>5}  {'':<7}{'way':<11}{'× one':>9}{'× gather':>9}"
+          f"{'× one':>9}{'× half':>9}{'moved':>12}")  # fmt: skip
     for world in options.worlds:
-        found += _of_processes(world, options.lengths)
-    alone = {(row["length"], row["encoding"]): row["seconds"] for row in found
-             if row["spread"] == "one process"}  # fmt: skip
-    print(f"{'length':>7} {'ranks':>5}  {'encoding':<8}{'way':<14}{'× one':>7}{'× gather':>9}"
-          f"{'moved':>10}")  # fmt: skip
-    for row in found:
-        base = alone.get((row["length"], row["encoding"]))
-        ratio = "–" if base is None else f"{row['seconds'] / base:.2f}"
-        gathers = "–" if not row["gather"] else f"{row['seconds'] / row['gather']:.1f}"
-        print(f"{row['length']:>7} {row['world']:>5}  {row['encoding']:<8}{row['spread']:<14}"
-              f"{ratio:>7}{gathers:>9}{row['moved'] / 1e6:>8.1f} MB")  # fmt: skip
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        for row in _of_processes(world, options):
+            found.append(row)
+            print(_line(row, found), flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _of_processes(world: int, lengths: list[int]) -> list[dict]:
+def _line(row: dict, found: list[dict]) -> str:
+    """A row, with its times over those of one process and over its own at half the length."""
+    alone = _other(found, row, world=1, spread="one process")
+    half = _other(found, row, length=row["length"] // 2)
+    ratios = [
+        (row["seconds"], alone and alone["seconds"]),
+        (row["seconds"], row["gather_seconds"]),
+        (row["work"], alone and alone["work"]),
+        (row["work"], half and half["work"]),
+    ]
+    told = [f"{made / base:.2f}" if base else "–" for made, base in ratios]
+    columns = "".join(f"{ratio:>9}" for ratio in told)
+    return (f"{row['length']:>7} {row['world']:>5}  {row['encoding']:<7}{row['spread']:<11}"
+            f"{columns}{row['moved'] / 1e6:>9.1f} MB")  # fmt: skip
+
+
+def _other(found: list[dict], row: dict, **changes: object) -> dict | None:
+    wanted = {name: row[name] for name in ("length", "world", "encoding", "spread")} | changes
+    return next((r for r in found if all(r[n] == v for n, v in wanted.items())), None)
+
+
+def _of_processes(world: int, options: argparse.Namespace) -> Iterator[dict]:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         queue = context.Queue()
-        processes = [context.Process(target=_rank, args=(rank, world, folder, lengths, queue))
-                     for rank in range(world)]  # fmt: skip
+        given = (world, folder, options.lengths, options.encodings, queue)
+        processes = [context.Process(target=_rank, args=(r, *given)) for r in range(world)]
         for process in processes:
             process.start()
-        rows = queue.get()
+        while (row := queue.get()) is not None:
+            yield row
         for process in processes:
             process.join()
-    return rows
 
 
-def _rank(rank: int, world: int, folder: str, lengths: list[int], queue) -> None:
+def _rank(
+    rank: int, world: int, folder: str, lengths: list[int], encodings: list[str], queue
+) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{os.path.join(folder, 'store')}",
                             rank=rank, world_size=world)  # fmt: skip
-    rows = [row for length in lengths for row in _measured(length)]
+    for _ in _measured(FIRST, encodings):
+        pass
+    for length in lengths:
+        for row in _measured(length, encodings):
+            if rank == 0:
+                queue.put(row)
     if rank == 0:
-        queue.put(rows)
+        queue.put(None)
     dist.barrier()
     dist.destroy_process_group()
 
 
-def _measured(length: int) -> list[dict]:
-    """A forward and a backward pass of every encoding by every way; the slowest rank's time."""
+def _measured(length: int, encodings: list[str]) -> Iterator[dict]:
+    """A forward and a backward pass of every encoding by every way."""
     shards = Shards(length=length, layout="zigzag")
     torch.manual_seed(0)
     whole = [torch.randn(1, HEADS, length, WIDTH) for _ in range(3)]
     part = [shards.cut(t, 2).requires_grad_() for t in whole]
     keys = torch.cat([t.detach() for t in part[1:]])
-    bare = _slowest(lambda: everyones(keys, shards.group)) if shards.world > 1 else 0.0
-    rows = []
-    for name, built in ENCODINGS.items():
-        positional = built()
-
-        def ran(content, **cut):
-            attention(*content, is_causal=True, positional=positional, **cut).sum().backward()  # noqa: B023
-
-        ways = {way: lambda way=way: ran(part, shards=shards, spread=way)
-                for way in ("gather", "heads", "ring")}  # fmt: skip
-        if shards.world == 1:
-            given = [t.requires_grad_() for t in whole]
-            ways = {"one process": lambda: ran(given)}  # noqa: B023
-        for way, call in ways.items():
-            rows.append({
+    rounds = 1 if length >= LONG else ROUNDS
+    bare = _timed(lambda: everyones(keys, shards.group), ROUNDS) if shards.world > 1 else (0.0, 0.0)
+    for name in encodings:
+        positional = ENCODINGS[name]()
+        for way, call in _ways(shards, whole, part, positional).items():
+            seconds, work = _timed(call, rounds)
+            yield {
                 "length": length, "world": shards.world, "encoding": name, "spread": way,
-                "seconds": _slowest(call), "gather": bare, "moved": _moved(shards, way),
-            })  # fmt: skip
-    return rows
+                "seconds": seconds, "work": work, "gather_seconds": bare[0],
+                "gather_work": bare[1], "moved": _moved(shards, way),
+            }  # fmt: skip
+
+
+def _ways(
+    shards: Shards, whole: list[torch.Tensor], part: list[torch.Tensor], positional: Positional
+) -> dict[str, Callable[[], None]]:
+    def ran(content: list[torch.Tensor], **cut: object) -> None:
+        made = attention(*content, is_causal=True, positional=positional, **cut)  # type: ignore[arg-type]
+        made.sum().backward()
+
+    if shards.world == 1:
+        given = [t.requires_grad_() for t in whole]
+        return {"one process": lambda: ran(given)}
+    return {
+        way: lambda way=way: ran(part, shards=shards, spread=way)
+        for way in ("gather", "heads", "ring")
+    }
 
 
 def _moved(shards: Shards, way: str) -> int:
@@ -117,23 +154,28 @@ def _moved(shards: Shards, way: str) -> int:
     return (6 if way == "ring" else 4) * token * others
 
 
-def _slowest(call) -> float:
-    call()
-    times = []
-    for _ in range(ROUNDS):
-        dist.barrier()
-        begin = time.perf_counter()
+def _timed(call: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Seconds of the slowest rank, and of the processor in all of them; medians of the rounds."""
+    if rounds > 1:
         call()
-        times.append(time.perf_counter() - begin)
-    slowest = torch.tensor(median(times))
+    clock, work = [], []
+    for _ in range(rounds):
+        dist.barrier()
+        begin, busy = time.perf_counter(), time.process_time()
+        call()
+        clock.append(time.perf_counter() - begin)
+        work.append(time.process_time() - busy)
+    slowest, together = torch.tensor(median(clock)), torch.tensor(median(work))
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    return float(slowest)
+    dist.all_reduce(together)
+    return float(slowest), float(together)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", type=int, nargs="+", default=list(LENGTHS))
     parser.add_argument("--worlds", type=int, nargs="+", default=list(WORLDS))
+    parser.add_argument("--encodings", nargs="+", choices=ENCODINGS, default=list(ENCODINGS))
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
