@@ -29,6 +29,11 @@ class Columns:
     cos_first: bool = True
 
     @property
+    def cos_place(self) -> int:
+        """Where the first cosine lies, in elements from the beginning of the table."""
+        return 0 if self.cos_first else self.table.stride(self.axis)
+
+    @property
     def cos(self) -> Float[Tensor, "*shape frequencies"]:
         """A view of the cosines."""
         return self.table.select(self.axis, 0 if self.cos_first else 1)
@@ -62,11 +67,12 @@ def columns_of(
     apart = sine_channels.start - cosine_channels.start
     first = min(cosine_channels.start, sine_channels.start)
     alike = len(sine_channels) == count and sine_channels.step == step
-    here = table[..., first : first + 2 * count]
+    whole = 2 * count == table.shape[-1]
+    here = table if whole else table[..., first : first + 2 * count]
     if alike and step == 2 and abs(apart) == 1:
-        return Columns(here.unflatten(-1, (count, 2)), -1, apart > 0)
+        return Columns(here.view(*here.shape[:-1], count, 2), -1, apart > 0)
     if alike and step == 1 and abs(apart) == count:
-        return Columns(here.unflatten(-1, (2, count)), -2, apart > 0)
+        return Columns(here.view(*here.shape[:-1], 2, count), -2, apart > 0)
     raise ValueError(
         f"Cosines are {cosine_channels} and sines {sine_channels}; they must alternate, as "
         f"range(0, 6, 2) and range(1, 6, 2), or be halves, as range(0, 3) and range(3, 6)."

@@ -8,6 +8,7 @@ read as a channel index it gives ``double_exponent``.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 from posenc.frequencies import Powers
@@ -38,7 +39,7 @@ class SinCosChannels:
     sine_channels: range
     cosine_channels: range
 
-    @property
+    @cached_property
     def paired(self) -> bool:
         """Whether sines and cosines share all of their frequencies."""
         return self.sines == self.cosines

@@ -67,9 +67,8 @@ def fill(
         if plan is None or not (fresh or apart(table, positions)):
             return False
         (words, _), (radians, _) = sincos.words.buffer_info(), sincos.radians.buffer_info()
-        operands = SinCosOperands(
-            positions.data_ptr(), words, radians, columns.cos.data_ptr(), factor, fresh
-        )
+        cos = table.data_ptr() + columns.cos_place * table.element_size()
+        operands = SinCosOperands(positions.data_ptr(), words, radians, cos, factor, fresh)
     except RuntimeError:
         return False  # no strides or no memory, as of sparse tensors and in torch's older vmap
     if native(plan, operands, torch.get_num_threads()) != DONE:

@@ -1,6 +1,7 @@
 """Tables of cosines and sines: C, Triton, or else ``SinCos.cos_sin``."""
 
 from fractions import Fraction
+from typing import overload
 
 import torch
 from jaxtyping import Float, Int64
@@ -15,6 +16,27 @@ from posenc.numerics.sincos import COARSEST, SinCos, empty_table, written
 from posenc.positions import Coordinates, checked
 
 
+@overload
+def cos_sin(
+    sincos: SinCos,
+    positions: Tensor | Coordinates,
+    dtype: torch.dtype = ...,
+    out: None = None,
+    factor: float = ...,
+) -> tuple[Tensor, Tensor]: ...
+
+
+@overload
+def cos_sin(
+    sincos: SinCos,
+    positions: Tensor | Coordinates,
+    dtype: torch.dtype,
+    out: Columns,
+    factor: float = ...,
+    fresh: bool = ...,
+) -> None: ...
+
+
 def cos_sin(
     sincos: SinCos,
     positions: Int64[Tensor, "*shape"] | Coordinates,
@@ -22,7 +44,7 @@ def cos_sin(
     out: Columns | None = None,
     factor: float = 1.0,
     fresh: bool = False,
-) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
+) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]] | None:
     """``sincos.cos_sin``, correctly rounded as it is, by the fastest kernel there is.
 
     Args:
@@ -32,6 +54,10 @@ def cos_sin(
         out: The columns of a table that exists already, to be written.
         factor: The attention factor of a schedule.
         fresh: Whether ``out`` is memory that nothing has been written to.
+
+    Returns:
+        cos and sin, or nothing where they are in ``out``: two views of a short table take as long
+        as the table.
 
     Raises:
         ValueError: ``out`` has elements that share a place, or shares memory with positions; or
@@ -45,9 +71,11 @@ def cos_sin(
     """
     if isinstance(positions, Coordinates):
         if positions.rest is not None and sincos.common is None:
-            return _of_long(sincos, positions, dtype, out, factor)
+            made = _of_long(sincos, positions, dtype, out, factor)
+            return made if out is None else None
         if sincos.common is not None:
-            return sincos.cos_sin(positions, dtype, out=out, factor=factor)
+            made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
+            return made if out is None else None
         sincos, positions = sincos.of_steps(positions)
     positions = checked(positions)
     if sincos.common is None and dtype in FORMATS and eager():
@@ -57,11 +85,12 @@ def cos_sin(
             made = torch.empty(shape, dtype=dtype, device=positions.device)
             columns, fresh = Columns(made.movedim(0, -2)), True
         if columns is not None and _fill(columns, dtype, positions, sincos, factor, fresh):
-            return columns.cos, columns.sin
+            return (columns.cos, columns.sin) if out is None else None
     check_memory(positions=positions)
     if out is not None:
         check_out(out.table, positions=positions)
-    return sincos.cos_sin(positions, dtype, out=out, factor=factor)
+    made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
+    return made if out is None else None
 
 
 def _of_long(
@@ -97,7 +126,7 @@ def _fill(
     if columns.table.dtype is not dtype:
         return False  # rounded to one dtype and kept in another
     positions = positions.contiguous()  # a batch may share its positions
-    if not on_accelerator(columns.table, positions):
+    if columns.table.is_cpu or not on_accelerator(columns.table, positions):
         return cpu.fill(columns, positions, sincos, factor, fresh)
     from posenc.kernels.sincos import triton
 
@@ -122,6 +151,8 @@ def table_to_fill(
     if isinstance(positions, Coordinates):
         positions = positions.values
     if out is None:
+        if eager() and may_look(positions):  # as most are: at once, in half the time
+            return positions.new_empty((*positions.shape, *columns), dtype=dtype or torch.float32)
         return empty_table(positions, *columns, dtype=dtype or torch.float32)
     shape, dtype = (*positions.shape, *columns), dtype or out.dtype
     if out.shape != shape or out.dtype != dtype:
