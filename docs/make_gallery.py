@@ -30,11 +30,13 @@ from posenc import (
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.inspection import patches
 from posenc.inspection.directions import frequency_vectors
+from posenc.lab.statistics import bootstrap
 from posenc.plots.style import Theme
 from posenc.positions import Coordinates, consecutive, grid, masked_grid
 from posenc.transformer import Encoder
 
 PICTURES = Path(__file__).parent / "pictures"
+RANDOM = "drawn at random: the form alone, no result"
 SENTENCE = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "."]
 
 
@@ -219,6 +221,85 @@ def attention(theme: Theme) -> Axes:
     return plots.attention(off, on, tokens=words, theme=theme)
 
 
+def error_curve(theme: Theme) -> Axes:
+    """How far tables in float32 are off: the usual arithmetic, and ours."""
+    errors = {}
+    for name, told in {
+        "position × frequency": {"arithmetic": "float32"},
+        "exact phases": {},
+    }.items():
+        errors[name] = {}
+        for p in (10**power for power in range(1, 9)):
+            rows = Sinusoidal(128, **told).table([p]).double()
+            meant = Sinusoidal(128).table([p], dtype=torch.float64)
+            errors[name][p] = (rows - meant).abs().max().item()
+    return plots.error_curve(errors, theme=theme)
+
+
+def drawn_at_random() -> dict[str, dict[float, list[float]]]:
+    """Scores as the lab has them, by encoding and length, five seeds each; nothing was trained."""
+    torch.manual_seed(5)
+    means = {"A": (0.95, 0.9, 0.8, 0.7), "B": (0.93, 0.8, 0.55, 0.4), "C": (0.9, 0.5, 0.3, 0.27)}
+    return {
+        name: {
+            2.0**octave: (mean + 0.03 * torch.randn(5)).clamp(max=1.0).tolist()
+            for octave, mean in enumerate(by_length)
+        }
+        for name, by_length in means.items()
+    }
+
+
+def interval(seeds: list[float]) -> tuple[float, float, float]:
+    """The mean and its 95 % bootstrap interval."""
+    found = bootstrap(seeds)
+    return found.value, found.low, found.high
+
+
+def length_curve(theme: Theme) -> Axes:
+    """Scores over the length of rows."""
+    scores = drawn_at_random()
+    middles = {
+        name: {ratio: interval(seeds) for ratio, seeds in by_ratio.items()}
+        for name, by_ratio in scores.items()
+    }
+    return plots.length_curve(scores, middles, chance=0.25, title=RANDOM, theme=theme)
+
+
+def paired_differences(theme: Theme) -> Axes:
+    """Two encodings against a third, seed by seed."""
+    scores = drawn_at_random()
+    apart = {
+        f"{name} − C, {ratio:g} × as long": [
+            a - c for a, c in zip(scores[name][ratio], scores["C"][ratio], strict=True)
+        ]
+        for name in ("A", "B")
+        for ratio in (1.0, 8.0)
+    }
+    intervals = {name: interval(seeds) for name, seeds in apart.items()}
+    return plots.paired_differences(
+        apart, intervals, label="difference of accuracy", title=RANDOM, theme=theme
+    )
+
+
+def loss_curves(theme: Theme) -> Axes:
+    """Losses of training, three seeds each."""
+    torch.manual_seed(6)
+    steps = torch.arange(10, 610, 10)
+    curves = {}
+    for name, rate in (("A", 90.0), ("B", 160.0)):
+        falling = 0.3 + 2.5 * (-steps / rate).exp()
+        seeds = [falling * (0.08 * torch.randn(len(steps))).exp() for _ in range(3)]
+        curves[name] = [torch.stack((steps, each), dim=1).tolist() for each in seeds]
+    return plots.loss_curves(curves, title=RANDOM, theme=theme)
+
+
+def costs(theme: Theme) -> Axes:
+    """Time of a step, run by run."""
+    torch.manual_seed(7)
+    times = {name: (mean + torch.rand(5)).tolist() for name, mean in (("A", 9), ("B", 11))}
+    return plots.costs(times, {"A": 0, "B": 64}, title=RANDOM, theme=theme)
+
+
 GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "heatmap-10x4": heatmap_10x4,
     "heatmap-50x128": heatmap_50x128,
@@ -241,6 +322,11 @@ GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "t5": t5,
     "scaling": scaling,
     "attention": attention,
+    "error-curve": error_curve,
+    "length-curve": length_curve,
+    "paired-differences": paired_differences,
+    "loss-curves": loss_curves,
+    "costs": costs,
 }
 
 

@@ -208,5 +208,8 @@ def test_the_gallery_is_drawn_by_its_script_and_shown_on_its_page(tmp_path):
     for name in made["GALLERY"]:
         assert f"(pictures/{name}.png)" in page, name
         assert (ROOT / f"docs/pictures/{name}.png").is_file(), name
+    script = (ROOT / "docs/make_gallery.py").read_text()
+    unseen = [name for name in plots.__all__ if f"plots.{name}(" not in script]
+    assert unseen == [], "every figure has its place in the gallery"
     for name in ("phasors", "scaling"):
         made["GALLERY"][name]("dark").figure.savefig(tmp_path / f"{name}.png")
