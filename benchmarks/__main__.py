@@ -58,12 +58,15 @@ def main() -> None:
 
 def _show(timings: list[Timing]) -> None:
     against = f"× {timings[0].against}"
-    heads = f"{'time':>11}{against:>13}{'× posenc':>10}{'of copy':>9}{'MB peak':>9}"
+    heads = f"{'time':>11}{against:>13}{'× posenc':>10}{'processor':>11}{'× posenc':>10}"
+    heads += f"{'of copy':>9}{'MB peak':>9}"
     print(f"\n{timings[0].case:<46}{heads}", flush=True)
     for t in timings:
         share = "–" if t.roofline is None else f"{100 * t.roofline:.0f} %"
         peak = "–" if t.megabytes is None else f"{t.megabytes:.0f}"
-        numbers = f"{t.times_base:13.2f}{t.times_ours:10.2f}{share:>9}{peak:>9}"
+        numbers = f"{t.times_base:13.2f}{t.times_ours:10.2f}"
+        numbers += f"{_duration(t.processor_milliseconds):>11}{t.processor_times_ours:10.2f}"
+        numbers += f"{share:>9}{peak:>9}"
         print(f"  {t.name:<44}{_duration(t.milliseconds):>11}{numbers}", flush=True)
 
 

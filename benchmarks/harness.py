@@ -10,13 +10,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 import torch
 
 from benchmarks import memory
 
 clock: Callable[[], float] = time.perf_counter
-"""What tells the time; ``time.process_time`` where other work runs beside."""
+"""What tells the time; ``time.process_time`` where other work runs beside. That of the processor,
+all threads together, is told in any case."""
 LEAST_SECONDS = 5e-3
 """A call faster than this is repeated within its turn until it takes so long; and before that as
 often without being timed, so that nobody is timed in caches that another has filled."""
@@ -52,6 +54,18 @@ class Case:
     gradients: bool = False
 
 
+class Spent(NamedTuple):
+    """What a call took.
+
+    Attributes:
+        seconds: By ``clock``.
+        processor: Seconds of the processor, all threads together.
+    """
+
+    seconds: float
+    processor: float
+
+
 @dataclass(frozen=True)
 class Timing:
     """Median time of one contender, and what it means beside the others.
@@ -63,6 +77,8 @@ class Timing:
         times_base: Over the time of ``against``.
         against: What that is.
         times_ours: Over the time of the first contender.
+        processor_milliseconds: Of all threads together.
+        processor_times_ours: Likewise, over that of the first contender.
         roofline: Bytes that must be moved a second, as a share of what a copy moves in this run.
         megabytes: What one call needs at its height beyond what was there.
         family: What grows over several cases.
@@ -75,6 +91,8 @@ class Timing:
     times_base: float
     against: str
     times_ours: float
+    processor_milliseconds: float
+    processor_times_ours: float
     roofline: float | None
     megabytes: float | None
     family: str | None
@@ -95,7 +113,7 @@ def _measured(case: Case, rounds: int) -> list[Timing]:
             run()  # what is compiled or built once is not counted below
     peaks = {name: memory.extra(run) for name, run in runs.items()}
     repeats = {name: _repeats(run) if rounds > 1 else 1 for name, run in runs.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    seconds: dict[str, list[Spent]] = {name: [] for name in runs}
     gc.disable()
     for _ in range(rounds):
         for name, run in runs.items():
@@ -103,8 +121,10 @@ def _measured(case: Case, rounds: int) -> list[Timing]:
                 _time(run, repeats[name])
             seconds[name].append(_time(run, repeats[name]))
     gc.enable()
-    medians = {name: median(times) for name, times in seconds.items()}
-    ours = medians[next(iter(case.contenders))]
+    medians, processor = (
+        {name: median(times) for name, times in one.items()} for one in _apart(seconds)
+    )
+    ours, first = next(iter(medians.values())), next(iter(processor.values()))
     return [
         Timing(
             case=case.title,
@@ -113,6 +133,8 @@ def _measured(case: Case, rounds: int) -> list[Timing]:
             times_base=medians[name] / medians[case.against],
             against=case.against,
             times_ours=medians[name] / ours,
+            processor_milliseconds=1e3 * processor[name],
+            processor_times_ours=processor[name] / first if first else float("nan"),
             roofline=share_of_copy(case, medians[name], medians[case.against]),
             megabytes=peaks[name],
             family=case.family,
@@ -161,17 +183,22 @@ def wait() -> None:
         torch.accelerator.synchronize()
 
 
-def _time(run: Callable[[], object], repeats: int) -> float:
+def _apart(spent: Mapping[str, list[Spent]]) -> tuple[dict[str, list[float]], ...]:
+    """By the clock, and by the processor."""
+    return tuple({name: [s[kind] for s in some] for name, some in spent.items()} for kind in (0, 1))
+
+
+def _time(run: Callable[[], object], repeats: int) -> Spent:
     wait()
-    begin = clock()
+    begin, processor = clock(), time.process_time()
     for _ in range(repeats):
         run()
     wait()
-    return (clock() - begin) / repeats
+    return Spent((clock() - begin) / repeats, (time.process_time() - processor) / repeats)
 
 
 def _repeats(run: Callable[[], object]) -> int:
-    seconds = _time(run, 1)
+    seconds = _time(run, 1).seconds
     if seconds < 10 * LEAST_SECONDS:  # the first call after others is a slow one
-        seconds = min(_time(run, 1) for _ in range(3))
+        seconds = min(_time(run, 1).seconds for _ in range(3))
     return max(1, round(LEAST_SECONDS / max(seconds, 1e-7)))

@@ -1,7 +1,9 @@
 """Prompts of models with biases: their own attention, and ours by ``patch_biases``.
 
-The bodies are narrow, so that most of the work is attention, and as deep as is needed for a bias to
-be shared between layers. They are models of the library ``transformers`` with random weights.
+The bodies are models of the library ``transformers`` with random weights, as wide as published ones
+(their layers are all alike, so time over time hardly depends on how many there are), and as deep as
+is needed for a bias to be shared between layers. Each attends as it does by default: T5 by torch's
+attention with its bias as a mask, Bloom and MPT by code of their own, which is all that they have.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +15,10 @@ from torch import nn
 from benchmarks.harness import Case
 
 LENGTHS, QUICK_LENGTHS = (4096,), (512,)
-LAYERS, HEADS, WIDTH = 2, 8, 256
+LAYERS = 2
+BLOOM_560M = {"hidden_size": 1024, "n_head": 16}
+MPT_125M = {"d_model": 768, "n_heads": 12}
+T5_SMALL = {"d_model": 512, "d_kv": 64, "d_ff": 2048, "num_heads": 8}
 
 
 def cases(quick: bool) -> Iterator[Case]:
@@ -34,19 +39,14 @@ def bodies(length: int) -> dict[str, Callable[[], nn.Module]]:
         T5EncoderModel,
     )
 
-    bloom = BloomConfig(vocab_size=256, hidden_size=WIDTH, n_layer=LAYERS, n_head=HEADS)
-    mpt = MptConfig(
-        vocab_size=256, d_model=WIDTH, n_layers=LAYERS, n_heads=HEADS, max_seq_len=length
-    )
-    t5 = T5Config(
-        vocab_size=256, d_model=WIDTH, d_kv=WIDTH // HEADS, d_ff=4 * WIDTH, num_layers=LAYERS,
-        num_heads=HEADS,
-    )  # fmt: skip
+    bloom = BloomConfig(vocab_size=256, n_layer=LAYERS, **BLOOM_560M)
+    mpt = MptConfig(vocab_size=256, n_layers=LAYERS, max_seq_len=length, **MPT_125M)
+    t5 = T5Config(vocab_size=256, num_layers=LAYERS, **T5_SMALL)
     return {
         # Each with a configuration of its own, which says how it attends.
-        "Bloom": lambda: BloomModel(deepcopy(bloom)),
-        "MPT": lambda: MptModel(deepcopy(mpt)),
-        "T5 encoder": lambda: T5EncoderModel(deepcopy(t5)),
+        "Bloom 560M": lambda: BloomModel(deepcopy(bloom)),
+        "MPT 125M": lambda: MptModel(deepcopy(mpt)),
+        "T5 small, encoder": lambda: T5EncoderModel(deepcopy(t5)),
     }
 
 

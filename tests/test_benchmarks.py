@@ -56,12 +56,28 @@ harness._time(lambda: None, 3)
 assert len(asked) == 2  # before and after
 """
 
+SPENT = """
+import time
+from benchmarks import harness
+from benchmarks.harness import Case, measure
+def sleeps(): time.sleep(0.05)
+def works():
+    since = time.process_time()
+    while time.process_time() - since < 0.05: pass
+[first, second] = measure(Case("", {"posenc": works}, sleeps, against="sleep"), rounds=1)
+assert first.processor_milliseconds >= 50 > 10 > second.processor_milliseconds
+assert second.milliseconds >= 50
+assert second.processor_times_ours < 0.5
+harness.clock = time.process_time
+assert measure(Case("", {"posenc": works}, sleeps), rounds=1)[1].milliseconds < 10
+"""
+
 PLOT = """
 import sys
 from benchmarks.harness import Timing
 from benchmarks.plot import draw
 def timing(family, size):
-    return Timing("", "posenc", 1.0, 1.0, "copy", 1.0, None, None, family, size)
+    return Timing("", "posenc", 1.0, 1.0, "copy", 1.0, 1.0, 1.0, None, None, family, size)
 draw([timing("a", 1), timing("a", 2), timing("b", 1)], sys.argv[1])
 try:
     draw([timing(None, None)], sys.argv[1])
@@ -105,7 +121,9 @@ def test_a_quick_run_reports_every_contender(tmp_path):
 
 
 @pytest.mark.slow("benchmarks and their peers")
-@pytest.mark.parametrize("code", [PEERS, SHARE, WAIT], ids=["peers", "share", "wait"])
+@pytest.mark.parametrize(
+    "code", [PEERS, SHARE, WAIT, SPENT], ids=["peers", "share", "wait", "spent"]
+)
 def test_what_is_compared(code):
     python("-c", code)
 
