@@ -112,6 +112,24 @@ def test_other_spellings_are_known(spelled, meant):
     assert repr(only(one)) == repr(only(other))
 
 
+def test_fields_of_other_spellings_are_known():
+    """Falcon 7B as it was first published, whose heads are not those of its class's defaults."""
+    old = {"model_type": "RefinedWebModel", "hidden_size": 2048, "n_head": 32, "n_layer": 24,
+           "alibi": True}  # fmt: skip
+    (part,) = positional_setup(old)
+    assert len(part.layers) == 24
+    assert only(positional_setup(old))[0].scores[0].heads == 32
+    with pytest.raises(ValueError, match="n_head is 32 and num_attention_heads is 71; they mean"):
+        positional_setup(old | {"num_attention_heads": 71})
+
+
+def test_a_head_of_absurd_width_is_refused_before_anything_is_computed():
+    absurd = {"model_type": "llama", "hidden_size": 10**6, "num_attention_heads": 1,
+              "num_hidden_layers": 2}  # fmt: skip
+    with pytest.raises(ValueError, match=r"a head of width 1,000,000; the widest .* 16,384"):
+        positional_setup(absurd)
+
+
 def test_own_rope_types_are_read_as_what_they_are():
     rope = {"rope_type": "posenc_linear", "factor": 4.0, "rope_theta": 1e4}
     found = rotary_from_config({"model_type": "llama", **SMALL, "rope_parameters": rope})

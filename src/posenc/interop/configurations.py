@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from posenc.interop.model_types import known, spelled
+from posenc.interop.model_types import known, respelled, spelled
 
 NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_config")
 """Where a model of several modalities keeps the configuration of its language model."""
@@ -155,7 +155,7 @@ def read_whole(config: object) -> Configuration:
     named = values.get("model_type")
     if named is not None and not isinstance(named, str):
         raise ValueError(f"model_type is {named!r}; it must be a name, as 'llama'. Correct it.")
-    return Configuration(values, spelled(named or "", values))
+    return Configuration(respelled(named or "", values), spelled(named or "", values))
 
 
 def parts_of(config: Configuration) -> dict[str, Configuration]:
@@ -177,7 +177,8 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
         is_part = name in types or name in NESTS or isinstance(value.get("model_type"), str)
         if is_part or (name.endswith("_config") and not config.facts):
             model_type = value.get("model_type") or types.get(name) or _inherited(config, name)
-            found[name] = Configuration(value, spelled(str(model_type), value))
+            model_type = str(model_type)
+            found[name] = Configuration(respelled(model_type, value), spelled(model_type, value))
     for name, model_type in types.items():
         if name in found or not model_type or not (absent or name in ESSENTIAL):
             continue

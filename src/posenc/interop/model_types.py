@@ -22,6 +22,15 @@ SPELLINGS = {
 }
 """Names that files have, and the type that means the same."""
 
+FALCONS_OLD_FIELDS = {
+    "n_embed": "hidden_size",
+    "n_head": "num_attention_heads",
+    "n_layer": "num_hidden_layers",
+    "n_head_kv": "num_kv_heads",
+}
+FIELDS = {"RefinedWeb": FALCONS_OLD_FIELDS, "RefinedWebModel": FALCONS_OLD_FIELDS}
+"""Under such a name: what the file calls a field, and what the type of today calls it."""
+
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -44,6 +53,28 @@ def known(model_type: str) -> Mapping[str, Any]:
 def names() -> tuple[str, ...]:
     """Every type, in alphabetical order."""
     return tuple(_all())
+
+
+def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a file as the type that it means calls them; ``model_type`` as in the file.
+
+    Raises:
+        ValueError: A field is there under both names, with two values.
+
+    Example:
+        >>> respelled("RefinedWebModel", {"n_head": 71})
+        {'num_attention_heads': 71}
+    """
+    fields, found = FIELDS.get(model_type, {}), {}
+    for name, value in values.items():
+        today = fields.get(name, name)
+        if today != name and values.get(today, value) != value:
+            raise ValueError(
+                f"{name} is {value!r} and {today} is {values[today]!r}; they mean the same. "
+                f"Correct the file."
+            )
+        found[today] = value
+    return found if fields else values
 
 
 def spelled(model_type: str, values: Mapping[str, Any]) -> str:

@@ -29,6 +29,9 @@ SIGNS = (
 
 Dictionary = Mapping[str, Any]
 
+WIDEST = 1 << 14
+"""Channels of a head: exact frequencies of more would take minutes, and no model has them."""
+
 
 def checked(config: Configuration) -> Configuration:
     """``config`` if it is of a rotary model that can be read.
@@ -255,8 +258,18 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
     """Width of a head as queries have it.
 
     Raises:
-        ValueError: Nothing says.
+        ValueError: Nothing says, or no head is so wide.
     """
+    width = _said_width(config, layer_type)
+    if width > WIDEST:
+        raise ValueError(
+            f"The configuration means a head of width {width:,}; the widest that is read here has "
+            f"{WIDEST:,} channels. Correct head_dim, hidden_size or the number of heads."
+        )
+    return width
+
+
+def _said_width(config: Configuration, layer_type: str | None) -> int:
     if (latent := _latent(config)) and config.get("qk_nope_head_dim"):
         return latent + config.whole("qk_nope_head_dim")
     if layer_type == "full_attention" and config.get("global_head_dim"):  # Gemma 4
