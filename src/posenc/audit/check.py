@@ -36,8 +36,8 @@ ACCEPTED = """it fits no form that is known here. Accepted are
           flattened, …; on a grid with positions [..., 2], or a table of all tokens of a square
   bias:   f(q_len, k_len), f(length), compute_bias(q_len, k_len), f(scores),
           f(mask, heads, dtype), f(heads)
-Say which: kind (--as), layout (--layout), dim (--dim), or the call itself: call="subject(q, k, \
-position_ids=p)"."""
+Say which: kind (--as), layout (--layout), dim (--dim), or the call itself:
+call="subject(q, k, position_ids=p)". Of attention or a whole layer, check the part inside."""
 
 
 def check(
@@ -251,9 +251,7 @@ def _identity(inquiry: Any) -> str:
 def _built_for(subject: Subject, view: Any) -> int:
     """The length that a subject is built for, as far as it says one."""
     said = lengths_of(subject.fresh()) if isinstance(subject.fresh(), nn.Module) else []
-    said = (
-        [n for n in said if n >= 16 and n not in (view.dim, view.dim // 2)]
-        if hasattr(view, "dim")
-        else said
-    )
+    # the other sizes of its tensors: widths, and the number of heads of a bias
+    dim, heads = getattr(view, "dim", 0), getattr(view, "heads", 0)
+    said = [n for n in said if n >= 16 and n not in (dim, dim // 2, heads)]
     return min(said[0], 2**20) if said else LENGTH

@@ -5,7 +5,16 @@ import os
 
 
 class UserError(Exception):
-    """A request that cannot be met: what came, what was expected, what to do."""
+    """A request that cannot be met: what came, what was expected, what to do.
+
+    Args:
+        message: That, in one line.
+        listing: What is printed below it as it stands, where one line is not enough.
+    """
+
+    def __init__(self, message: str, listing: str = ""):
+        super().__init__(message)
+        self.listing = listing
 
 
 class Terminated(BaseException):

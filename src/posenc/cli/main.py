@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except EXPECTED as error:
         _complain(one_line(error))
+        for line in getattr(error, "listing", "").splitlines():
+            _complain(line.rstrip(), "")
         if isinstance(error, OSError):
             _leave_stdout()
         return 2
@@ -116,9 +118,9 @@ def _run(words: list[str]) -> int:
     return 0 if command is None else command.run() or 0
 
 
-def _complain(message: str) -> None:
+def _complain(message: str, by: str = "posenc: ") -> None:
     with contextlib.suppress(BrokenPipeError):
-        sys.stderr.write(f"posenc: {message}\n")
+        sys.stderr.write(f"{by}{message}\n")
 
 
 @contextlib.contextmanager

@@ -44,6 +44,8 @@ class RotaryView:
         kv_heads: Number of key heads that it takes beside the query heads.
         applied: Who applies its cosines and sines, where it gives only these: whom, in words.
         fed: Whether the cosines and sines are ours.
+        unheard: The same call with a first position said, by the name of its parameter, where it
+            has one that changed nothing or was refused.
     """
 
     subject: Subject
@@ -57,6 +59,7 @@ class RotaryView:
     kv_heads: int
     applied: str = ""
     fed: bool = False
+    unheard: tuple[str, Run] | None = None
 
     kind = "rotary"
 
@@ -304,9 +307,17 @@ def _called(
         return
     pairs = "q" in {p.role for p in parameters if p.required}
     run = runner(find, parameters, moves, uses, layout)
+    unheard = None
+    for how, said_by in _ways(parameters) if not moves else ():
+        if how in ("rows", "offset") and unheard is None:
+            name = next(p.name for p in parameters if p.role in said_by)
+            unheard = name, runner(find, parameters, how, said_by, layout)
     for kv_heads in (2, HEADS) if pairs else (HEADS,):
         told = _text(text, parameters, uses)
-        yield RotaryView(subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads)
+        yield RotaryView(
+            subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads,
+            unheard=unheard,
+        )  # fmt: skip
 
 
 def runner(

@@ -132,6 +132,7 @@ def _by_length(
     find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str]
 ) -> Rows:
     says_length = "length" in {p.role for p in parameters if p.required} | uses
+    takes_length = "length" in {p.role for p in parameters}
 
     def rows(thing: Any, x: Tensor, positions: Tensor) -> Table:
         length = int(positions.max()) + 1
@@ -139,12 +140,21 @@ def _by_length(
             raise CallFailedError("its positions cannot be said")
         if length * x.shape[-1] > 2**25:
             raise CallFailedError(f"a table of {length:,} rows is too long to be asked")
+        if says_length and not takes_length and x.shape[2] < length:  # as long as its content
+            x = x[:, :, :1].expand(-1, -1, length, -1)
         values = {
-            "x": x, "length": length, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4,
-            "offset": 0,
+            "length": length, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4, "offset": 0,
         }  # fmt: skip
-        made = bound(find(thing), parameters, values, uses & {p.role for p in parameters})
-        return _table(made, positions, True)
+        problem: CallFailedError | None = None
+        for order in ("bhsd", "bshd") if "x" in {p.role for p in parameters} else ("bhsd",):
+            values["x"] = layouts.laid_out(x, order)
+            try:
+                made = bound(find(thing), parameters, values, uses & {p.role for p in parameters})
+                return _table(made, positions, True)
+            except CallFailedError as error:
+                problem = problem or error
+        assert problem is not None
+        raise problem
 
     return rows
 
@@ -279,11 +289,7 @@ def _runner(
     source: Source, apply: Applier, layout: str, shape: Callable[[Tensor], Tensor]
 ) -> Callable[[Any, Tensor, Tensor, Tensor], tuple[Tensor, Tensor | None]]:
     def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor | None]:
-        rows_like = layouts.laid_out(q, "bshd")
-        try:
-            first, second = source.rows(thing, q, positions)
-        except CallFailedError:
-            first, second = source.rows(thing, rows_like.transpose(1, 2), positions)
+        first, second = source.rows(thing, q, positions)
         if shape(first).ndim < first.ndim and bool((positions != positions[:1]).any()):
             raise CallFailedError("it takes one position a token, for all rows alike")
         if apply.call is _plainly:

@@ -35,8 +35,7 @@ REMEDIES: dict[str, str] = {
     "keys-turned-backwards": "rotate keys in the same sense as queries: R(m)ᵀR(n) is relative, "
     "R(m)R(n) is not",
     "keys-turned-otherwise": "use one table for queries and keys",
-    "turned-backwards": "the sense is −; queries and keys agree, so scores do, but no checkpoint "
-    "has it",
+    "turned-backwards": "keep it for weights trained so; for others change the sign of the sines",
     "one-axis-only": "turn one part of the channels by the row, and another by the column",
     "axes-swapped": "give keys the coordinates of queries, in the same order",
     "not-relative": "check which channels share an angle",

@@ -125,7 +125,8 @@ class Check:
                     name=self.target,
                 )
             except CannotCheckError as reason:
-                raise UserError(f"could not check {self.target}: {reason}") from None
+                told, _, listing = str(reason).partition("\n")
+                raise UserError(f"could not check {self.target}: {told}", listing) from None
 
     def _draw(self, report: "Report", path: Path) -> None:
         from posenc.cli.render import figures

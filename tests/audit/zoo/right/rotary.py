@@ -3,7 +3,7 @@
 import math
 
 import torch
-from tests.audit.zoo.right import complex_numbers
+from tests.audit.zoo.right import complex_numbers, lazy_tables
 from tests.audit.zoo.specimen import right
 from torch import nn
 
@@ -398,5 +398,6 @@ RIGHT = [
     right(flash, PLAIN),
     right(Cached, PLAIN),
     right(RoFormer, NEIGHBORS),
+    right(lazy_tables.LazyTables, PLAIN),
     right(Ours, "half pairing, base 500,000"),
 ]

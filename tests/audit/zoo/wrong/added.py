@@ -222,6 +222,11 @@ def grows(x):
     return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: -2 * i / d).to(x.dtype)
 
 
+def narrower(x):
+    """The exponent falls over a width that is less by two."""
+    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * i / (d - 2)).to(x.dtype)
+
+
 def tripled_pairs(x):
     """The pairs' exponents squared."""
     return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: (2 * i / d) ** 2).to(x.dtype)
@@ -371,6 +376,7 @@ WRONG = [
     wrong(double_exponent, "double exponent", "wrong-exponent"),
     wrong(half_exponent, "half exponent", "wrong-exponent"),
     wrong(grows, "sign of the exponent", "wrong-exponent"),
+    wrong(narrower, "width less two", "wrong-exponent"),
     wrong(tripled_pairs, "squared exponent", "unknown-frequencies"),
     wrong(reversed_order, "slow first", "unknown-frequencies"),
     wrong(sine_twice, "sine twice", "sine-twice"),

@@ -300,6 +300,22 @@ class FromZero(Turn):
         )
 
 
+class DeafToItsStart(Turn):
+    """It takes the first position of its tokens, and leaves it out."""
+
+    def forward(self, q, k, start_pos: int = 0):
+        positions = torch.arange(q.shape[2])[None]
+        return self.turn(q, positions), self.turn(k, positions)
+
+
+class KeysFromTheEnd(Turn):
+    """Keys count from the last token on."""
+
+    def forward(self, q, k):
+        positions = torch.arange(q.shape[2])[None]
+        return self.turn(q, positions), self.turn(k, positions.flip(1))
+
+
 class OneBehind(Turn):
     """One token behind a cache stands one too early."""
 
@@ -443,6 +459,8 @@ WRONG = [
     wrong(Writes, "writes", "input-written"),
     wrong(FirstRowOnly, "positions of the first row", "padding-shifts-positions"),
     wrong(FromZero, "one token stands at 0", "decoding-differs-from-prefill"),
+    wrong(DeafToItsStart, "deaf to its start", "decoding-differs-from-prefill"),
+    wrong(KeysFromTheEnd, "keys from the end", "depends-on-length"),
     wrong(OneBehind, "one early behind a cache", "off-by-one-after-cache"),
     wrong(KeysOneBehind, "keys early behind a cache", "off-by-one-after-cache"),
     wrong(Dynamic, "dynamic", "history-changes-result"),

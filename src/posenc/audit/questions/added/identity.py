@@ -90,6 +90,18 @@ def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
             show,
             10_000.0,
         )
+    half = ours.dim // 2
+    if half > 1 and _is_usual(ours.base ** ((half - 1) / half)) and not _is_usual(ours.base):
+        return fault(
+            "wrong-exponent",
+            "wrong",
+            f"frequencies fall as i / {half - 1} instead of i / {half}: the width in the exponent "
+            f"is {ours.dim - 2} instead of {ours.dim}. Old checkpoints load with "
+            f"Sinusoidal({ours.dim}, base={ours.base:.10g})",
+            ours.base,
+            show,
+            10_000.0,
+        )
     if abs(found.size - 1) > 1e-4:
         return fault(
             "table-scaled",
@@ -104,6 +116,11 @@ def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
             "unusual-base", "note", f"base {ours.base:,.6g} is that of no known model", ours.base
         )
     return f"{found.off:.1g} from {found.said}"
+
+
+def _is_usual(base: float) -> bool:
+    """Whether it is 10,000, by which nearly all of these are built."""
+    return abs(base / 10_000.0 - 1) < 1e-3
 
 
 @question(after=NO_PLACE)

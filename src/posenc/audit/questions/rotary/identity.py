@@ -86,7 +86,7 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
                 "turned-backwards",
                 "note",
                 "queries and keys are both turned by −p: scores are those of the mirrored "
-                "distance, as no checkpoint has them",
+                "distance, and weights trained with the usual sense do not fit",
                 -1.0,
                 expected=1.0,
             )

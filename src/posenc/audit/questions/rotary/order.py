@@ -88,11 +88,12 @@ def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
         view.both(x, x[:, : view.kv_heads]),
         view.both(x[:, :, :9], x[:, : view.kv_heads, :9]),
     )
-    far = max(
-        (a[:, :, :9] - b).abs().max().item()
-        for a, b in zip(long, short, strict=True)
+    apart = {
+        side: (a[:, :, :9] - b).abs().max().item()
+        for side, a, b in zip(("queries", "keys"), long, short, strict=True)
         if a is not None and b is not None
-    )
+    }
+    far = max(apart.values())
     if far < ROUNDING:
         stretched = _stretched(inquiry)
         return stretched or f"{far:.1g} apart between 9 and 24 tokens"
@@ -101,10 +102,12 @@ def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
         fewer = short[0][:, : view.kv_heads] @ short[1].mT
         if (scores[:, :, :9, :9] - fewer).abs().max().item() < 10 * ROUNDING:
             return f"tokens {far:.3g} apart between 9 and 24 tokens, but their scores are not"
+    changed = [side for side, off in apart.items() if off >= ROUNDING]
     return fault(
         "depends-on-length",
         "wrong",
-        f"in rows of 9 and of 24 tokens the same tokens come out up to {far:.3g} apart",
+        f"in rows of 9 and of 24 tokens the same {' and '.join(changed)} come out up to {far:.3g} "
+        "apart",
         far,
         "import torch\n"
         f"x = torch.randn(1, 4, 24, {view.dim})\n"
@@ -149,7 +152,7 @@ def decodes_as_it_prefills(inquiry: RotaryInquiry) -> Answer:
     if hasattr(view.subject.fresh(), "rotate_queries_with_cached_keys"):
         return _joins_a_cache(view)
     if not view.moves:
-        raise NotAskedError("positions cannot be said")
+        return _unheard(view)
     x = torch.randn(1, HEADS, 9, view.dim, generator=torch.Generator().manual_seed(3))
     sides = ("q", "k") if view.sees_keys else ("q",)
     worst = 0.0
@@ -188,6 +191,31 @@ def decodes_as_it_prefills(inquiry: RotaryInquiry) -> Answer:
             show,
         )
     return f"{worst:.1g} apart at positions 2 to 8"
+
+
+def _unheard(view: RotaryView) -> Answer:
+    """One token, first at 0 and then at 5, by a parameter that did not show in longer rows."""
+    if view.unheard is None:
+        raise NotAskedError("positions cannot be said")
+    name, run = view.unheard
+    x = torch.randn(1, HEADS, 1, view.dim, generator=torch.Generator().manual_seed(3))
+    made = [
+        run(view.subject.fresh(), x.clone(), x[:, : view.kv_heads].clone(), torch.tensor([[p]]))
+        for p in (0, 5)
+    ]
+    far = max((a - b).abs().max().item() for a, b in zip(*made, strict=True) if a is not None)
+    if far:
+        raise NotAskedError(f"positions said by {name} are not those of a row")
+    return fault(
+        "decoding-differs-from-prefill",
+        "wrong",
+        f"{name} changes nothing: a token behind a cache of 5 is turned as the first token is",
+        0.0,
+        "import torch\n"
+        f"x = torch.randn(1, 4, 1, {view.dim})\n"
+        f"# subject(x, {name}=0) and subject(x, {name}=5) are the same",
+        1.0,
+    )
 
 
 def _joins_a_cache(view: RotaryView) -> Answer:
