@@ -117,12 +117,24 @@ def test_the_older_names_of_options_work(run, file):
     assert run("check", f"{file}:plain", "--as", "added").status == 0
 
 
+def test_the_forms_that_are_known_are_listed_line_by_line(run, file):
+    ran = run("check", f"{file}:number")
+    first, *listed = ran.err.splitlines()
+    assert ran.status == 2
+    assert first.startswith("posenc: could not check ")
+    assert first.endswith("it fits no form that is known here. Accepted are")
+    kinds = [
+        line.split(":")[0].strip() for line in listed if line.startswith("  ") and ": " in line
+    ]
+    assert kinds == ["added", "rotary", "bias"]
+    assert listed[-1].startswith('call="subject(')
+
+
 def test_what_cannot_be_checked_is_refused(refused, file, tmp_path):
     assert "names nothing to check" in refused("check", "theirs")
     assert "is no file" in refused("check", f"{tmp_path}/none.py:x")
     assert "is no file" in refused("check", f"model:{tmp_path}/none.json")
     assert "has no absent" in refused("check", f"{file}:absent")
-    assert "fits no form that is known here. Accepted are" in refused("check", f"{file}:number")
     assert "--arguments is no JSON" in refused("check", f"{file}:half", "--arguments", "{")
     assert "must end in one of .png, .svg, .pdf" in refused(
         "check", f"{file}:plain", "--figure", "a.gif"
