@@ -1,7 +1,7 @@
 """cos and sin of position × frequency: the one source of every sinusoid in the package."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -15,9 +15,10 @@ from posenc._guards import has_float64, may_look, where_float64
 from posenc.frequencies.schedule import FINE_TURN_BITS, LONG_TURN_BITS, TURN_BITS, Schedule
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
+from posenc.numerics.long_turns import LongTurns
 from posenc.numerics.phases import LIMB, turn_limbs
 from posenc.numerics.summed import Part, cos_sin_of_sum
-from posenc.positions import Coordinates, checked, consecutive, floats
+from posenc.positions import Coordinates, checked, consecutive, floats, scales
 from posenc.positions.words import REST_BITS
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
@@ -70,7 +71,7 @@ class SinCos:
         self.arithmetic = arithmetic
         self.turns = schedule.turns()
         self.fine_turns = schedule.fine_turns()
-        self._at_scales: dict[Fraction | str, Any] = {}
+        self._at_scales: dict[scales.Text, Any] = {}
         self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
 
     def __len__(self) -> int:
@@ -104,20 +105,23 @@ class SinCos:
         """
         if scale == 1:
             return self
-        remembers = not is_dynamo_compiling()
-        if remembers and scale in self._at_scales:
-            return self._at_scales[scale]
+        return self._kept(scales.written(scale), lambda: self._scaled(scale))
+
+    def _scaled(self, scale: Fraction) -> "SinCos":
         made = SinCos.__new__(SinCos)
         made.schedule, made.arithmetic, made.common = self.schedule, self.arithmetic, self.common
         made.turns = scaled_turns(self.fine_turns, scale)
-        if remembers:
-            self._keep(scale, made)
         return made
 
-    def _keep(self, scale: Fraction | str, made: Any) -> None:
-        while len(self._at_scales) >= KEPT_SCALES:
-            del self._at_scales[next(iter(self._at_scales))]
-        self._at_scales[scale] = made
+    def _kept(self, key: scales.Text, make: Callable[[], Any]) -> Any:
+        """What was made for a scale, which takes longer than the table of a few tokens."""
+        if is_dynamo_compiling():
+            return make()
+        if key not in self._at_scales:
+            while len(self._at_scales) >= KEPT_SCALES:
+                del self._at_scales[next(iter(self._at_scales))]
+            self._at_scales[key] = make()
+        return self._at_scales[key]
 
     def parts(self, positions: Tensor | Coordinates) -> list[Part]:
         """Steps with the turns of one, whose phases add up to those of ``positions``.
@@ -133,25 +137,30 @@ class SinCos:
         if positions.rest is None:
             own, steps = self.of_steps(positions)
             return own.parts(steps)
-        turns = self._long_turns(_one_scale(positions))
+        turns = self.long_turns(positions)
         whole, rest = (
-            turn_limbs(each, positions.device, limbs=LONG_TURN_BITS // LIMB) for each in turns
+            turn_limbs(each, positions.device, limbs=LONG_TURN_BITS // LIMB)
+            for each in (turns.of_step, turns.of_rest)
         )
         return [(positions.values, whole), (positions.rest, rest)]
 
-    def _long_turns(self, scale: Fraction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Of a step, and of a unit of its rest, in units of 2^-256 of a turn."""
-        remembers, key = not is_dynamo_compiling(), f"{scale} and rest"
-        if remembers and key in self._at_scales:
-            return self._at_scales[key]
-        fine, bits = self.fine_turns, LONG_TURN_BITS
-        made = (
-            scaled_turns(fine, scale, bits=bits),
-            scaled_turns(fine, scale / 2**REST_BITS, bits=bits, finest=FINEST_REST),
+    def long_turns(self, positions: Coordinates) -> LongTurns:
+        """What serves the steps and the rests of coordinates.
+
+        Raises:
+            ValueError: The coordinates have a scale an axis, or steps too fine or too coarse.
+        """
+        return self._kept(
+            f"{positions.scale_text} and rest", lambda: self._long(_one_scale(positions))
         )
-        if remembers:
-            self._keep(key, made)
-        return made
+
+    def _long(self, scale: Fraction) -> LongTurns:
+        fine, bits = self.fine_turns, LONG_TURN_BITS
+        unit = scale / 2**REST_BITS
+        return LongTurns(
+            scaled_turns(fine, scale, bits=bits),
+            scaled_turns(fine, unit, bits=bits, finest=FINEST_REST),
+        )
 
     def cos_sin(
         self,
@@ -199,7 +208,10 @@ class SinCos:
         Raises:
             ValueError: The coordinates have a scale an axis.
         """
-        return self.at_scale(_one_scale(positions)), positions.values
+        text = positions.scale_text
+        if text == scales.ONE:
+            return self, positions.values
+        return self._kept(text, lambda: self._scaled(_one_scale(positions))), positions.values
 
     def _of_two_parts(
         self, positions: Coordinates, dtype: torch.dtype, out: Columns | None, factor: float

@@ -14,6 +14,7 @@ from posenc._guards import has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scales import (
     Step,
+    Text,
     as_fractions,
     checked_scale,
     of_last_axis,
@@ -32,7 +33,6 @@ from posenc.positions.words import (
     negative,
     of_integers,
     ranks,
-    windows,
 )
 
 MOST = 2**63 - 1
@@ -77,6 +77,8 @@ class Coordinates:
 
     values: Int64[Tensor, "*shape"]
     rest: Int64[Tensor, "*shape"] | None
+    scale_text: Text
+    """The scale as text, which is what is the same where the scale is."""
 
     def __init__(
         self,
@@ -93,7 +95,8 @@ class Coordinates:
             values, rest, own = exact_parts(values, device)
         self.values, self.rest = values, rest
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
-        self._scale = written(own if scale is None else product(own, checked_scale(scale, values)))
+        scale = own if scale is None else product(own, checked_scale(scale, values))
+        self.scale_text = written(scale)
 
     @classmethod
     def rounded(
@@ -141,30 +144,6 @@ class Coordinates:
         """The step that ``values`` count, or that of their rests."""
         return self.scale if self.rest is None else product(self.scale, Fraction(1, 2**REST_BITS))
 
-    def in_windows(
-        self, coarsest: Fraction
-    ) -> tuple[list[tuple[Tensor, "Coordinates"]], tuple[Tensor, "Coordinates"]]:
-        """Coordinates of one axis by places and in steps of 63 bits; and those that have none.
-
-        Args:
-            coarsest: The largest step to go by.
-
-        Example:
-            >>> (places, near), (far_places, far) = Coordinates([0.1, 3600.1]).in_windows(
-            ...     Fraction(1))[0]
-            >>> places, near.scale, far_places, far.scale
-            (tensor([0]), Fraction(1, 36028797018963968), tensor([1]), Fraction(1, 2199023255552))
-        """
-        finest, words = self._finest, self._words()
-        assert isinstance(finest, Fraction)
-        most = max(0, int(coarsest / finest).bit_length() - 1)
-        found, others = windows(words, most)
-        short = [
-            (window.places, Coordinates(window.steps, scale=finest * 2**window.power))
-            for window in found
-        ]
-        return short, (others, self[others])
-
     def with_words(
         self, steps: Callable[[Tensor], Tensor], rest: Callable[[Tensor], Tensor] | None = None
     ) -> "Coordinates":
@@ -198,7 +177,7 @@ class Coordinates:
     @property
     def scale(self) -> Step:
         """The size of a step: a ``Fraction``, or one for each entry of the last axis."""
-        return read(self._scale)
+        return read(self.scale_text)
 
     def numel(self) -> int:
         """How many there are."""

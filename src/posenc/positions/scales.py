@@ -14,6 +14,9 @@ Step = Fraction | tuple[Fraction, ...]
 
 Text = str | tuple[str, ...]
 
+ONE = "1/1"
+"""The text of a scale of 1."""
+
 
 def written(scale: Step) -> Text:
     """A scale as text.

@@ -11,8 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc._guards import where_float64
-
 REST_BITS = 62
 """Of a rest: two of them add up within an int64."""
 
@@ -111,59 +109,3 @@ def as_integers(steps: Any, rest: Any) -> Any:
     if not isinstance(steps, list):
         return (steps << REST_BITS) + rest
     return [as_integers(one, other) for one, other in zip(steps, rest, strict=True)]
-
-
-class Window(NamedTuple):
-    """Some of many counts as steps of 2^power units, which an int64 holds."""
-
-    power: int
-    places: Int64[Tensor, "some"]
-    steps: Int64[Tensor, "some"]
-
-
-def windows(of: Words, most_power: int = MOST_BITS) -> tuple[list[Window], Int64[Tensor, "others"]]:
-    """Counts of one axis by steps that int64 holds, few of them; and the places of all others.
-
-    A float64 of whatever size has 53 digits, so it is in some window; a sum may have 124.
-
-    Args:
-        of: The counts.
-        most_power: No window has larger steps than 2^most_power units.
-
-    Example:
-        >>> found, others = windows(of_integers([1, 3 << 100, 1 << 62, (1 << 100) + 1]))
-        >>> [(window.power, window.places.tolist(), window.steps.tolist()) for window in found]
-        [(0, [0, 2], [1, 4611686018427387904]), (100, [1], [3])]
-        >>> others
-        tensor([3])
-    """
-    zeros = torch.where(of.rest != 0, _zeros(of.rest), _zeros(of.steps) + REST_BITS)
-    zeros = torch.where((of.rest | of.steps) == 0, 0, zeros.clamp(max=most_power))
-    left = _fits(of.steps, zeros)
-    found, others = [], (~left).nonzero().flatten()
-    while bool(left.any()):
-        power = int(zeros[left].min())
-        here = left & (zeros >= power) & _fits(of.steps, torch.full_like(zeros, power))
-        left = left & ~here
-        places = here.nonzero().flatten()
-        found.append(Window(power, places, _shifted(Words(*(w[places] for w in of)), power)))
-    return found, others
-
-
-def _zeros(words: Tensor) -> Tensor:
-    """How many zeros each ends in; of 0 as it happens."""
-    near = words.to(where_float64(words.device))
-    return (torch.frexp((near & -near).double())[1].to(torch.int64) - 1).to(words.device)
-
-
-def _fits(steps: Tensor, power: Tensor) -> Tensor:
-    """Whether an int64 holds the count in units of 2^power."""
-    shift = (REST_BITS - power).clamp(min=0)
-    return (steps << shift) >> shift == steps
-
-
-def _shifted(of: Words, power: int) -> Tensor:
-    """The count in units of 2^power, which it is a whole number of."""
-    if power >= REST_BITS:
-        return of.steps >> (power - REST_BITS)
-    return (of.steps << (REST_BITS - power)) | (of.rest >> power)

@@ -1,18 +1,18 @@
 """Tables of cosines and sines: C, Triton, or else ``SinCos.cos_sin``."""
 
-from fractions import Fraction
 from typing import overload
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import eager, has_float64, kernels_reach, may_look, on_accelerator
+from posenc._guards import eager, kernels_reach, may_look, on_accelerator
 from posenc.kernels.out import check_memory, check_out
 from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
 from posenc.numerics.columns import Columns
-from posenc.numerics.sincos import COARSEST, SinCos, empty_table, written
+from posenc.numerics.long_turns import LongTurns
+from posenc.numerics.sincos import SinCos, empty_table
 from posenc.positions import Coordinates, checked
 
 
@@ -69,68 +69,51 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
-    if isinstance(positions, Coordinates):
-        if positions.rest is not None and sincos.common is None:
-            made = _of_long(sincos, positions, dtype, out, factor)
-            return made if out is None else None
-        if sincos.common is not None:
-            made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
-            return made if out is None else None
+    if isinstance(positions, Coordinates) and sincos.common is not None:
+        made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
+        return made if out is None else None
+    if isinstance(positions, Coordinates) and positions.rest is None:
         sincos, positions = sincos.of_steps(positions)
-    positions = checked(positions)
+    words = _words(checked(positions, reals=True))
     if sincos.common is None and dtype in FORMATS and eager():
         columns = out
-        if out is None and kernels_reach(positions):
+        if out is None and kernels_reach(*words):
             shape = (2, *positions.shape, len(sincos))
             made = torch.empty(shape, dtype=dtype, device=positions.device)
             columns, fresh = Columns(made.movedim(0, -2)), True
-        if columns is not None and _fill(columns, dtype, positions, sincos, factor, fresh):
-            return (columns.cos, columns.sin) if out is None else None
-    check_memory(positions=positions)
-    if out is not None:
-        check_out(out.table, positions=positions)
+        if columns is not None and columns.table.dtype is dtype:  # not to round twice
+            turns = sincos if isinstance(positions, Tensor) else sincos.long_turns(positions)
+            if _fill(columns, words, turns, factor, fresh):
+                return (columns.cos, columns.sin) if out is None else None
+    for each in words:
+        check_memory(positions=each)
+        if out is not None:
+            check_out(out.table, positions=each)
     made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
     return made if out is None else None
 
 
-def _of_long(
-    sincos: SinCos,
-    positions: Coordinates,
-    dtype: torch.dtype,
-    out: Columns | None,
-    factor: float,
-) -> tuple[Tensor, Tensor]:
-    """At coordinates that take more than 63 bits together: by kernels those that alone do not."""
-    split = eager() and may_look(positions.values) and isinstance(positions.scale, Fraction)
-    if not split or dtype not in FORMATS or not has_float64(positions.device):
-        return sincos.cos_sin(positions, dtype, out=out, factor=factor)
-    flat = positions.with_words(lambda words: words.flatten())
-    short, (others, long) = flat.in_windows(Fraction(COARSEST))
-    made = torch.empty(2, len(flat), len(sincos), dtype=dtype, device=positions.device)
-    for places, some in short:
-        made[:, places] = torch.stack(cos_sin(sincos, some, dtype, factor=factor))
-    if len(others):
-        made[:, others] = torch.stack(sincos.cos_sin(long, dtype, factor=factor))
-    cos, sin = made.view(2, *positions.shape, len(sincos))
-    return (cos, sin) if out is None else written((cos, sin), out)
+def _words(positions: Tensor | Coordinates) -> tuple[Tensor, ...]:
+    """Whole positions; or the steps of coordinates, and their rests."""
+    if not isinstance(positions, Coordinates):
+        return (positions,)
+    assert positions.rest is not None
+    return positions.values, positions.rest
 
 
 def _fill(
     columns: Columns,
-    dtype: torch.dtype,
-    positions: Tensor,
-    sincos: SinCos,
+    words: tuple[Tensor, ...],
+    turns: SinCos | LongTurns,
     factor: float,
     fresh: bool,
 ) -> bool:
-    if columns.table.dtype is not dtype:
-        return False  # rounded to one dtype and kept in another
-    positions = positions.contiguous()  # a batch may share its positions
-    if columns.table.is_cpu or not on_accelerator(columns.table, positions):
-        return cpu.fill(columns, positions, sincos, factor, fresh)
+    steps, *rests = (each.contiguous() for each in words)  # a batch may share its positions
+    if columns.table.is_cpu or not on_accelerator(columns.table, steps):
+        return cpu.fill(columns, steps, turns, factor, fresh, *rests)
     from posenc.kernels.sincos import triton
 
-    return triton.fill(columns, positions, sincos, factor)
+    return triton.fill(columns, steps, turns, factor, *rests)
 
 
 def table_to_fill(
