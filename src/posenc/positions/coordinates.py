@@ -17,6 +17,7 @@ from posenc.positions.scales import (
     Text,
     as_fractions,
     checked_scale,
+    is_short,
     of_last_axis,
     product,
     read,
@@ -120,19 +121,22 @@ class Coordinates:
         return cls(steps_nearest(values, chosen, device), scale=chosen)
 
     @classmethod
-    def _made(cls, values: Tensor, rest: Tensor | None, scale: Step) -> "Coordinates":
-        made = cls(values, scale=scale)
-        made.rest = rest
+    def _made(cls, values: Tensor, rest: Tensor | None, scale: Step | Text) -> "Coordinates":
+        made = cls.__new__(cls)
+        made.values, made.rest, made.scale_text = values, rest, written(scale)
         return made
 
     def _words(self) -> Words:
         rest = self.rest
         return Words(self.values, torch.zeros_like(self.values) if rest is None else rest)
 
-    def _each(self, change: Callable[[Tensor], Tensor], scale: Step) -> "Coordinates":
-        """The same change of ``values`` and of ``rest``."""
+    def _each(
+        self, change: Callable[[Tensor], Tensor], scale: Step | Text | None = None
+    ) -> "Coordinates":
+        """The same change of ``values`` and of ``rest``, and the same scale unless it is told."""
         rest = None if self.rest is None else change(self.rest)
-        return Coordinates._made(change(self.values), rest, scale)
+        text = self.scale_text if scale is None else scale
+        return Coordinates._made(change(self.values), rest, text)
 
     def _lengthened(self) -> "Coordinates":
         """The same in steps of 2^62, and the rests."""
@@ -149,7 +153,7 @@ class Coordinates:
     ) -> "Coordinates":
         """The same scale, with ``values`` changed, and ``rest`` likewise or as told."""
         own = None if self.rest is None else (rest or steps)(self.rest)
-        return Coordinates._made(steps(self.values), own, self.scale)
+        return Coordinates._made(steps(self.values), own, self.scale_text)
 
     def _counts(self) -> Any:
         """How many of the finest steps each is, in lists."""
@@ -192,12 +196,11 @@ class Coordinates:
 
     def __getitem__(self, index: Any) -> "Coordinates":
         """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
-        scale = self.scale
-        if isinstance(scale, tuple):
+        text = self.scale_text
+        if isinstance(text, tuple):
             self.values[index]  # which tells what is wrong with an index
-            chosen = scale[of_last_axis(index, self.ndim)]
-            scale = chosen if isinstance(chosen, Fraction) else tuple(chosen)
-        return self._each(lambda words: words[index], scale)
+            text = text[of_last_axis(index, self.ndim)]
+        return self._each(lambda words: words[index], text)
 
     def to(self, device: torch.device | str) -> "Coordinates":
         """The same on another device.
@@ -207,15 +210,16 @@ class Coordinates:
         """
         if isinstance(device, torch.dtype):
             raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
-        return self._each(lambda words: words.to(device), self.scale)
+        return self._each(lambda words: words.to(device))
 
     def unsqueeze(self, dim: int) -> "Coordinates":
         """With one axis more, as of a tensor."""
-        return self._each(lambda words: words.unsqueeze(dim), self._one_scale("unsqueeze"))
+        self._check_one_scale("unsqueeze")
+        return self._each(lambda words: words.unsqueeze(dim))
 
     def expand(self, *sizes: int) -> "Coordinates":
         """Repeated without a copy, as of a tensor."""
-        return self._each(lambda words: words.expand(*sizes), self.scale)
+        return self._each(lambda words: words.expand(*sizes))
 
     def clamp(self, *, min: int) -> "Coordinates":
         """None below 0, as of a tensor; 0 is the bound that every scale has.
@@ -226,7 +230,7 @@ class Coordinates:
         if min != 0:
             raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")
         rest = None if self.rest is None else self.rest.where(self.values >= 0, 0)
-        return Coordinates._made(self.values.clamp(min=0), rest, self.scale)
+        return Coordinates._made(self.values.clamp(min=0), rest, self.scale_text)
 
     def floats(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "*shape"]:
         """As floats, within one rounding to float64 and one to ``dtype``.
@@ -237,20 +241,20 @@ class Coordinates:
         """
         if not has_float64(self.device):
             return self.to("cpu").floats(dtype).to(self.device)
-        wide = torch.float64
-        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
+        wide, scale = torch.float64, self.scale
+        scales = scale if isinstance(scale, tuple) else (scale,)
         values = self.values.to(wide) if self.rest is None else as_floats(self._words(), wide)
-        if all(scale.denominator == 1 for scale in scales):
-            made = values * self._row([scale.numerator for scale in scales], wide)
+        if len(scales) == 1 and is_short(scales[0]):
+            made = values * (scales[0].numerator / scales[0].denominator)
         else:
             made = self._quotient(values, scales, wide)
         return made.to(dtype)
 
     def _quotient(self, values: Tensor, scales: tuple[Fraction, ...], wide: torch.dtype) -> Tensor:
-        """values · numerator / denominator; a power of two below is multiplied with, exactly."""
         above = self._row([scale.numerator for scale in scales], wide)
-        below = self._row([scale.denominator for scale in scales], wide)
-        return values * above / below
+        if all(scale.denominator == 1 for scale in scales):
+            return values * above
+        return values * above / self._row([scale.denominator for scale in scales], wide)
 
     def _row(self, numbers: list[int], wide: torch.dtype) -> Tensor:
         return torch.tensor([float(n) for n in numbers], dtype=wide, device=self.device)
@@ -314,7 +318,7 @@ class Coordinates:
         here, there = common_scale(self, others)
         if here.rest is None and there.rest is None:
             if _adds_up(here.values, there.values, MOST):
-                return Coordinates(here.values + there.values, scale=here.scale)
+                return Coordinates._made(here.values + there.values, None, here.scale_text)
             here, there = here._lengthened(), there._lengthened()
         one, other = here._words(), there._words()
         if not _adds_up(one.steps, other.steps, MOST - 1):  # rests may carry
@@ -323,14 +327,14 @@ class Coordinates:
                 "coarser steps, as Coordinates.rounded(values, step)."
             )
         summed = carried(one.steps + other.steps, one.rest + other.rest)
-        return Coordinates._made(*summed, here.scale)
+        return Coordinates._made(*summed, here.scale_text)
 
     __radd__ = __add__
 
     def __neg__(self) -> "Coordinates":
         if self.rest is None:
-            return Coordinates(-self.values, scale=self.scale)
-        return Coordinates._made(*negative(self._words()), self.scale)
+            return self._each(torch.neg)
+        return Coordinates._made(*negative(self._words()), self.scale_text)
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The exact difference."""
@@ -414,12 +418,17 @@ class Coordinates:
         return min(ceil(reach / self._one_scale("window")), MOST)
 
     def _one_scale(self, operation: str) -> Fraction:
-        if isinstance(self.scale, tuple):
+        self._check_one_scale(operation)
+        scale = self.scale
+        assert isinstance(scale, Fraction)
+        return scale
+
+    def _check_one_scale(self, operation: str) -> None:
+        if isinstance(self.scale_text, tuple):
             raise ValueError(
-                f"{operation} takes coordinates of one scale; these have {len(self.scale)}, one "
-                f"an axis. Take an axis first, as coordinates[..., 0]."
+                f"{operation} takes coordinates of one scale; these have {len(self.scale_text)}, "
+                f"one an axis. Take an axis first, as coordinates[..., 0]."
             )
-        return self.scale
 
     # Together -------------------------------------------------------------------------------------
 
@@ -477,9 +486,9 @@ def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
         >>> halves.values, thirds.values, thirds.scale
         (tensor([3]), tensor([2]), Fraction(1, 6))
     """
-    scales = [each.scale for each in given]
-    if all(scale == scales[0] for scale in scales):
+    if all(each.scale_text == given[0].scale_text for each in given):
         return given
+    scales = [each.scale for each in given]
     axes = {len(scale) for scale in scales if isinstance(scale, tuple)}
     if len(axes) > 1:
         raise ValueError(

@@ -18,16 +18,20 @@ ONE = "1/1"
 """The text of a scale of 1."""
 
 
-def written(scale: Step) -> Text:
-    """A scale as text.
+def written(scale: Step | Text) -> Text:
+    """A scale as text, which may be one already.
 
     Example:
         >>> written(Fraction(1, 3)), written((Fraction(2), Fraction(1, 4)))
         ('1/3', ('2/1', '1/4'))
     """
     if isinstance(scale, tuple):
-        return tuple(f"{each.numerator}/{each.denominator}" for each in scale)
-    return f"{scale.numerator}/{scale.denominator}"
+        return tuple(_text(each) for each in scale)
+    return _text(scale)
+
+
+def _text(scale: Fraction | str) -> str:
+    return scale if isinstance(scale, str) else f"{scale.numerator}/{scale.denominator}"
 
 
 def read(text: Text) -> Step:
@@ -45,6 +49,17 @@ def read(text: Text) -> Step:
 def _fraction(text: str) -> Fraction:
     above, below = text.split("/")
     return Fraction(int(above), int(below))
+
+
+def is_short(scale: Fraction) -> bool:
+    """Whether a float64 holds the scale, and it is no very small or large one.
+
+    Example:
+        >>> is_short(Fraction(3, 4)), is_short(Fraction(1, 3))
+        (True, False)
+    """
+    below = scale.denominator
+    return scale.numerator < 2**53 and below < 2**512 and below & (below - 1) == 0
 
 
 def checked_scale(scale: Any, values: Tensor | None) -> Step:

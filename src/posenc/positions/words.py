@@ -65,13 +65,16 @@ def ranks(*several: Words) -> tuple[Int64[Tensor, "*shape"], ...]:
 
 
 def as_floats(of: Words, dtype: torch.dtype) -> Float[Tensor, "*shape"]:
-    """n, of its size before its sign: a count close below 0 keeps its digits."""
-    minus = of.steps < 0
-    turned = negative(of)
-    steps = torch.where(minus, turned.steps, of.steps).to(dtype)
-    rest = torch.where(minus, turned.rest, of.rest).to(dtype)
-    size = steps + rest * 2.0**-REST_BITS
-    return torch.where(minus, -size, size)
+    """n, by the nearest whole step and what is left of it: a count next to 0 keeps its digits.
+
+    Example:
+        >>> minus, most = torch.tensor([-1, 1]), torch.tensor([MASK, 1 << 61])
+        >>> as_floats(Words(minus, most), torch.float64).tolist() == [-(2.0**-62), 1.5]
+        True
+    """
+    up = of.rest >> (REST_BITS - 1)
+    steps, rest = of.steps + up, of.rest - (up << REST_BITS)
+    return steps.to(dtype) + rest.to(dtype) * 2.0**-REST_BITS
 
 
 def of_digits(digits: Int64[Tensor, "*shape"], shift: Int64[Tensor, "*shape"]) -> Words:
