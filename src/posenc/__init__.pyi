@@ -70,6 +70,7 @@ from .encodings.scores import RelativeLogits as RelativeLogits
 from .encodings.scores import RemappedRotary as RemappedRotary
 from .encodings.scores import RePo as RePo
 from .encodings.scores import Sandwich as Sandwich
+from .encodings.scores import SelectiveRoPE as SelectiveRoPE
 from .encodings.scores import Shaw as Shaw
 from .encodings.scores import SwinBias as SwinBias
 from .encodings.scores import SwinV2Bias as SwinV2Bias

@@ -17,6 +17,7 @@ from posenc.encodings.scores.relative_logits import RelativeLogits
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
 from posenc.encodings.scores.repo import RePo
 from posenc.encodings.scores.sandwich import Sandwich
+from posenc.encodings.scores.selective_rope import SelectiveRoPE
 from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.swin import SwinBias
 from posenc.encodings.scores.swin_v2 import SwinV2Bias
@@ -43,6 +44,7 @@ __all__ = [
     "RelativeLogits",
     "RemappedRotary",
     "Sandwich",
+    "SelectiveRoPE",
     "Shaw",
     "SwinBias",
     "SwinV2Bias",

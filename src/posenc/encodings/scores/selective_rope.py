@@ -1,0 +1,263 @@
+"""Selective RoPE: every token says how far it turns what comes after it."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc._guards import may_look
+from posenc.encodings.arguments import check_flag, check_whole
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.queries_keys.by_profile import refuse_profile
+from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.scores.content import checked_content, products, scale_of
+from posenc.encodings.scores.hidden import checked_features, checked_hidden
+from posenc.frequencies.schedule import TURN_BITS
+from posenc.kernels.rotary.operator import rotate
+from posenc.numerics.pairing import split
+from posenc.numerics.sincos import RADIANS
+from posenc.positions import Integers, checked_distances
+
+EPSILON = 1e-6
+
+
+class SelectiveRoPE(ScoreEncoding):
+    """score_ij = (R(θ_i) q_i) · (R(θ_j) k_j) · scale,  θ_t = ω ⊙ Σ_{s≤t} g_s (φ_s + exp(b))
+
+    where φ_t = Σ_m c_m ⊙ u_{t−m}, a causal convolution over ``kernel`` tokens, of u = U D x̂, and x̂
+    is the hidden state with each of its ``heads`` parts brought to length 1. Every head turns each
+    pair of channels by sums of its own; ω are the frequencies of ``rotary``. The bias b and the
+    gate g_t = σ(G x̂_t + a), one number a head, are options. φ = 1 at every token is ``Rotary``.
+
+    The scores are computed anew from unrotated queries and keys, so it comes first among encodings
+    of scores, and no rotary encoding stands beside it. A cache keeps u beside unrotated keys; what
+    it has dropped counts as nothing. Sums and angles are float64.
+
+    A row of one document is rotated token by token. In a packed row, where positions fall, every
+    document begins anew, and angles are those of pairs: a pass over all scores for each pair of
+    channels. So it is in graphs and transforms, where nobody can look. Padding cannot be told from
+    the tokens that are convolved: rows in which positions repeat are refused where they can be
+    looked at. Pack documents instead, and let a ``KeyValueCache`` grow.
+
+    The paper makes u of the query; the authors' code, and this, of the hidden state. Theirs has as
+    many key heads as query heads; fewer are repeated here, and turned for each query head.
+
+    Args:
+        heads: Number of query heads; they divide ``dim``.
+        rotary: The rotation: schedule, pairing and width of heads; the authors' base is 500000.
+        dim: Width of the hidden state.
+        rank: Width between D and U.
+        kernel: Tokens that the convolution sees, its own among them.
+        gate: Whether there is a gate.
+        bias: Whether there is a bias; exp(b) begins at 1.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Raises:
+        TypeError: ``rotary`` is no ``Rotary``.
+        ValueError: A number is not positive, a switch is none, heads do not divide ``dim``,
+            positions repeat, or queries, keys or the hidden state of the keys were not given.
+
+    Reference:
+        Movahedi et al. 2025, "Selective Rotary Position Embedding" (arXiv:2511.17388);
+        ``SelectiveRoPE`` in timurcarstensen/selective-rope, in its low-rank form.
+
+    Example:
+        >>> selective, x = SelectiveRoPE(2, Rotary(4), dim=16), torch.randn(1, 5, 16)
+        >>> q, k = torch.randn(2, 1, 2, 5, 4)
+        >>> selective(q @ k.mT / 2, q=q, k=k, q_hidden=x, k_hidden=x).shape
+        torch.Size([1, 2, 5, 5])
+    """
+
+    is_relative = True
+    is_pairwise = False  # angles are sums over the tokens between
+    reads_hidden = True
+
+    def __init__(
+        self,
+        heads: int,
+        rotary: Rotary,
+        dim: int,
+        rank: int = 16,
+        kernel: int = 4,
+        *,
+        gate: bool = False,
+        bias: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(heads=heads, dim=dim, rank=rank, kernel=kernel)
+        if not isinstance(rotary, Rotary):
+            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
+        refuse_profile("SelectiveRoPE", rotary)
+        check_flag(gate=gate, bias=bias)
+        if dim % heads:
+            raise ValueError(
+                f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
+                f"it."
+            )
+        self.heads, self.rotary, self.dim, self.rank, self.kernel = heads, rotary, dim, rank, kernel
+        self.pairs = len(rotary.sincos)
+        width, factory = heads * self.pairs, {"device": device, "dtype": dtype}
+        self.down = nn.Parameter(torch.empty(rank, dim, **factory))
+        self.up = nn.Parameter(torch.empty(width, rank, **factory))
+        self.convolution = nn.Parameter(torch.empty(width, kernel, **factory))
+        self.gate = nn.Parameter(torch.empty(heads, dim, **factory)) if gate else None
+        self.gate_bias = nn.Parameter(torch.empty(heads, **factory)) if gate else None
+        self.bias = nn.Parameter(torch.empty(heads, self.pairs, **factory)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw maps anew as ``torch.nn.Linear`` does, and set biases to 0."""
+        for weight in (self.down, self.up, self.convolution, self.gate):
+            if weight is not None:
+                nn.init.kaiming_uniform_(weight, a=5**0.5)
+        for bias in (self.gate_bias, self.bias):
+            if bias is not None:
+                nn.init.zeros_(bias)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Int64[Tensor, "*batch q_len k_len"]:
+        """q − k, which says what lies between them; whole numbers whatever ``dtype``."""
+        return checked_distances(q_positions, k_positions)
+
+    def key_features(
+        self, hidden: Float[Tensor, "*batch k_len dim"]
+    ) -> Float[Tensor, "*batch k_len _"]:
+        """u of every head, side by side, and the gate of each, if there is one."""
+        checked_hidden("SelectiveRoPE", self.dim, hidden)
+        x = hidden.to(working_dtype(hidden.dtype)).unflatten(-1, (self.heads, -1))
+        x = (x * (x.square().sum(-1, keepdim=True) + EPSILON).rsqrt()).flatten(-2)
+        u = products(products(x, self.down), self.up)
+        if self.gate is None or self.gate_bias is None:
+            return u
+        return torch.cat([u, (products(x, self.gate) + self.gate_bias.to(x.dtype)).sigmoid()], -1)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Int64[Tensor, "*rows q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+        q_features: Float[Tensor, "*batch q_len _"] | None = None,
+        k_features: Float[Tensor, "*batch k_len _"] | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """Scores of ``q`` and ``k``, each turned by what the tokens up to it say."""
+        width = self.rotary.head_dim
+        checked_content("SelectiveRoPE", self.heads, scores, q=(q, width), k=(k, width))
+        wide_features = self.heads * (self.pairs + (self.gate is not None))
+        checked_features("SelectiveRoPE", wide_features, k_features=k_features)
+        assert q is not None
+        assert k is not None
+        assert k_features is not None
+        wide = working_dtype(scores.dtype)
+        queries = q.to(wide)
+        keys = k.to(wide).repeat_interleave(self.heads // k.shape[-3], dim=-3)
+        document, alone = _documents(table)
+        steps = self._steps(k_features, document)
+        turned = self._by_tokens if alone else self._by_pairs
+        factor = scale_of(scale, width) * self.rotary.frequencies.attention_factor**2
+        return (turned(queries, keys, steps, table, document) * factor).to(scores.dtype)
+
+    def _steps(self, features: Tensor, document: Tensor) -> Float[Tensor, "*batch heads k_len _"]:
+        """ω g (φ + exp(b)): by how much each token turns what comes after it."""
+        exact = torch.float32 if features.device.type == "mps" else torch.float64
+        u = features[..., : self.heads * self.pairs].to(exact)
+        taps = self.convolution.to(exact)
+        phi = u * taps[:, -1]
+        for back in range(1, min(self.kernel, u.shape[-2])):
+            before = F.pad(u[..., :-back, :], (0, 0, back, 0))
+            same = F.pad(document[..., back:] == document[..., :-back], (back, 0), value=False)
+            phi = phi + torch.where(same.unsqueeze(-1), before, 0) * taps[:, -1 - back]
+        phi = phi.unflatten(-1, (self.heads, self.pairs))
+        if self.bias is not None:
+            phi = phi + self.bias.to(exact).exp()
+        if self.gate is not None:
+            phi = phi * features[..., -self.heads :].to(exact).unsqueeze(-1)
+        radians = [turn * 2.0**-TURN_BITS * RADIANS for turn in self.rotary.sincos.turns]
+        frequencies = torch.tensor(radians, dtype=exact, device=phi.device)
+        return (phi * frequencies).transpose(-2, -3)
+
+    def _by_tokens(
+        self, q: Tensor, k: Tensor, steps: Tensor, distance: Tensor, document: Tensor
+    ) -> Tensor:
+        """Each query turned by the sum up to its position, and each key by the sum up to it."""
+        angles = F.pad(steps.cumsum(-2), (0, 0, 1, 0))
+        reached = (distance >= 0).sum(-1)[..., None, :, None]
+        of_queries = angles.gather(-2, reached.expand(*q.shape[:-1], self.pairs))
+        return products(self._rotated(q, of_queries), self._rotated(k, angles[..., 1:, :]))
+
+    def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        return rotate(x, cos, sin, pairing=self.rotary.pairing, rotated=self.rotary.rotated)
+
+    def _by_pairs(
+        self, q: Tensor, k: Tensor, steps: Tensor, distance: Tensor, document: Tensor
+    ) -> Tensor:
+        """Every pair of tokens turned by the sum between them, in the document of the key."""
+        seen = (distance >= 0).unsqueeze(-3)
+        begin, end = (place.unsqueeze(-2).unsqueeze(-2) for place in _ends(document))
+        (q_first, q_second, q_rest), (k_first, k_second, k_rest) = self._split(q), self._split(k)
+        total = products(q_rest, k_rest)
+        for pair in range(self.pairs):
+            own = steps[..., pair].unsqueeze(-2)
+            sums = F.pad(torch.where(seen, own, 0).cumsum(-1), (1, 0))
+            reached = sums.gather(-1, end.expand(q.shape[:-1] + k.shape[-2:-1]))
+            reached = reached - sums.gather(-1, begin.expand(reached.shape))
+            sums = F.pad(own.cumsum(-1), (1, 0))
+            angle = reached - (sums[..., 1:] - sums.gather(-1, begin.expand(own.shape)))
+            a, b = q_first[..., pair, None], q_second[..., pair, None]
+            c, d = k_first[..., None, :, pair], k_second[..., None, :, pair]
+            along, across = a * c + b * d, b * c - a * d
+            total = total + along * angle.cos().to(q.dtype) - across * angle.sin().to(q.dtype)
+        return total
+
+    def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The two channels of every pair, and those that are not rotated."""
+        width = 2 * self.pairs
+        last = self.rotary.rotated == "suffix"
+        inner, rest = (
+            (x[..., x.shape[-1] - width :], x[..., : x.shape[-1] - width])
+            if last
+            else (x[..., :width], x[..., width:])
+        )
+        return (*split(inner, self.rotary.pairing), rest)
+
+    def extra_repr(self) -> str:
+        """The arguments besides the rotation."""
+        return (
+            f"heads={self.heads}, dim={self.dim}, rank={self.rank}, kernel={self.kernel}, "
+            f"gate={self.gate is not None}, bias={self.bias is not None}"
+        )
+
+
+def _documents(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, bool]:
+    """Which document each key is of, by number; and whether it is known that there is but one."""
+    step = (distance[..., :1, :-1] - distance[..., :1, 1:]).sum(-2)  # over one query, or none
+    known = may_look(step)
+    if known and distance.shape[-2] and bool((step == 0).any()):
+        raise ValueError(
+            "Positions of keys repeat, as they do where there is padding, which SelectiveRoPE "
+            "cannot tell from the tokens that it convolves. Pack documents instead, and let a "
+            "KeyValueCache grow."
+        )
+    begins = F.pad(step < 0, (1, 0), value=False)[..., : distance.shape[-1]]
+    return begins.cumsum(-1), known and not bool(begins.any())
+
+
+def _ends(document: Int64[Tensor, "*rows k_len"]) -> tuple[Tensor, Tensor]:
+    """For each key the first index of its document, and the first after it."""
+    index = torch.arange(document.shape[-1], device=document.device)
+    new = F.pad(document.diff(dim=-1) != 0, (1, 0), value=True)[..., : document.shape[-1]]
+    begin = torch.where(new, index, 0).cummax(-1).values
+    old = F.pad(new[..., 1:], (0, 1), value=True)[..., : document.shape[-1]]
+    end = torch.where(old, index + 1, document.shape[-1]).flip(-1).cummin(-1).values.flip(-1)
+    return begin, end

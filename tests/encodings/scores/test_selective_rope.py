@@ -1,0 +1,154 @@
+"""Selective RoPE: the authors' module in float64, rotary where every token turns alike, caches."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from posenc import Positional, Rotary, SelectiveRoPE, attention
+from posenc.frequencies import Geometric
+from posenc.positions import consecutive, decoding, left_padded, packed
+from posenc.transformer import Encoder, KeyValueCache
+
+HEADS, WIDTH, DIM, SEQ = 2, 6, 8, 7
+
+
+def built(**options):
+    torch.manual_seed(0)
+    made = SelectiveRoPE(HEADS, Rotary(WIDTH, base=500.0), DIM, rank=3, **options).double()
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter)
+    return made
+
+
+def content(seq=SEQ):
+    torch.manual_seed(1)
+    x = torch.randn(2, seq, DIM).double()
+    q, k = torch.randn(2, 2, HEADS, seq, WIDTH).double().unbind()
+    return x, q, k
+
+
+def scored(of, q, k, x, *places):
+    return of(q @ k.mT, *places, q=q, k=k, q_hidden=x, k_hidden=x).detach()
+
+
+def authors(of, x, q, k):
+    """Line by line as the authors' module, for heads that come last but one."""
+    parts = x.unflatten(-1, (HEADS, -1))
+    x = (parts / (parts.pow(2).sum(-1, keepdim=True) + 1e-6).sqrt()).flatten(-2)
+    phi = F.linear(F.linear(x, of.down), of.up).mT
+    phi = F.conv1d(F.pad(phi, (of.kernel - 1, 0)), of.convolution[:, None], groups=phi.shape[1])
+    phi = phi.mT.unflatten(-1, (HEADS, WIDTH // 2))
+    if of.bias is not None:
+        phi = phi + torch.exp(of.bias)
+    if of.gate is not None:
+        phi = phi * F.linear(x, of.gate, of.gate_bias).sigmoid().unsqueeze(-1)
+    temperature = 1.0 / (500.0 ** (torch.arange(0, WIDTH, 2).double() / WIDTH))
+    angle = temperature * torch.cumsum(phi, dim=1)
+    turned = []
+    for each in (q.transpose(1, 2), k.transpose(1, 2)):
+        first, second = each[..., : WIDTH // 2], each[..., WIDTH // 2 :]
+        cos, sin = angle.cos(), angle.sin()
+        both = (first * cos - second * sin, first * sin + second * cos)
+        turned.append(torch.cat(both, dim=-1).transpose(1, 2))
+    return turned
+
+
+@pytest.mark.parametrize("options", [{}, {"gate": True}, {"bias": True, "kernel": 2}], ids=str)
+def test_scores_are_those_of_the_authors_module(options):
+    of, (x, q, k) = built(**options), content()
+    theirs_q, theirs_k = authors(of, x, q, k)
+    want = (theirs_q @ theirs_k.mT / WIDTH**0.5).detach()
+    torch.testing.assert_close(scored(of, q, k, x), want, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize("rotated", ["prefix", "suffix"])
+def test_where_every_token_turns_alike_it_is_rotary(pairing, rotated):
+    rotary = Rotary(Geometric(4), head_dim=WIDTH, pairing=pairing, rotated=rotated)
+    of, (x, q, k) = SelectiveRoPE(HEADS, rotary, DIM, bias=True).double(), content()
+    torch.nn.init.zeros_(of.up)  # φ = 0, and exp(b) = 1
+    table = rotary.table(consecutive(SEQ), dtype=torch.float64)
+    want = rotary.encode_queries(q, table) @ rotary.encode_keys(k, table).mT / WIDTH**0.5
+    torch.testing.assert_close(scored(of, q, k, x), want, rtol=1e-9, atol=1e-9)
+    by_pairs = torch.func.vmap(lambda q, k, x: scored(of, q, k, x))(q, k, x)
+    torch.testing.assert_close(by_pairs, want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"gate": True, "bias": True}], ids=str)
+def test_packed_documents_are_what_each_is_alone(options):
+    """Angles of pairs there, of tokens here; and no convolution from one into the next."""
+    of, (x, q, k) = built(**options), content(9)
+    together = scored(of, q, k, x, packed([4, 2, 3]), packed([4, 2, 3]))
+    for begin, end in ((0, 4), (4, 6), (6, 9)):
+        alone = scored(of, q[..., begin:end, :], k[..., begin:end, :], x[:, begin:end])
+        torch.testing.assert_close(together[..., begin:end, begin:end], alone)
+
+
+def test_a_token_sees_its_own_convolution_and_no_later_one():
+    of, (x, q, k) = built(), content()
+    whole = scored(of, q, k, x)
+    changed = x.clone()
+    changed[:, 4] += 1
+    other = scored(of, q, k, changed)
+    assert torch.equal(whole[..., :4, :4], other[..., :4, :4])
+    assert not torch.allclose(whole[..., 4, :4], other[..., 4, :4])
+    # Keys from the kernel's end on turn together with their queries.
+    torch.testing.assert_close(whole[..., 7:, 7:], other[..., 7:, 7:])
+
+
+def test_a_decoded_row_is_the_last_row():
+    of, (x, q, k) = built(gate=True), content()
+    row = of(
+        q[..., -1:, :] @ k.mT, decoding(SEQ - 1), consecutive(SEQ), q=q[..., -1:, :], k=k,
+        q_hidden=x[:, -1:], k_hidden=x,
+    )  # fmt: skip
+    torch.testing.assert_close(row.detach(), scored(of, q, k, x)[..., -1:, :])
+
+
+def test_decoding_behind_a_cache_is_the_whole_pass():
+    x, *_ = content()
+    positional = Positional(scores=SelectiveRoPE(HEADS, Rotary(WIDTH), DIM, rank=3, bias=True))
+    encoder = Encoder(
+        DIM, HEADS, 2, positional=positional, head_dim=WIDTH, kv_heads=1, is_causal=True
+    ).double()
+    cache = KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder.eval()(x[:, :3], cache=cache)]
+        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, SEQ)]
+        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x))
+
+
+def test_attention_takes_it():
+    of, (x, q, k) = built(), content()
+    alone = [authors(of, x[:, part], q[..., part, :], k[..., part, :])
+             for part in (slice(3), slice(3, SEQ))]  # fmt: skip
+    got = attention(
+        q, k, k, positional=Positional(scores=of), is_causal=True, q_hidden=x, k_hidden=x,
+        document_ids=torch.tensor([0] * 3 + [1] * 4).expand(2, -1),
+        q_positions=packed([3, 4]), k_positions=packed([3, 4]),
+    )  # fmt: skip
+    values = k.split([3, 4], dim=-2)
+    want = [F.scaled_dot_product_attention(*turned, value, is_causal=True)
+            for turned, value in zip(alone, values, strict=True)]  # fmt: skip
+    torch.testing.assert_close(got, torch.cat(want, dim=-2), rtol=1e-6, atol=1e-6)
+
+
+def test_gradients_reach_every_parameter():
+    of, (x, q, k) = built(gate=True, bias=True), content()
+    for places in (consecutive(SEQ), packed([3, 4])):
+        of.zero_grad()
+        of(q @ k.mT, places, places, q=q, k=k, q_hidden=x, k_hidden=x).square().sum().backward()
+        assert all((parameter.grad != 0).any() for parameter in of.parameters())
+
+
+def test_what_does_not_fit_is_refused():
+    of, (x, q, k) = built(), content()
+    mask = torch.tensor([False, False] + [True] * 5)
+    with pytest.raises(ValueError, match="which SelectiveRoPE cannot tell from the tokens"):
+        scored(of, q, k, x, left_padded(mask), left_padded(mask))
+    with pytest.raises(ValueError, match=r"7, which 2 heads cannot share evenly"):
+        SelectiveRoPE(2, Rotary(4), 7)
+    with pytest.raises(TypeError, match=r"rotary is 4; pass a Rotary, as Rotary\(64\)"):
+        SelectiveRoPE(2, 4, 8)
+    with pytest.raises(ValueError, match="gate is 1; it must be True or False"):
+        SelectiveRoPE(2, Rotary(4), 8, gate=1)
