@@ -11,6 +11,7 @@ import torch
 from benchmarks import (
     addition,
     attention,
+    graphs,
     growth,
     harness,
     memory,
@@ -26,6 +27,7 @@ BENCHMARKS = {
     "rotary": rotary,
     "attention": attention,
     "growth": growth,
+    "graphs": graphs,
     "models": models,
 }
 

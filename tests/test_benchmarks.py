@@ -106,11 +106,11 @@ def test_a_quick_run_reports_every_contender(tmp_path):
         assert first["name"].startswith("posenc")
         assert first["times_ours"] == 1
         assert others
-    for words in ("table", "add", "embed and add", "rotary", "attention", "growth"):
+    for words in ("table", "add", "embed and add", "rotary", "attention", "growth", "graphs"):
         assert any(case.startswith(words) for case in cases), words
     for t in timings:
         assert t["against"] == ("no bias" if "attention" in t["case"] else t["against"])
-        against_none = ("attention", "one token", "reals", "models")
+        against_none = ("attention", "one token", "reals", "models", "graphs")
         assert (t["roofline"] is None) == any(each in t["case"] for each in against_none)
     drawn = [t for t in timings if t["case"].startswith("growth")]
     sizes = {family: [t["size"] for t in drawn if t["family"] == family]
