@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from math import log
 
 import pytest
 import torch
@@ -85,6 +86,17 @@ def test_a_scaled_schedule_at_coordinates(oracle):
             for part, value in ((0, cos), (1, sin)):
                 value *= mpf(schedule.attention_factor)
                 assert table[0, part, pair].item() == oracle.nearest(value, torch.float32)
+
+
+def test_tape_is_a_scale():
+    """sin and cos of (position · div_term) · (d_model / max_len), as ConvTran writes it."""
+    dim, length = 10, 64
+    places = torch.arange(length, dtype=torch.float64)[:, None]
+    div_term = torch.exp(torch.arange(0, dim, 2).double() * (-log(10_000.0) / dim))
+    angle = places * div_term * (dim / length)
+    table = Sinusoidal(dim).table(Coordinates(range(length), scale=Fraction(dim, length)))
+    torch.testing.assert_close(table[:, 0::2], angle.sin().float())
+    torch.testing.assert_close(table[:, 1::2], angle.cos().float())
 
 
 def test_axes_have_scales_of_their_own():
