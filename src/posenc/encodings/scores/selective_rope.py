@@ -16,7 +16,7 @@ from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.rotary.operator import rotate
 from posenc.numerics.pairing import split
 from posenc.numerics.sincos import RADIANS
-from posenc.positions import Integers, checked_distances
+from posenc.positions import Integers, checked_distances, in_float64
 
 EPSILON = 1e-6
 
@@ -164,14 +164,16 @@ class SelectiveRoPE(ScoreEncoding):
         document, alone = _documents(table)
         steps = self._steps(k_features, document)
         turned = self._by_tokens if alone else self._by_pairs
+        # Sums are where float64 is.
+        places = table.to(steps.device), document.to(steps.device)
         factor = scale_of(scale, width) * self.rotary.frequencies.attention_factor**2
-        return (turned(queries, keys, steps, table, document) * factor).to(scores.dtype)
+        return (turned(queries, keys, steps, *places) * factor).to(scores.dtype)
 
     def _steps(self, features: Tensor, document: Tensor) -> Float[Tensor, "*batch heads k_len _"]:
         """ω g (φ + exp(b)): by how much each token turns what comes after it."""
-        exact = torch.float32 if features.device.type == "mps" else torch.float64
-        u = features[..., : self.heads * self.pairs].to(exact)
-        taps = self.convolution.to(exact)
+        said, taps = in_float64(features), in_float64(self.convolution)
+        document = document.to(said.device)
+        u = said[..., : self.heads * self.pairs]
         phi = u * taps[:, -1]
         for back in range(1, min(self.kernel, u.shape[-2])):
             before = F.pad(u[..., :-back, :], (0, 0, back, 0))
@@ -179,11 +181,11 @@ class SelectiveRoPE(ScoreEncoding):
             phi = phi + torch.where(same.unsqueeze(-1), before, 0) * taps[:, -1 - back]
         phi = phi.unflatten(-1, (self.heads, self.pairs))
         if self.bias is not None:
-            phi = phi + self.bias.to(exact).exp()
+            phi = phi + in_float64(self.bias).exp()
         if self.gate is not None:
-            phi = phi * features[..., -self.heads :].to(exact).unsqueeze(-1)
+            phi = phi * said[..., -self.heads :].unsqueeze(-1)
         radians = [turn * 2.0**-TURN_BITS * RADIANS for turn in self.rotary.sincos.turns]
-        frequencies = torch.tensor(radians, dtype=exact, device=phi.device)
+        frequencies = torch.tensor(radians, dtype=torch.float64, device=phi.device)
         return (phi * frequencies).transpose(-2, -3)
 
     def _by_tokens(
@@ -196,7 +198,7 @@ class SelectiveRoPE(ScoreEncoding):
         return products(self._rotated(q, of_queries), self._rotated(k, angles[..., 1:, :]))
 
     def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        cos, sin = (part.to(x.dtype).to(x.device) for part in (angles.cos(), angles.sin()))
         return rotate(x, cos, sin, pairing=self.rotary.pairing, rotated=self.rotary.rotated)
 
     def _by_pairs(
@@ -217,7 +219,8 @@ class SelectiveRoPE(ScoreEncoding):
             a, b = q_first[..., pair, None], q_second[..., pair, None]
             c, d = k_first[..., None, :, pair], k_second[..., None, :, pair]
             along, across = a * c + b * d, b * c - a * d
-            total = total + along * angle.cos().to(q.dtype) - across * angle.sin().to(q.dtype)
+            cos, sin = (part.to(q.dtype).to(q.device) for part in (angle.cos(), angle.sin()))
+            total = total + along * cos - across * sin
         return total
 
     def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
