@@ -16,6 +16,7 @@ from benchmarks import (
     harness,
     memory,
     models,
+    packing,
     rotary,
     table_construction,
 )
@@ -29,6 +30,7 @@ BENCHMARKS = {
     "growth": growth,
     "graphs": graphs,
     "models": models,
+    "pack": packing,
 }
 
 

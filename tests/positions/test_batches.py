@@ -65,3 +65,44 @@ def test_it_serves_a_loader():
     documents = [[1] * n for n in (3, 5, 2, 4)]
     loader = torch.utils.data.DataLoader(documents, batch_size=2, collate_fn=collate)
     assert [batch.input_ids.shape for batch in loader] == [(1, 8), (1, 6)]
+
+
+IDS = [[1, 2, 3], [4, 5, 6, 7, 8], [9, 1], [2, 3]]
+
+
+def same(found, expected) -> bool:
+    return all(a.equal(b) for a, b in zip(found, expected, strict=True))
+
+
+def test_it_takes_a_column_of_arrays():
+    """As Ray Data has it: an array of arrays, of any lengths and of equal ones."""
+    for documents in (IDS, [[1, 2], [3, 4]]):
+        column = np.empty(len(documents), dtype=object)
+        column[:] = [np.array(each) for each in documents]
+        assert same(collate(column, length=8), collate(documents, length=8))
+    assert same(collate(np.array([[1, 2], [3, 4]]), length=8), collate([[1, 2], [3, 4]], length=8))
+
+
+@pytest.mark.parametrize("form", [None, "numpy", "torch"])
+def test_it_packs_rows_of_datasets(form):
+    datasets = pytest.importorskip("datasets")
+    table = datasets.table.InMemoryTable.from_pydict({"input_ids": IDS})
+    dataset = datasets.Dataset(table, fingerprint="documents").with_format(form)
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=2, collate_fn=lambda rows: collate([r["input_ids"] for r in rows])
+    )
+    for begin, batch in zip((0, 2), loader, strict=True):
+        assert same(batch, collate(IDS[begin : begin + 2]))
+        assert same(collate(dataset[begin : begin + 2]["input_ids"]), batch)
+
+
+def test_it_packs_batches_of_ray_data():
+    block = pytest.importorskip("ray.data.block")
+    arrow = pytest.importorskip("pyarrow")
+    from ray.data.util.torch_utils import move_tensors_to_device
+
+    accessor = block.BlockAccessor.for_block(arrow.table({"input_ids": IDS}))
+    batch = collate(accessor.to_batch_format("numpy")["input_ids"], length=8)
+    assert same(batch, collate(IDS, length=8))
+    moved = move_tensors_to_device(batch._asdict(), torch.device("cpu"))
+    assert same(moved.values(), batch)

@@ -44,8 +44,9 @@ def collate(
 ) -> PackedBatch:
     """Pack documents into rows, in their order; one that does not fit begins the next row.
 
-    It serves as ``collate_fn`` of a ``DataLoader``, and on batches of ``datasets`` or Ray Data.
-    Arrays and tensors are joined without a look at their numbers; lists are read one by one.
+    It serves as ``collate_fn`` of a ``DataLoader``; of rows of ``datasets`` and batches of Ray Data
+    it takes the column of ids. Arrays and tensors are joined without a look at their numbers; lists
+    are read one by one.
 
     Args:
         documents: Token ids of each document: a list, an integer array, or a tensor.
