@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from posenc.backends.base import Request
+from posenc.backends.masks import nothing_of
 from posenc.backends.partial import (
     InRuns,
     InSegments,
@@ -75,7 +76,13 @@ class Ring:
         ring = self if self.profile is None else self.within_reach(query, key, scale)
         tensors = [t for part in ring.parts if part is not None for t in part.tensors]
         sinks = self.request.given.sinks
-        return _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[return-value]
+        out: Tensor = _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[assignment]
+        learning = [p for e in self.request.scores for p in e.parameters() if p.requires_grad]
+        if not learning or any(t.requires_grad for t in tensors):
+            return out
+        # A rank of padding alone: trainers that sum gradients over ranks want zeros, not none.
+        local = [p.to_local() if hasattr(p, "to_local") else p for p in learning]
+        return out + nothing_of(*local).to(out.dtype)
 
     def within_reach(self, query: Tensor, key: Tensor, scale: float) -> "Ring":
         """Without the distances at which no weight can reach the last bit of a result.
