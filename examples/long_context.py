@@ -4,6 +4,10 @@
     python examples/long_context.py            # one process: the same losses
 
 Each file is a document; rows are packed, and every process reads its part of every row.
+
+Seen at these sizes, rows of 8192 bytes and two layers of width 64: losses of 5.73012, 5.26125 and
+4.81605 on four processes, and 5.73012, 5.26124 and 4.81605 on one. With ``--scores t5``, by
+``--spread ring`` on four: 5.81274 and 5.29196 on both.
 """
 
 import argparse
