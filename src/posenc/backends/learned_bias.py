@@ -150,14 +150,14 @@ def add_gradients(
     delta = (grad_outs * outs).sum(-1, keepdim=True)
     ones = values.new_ones(*values.shape[:-1], 1)
     to_weights = torch.cat((grad_outs, -delta), -1) @ torch.cat((values, ones), -1).mT
-    room = _shearing(to_weights)
+    room = shearing(to_weights)
     scores = torch.mul(to_weights, weights, out=room[..., : keys.shape[-2]])
     products = scores if slope is None else slope.mul_(scores)
     dq[:, *rows] += (products @ keys).mul_(scale).flatten(1, 2).flip(-2)
     dk[:, *columns] += (products.mT @ scaled).sum(2)
     if not bias.values.requires_grad:
         return
-    along = _anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
+    along = anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
     first = bias.highest - block.first
     if len(bias.values) == 1:
         dvalues[:, first : first + along.shape[-1]] += along.sum(0)
@@ -165,7 +165,7 @@ def add_gradients(
         dvalues[block.heads, first : first + along.shape[-1]] += along
 
 
-def _shearing(like: Tensor) -> Tensor:
+def shearing(like: Tensor) -> Tensor:
     """Room for matrices [..., rows, columns] with as many zeros behind each row as it has rows."""
     rows, columns = like.shape[-2:]
     room = like.new_empty(*like.shape[:-1], columns + rows)
@@ -173,7 +173,7 @@ def _shearing(like: Tensor) -> Tensor:
     return room
 
 
-def _anti_diagonals(room: Tensor) -> Tensor:
+def anti_diagonals(room: Tensor) -> Tensor:
     """Matrices in such room → [heads, rows + columns − 1]: sums where row + column is constant."""
     rows, width = room.shape[-2:]
     # A row one longer than the result shifts each row by one when it is read as rows of that.

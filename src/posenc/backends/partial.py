@@ -225,9 +225,9 @@ class InSegments:
             keys, values = (t[segment.batch, :, segment.keys] for t in (k, v))
             for block in blocks(queries.shape, keys.shape, bias, segment.offset):
                 for rows in _small(block, queries, v, self.softcap):
-                    some = _of(rows, queries, keys, values)
+                    some = content_of(rows, queries, keys, values)
                     found = flash(
-                        *some, _bias(rows, bias), _dead(rows, bias), scale=scale,
+                        *some, bias_of(rows, bias), dead_rows(rows, bias), scale=scale,
                         softcap=self.softcap,
                     )  # fmt: skip
                     where = segment.batch, rows.heads, _within(segment, rows)
@@ -280,11 +280,11 @@ def _add(
                 softcap=softcap,
             )  # fmt: skip
         return
-    some = _of(block, q, k, v)
+    some = content_of(block, q, k, v)
     where = slice(None), block.heads, block.queries
     out, grad = (t[where].flip(-2) for t in (merged.out, merged.grad))
     made = flash_gradients(
-        grad, *some, out, merged.lse[where].flip(-1), _bias(block, bias), scale=scale
+        grad, *some, out, merged.lse[where].flip(-1), bias_of(block, bias), scale=scale
     )
     grads[0][where] += made[0].flip(-2)
     for total, new in zip(grads[1:3], made[1:], strict=True):
@@ -298,19 +298,19 @@ def _small(block: Block, q: Tensor, v: Tensor, softcap: float | None) -> list[Bl
     return [block] if serves(q, v, softcap) else narrowed(block, len(q))
 
 
-def _of(block: Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def content_of(block: Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries of the block in reverse order, and its keys and values."""
     rows, columns = (block.heads, block.queries), (block.kv_heads, block.keys)
     return q[:, *rows].flip(-2), k[:, *columns], v[:, *columns]
 
 
-def _bias(block: Block, bias: Toeplitz) -> Tensor:
+def bias_of(block: Block, bias: Toeplitz) -> Tensor:
     some = bias if len(bias.values) == 1 else Toeplitz(bias.values[block.heads], bias.highest)
     rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
     return some.reversed_rows(rows, columns, first=block.first)
 
 
-def _dead(block: Block, bias: Toeplitz) -> Tensor:
+def dead_rows(block: Block, bias: Toeplitz) -> Tensor:
     """[heads, rows] or [1, rows]: queries, in reverse order, that see none of the block's keys."""
     some = bias.values if len(bias.values) == 1 else bias.values[block.heads]
     rows, columns = (s.stop - s.start for s in (block.queries, block.keys))

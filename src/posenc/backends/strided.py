@@ -14,6 +14,7 @@ from posenc.backends.blocks import attend_in_blocks
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
 from posenc.backends.partial import InSegments, in_segments
+from posenc.backends.shared_bias import attend_and_share, may_share
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.with_sum import attend_with_sum
@@ -190,8 +191,10 @@ def _attend(
     dropout_p: float,
 ) -> Tensor:
     if query.device.type != "cpu" and bias.values.dtype != query.dtype:
-        bias = Toeplitz(bias.values.to(query.dtype), bias.highest)
+        bias = replace(bias, values=bias.values.to(query.dtype))
     if bias.values.requires_grad and torch.is_grad_enabled():
+        if may_look(query) and may_share(query, key, value, bias):
+            return attend_and_share(query, key, value, bias, offset, scale=scale)
         return attend_and_learn(query, key, value, bias, offset, scale=scale)
     q_len, k_len = query.shape[-2], key.shape[-2]
     if may_look(query) and query.numel() and _may_cut(bias, (q_len, k_len, offset)):

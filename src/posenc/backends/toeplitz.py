@@ -10,6 +10,7 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.encodings.base import RelativeBias
+from posenc.encodings.scores import T5Bias
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Toeplitz:
     Attributes:
         values: ``[heads, count]``, or one row for all heads; column m is distance ``highest`` − m.
         highest: The largest distance.
+        shared_from: If given, all distances from this on share one number that is learned, and all
+            from its negative down another (or the same).
 
     Example:
         >>> bias = Toeplitz(torch.tensor([[2.0, 1.0, 0.0, -1.0]]), highest=2)
@@ -33,6 +36,7 @@ class Toeplitz:
 
     values: Float[Tensor, "heads count"]
     highest: int
+    shared_from: int | None = None
 
     def reversed_rows(
         self, q_len: int, k_len: int, *, first: int
@@ -112,7 +116,7 @@ def toeplitz(
         >>> toeplitz([ALiBi(1)], 2, 2, 0, is_causal=True).values
         tensor([[-0.0039,  0.0000,    -inf]])
     """
-    highest = offset + q_len - 1
+    highest, biases = offset + q_len - 1, tuple(biases)
     distance = highest - torch.arange(q_len + k_len - 1, device=device)
     values = torch.zeros(1, len(distance), dtype=dtype, device=device)
     for bias in biases:
@@ -120,7 +124,13 @@ def toeplitz(
     hidden = hides(distance, is_causal=is_causal, window=window)
     if hidden is not None:
         values = values.masked_fill(hidden, -torch.inf)
-    return Toeplitz(values.contiguous(), highest)
+    return Toeplitz(values.contiguous(), highest, _shared_from(biases))
+
+
+def _shared_from(biases: tuple[RelativeBias, ...]) -> int | None:
+    """From where on the sum learns one number; a class of the caller's own may say anything."""
+    known = [bias.borders[-1] for bias in biases if type(bias) is T5Bias]
+    return max(known) if known and len(known) == len(biases) else None
 
 
 def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | None:

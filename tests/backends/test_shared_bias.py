@@ -1,0 +1,94 @@
+"""A bias that learns one number for all far keys: gradients of the matrix, from a band of it."""
+
+import pytest
+import torch
+
+from posenc import KERPLE, ALiBi, Positional, T5Bias, attention
+from posenc.backends import shared_bias, strided
+from posenc.backends.toeplitz import toeplitz
+
+LENGTH, WIDTH = 640, 8
+
+CASES = {
+    "both sides": {},
+    "order": {"is_causal": True},
+    "order and a window that ends far": {"is_causal": True, "window": 300},
+    "a window that ends near": {"window": 10},
+}
+
+
+def t5(heads, **changes) -> T5Bias:
+    return T5Bias(heads, buckets=8, max_distance=16, std=0.5, dtype=torch.float64, **changes)
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[bool]:
+    """What was answered each time, whether far keys share a number."""
+    answers, ask = [], strided.may_share
+
+    def asked(*content) -> bool:
+        answers.append(ask(*content))
+        return answers[-1]
+
+    monkeypatch.setattr(strided, "may_share", asked)
+    return answers
+
+
+def learned(bias, kv_heads, backend, dtype=torch.float64, **options) -> list[torch.Tensor]:
+    torch.manual_seed(3)
+    heads, batch = bias.heads, 2
+    q, k, v = (
+        torch.randn(batch, each, LENGTH, WIDTH, dtype=torch.float64).to(dtype).requires_grad_()
+        for each in (heads, kv_heads, kv_heads)
+    )
+    positional = Positional(scores=bias)
+    out = attention(q, k, v, positional=positional, backend=backend, **options)
+    grad = torch.randn(out.shape, dtype=torch.float64).to(dtype)
+    return [out, *torch.autograd.grad(out, (q, k, v, bias.weight), grad)]
+
+
+@pytest.mark.parametrize("options", CASES.values(), ids=CASES)
+def test_result_and_gradients_are_those_of_the_matrix(asked, options):
+    """The band, the far sides and the row sums that tie them, beside products of whole matrices."""
+    bias = t5(2, bidirectional=not options.get("is_causal", False))
+    got, want = (learned(bias, 1, backend, **options) for backend in ("strided", "dense"))
+    assert asked == [True]
+    for one, other in zip(got, want, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
+
+
+def test_in_float32_the_gradient_of_the_bias_stays_near(asked):
+    """What far keys receive is a difference of sums, so its error is told beside these."""
+    wide, narrow = t5(2), t5(2)
+    narrow.load_state_dict(wide.state_dict())
+    exact = learned(wide, 2, "dense")[-1]
+    got = learned(narrow.float(), 2, "strided", torch.float32)[-1]
+    assert asked == [True]
+    assert (got - exact).abs().max() < 2e-5 * exact.abs().sum()
+
+
+def test_only_what_is_known_to_share_numbers_does():
+    """A subclass may say anything of far keys, and a sum learns no less than its parts."""
+
+    class Own(T5Bias):
+        pass
+
+    def known(*biases) -> int | None:
+        return toeplitz(biases, 4, 4, 0).shared_from
+
+    assert known(t5(2)) == t5(2).borders[-1]
+    assert known(t5(2), T5Bias(2, buckets=16, max_distance=40)) == T5Bias(2, 16, 40).borders[-1]
+    assert known() is None
+    for other in (Own(2, buckets=8, max_distance=16), KERPLE(2), ALiBi(2)):
+        assert known(other) is None
+        assert known(t5(2), other) is None
+
+
+def test_short_rows_are_learned_from_the_whole_matrix():
+    """There a band would be most of it."""
+    bias = toeplitz([t5(2)], LENGTH, LENGTH, 0)
+    q = torch.zeros(1, 2, LENGTH, WIDTH, dtype=torch.float64)
+    short = q[:, :, : LENGTH - 200]
+    assert shared_bias.may_share(q, q, q, bias)
+    assert not shared_bias.may_share(short, q, q, bias)
+    assert not shared_bias.may_share(q, q, q[..., :4], bias)
