@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from posenc import Rotary, Sinusoidal
-from posenc.frequencies import FromCheckpoint, Geometric
+from posenc.frequencies import FromCheckpoint, Geometric, TurnsPerUnit
 from posenc.kernels.sincos.cpu import fill
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.columns import Columns
@@ -181,6 +181,19 @@ def test_zero_is_zero_and_not_less():
     assert bits(sin)[0].tolist() == [0, 0]
     assert cos[:, 0].tolist() == [1, 1]
     assert bits(sin)[1, 0] == 0
+
+
+@pytest.mark.parametrize("factor", [1.0, -0.3])
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_whole_quarters_of_a_turn_are_in_doubt_and_come_out_whole(dtype, factor):
+    """A bound on an error never tells that a sine is 0 and no less; this is told from its phase."""
+    positions, quarters = torch.arange(-6, 7), SinCos(TurnsPerUnit((0.25, -0.25, 2.0)))
+    table = torch.empty(len(positions), 2, 3, dtype=dtype)
+    assert fill(Columns(table), positions, quarters, factor)
+    turned = torch.tensor([1.0, 0.0, -1.0, 0.0], dtype=torch.float64) * factor
+    cos, sin = turned[positions % 4], turned[(positions - 1) % 4]
+    wanted = [[cos, cos, turned[:1].expand(13)], [sin, -sin, turned[1:2].expand(13)]]
+    assert torch.equal(table, torch.stack([torch.stack(each, -1) for each in wanted], 1).to(dtype))
 
 
 def test_tables_are_written_to_where_they_are_asked_for():

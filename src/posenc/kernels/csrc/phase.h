@@ -170,6 +170,10 @@ static inline double settled(struct turns phase, int sine, double factor) {
   int odd = sine ^ (reduced.quadrant & 1);
   int minus = sine ? reduced.quadrant >= 2 : reduced.quadrant == 1 || reduced.quadrant == 2;
   if (odd && reduced.negative) minus = !minus;
+  if (!reduced.rest.high && !reduced.rest.middle && !reduced.rest.low) { /* as of position 0 */
+    double whole = odd ? 0.0 : factor;
+    return minus ? -whole : whole;
+  }
   struct two value = two_series(two_radians(reduced.rest), odd), scale = {factor, 0.0};
   value = two_times(value, scale);
   double high = value.high;

@@ -17,10 +17,14 @@ static inline bfloat16 bfloat16_from_double(double v) {
 }
 static inline float16 float16_from_double(double v) { return float16_from_float((float)v); }
 
-/* How far the first of two roundings moves a number at most, and then some. */
-static inline double first_step_float32(double v) { return 0.0 * v; }
-static inline double first_step_bfloat16(double v) { return fabs(v) * 0x1p-23 + 0x1p-149; }
-static inline double first_step_float16(double v) { return fabs(v) * 0x1p-23 + 0x1p-149; }
+/* An error, and how far the first of two roundings moves a number at most, and then some. */
+static inline double moved_float32(double e, double v) { return (void)v, e; }
+static inline double moved_bfloat16(double e, double v) {
+  return e + (fabs(v) * 0x1p-23 + 0x1p-149);
+}
+static inline double moved_float16(double e, double v) {
+  return e + (fabs(v) * 0x1p-23 + 0x1p-149);
+}
 
 static inline uint32_t apart_float32(float32 a, float32 b) { return bits_of(a) ^ bits_of(b); }
 static inline uint32_t apart_bfloat16(bfloat16 a, bfloat16 b) { return a.bits ^ b.bits; }

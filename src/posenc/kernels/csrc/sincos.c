@@ -139,7 +139,7 @@ static void join(const double *a, const double *b, int64_t count, double *out) {
     for (int64_t j = 0; j < count; j++) {                                                        \
       double c = FUSED(a_cos[j], b_cos[j], -(a_sin[j] * b_sin[j]));                              \
       double s = FUSED(a_sin[j], b_cos[j], a_cos[j] * b_sin[j]);                                 \
-      double e = cos_error + first_step_##STORED(c), d = sin_error[j] + first_step_##STORED(s);  \
+      double e = moved_##STORED(cos_error, c), d = moved_##STORED(sin_error[j], s);              \
       STORED c_low = STORED##_from_double(c - e), s_low = STORED##_from_double(s - d);           \
       STORED c_high = STORED##_from_double(c + e), s_high = STORED##_from_double(s + d);         \
       doubt |= apart_##STORED(c_low, c_high) | apart_##STORED(s_low, s_high);                    \
