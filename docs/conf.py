@@ -21,7 +21,7 @@ extensions = [
 ]
 exclude_patterns = [
     *("_build", "_extensions", "_templates"),
-    *("make_gallery.py", "make_lab_results.py"),
+    *("make_gallery.py", "make_drawing.py", "make_lab_results.py"),
 ]
 
 html_theme = "furo"

@@ -1,8 +1,9 @@
-"""What README promises: two commands, parts that exist, a true tree, a picture that exists."""
+"""What README and the pages that it leads to promise: commands, parts, names, a true tree."""
 
 import importlib
 import inspect
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -12,13 +13,20 @@ import posenc
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-SETUP = README.partition("## Set-up")[2].partition("\n## ")[0]
+INSTALL = (ROOT / "docs/start/install.md").read_text()
+ENCODINGS = (ROOT / "docs/encodings.md").read_text()
+TREE = (ROOT / "docs/tree.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+def typed(text: str) -> list[str]:
+    """The lines of the blocks that go into a shell."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, flags=re.S)
+    return [line for block in blocks for line in block.splitlines()]
+
+
 def test_exactly_two_commands_set_everything_up():
-    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.S)
-    commands = [line for block in blocks for line in block.splitlines() if "pip install" in line]
+    commands = [line for line in typed(README) if "pip install" in line]
     assert len(commands) == 2
     assert all("-c constraints.txt" in command for command in commands)
     assert "posenc" in commands[0].split("&&")[-1]
@@ -28,21 +36,28 @@ def test_exactly_two_commands_set_everything_up():
 def test_the_commands_are_those_that_the_checks_run():
     script = (ROOT / ".ci/run").read_text()
     asked = re.findall(r'^part .* readme "?([^"\n]+)"?$', script, flags=re.M)
-    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.S)
-    lines = [line for block in blocks for line in block.splitlines()]
-    assert [len([line for line in lines if word in line]) for word in asked] == [1, 1]
+    assert [len([line for line in typed(README) if word in line]) for word in asked] == [1, 1]
+
+
+def test_the_install_page_has_the_same_commands():
+    assert typed(INSTALL) == typed(README)
+
+
+def test_the_readme_is_read_in_one_go():
+    assert len(README.splitlines()) <= 140
 
 
 def test_every_optional_part_is_named_and_there():
-    named = {name for row in re.findall(r"^\| (`.*?) \|", SETUP, flags=re.M)
+    named = {name for row in re.findall(r"^\| (`.*?) \|", INSTALL, flags=re.M)
              for name in re.findall(r"`(\w+)`", row)}  # fmt: skip
     assert named == PROJECT["optional-dependencies"].keys()
-    used = set(re.findall(r'"\.\[([\w,]+)\]"', SETUP))
+    used = set(re.findall(r'"\.\[([\w,]+)\]"', INSTALL + README))
     assert {part for each in used for part in each.split(",")} <= named
 
 
-def test_the_lowest_torch_is_the_first_that_was_run():
-    run = re.search(r"\w+ 20\d\d its tests were run\s+with torch ([\d., and]+) on CPUs", SETUP)
+@pytest.mark.parametrize("text", [README, INSTALL], ids=["README", "install"])
+def test_the_lowest_torch_is_the_first_that_was_run(text):
+    run = re.search(r"\w+ 20\d\d its tests were run\s+with torch ([\d., and]+) on CPUs", text)
     releases = re.findall(r"\d+\.\d+", run[1])
     assert f"torch>={releases[0]}" in PROJECT["dependencies"]
     assert releases == sorted(releases, key=lambda release: int(release.split(".")[1]))
@@ -53,7 +68,7 @@ def test_the_lowest_torch_is_the_first_that_was_run():
 )
 def test_the_tree_names_every_folder(folder):
     if folder != "__pycache__":
-        assert f"{folder}/" in README
+        assert f"{folder}/" in TREE
 
 
 PLACES = {
@@ -71,7 +86,7 @@ PARTS = {"AxialForm", "Graph"}
 @pytest.mark.parametrize("place", PLACES)
 def test_every_encoding_stands_in_the_row_of_its_place(place):
     """A method that somebody added is found by the name that its field uses."""
-    row = re.search(rf"^\| {place} \| (.*) \|$", README, flags=re.M)
+    row = re.search(rf"^\| {place} \| (.*) \|$", ENCODINGS, flags=re.M)
     assert row, place
     names = set(re.findall(r"`(\w+)(?:\(\))?`", row[1])) - {"Positional"}
     module = importlib.import_module(PLACES[place])
@@ -83,6 +98,19 @@ def test_every_encoding_stands_in_the_row_of_its_place(place):
     }
     assert public.keys() - PARTS - names == set()
     assert names - {n for n in dir(everywhere) if not n.startswith("_")} == set()
+
+
+def test_every_command_is_in_the_table():
+    from posenc.cli.commands import COMMANDS
+
+    table = (ROOT / "docs/command-line.md").read_text()
+    rows = "\n".join(re.findall(r"^\| ([^|]*) \|", table, flags=re.M))
+    assert set(COMMANDS) - set(re.findall(r"`(?:posenc )?(\w+)", rows)) == set()
+
+
+def test_the_drawing_is_the_one_that_its_script_makes():
+    found = runpy.run_path(str(ROOT / "docs/make_drawing.py"))
+    assert found["DRAWING"].read_text() == found["drawing"]()
 
 
 def test_links_and_pictures_lead_somewhere():
