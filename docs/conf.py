@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "formulas",
+    "notebooks",
     "reference",
 ]
 exclude_patterns = [
