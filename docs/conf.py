@@ -21,6 +21,7 @@ extensions = [
     "reference",
 ]
 exclude_patterns = [
+    "notebooks",
     *("_build", "_extensions", "_templates"),
     *("make_gallery.py", "make_drawing.py", "make_lab_results.py"),
 ]
