@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from posenc import __version__
+from posenc.explorer.catalog import catalog
 from posenc.explorer.modules import joined
 
 POLICY = (
@@ -37,6 +38,7 @@ def page() -> str:
     parts = {
         "policy": POLICY.format(script=_hash(script), style=_hash(style)),
         "version": __version__,
+        "catalog": catalog(),
         "style": style,
         "script": script,
     }
