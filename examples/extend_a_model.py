@@ -43,9 +43,10 @@ def main() -> None:
 
     patched = patch(model, rotary={"rope_type": options.type, "factor": options.factor})
     trained = model.config.max_position_embeddings
-    if options.type != "dynamic":  # there this field is the trained length
-        model.config.max_position_embeddings = int(trained * options.factor)
-    (layer, *_) = inspect_config(model.config, length=int(trained * options.factor)).layers
+    length = int(trained * options.factor)
+    if options.type == "yarn":  # the others have no other place for the trained length
+        model.config.max_position_embeddings = length
+    (layer, *_) = inspect_config(model.config, length=length).layers
     print(f"extended: {layer.scaling}, {layer.trained_length} to {layer.target_length} positions")
     print(f"the configuration follows: {patched.config_follows}")
     if options.output:

@@ -64,16 +64,18 @@ def test_a_small_gpt_learns_and_goes_on(example, encoding):
 
 
 @pytest.mark.slow("an example that loads transformers")
-@pytest.mark.parametrize("kind", ["yarn", "linear"])
+@pytest.mark.parametrize("kind", ["yarn", "linear", "dynamic"])
 def test_a_model_is_extended_and_says_so_after_loading(example, tmp_path, kind):
-    from posenc.interop.huggingface import rotary_from_config
+    from posenc.inspection.rotary import inspect_config
 
     said = example("extend_a_model", "--type", kind, "--factor", "2", "--output", str(tmp_path))
     assert float(re.search(r"differ by (\S+)", said)[1]) < 1e-4
     assert f"extended: {kind}, 2048 to 4096 positions" in said
     assert "the configuration follows: True" in said
-    schedule = rotary_from_config(str(tmp_path / "config.json")).frequencies
-    assert float(schedule.factor) == 2.0
+    layers = inspect_config(tmp_path / "config.json").layers
+    assert {(each.scaling, each.factor, each.trained_length) for each in layers} == {
+        (kind, 2.0, 2048)
+    }
 
 
 @pytest.mark.slow("an example that trains")
