@@ -104,3 +104,18 @@ def test_an_unknown_order_of_axes_is_refused():
         check(Same, layout="bhsd", seq_first=True)
     with pytest.raises(CannotCheckError, match="what is added takes one of bsd, sbd, sd"):
         check(Same, layout="bhsd", call="subject(x)")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_content_whose_channels_lie_apart_in_memory(dtype):
+    """torch's operation for the CPU reads channels side by side, wherever they lie."""
+    content = [torch.randn(1, 2, 9, 8, dtype=dtype) for _ in range(3)]
+    apart = [x.mT.contiguous().mT.requires_grad_() for x in content]
+    content = [x.requires_grad_() for x in content]
+    sinks, weight = torch.randn(2, dtype=dtype), torch.randn(1, 2, 9, 8, dtype=dtype)
+    out, want = (attention(*given, sinks=sinks, backend="strided") for given in (apart, content))
+    torch.testing.assert_close(out, want)
+    torch.testing.assert_close(
+        torch.autograd.grad(out, apart, weight.mT.contiguous().mT),
+        torch.autograd.grad(want, content, weight),
+    )

@@ -29,6 +29,7 @@ def flash(
     """The result in float32 at least, and the log-sum-exp: 0 and −∞ where a row is ``dead``."""
     bias = bias.expand(1, q.shape[1], -1, -1)
     if serves(q, v, softcap) and _FORWARD is not None:
+        q, k, v = (_in_rows(t) for t in (q, k, v))
         out, lse = _FORWARD(q, k, v, 0.0, False, attn_mask=bias, scale=scale)
         return out.to(lse.dtype), lse.masked_fill(dead, -torch.inf)
     wide, group = working_dtype(q.dtype), q.shape[1] // k.shape[1]
@@ -70,4 +71,10 @@ def flash_gradients(
     """The gradients of q, k and v; ``out`` and ``lse`` are those of all keys together."""
     assert _BACKWARD is not None
     bias = bias.expand(1, q.shape[1], -1, -1)
+    grad, q, k, v, out = (_in_rows(t) for t in (grad, q, k, v, out))
     return _BACKWARD(grad, q, k, v, out, lse.contiguous(), 0.0, False, attn_mask=bias, scale=scale)
+
+
+def _in_rows(x: Tensor) -> Tensor:
+    """With channels side by side in memory: torch's operation takes it for granted, unasked."""
+    return x if x.stride(-1) == 1 else x.contiguous()
