@@ -133,3 +133,21 @@ def test_weights_of_a_file(tmp_path, form):
     save_file({"other": torch.zeros(2)}, path)
     with pytest.raises(CannotCheckError, match="has neither tensors q and k nor"):
         parity("vllm", "sglang", encoding=SMALL, length=40, weights=path)
+
+
+def test_the_projections_are_of_the_layer_that_is_said(tmp_path):
+    from safetensors.torch import save_file
+
+    path = tmp_path / "model.safetensors"
+    name = "model.layers.{}.self_attn.{}_proj.weight"
+    some = torch.randn(32, 24, generator=torch.Generator().manual_seed(0))
+    save_file({name.format(i, n): 2**i * some for i in (0, 1, 10) for n in "qk"}, path)
+    shapes = {"encoding": SMALL, "length": 20, "weights": path}
+    first, second, last = (
+        parity("vllm", "sglang", **shapes, layer=i).effects[1] for i in (0, 1, 10)
+    )
+    assert second.spread == pytest.approx(4 * first.spread, rel=0.01)
+    assert last.spread == pytest.approx(4**10 * first.spread, rel=0.01)
+    assert "layers.10." in last.content
+    with pytest.raises(CannotCheckError, match="of layer 2; it has model"):
+        parity("vllm", "sglang", **shapes, layer=2)

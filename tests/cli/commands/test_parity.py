@@ -79,7 +79,9 @@ def test_it_writes_the_exact_table(tmp_path, capsys, name):
         (["vllm", "exact"], "computes what a configuration says"),
         (["vllm", "exact", *ENCODING, "--write", "x.csv"], "ends in neither"),
         (["vllm", "exact", "--encoding", "ALiBi(8)"], "is no Rotary"),
-        (["vllm", "exact", *ENCODING, "--weights", "none.safetensors"], "none.safetensors"),
+        (["vllm", "exact", *ENCODING, "--weights", "none.safetensors"], "is no file; give a"),
+        (["vllm", "exact", *ENCODING, "--weights", __file__], "is no safetensors file"),
+        (["vllm", "exact", *ENCODING, "--table", "halves"], "--table halves and no --write FILE"),
         (["torchtune", "exact", "--encoding", "Rotary(Linear(Geometric(8), 2))"], "has no Linear"),
     ],
 )

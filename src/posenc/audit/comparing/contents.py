@@ -33,10 +33,14 @@ def content_of(
     Raises:
         CannotCheckError: The file has neither, or they do not fit the width of a head.
     """
+    if not path.is_file():
+        raise CannotCheckError(f"{path} is no file; give a .safetensors file with the weights")
     try:
         stored = header_of(path)
     except (ValueError, OSError) as error:
-        raise CannotCheckError(str(error)) from None
+        raise CannotCheckError(
+            f"{error} Write q and k into one by safetensors.torch.save_file."
+        ) from None
     found = _named(stored)
     if found is not None:
         q, k = (_heads(path, x, head_dim) for x in found)
@@ -45,10 +49,10 @@ def content_of(
         return _of_heads(q, QUERY_HEADS, rows), _of_heads(k, kv_heads, rows), told
     names = _projections(stored, layer)
     if names is None:
-        few = ", ".join(sorted(stored)[:6])
+        few = ", ".join([*sorted(stored)[:6], *(["…"] if len(stored) > 6 else [])])
         raise CannotCheckError(
             f"{path} has neither tensors q and k nor q_proj.weight and k_proj.weight of layer "
-            f"{layer}; it has {few}, …"
+            f"{layer}; it has {few}"
         )
     weights = [_whole(path, stored[name]) for name in names]
     generator = torch.Generator().manual_seed(seed)
@@ -69,13 +73,19 @@ def _named(stored: dict[str, Stored]) -> tuple[Stored, Stored] | None:
 
 
 def _projections(stored: dict[str, Stored], layer: int) -> tuple[str, str] | None:
-    of_layer = re.compile(rf"(^|\\.){layer}\\.")
+    """The names of both, of that layer; those of a file that has one layer need not say which."""
     for ends in PROJECTIONS:
         found = [[n for n in sorted(stored) if n.endswith(end)] for end in ends]
-        numbered = [[n for n in names if of_layer.search(n)] or names[:1] for names in found]
-        if all(numbered):
-            return numbered[0][0], numbered[1][0]
+        of_layer = [[n for n in names if str(layer) in n.split(".")] for names in found]
+        if all(of_layer):
+            return of_layer[0][0], of_layer[1][0]
+        if all(len(names) == 1 and not LAYER.search(names[0]) for names in found):
+            return found[0][0], found[1][0]
     return None
+
+
+LAYER = re.compile(r"(^|\.)\d+\.")
+"""The number of a layer within the name of a tensor."""
 
 
 def _whole(path: Path, stored: Stored) -> Tensor:

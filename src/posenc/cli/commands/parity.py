@@ -168,6 +168,8 @@ class Parity:
     def _check_path(self, encoding: "Rotary | None") -> None:
         """Refuse a file that cannot be written, before any work."""
         if self.write is None:
+            if self.table != type(self).table:
+                raise UserError(f"got --table {self.table} and no --write FILE to put it into")
             return
         from posenc.cli.io.atomic import check
 
