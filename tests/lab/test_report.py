@@ -55,7 +55,7 @@ def test_what_is_said_follows_from_the_numbers(comparison):
     assert sentences(task) == [
         "At the trained length, 4, Rotary <b> did not fit (at least 0.95 is asked there).",
         "At 8 (2 times the trained length), ALiBi is first with accuracy 0.80.",
-        "From 4 to 8, ALiBi loses 0.20 and NoPE 0.74.",
+        "From 4 to 8, ALiBi loses 0.20 and NoPE loses 0.74.",
         "Expected ALiBi − NoPE ≥ 0.1 at 8: holds in 3 of 3 seeds (gaps 0.45 to 0.70, mean 0.55).",
     ]
     assert task.ranks == {"NoPE": 2, "ALiBi": 1}  # who did not fit has no place

@@ -33,7 +33,9 @@ class Scored:
         seeds: Its seeds, in order.
         scores: By length and seed, as the task scores.
         reported: By length and seed, as it is compared.
-        fits: Whether each seed fitted the task at the trained length.
+        fits: Whether each seed fitted the task at the trained length, as it was trained: what was
+            extended since, before that.
+        before: What is compared, there; the middle of seeds.
         middle: Interquartile mean of what is reported, with its interval, by length.
         rate: The learning rate, which was chosen by loss at the trained length alone.
         curves: Points [step, loss] of each seed.
@@ -46,6 +48,7 @@ class Scored:
     scores: Mapping[int, Mapping[int, float]]
     reported: Mapping[int, Mapping[int, float]]
     fits: tuple[bool, ...]
+    before: float
     middle: Mapping[int, Interval]
     rate: float
     curves: Mapping[int, Sequence[Sequence[float]]]
@@ -204,7 +207,8 @@ def _task(
             made.setdefault(run.encoding, []).append(found[run.id])
     if not made:
         return None
-    encodings = {name: _scored(name, task, results) for name, results in made.items()}
+    own = {each["id"]: each for results in made.values() for each in results}
+    encodings = {name: _scored(name, task, results, own) for name, results in made.items()}
     sign = -1.0 if task.task.lower_is_better else 1.0
     lengths = sorted({length for each in encodings.values() for length in each.reported})
     by_length = {
@@ -232,25 +236,29 @@ def _task(
     )
 
 
-def _scored(name: str, task: GridTask, results: list[dict]) -> Scored:
+def _scored(name: str, task: GridTask, results: list[dict], others: Mapping[str, dict]) -> Scored:
     results = sorted(results, key=lambda each: each["configuration"]["seed"])
     trained = task.task.trained
     scores: dict[int, dict[int, float]] = {}
     reported: dict[int, dict[int, float]] = {}
+    learned, before = list[float](), list[float]()
     for each in results:
         seed = each["configuration"]["seed"]
-        own = {int(length): value for length, value in each["outcome"]["scores"].items()}
-        # A model that gives no numbers knows no more than one who guesses.
-        own = {length: task.task.chance if v is None else v for length, v in own.items()}
+        own, extension = _scores(each, task), each["configuration"]["extension"]
+        trained_as = each if extension is None else others.get(extension["of"], each)
+        as_trained = _scores(trained_as, task)
+        learned.append(as_trained[trained])
+        before.append(task.task.reported(as_trained, trained, learned[-1]))
         for length, value in own.items():
             scores.setdefault(length, {})[seed] = value
-            reported.setdefault(length, {})[seed] = task.task.reported(own, length)
+            reported.setdefault(length, {})[seed] = task.task.reported(own, length, learned[-1])
     return Scored(
         name=name,
         seeds=tuple(each["configuration"]["seed"] for each in results),
         scores=scores,
         reported=reported,
-        fits=tuple(task.task.fits(value) for value in scores[trained].values()),
+        fits=tuple(task.task.fits(value) for value in learned),
+        before=bootstrap(before, interquartile_mean).value,
         middle={
             length: bootstrap(list(values.values()), interquartile_mean)
             for length, values in reported.items()
@@ -262,6 +270,12 @@ def _scored(name: str, task: GridTask, results: list[dict]) -> Scored:
             e["configuration"]["seed"]: e["cost"]["milliseconds_a_step"] for e in results
         },
     )
+
+
+def _scores(result: dict, task: GridTask) -> dict[int, float]:
+    """By length; a model that gives no numbers knows no more than one who guesses."""
+    own = {int(length): value for length, value in result["outcome"]["scores"].items()}
+    return {length: task.task.chance if v is None else v for length, v in own.items()}
 
 
 def _expected(gap: Gap, task: GridTask, encodings: Mapping[str, Scored], sign: float) -> Expected:
@@ -312,14 +326,18 @@ def sentences(comparison: TaskComparison) -> list[str]:
     else:
         said.append(f"All encodings fit at the trained length, {task.trained}.")
     said.append(_leaders(comparison))
-    drops = {name: _lost(each, task.trained, length) for name, each in
-             comparison.encodings.items() if name in comparison.ranks}  # fmt: skip
+    sign = 1.0 if task.lower_is_better else -1.0
+    drops = {
+        name: sign * (each.middle[length].value - each.before)
+        for name, each in comparison.encodings.items()
+        if name in comparison.ranks
+    }
     if drops and length != task.trained:
         most = max(drops, key=drops.__getitem__)
         least = min(drops, key=drops.__getitem__)
         said.append(
-            f"From {task.trained} to {length}, {least} loses {drops[least]:.2f}"
-            + (f" and {most} {drops[most]:.2f}." if most != least else ".")
+            f"From {task.trained} to {length}, {least} {_lost(drops[least])}"
+            + (f" and {most} {_lost(drops[most])}." if most != least else ".")
         )
     for each in comparison.gaps:
         said.append(_said_of_gap(each))
@@ -347,12 +365,14 @@ def _leaders(comparison: TaskComparison) -> str:
     )
 
 
-def _lost(each: Scored, trained: int, length: int) -> float:
-    return (
-        abs(each.middle[length].value - each.middle[trained].value)
-        if (length in each.middle and trained in each.middle)
-        else 0.0
-    )
+def _lost(drop: float) -> str:
+    """A drop in words.
+
+    Example:
+        >>> _lost(0.5), _lost(-0.07)
+        ('loses 0.50', 'gains 0.07')
+    """
+    return f"{'gains' if drop < 0 else 'loses'} {abs(drop):.2f}"
 
 
 def _said_of_gap(each: Expected) -> str:

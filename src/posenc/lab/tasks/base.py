@@ -142,8 +142,12 @@ class Task(abc.ABC):
         """The task that scores are taken of; another where training must not see its rows."""
         return self
 
-    def reported(self, scores: Mapping[int, float], length: int) -> float:
-        """What is compared at ``length``: its score, or what it is against the trained length."""
+    def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float:
+        """What is compared at ``length``: its score, or what that is against ``learned``.
+
+        ``learned`` is the score at the trained length of the model as it was trained: of one that
+        was extended since, before that.
+        """
         return scores[length]
 
     def tokens(self, length: int) -> int:

@@ -34,7 +34,7 @@ class ByteLanguageModel(Task):
         >>> task = ByteLanguageModel()
         >>> task.generate(torch.Generator().manual_seed(0), 10, 2).tokens.shape
         torch.Size([2, 10])
-        >>> task.reported({64: 3.0, 128: 3.5}, 128)
+        >>> task.reported({64: 3.0, 128: 3.5}, 128, learned=3.0)
         0.5
     """
 
@@ -79,9 +79,9 @@ class ByteLanguageModel(Task):
         """The same on files that training never sees."""
         return replace(self, part="held out")
 
-    def reported(self, scores: Mapping[int, float], length: int) -> float:
-        """Bits a byte that ``length`` adds to those at the trained length."""
-        return scores[length] - scores[self.trained]
+    def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float:
+        """Bits a byte that ``length`` adds to those that training reached."""
+        return scores[length] - learned
 
 
 @cache
