@@ -1,4 +1,4 @@
-"""Journeys from the documentation alone, in an empty folder, with a home and a Python of its own.
+"""Five journeys from the documentation alone, in an empty folder with a home and Python of its own.
 
 What is run stands in the pages; the tests lower a number of steps, or name a model on the disk.
 """
@@ -175,3 +175,81 @@ True
 True
 """
 """The page ends before the model is saved: transformers alone reads the same function."""
+
+
+@pytest.mark.slow("a journey: a peer's module checked in CI")
+@pytest.mark.parametrize(("angles", "fault"), [("half", None), ("neighbors", "pairing-mixed")])
+def test_a_peers_module_is_checked(place, angles, fault):
+    peer = PEER if angles == "half" else instead(PEER, "torch.cat((omega, omega))", NEIGHBORS)
+    (loading,) = (each for each in blocks(PAGE, "python") if "pytest_plugins" in each)
+    (test,) = blocks(PAGE, "py")
+    place.write("src/model.py", peer)
+    place.write("conftest.py", loading)
+    place.write("test_positions.py", f"{IMPORTS}\n\n{test}")
+    said = place.run("python -m pytest -q -p no:cacheprovider", status=1 if fault else 0)
+    assert ("1 failed" if fault else "1 passed") in said
+    assert fault is None or fault in said
+    workflow = "".join(blocks(PAGE, "yaml"))
+    (command,) = re.findall(r"run: (posenc check .*)$", workflow, flags=re.MULTILINE)
+    place.run(command, status=1 if fault else 0)
+    (run,) = json.loads((place.folder / "positions.sarif").read_text())["runs"]
+    wrong = [each["ruleId"] for each in run["results"] if each["level"] == "error"]
+    assert wrong == ([fault] if fault else [])
+
+
+PAGE = "docs/checking.md"
+IMPORTS = "import pytest\nfrom src.model import RotaryEmbedding as MyRotary"
+NEIGHBORS = "omega.repeat_interleave(2)"
+"""Angles of neighbors, where halves are turned."""
+PEER = '''\
+import torch
+from torch import nn
+
+
+class RotaryEmbedding(nn.Module):
+    def __init__(self, dim: int, base: float = 10000.0):
+        super().__init__()
+        self.frequencies = [base ** (-i / dim) for i in range(0, dim, 2)]
+
+    def forward(self, q, k, position_ids):
+        """q, k: [batch, heads, seq, dim]; position_ids: [batch, seq]"""
+        omega = torch.tensor(self.frequencies, dtype=torch.float64)
+        angle = position_ids[:, None, :, None] * torch.cat((omega, omega))
+        cos, sin = angle.cos(), angle.sin()
+        return tuple((x * cos + half(x) * sin).to(x.dtype) for x in (q, k))
+
+
+def half(x):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((-second, first), dim=-1)
+'''
+
+
+@pytest.mark.slow("a journey: a lesson taught from the page")
+def test_a_lesson_is_taught_from_the_page(place, browser):
+    place.run(line("docs/explorer.md", "-o page.html"))
+    told = (ROOT / "docs/explorer.md").read_text()
+    titles = re.findall(r"^\| (1[0-5] [^|]+) \|", told, flags=re.MULTILINE)
+    assert titles[:2] == ["10 Rotary, slowly", "11 Long contexts"]
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    page, asked, complaints = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text))
+    address = (place.folder / "page.html").as_uri()
+    page.goto(f"{address}#position=1")
+    settled = "html[data-settled=true]"
+    page.wait_for_selector(settled, state="attached", timeout=60_000)
+    headings = [" ".join(each.split()) for each in page.locator("main h2").all_text_contents()]
+    assert [each for each in titles if each not in headings] == []
+    for section in ("slowly", "long"):  # drawn when it comes into sight
+        page.locator(f"#{section}").scroll_into_view_if_needed()
+        page.wait_for_selector(settled, state="attached", timeout=60_000)
+        assert page.locator(f"#{section} canvas").count()
+    page.fill("#exercise-1", "0.84")  # the sine of one radian
+    page.keyboard.press("Enter")
+    assert page.locator("#exercise-1-said").inner_text() == "Right: 0.8415."
+    assert page.locator('[data-live="solved"]').inner_text() == "1 of 10 solved."
+    assert [each for each in asked if not each.startswith(address)] == []
+    assert complaints == []
+    context.close()
