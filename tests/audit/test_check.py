@@ -224,6 +224,15 @@ def test_a_call_may_be_written_out():
         check(Strange, call="subject(", dim=32)
 
 
+def test_what_a_written_call_gives_is_watched():
+    class Writing(nn.Module):
+        def forward(self, x, start):
+            rows = Turn().forward(x, x, start + torch.arange(x.shape[-2])[None])[0]
+            return x.copy_(rows)
+
+    assert "input-written" in names(check(Writing, call="subject(q, int(offset))", dim=32))
+
+
 def test_missing_arguments_are_guessed_in_the_open():
     class Table(Annotated):
         def __init__(self, d_model, max_len):

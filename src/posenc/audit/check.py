@@ -1,6 +1,7 @@
 """One call: everything that can be asked of somebody's own implementation."""
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 import torch
@@ -138,13 +139,19 @@ def _check_names(
         raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(orders)}.")
     for each in ignore:
         if each not in FAULTS:
-            raise ValueError(f"{each!r} is no fault; expected one of {', '.join(sorted(FAULTS))}.")
+            raise ValueError(f"{each!r} is no fault{_meant(each, FAULTS)}")
     known = {q.name for questions in QUESTIONS.values() for q in questions}
     for each in only:
         if each not in known:
-            raise ValueError(
-                f"{each!r} is no question; expected one of {', '.join(sorted(known))}."
-            )
+            raise ValueError(f"{each!r} is no question{_meant(each, known)}")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """The names that are close to one that is not known, or all of them."""
+    near = get_close_matches(word, known, n=3)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; expected one of {', '.join(sorted(known))}."
 
 
 FAULTS = frozenset(REMEDIES) | {

@@ -105,6 +105,12 @@ class Report:
         )
 
     @property
+    def left_out(self) -> list[str]:
+        """Names of what was found and is ignored."""
+        every = (fault.name for verdict in self.verdicts for fault in verdict.faults)
+        return sorted({name for name in every if name in self.ignored})
+
+    @property
     def faults(self) -> list[Fault]:
         """What is wrong or lossy."""
         return [fault for fault in self.found if fault.severity != "note"]
@@ -154,6 +160,7 @@ class Report:
             "length": self.length,
             "faults": [asdict(fault) for fault in self.faults],
             "notes": [asdict(fault) for fault in self.notes],
+            "ignored": self.left_out,
             "passed": [{"question": v.question, "measured": v.told} for v in self.passed],
             "not_asked": [{"question": v.question, "why": v.told} for v in self.not_asked],
             "errors": {str(position): error for position, error in self.errors.items()},
@@ -174,6 +181,8 @@ class Report:
         """One line: what counts, what does not, how much was asked."""
         asked = len(self.verdicts) - len(self.not_asked)
         counts = f"{asked} of {len(self.verdicts)} questions asked"
+        if self.left_out:
+            counts += f"; found and ignored: {', '.join(self.left_out)}"
         if self.status == 2:
             return f"Nothing was learned: no essential question could be asked ({counts})."
         wrong = [fault.name for fault in self.found if fault.severity == "wrong"]

@@ -177,6 +177,11 @@ def _left_over(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
         return f"{word!r} is one word too many; put a text of several words in quotes"
     name = word.split("=")[0]
+    for action in parser._actions:  # what is a value of another option
+        listed = str(action.metavar or "")
+        if listed.startswith("{") and name.lstrip("-") in listed.strip("{}").split(","):
+            meant = f"{action.option_strings[-1]} {name.lstrip('-')}"
+            return f"{name!r} is no option of {parser.prog}; did you mean {meant!r}?"
     known = [flag for action in parser._actions for flag in action.option_strings]
     return f"{name!r} is no option of {parser.prog}{close(name, known)}"
 

@@ -55,7 +55,8 @@ def test_what_is_lossy_counts_if_strict(run, file):
     assert run("check", f"{file}:coarse", "--strict").status == 1
     ignoring = run("check", f"{file}:coarse", "--strict", "--ignore", "table-in-16-bits")
     assert ignoring.status == 0
-    assert "table-in-16-bits" not in ignoring.out
+    assert "LOSSY" not in ignoring.out
+    assert "found and ignored: table-in-16-bits" in " ".join(ignoring.out.split())
 
 
 def test_nothing_essential_gives_status_2(run, file):
@@ -97,6 +98,15 @@ def test_the_figure_shows_the_error(run, file, tmp_path):
     picture = tmp_path / "error.svg"
     assert run("check", f"{file}:plain", "--figure", picture).status == 0
     assert "largest error" in picture.read_text()
+
+
+def test_a_verdict_counts_where_nothing_can_be_drawn(run, file, tmp_path):
+    picture = tmp_path / "error.svg"
+    ran = run("check", f"{file}:half", "--layout", "bsd", "--figure", picture)
+    assert ran.status == 1
+    assert "WRONG batch-axis-encoded" in ran.out
+    assert "is not drawn: no error over the position was measured" in ran.err
+    assert not picture.exists()
 
 
 def test_a_configuration_is_built_and_asked(run, tmp_path):
@@ -141,5 +151,9 @@ def test_what_cannot_be_checked_is_refused(refused, file, tmp_path):
     )
     assert "could not be imported" in refused("check", "no_such_module_here:x")
     assert "'clamp' is no fault" in refused("check", f"{file}:plain", "--ignore", "clamp")
+    assert "did you mean cast-breaks-it" in refused(
+        "check", f"{file}:plain", "--ignore", "cast_breaks_it"
+    )
+    assert "did you mean '--format json'?" in refused("check", f"{file}:plain", "--json")
     assert "'x' is no question" in refused("check", f"{file}:plain", "--only", "x")
     assert "uses w; it may use" in refused("check", f"{file}:plain", "--call", "subject(w)")

@@ -102,11 +102,16 @@ def bound(
             raise CallFailedError(f"there is no value for its parameter {p.name}")
         if p.role is not None and p.role in values and (p.required or p.role in uses):
             named[p.name] = values[p.role]
+    return witnessed(lambda: function(**named), named)
+
+
+def witnessed(call: Callable[[], Any], named: Mapping[str, Any]) -> Any:
+    """What a call gives; where somebody watches, how it changes what it is given by these names."""
     watched = _watched.get()
     if watched is None:
-        return guarded(lambda: function(**named))
+        return guarded(call)
     before = {name: v.clone() for name, v in named.items() if isinstance(v, Tensor)}
-    made = guarded(lambda: function(**named))
+    made = guarded(call)
     for name, kept in before.items():
         change = (named[name] - kept).abs().max().item() if kept.numel() else 0.0
         watched[name] = max(watched.get(name, 0.0), change)

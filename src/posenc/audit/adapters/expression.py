@@ -1,6 +1,7 @@
 """A call that the user writes out: ``subject(q, k, position_ids=p)``."""
 
 import ast
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import added, bias, layouts, rotary
-from posenc.audit.adapters.calls import as_tensor, guarded, widths_of
+from posenc.audit.adapters.calls import as_tensor, widths_of, witnessed
 from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import GUESSES, Subject
 
@@ -43,7 +44,7 @@ def called(
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     code = compile(tree, "<call>", "eval")
     known = {"subject", "torch", *NAMES}
-    if strange := sorted(used - known - set(subject.namespace) - set(dir(__builtins__))):
+    if strange := sorted(used - known - set(subject.namespace) - set(dir(builtins))):
         raise CannotCheckError(
             f"the call {text!r} uses {', '.join(strange)}; it may use subject, torch, "
             f"{', '.join(NAMES)} "
@@ -52,7 +53,8 @@ def called(
 
     def evaluate(thing: Any, values: dict[str, Any]) -> Any:
         scope = {**subject.namespace, "torch": torch, "subject": thing, **values}
-        return as_tensor(guarded(lambda: eval(code, scope)))  # the user's own words
+        given = {name: value for name, value in values.items() if name in used}
+        return as_tensor(witnessed(lambda: eval(code, scope), given))  # the user's own words
 
     kind = kind if kind in ("added", "rotary", "bias") else _kind(used)
     if kind != "bias" and not layouts.orders(layout, ORDERS[kind]):

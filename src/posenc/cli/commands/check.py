@@ -1,5 +1,6 @@
 """``posenc check``: what is somebody's own implementation, and which known fault has it?"""
 
+import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,12 +89,14 @@ class Check:
 
     def run(self) -> int:
         """Checks, prints, and says by the status whether something was found."""
-        from posenc.cli.render import check_report
+        from posenc.cli.render import check_report, figures
 
+        if self.figure is not None:
+            figures.kind_of(self.figure, self.dpi)  # refused before any work
         report = self._report()
+        check_report.show(report, self.format, self._path())
         if self.figure is not None:
             self._draw(report, self.figure)
-        check_report.show(report, self.format, self._path())
         return report.status
 
     def _path(self) -> str | None:
@@ -131,10 +134,12 @@ class Check:
     def _draw(self, report: "Report", path: Path) -> None:
         from posenc.cli.render import figures
 
-        kind = figures.kind_of(path, self.dpi)
-        if not report.errors:
-            raise UserError(f"no error over the position was measured; leave --figure {path} out")
+        if not report.errors:  # the verdict counts all the same, and with it the status
+            sys.stderr.write(
+                f"posenc: {path} is not drawn: no error over the position was measured\n"
+            )
+            return
         from posenc.plots.error_curve import error_curve
 
         axes = error_curve({report.subject: report.errors}, title="Largest error of cos and sin")
-        figures.write(axes, path, kind, self.dpi)
+        figures.write(axes, path, figures.kind_of(path, self.dpi), self.dpi)

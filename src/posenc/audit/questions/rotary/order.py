@@ -40,7 +40,7 @@ def encodes_the_sequence(inquiry: RotaryInquiry) -> Answer:
                 across,
                 "import torch\n"
                 f"x = torch.ones(3, 4, 6, {view.dim})  # {layouts.SAID[view.layout]}\n"
-                f"made = subject(x)  # compare along axis {axis}",
+                f"made = subject(x)  # as {view.text}; compare along axis {axis}",
             )
     if along <= 1e-9:
         return fault(
