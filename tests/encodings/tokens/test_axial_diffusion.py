@@ -1,0 +1,36 @@
+"""AxialSinusoidal as generators of images and videos have it, against diffusers' own functions.
+
+Theirs round the quotients of coordinates to float32, and nothing else.
+"""
+
+from fractions import Fraction
+
+import pytest
+import torch
+from diffusers.models.embeddings import get_2d_sincos_pos_embed, get_3d_sincos_pos_embed
+
+from posenc import AxialSinusoidal
+from posenc.positions import grid
+
+ULP = 2.0**-24
+
+
+@pytest.mark.parametrize(("size", "base_size", "scale"), [(24, 16, 2), (32, 64, 1), (9, 7, 3)])
+def test_pixart_and_stable_diffusion_3(size, base_size, scale):
+    theirs = get_2d_sincos_pos_embed(
+        16, size, base_size=base_size, interpolation_scale=scale, output_type="pt"
+    )
+    encoding = AxialSinusoidal(16, stretch=Fraction(size * scale, base_size))
+    ours = encoding.table(grid(size, size), dtype=torch.float64)
+    # Two quotients, each rounded once; the fastest pair turns by what comes out.
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=2 * base_size / scale * ULP)
+
+
+@pytest.mark.parametrize("scale", [1.875, 1.0])
+def test_cogvideox(scale):
+    theirs = get_3d_sincos_pos_embed(
+        32, (5, 4), 3, spatial_interpolation_scale=scale, output_type="pt"
+    )  # columns before rows
+    encoding = AxialSinusoidal(32, "cogvideox", stretch=(1, scale, scale))
+    ours = encoding.table(grid(3, 4, 5), dtype=torch.float64)
+    torch.testing.assert_close(ours, theirs.flatten(0, 1), rtol=0, atol=2 * 5 / scale * ULP)
