@@ -1,7 +1,9 @@
-/* What scrolls sideways is reached by keyboard; what fits is no stop for Tab. */
+/* What scrolls is reached by keyboard; what fits is no stop for Tab. */
 function reachable() {
   for (const each of document.querySelectorAll("pre, .table-wrapper, .formula")) {
-    if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+    const wider = each.scrollWidth > each.clientWidth;
+    const taller = each.scrollHeight > each.clientHeight;
+    if (wider || taller) each.tabIndex = 0;
     else each.removeAttribute("tabindex");
   }
 }
