@@ -61,6 +61,8 @@ def main(results: Path | None = None) -> None:
     for name in GRIDS:
         if results is not None:
             keep(Store(results), HERE / f"{name}.json", grid_from(name))
+        for old in HERE.glob(f"{name}-*.png"):
+            old.unlink()
         (HERE / f"{name}.md").write_text(page(kept(name)))
         print(f"{name}: {(HERE / f'{name}.json').stat().st_size / 1000:.0f} kB")
 
