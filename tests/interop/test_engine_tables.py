@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.numerics.arithmetic.test_profiles import torchtune_file
+from tests.numerics.arithmetic import engines
 from transformers import CohereConfig, LlamaConfig
 from transformers.models.cohere.modeling_cohere import CohereRotaryEmbedding
 from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as turn_of_cohere
@@ -57,8 +57,7 @@ def test_llama_of_transformers_and_cohere_get_equal_bits_by_loading_one_table():
 
 
 def test_torchtune_with_the_table_has_the_bits_of_transformers_with_it():
-    module = torchtune_file("modules/position_embeddings.py")
-    theirs = module.RotaryPositionalEmbeddings(DIM, LENGTH, 500_000)
+    theirs = engines.torchtune()["RotaryPositionalEmbeddings"](DIM, LENGTH, 500_000)
     a, b = of_both_pairings("cos_sin", "pairs")
     theirs.cache.copy_(b["cache"])
     q = content()

@@ -109,7 +109,7 @@ def _fill(
     fresh: bool,
 ) -> bool:
     steps, *rests = (each.contiguous() for each in words)  # a batch may share its positions
-    if columns.table.is_cpu or not on_accelerator(columns.table, steps):
+    if not on_accelerator(columns.table, steps):
         return cpu.fill(columns, steps, turns, factor, fresh, *rests)
     from posenc.kernels.sincos import triton
 
