@@ -4,7 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from posenc import ALiBi, CoPE, Forgetting, Positional, Rotary, Sinusoidal, attention
+from posenc import (
+    ALiBi,
+    AxialSinusoidal,
+    CoPE,
+    Forgetting,
+    Positional,
+    Rotary,
+    Sinusoidal,
+    attention,
+)
 from posenc.audit import CannotCheckError, check
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import reference_attention
@@ -119,3 +128,10 @@ def test_content_whose_channels_lie_apart_in_memory(dtype):
         torch.autograd.grad(out, apart, weight.mT.contiguous().mT),
         torch.autograd.grad(want, content, weight),
     )
+
+
+@pytest.mark.parametrize("scale", [float("nan"), float("inf"), True])
+@pytest.mark.parametrize("encoding", [Sinusoidal, AxialSinusoidal])
+def test_a_scale_that_is_no_finite_number_is_refused(encoding, scale):
+    with pytest.raises(ValueError, match="it must be 'sqrt_dim', a finite number, or None"):
+        encoding(8, scale=scale)

@@ -247,7 +247,7 @@ def test_its_print_shows_what_is_not_default():
             "base is 0.0; it must be a positive and finite number, as",
         ),
         (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
-        (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a number,"),
+        (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a finite"),
         (
             lambda: Sinusoidal(4, arithmetic="fp32"),
             "arithmetic is 'fp32'; it must be one of exact,",

@@ -1,6 +1,6 @@
 """How every added encoding meets the embeddings: dropout(x · scale + table), rounded once."""
 
-from math import sqrt
+from math import isfinite, sqrt
 from numbers import Real
 from typing import Literal
 
@@ -17,7 +17,7 @@ def factor(scale: Scale, dim: int) -> float | None:
     """The number that ``scale`` stands for: √dim, itself, or none.
 
     Raises:
-        ValueError: ``scale`` is some other word.
+        ValueError: ``scale`` is some other word, or no finite number.
 
     Example:
         >>> factor("sqrt_dim", 16)
@@ -25,8 +25,9 @@ def factor(scale: Scale, dim: int) -> float | None:
     """
     if isinstance(scale, str) and scale == "sqrt_dim":
         return sqrt(dim)
-    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, Real)):
-        raise ValueError(f"scale is {scale!r}; it must be 'sqrt_dim', a number, or None.")
+    is_number = isinstance(scale, Real) and not isinstance(scale, bool) and isfinite(scale)
+    if scale is not None and not is_number:
+        raise ValueError(f"scale is {scale!r}; it must be 'sqrt_dim', a finite number, or None.")
     return scale
 
 
