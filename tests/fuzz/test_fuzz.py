@@ -5,7 +5,7 @@ import torch
 from hypothesis import Phase
 from tests.fuzz.hunt import HUNTS, hunt
 
-from posenc.backends import arguments, choice, specification, strided
+from posenc.backends import arguments, choice, specification, strided, token_masks
 from posenc.transformer import placement
 
 
@@ -18,14 +18,14 @@ def test_a_short_hunt_finds_nothing(name, cases):
 
 def keys_padding_for_queries(monkeypatch):
     """Padding of the last keys is taken for that of the queries, whoever they are."""
-    made = arguments._Masks.__init__
+    made = token_masks.TokenMasks.__init__
 
     def assuming(self, asked, padding_mask, *rest):
         made(self, asked, padding_mask, *rest)
         if self.padding is not None and asked.q_len <= asked.k_len:
             self.q_padding = self.padding[:, asked.k_len - asked.q_len :]
 
-    monkeypatch.setattr(arguments._Masks, "__init__", assuming)
+    monkeypatch.setattr(token_masks.TokenMasks, "__init__", assuming)
 
 
 def last_documents_for_queries(monkeypatch):
@@ -34,12 +34,12 @@ def last_documents_for_queries(monkeypatch):
     def assuming(self):
         asked, self.q_documents = self.asked, None
         if self.documents is not None:
-            self.documents = arguments.runs(self.documents)
+            self.documents = token_masks.runs(self.documents)
             self.q_documents = self.documents[:, max(asked.k_len - asked.q_len, 0) :]
             if self.q_documents.shape[1] != asked.q_len:
                 self.q_documents = self.documents[:, :1].expand(-1, asked.q_len)
 
-    monkeypatch.setattr(arguments._Masks, "_join_documents", assuming)
+    monkeypatch.setattr(token_masks.TokenMasks, "_join_documents", assuming)
 
 
 def nan_left_in_padding(monkeypatch):
@@ -56,7 +56,7 @@ def no_gradient_of_nothing(monkeypatch):
 
 def masks_that_enlarge(monkeypatch):
     """A mask of more rows than the batch makes a batch of its own."""
-    monkeypatch.setattr(arguments, "_checked_attn_mask", lambda mask, query, key: mask)
+    monkeypatch.setattr(arguments, "checked_attn_mask", lambda mask, query, key: mask)
 
 
 def distances_that_wrap(monkeypatch):
