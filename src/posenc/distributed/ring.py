@@ -81,7 +81,7 @@ class Ring:
         if not learning or any(t.requires_grad for t in tensors):
             return out
         # A rank of padding alone: trainers that sum gradients over ranks want zeros, not none.
-        local = [p.to_local() if hasattr(p, "to_local") else p for p in learning]
+        local: list[Tensor] = [getattr(p, "to_local", lambda p=p: p)() for p in learning]
         return out + nothing_of(*local).to(out.dtype)
 
     def within_reach(self, query: Tensor, key: Tensor, scale: float) -> "Ring":
