@@ -44,7 +44,7 @@ def test_the_install_page_has_the_same_commands():
 
 
 def test_the_readme_is_read_in_one_go():
-    assert len(README.splitlines()) <= 140
+    assert len(README.splitlines()) <= 120
 
 
 def test_every_optional_part_is_named_and_there():
