@@ -1,8 +1,11 @@
 """What the checker finds in public packages, how it is told what to do, and what it says."""
 
+import ast
 import json
 import math
+import re
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,8 +17,10 @@ from torch import nn
 import posenc
 from posenc import ALiBi, Learned, Rotary, Sinusoidal, T5Bias
 from posenc.audit import CannotCheckError, check
+from posenc.audit.check import FAULTS
 from posenc.audit.formats import junit, sarif
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -248,6 +253,22 @@ def test_only_and_ignore():
     assert len(whole.verdicts) == 15
     assert check(LlamaRotary, strict=True).status == 1
     assert check(LlamaRotary, strict=True, ignore=["cast-breaks-it"]).status == 0
+
+
+def test_the_page_has_the_names_of_all_faults_and_the_code_can_name_each():
+    page = (ROOT / "docs/checking.md").read_text()
+    listed = page.partition("## What is found")[2].partition("\n## ")[0]
+    names = set(re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`", listed))
+    assert names == FAULTS
+    questions = (ROOT / "src/posenc/audit/questions").rglob("*.py")
+    code = [path.read_text() for path in questions if path.stem != "remedies"]
+    words = {
+        node.value
+        for text in code
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant)
+    }
+    assert names - words == set()
 
 
 def test_a_configuration_beside_it():

@@ -11,7 +11,6 @@ REMEDIES: dict[str, str] = {
     "padding-shifts-positions": "positions = mask.cumsum(-1) - 1, and no count of padding tokens",
     "depends-on-length": "leave the length of the row out of the formula; resolve dynamic scaling "
     "at one length",
-    "depends-on-neighbors": "one token's encoding must follow from its own position alone",
     "clamped": "raise an error beyond the table, or build the table on demand",
     "wrapped": "raise an error beyond the table, or build the table on demand",
     "stops": "raise an error beyond the table, or build the table on demand",
