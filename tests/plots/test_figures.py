@@ -11,7 +11,16 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from posenc import Sinusoidal
-from posenc.plots import curves, heatmap, save
+from posenc.plots import (
+    binary_comparison,
+    curves,
+    grid_channels,
+    heatmap,
+    phasors,
+    save,
+    shift_map,
+    timestep_fan,
+)
 from posenc.positions import consecutive
 
 SOURCE_FIGURES = [(10, 4, 100.0), (1000, 512, 10_000.0), (50, 128, 10_000.0)]
@@ -63,14 +72,14 @@ def test_cells_smaller_than_a_pixel_become_means_and_are_said_so():
     _, ax = plt.subplots(figsize=(2, 2))
     values = table(1000, 512, 10_000.0).astype(np.float64)
     heatmap(values, ax=ax)
-    assert "each pixel is the mean of 7 rows by 5 columns" in ax.get_xlabel()
+    assert "each pixel is the mean of 7 rows by 4 columns" in ax.get_xlabel()
     (image,) = ax.images
     shown = np.asarray(image.get_array())
     box = ax.get_window_extent()
     assert shown.shape[0] <= box.height
     assert shown.shape[1] <= box.width
-    np.testing.assert_allclose(shown[3, 5], values[21:28, 25:30].mean(), atol=1e-12)
-    np.testing.assert_allclose(shown[-1, -1], values[994:, 510:].mean(), atol=1e-12)
+    np.testing.assert_allclose(shown[3, 5], values[21:28, 20:24].mean(), atol=1e-12)
+    np.testing.assert_allclose(shown[-1, -1], values[994:, 508:].mean(), atol=1e-12)
     assert image.get_extent() == [-0.5, 511.5, 999.5, -0.5]
 
 
@@ -94,6 +103,61 @@ def test_each_of_several_positions_a_row_is_counted():
 def test_limits_follow_numbers_that_have_no_bound():
     assert heatmap([[0.0, -3.0]], limit=None).images[0].get_clim() == (-3.0, 3.0)
     assert heatmap([[0.0, 0.0]], limit=None).images[0].get_clim() == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "ends", "said"),
+    [
+        ([[0.5, -1.0]], "neither", "value"),
+        ([[0.5, -3.0]], "min", "value; from -3 to 0.5 in all"),
+        ([[2.5, -1.0]], "max", "value; from -1 to 2.5 in all"),
+        ([[2.5, -3.0], [np.nan, 0.0]], "both", "value; from -3 to 2.5 in all"),
+        ([[np.inf, 0.0]], "max", "value; from 0 to inf in all"),
+        ([[np.nan, np.nan]], "neither", "value"),
+    ],
+)
+@pytest.mark.parametrize("own", [True, False])
+def test_what_the_colors_do_not_reach_is_said(values, ends, said, own):
+    ax = heatmap(values, ax=None if own else plt.subplots()[1])
+    scale = next(each for each in ax.figure.axes if each is not ax)
+    assert scale.get_ylabel() == said
+    assert scale._colorbar.extend == ends
+    ax.figure.canvas.draw()
+    box, whole = scale.yaxis.label.get_window_extent(), ax.figure.bbox
+    assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+    assert box.x1 <= whole.x1
+
+
+def test_channels_say_what_their_colors_do_not_reach():
+    for limit, said in ((1.0, "value; from 0 to 2 in all"), (None, "value"), (2.0, "value")):
+        ax = grid_channels([[0.0, 1.0], [2.0, 0.5]], (1, 2), limit=limit)
+        assert ax.figure.axes[1].get_ylabel() == said
+
+
+def test_frames_follow_what_is_longer_than_one():
+    """An attention factor makes cosines and sines longer; learned rows have no bound."""
+    twice = 2.0 * np.array([[1.0, 0.0], [-0.5, 0.75]])
+    drawn = (
+        curves(twice),
+        curves(np.vstack((twice, [np.nan, np.inf]))),
+        timestep_fan(twice, twice[::-1], [1.0, 2.0]),
+        phasors(twice[0], twice[1], position=3),
+    )
+    for ax in drawn:
+        points = np.concatenate([np.column_stack(line.get_data()) for line in ax.lines[:2]])
+        points = points[np.isfinite(points).all(axis=1)]
+        low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+        assert (points[:, 1] >= low[1]).all()
+        assert (points <= high).all()
+    assert curves(twice / 2).get_ylim() == curves(twice / 100).get_ylim() == (-1.08, 1.08)
+    assert curves(twice, dimensions=[1]).get_ylim() == (-1.62, 1.62)
+
+
+def test_colors_follow_weights_and_waves_above_one():
+    assert shift_map(np.diag([3.0, -4.0]), offset=1, residual=0.0).images[0].get_clim() == (-4, 4)
+    assert shift_map(np.eye(2) / 2, offset=1, residual=0.0).images[0].get_clim() == (-1, 1)
+    assert binary_comparison([[0.0], [-5.0]]).images[1].get_clim() == (-5, 5)
+    assert binary_comparison([[0.0], [0.5]]).images[1].get_clim() == (-1, 1)
 
 
 def test_a_finer_figure_keeps_whole_pixels():

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, dress, look, new_axes
+from posenc.plots.style import Theme, dress, look, new_axes, reach
 
 # Up to this many positions each one has a dot: the encoding lives at whole numbers only.
 DOTTED = 120
@@ -24,6 +24,8 @@ def curves(
     theme: Theme = "light",
 ) -> Axes:
     """Draws columns of ``table`` over the position; the dots are the values, lines guide the eye.
+
+    The frame goes from −1 to 1, or further where a curve does.
 
     Args:
         table: [positions, dim], plain numbers.
@@ -95,7 +97,8 @@ def _draw(
             linewidth=1.2,
             label=name,
         )
-    ax.set_ylim(-1.08, 1.08)
+    edge = 1.08 * reach(values[:, list(chosen)])
+    ax.set_ylim(-edge, edge)
     ax.set_xlabel("position (token)")
     ax.set_ylabel("value")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

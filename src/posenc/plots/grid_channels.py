@@ -29,7 +29,8 @@ def grid_channels(
         size: (height, width).
         channels: Which channels; up to 32, evenly spread, by default.
         columns: Small pictures side by side.
-        limit: The end of the colors; the largest size of any number drawn if None.
+        limit: The end of the colors; the largest size of any number drawn if None. Where numbers
+            lie beyond it, the color bar is pointed and says how far they reach.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
         theme: ``light`` or ``dark``.
@@ -62,7 +63,7 @@ def grid_channels(
     names = [f"channel {chosen[0]}", *(str(channel) for channel in chosen[1:])]
     image, _ = tiled(ax, pictures, names, columns, float(most) or 1.0, colors)
     ax.set_xlabel(f"{size[0]} rows by {size[1]} columns of patches each")
-    bar(image, ax, "value", colors)
+    bar(image, ax, "value", colors, pictures)
     if title:
         ax.set_title(title, fontsize="medium")
     dress(ax, colors)

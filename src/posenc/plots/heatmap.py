@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, dress, look
+from posenc.plots.style import Look, Theme, bar, dress, look
 
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
@@ -38,7 +38,7 @@ def heatmap(
     annotate: bool | None = None,
     dpi: int | None = None,
 ) -> Axes:
-    """Draws ``table`` in colors that are centered at zero and fixed to [−1, 1].
+    """Draws ``table`` in colors that are centered at zero and end at −1 and 1.
 
     A figure of its own gives each cell a whole number of pixels, so that no cell is lost or
     blended. Where there are fewer pixels than cells, each shows the mean of several, and the
@@ -49,7 +49,8 @@ def heatmap(
         start: The position of the first row.
         first_column: The number of the first column.
         each: How many positions a row stands for, where the table holds means already.
-        limit: The end of the colors; the largest size of any number if None.
+        limit: The end of the colors; the largest size of any number if None. Where numbers lie
+            beyond it, the color bar is pointed and says how far they reach.
         xlabel: What the columns are.
         ylabel: What the rows are.
         title: A line above the picture.
@@ -75,14 +76,14 @@ def heatmap(
     if annotate is None:
         annotate = values.size <= 80 and each == 1
     bottom, right = start + values.shape[0] * each, first_column + values.shape[1]
-    bar = None
+    place = None
     if ax is None:
         page = _Page(values.shape, len(f"{bottom:.0f}"), title, annotate, each > 1, dpi or DPI)
-        ax, bar = page.axes(colors)
+        ax, place = page.axes(colors)
         title = page.title
     shades = ScalarMappable(Normalize(-most, most), colors.signed)
     # The bar first: beside axes that came it takes some of their room.
-    scale = ax.figure.colorbar(shades, cax=bar, ax=None if bar is not None else ax)
+    bar(shades, ax, "value", colors, values, place)
     values, (down, across) = _for_pixels(values, ax)
     ax.imshow(
         values,
@@ -94,9 +95,6 @@ def heatmap(
         extent=(first_column - 0.5, right - 0.5, bottom - 0.5, start - 0.5),
     )
     _label(ax, title, colors, xlabel + _means(down * each, across), ylabel)
-    scale.set_label("value", color=colors.ink)
-    scale.ax.tick_params(colors=colors.ink)
-    scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
     if annotate:
         _write_numbers(ax, values, start, first_column, most, colors)
     return ax

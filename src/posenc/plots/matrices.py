@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
+from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers, reach
 
 
 def similarity_matrix(
@@ -78,7 +78,8 @@ def shift_map(
     values = _square(matrix, "matrix")
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
-    image = ax.imshow(values, cmap=colors.signed, vmin=-1.0, vmax=1.0, interpolation="none")
+    most = reach(values)
+    image = ax.imshow(values, cmap=colors.signed, vmin=-most, vmax=most, interpolation="none")
     ax.set_xlabel(f"dimension before (index)\nlargest error of the shift: {residual:.1e}")
     ax.set_ylabel(f"dimension {offset} positions later (index)")
     bar(image, ax, "weight", colors)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, bar, dress, look, new_axes, numbers
+from posenc.plots.style import Look, Theme, bar, dress, look, new_axes, numbers, reach
 
 
 def embedding_sum(
@@ -85,7 +85,9 @@ def binary_comparison(
     colors = look(theme)
     ax = new_axes(8.0, max(3.0, 0.2 * len(values) + 1.2), colors) if ax is None else ax
     names = ("binary digits, lowest first", "waves, fastest first")
-    images = _beside(ax, (binary, values), names, colors, (colors.signed,) * 2, ((-1.0, 1.0),) * 2)
+    most = reach(values)
+    ends = ((-most, most),) * 2
+    images = _beside(ax, (binary, values), names, colors, (colors.signed,) * 2, ends)
     bar(images[1], ax, "value; digits 0 and 1 stand at −1 and 1", colors)
     ax.set_xlabel("column (each block from 0)")
     _rows(ax, None, len(values), "position (token)")

@@ -95,12 +95,57 @@ def key(ax: Axes, colors: Look, **options: object) -> None:
         legend.get_title().set_color(colors.ink)
 
 
-def bar(image: ScalarMappable, ax: Axes, label: str, colors: Look) -> None:
-    """A color bar beside ``ax`` with its label and unit."""
-    scale = ax.figure.colorbar(image, ax=ax, pad=0.02)
-    scale.set_label(label, color=colors.ink)
+def bar(
+    image: ScalarMappable,
+    ax: Axes,
+    label: str,
+    colors: Look,
+    values: ArrayLike | None = None,
+    place: Axes | None = None,
+) -> None:
+    """A color bar with its label and unit, beside ``ax`` or in a ``place`` of its own.
+
+    Where some of ``values`` lie beyond its ends, it is pointed there, and its label says from where
+    to where they go: they have the color of the end.
+    """
+    past, told = beyond(values, image.norm.vmin, image.norm.vmax)
+    where = {"ax": ax, "pad": 0.02} if place is None else {"cax": place}
+    scale = ax.figure.colorbar(image, extend=past, **where)  # type: ignore[arg-type]
+    scale.set_label(label + told, color=colors.ink)
     scale.ax.tick_params(colors=colors.ink)
     scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
+
+
+def beyond(values: ArrayLike | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """Which ends of a color bar values lie beyond, in matplotlib's word, and in a label's.
+
+    Example:
+        >>> beyond([0.5, 3.0], -1.0, 1.0)
+        ('max', '; from 0.5 to 3 in all')
+        >>> beyond([-4.25, 3.0], -1.0, 1.0)
+        ('both', '; from -4.25 to 3 in all')
+        >>> beyond([0.5], -1.0, 1.0)
+        ('neither', '')
+    """
+    if values is None or low is None or high is None:
+        return "neither", ""
+    known = np.asarray(values, dtype=np.float64)
+    if np.isnan(known).all():
+        return "neither", ""
+    least, most = np.nanmin(known), np.nanmax(known)
+    word = ("neither", "max", "min", "both")[2 * (least < low) + (most > high)]
+    return word, "" if word == "neither" else f"; from {least:.4g} to {most:.4g} in all"
+
+
+def reach(values: ArrayLike) -> float:
+    """The largest size of any finite number, and 1 at least: how far a frame must go.
+
+    Example:
+        >>> reach([0.5, -0.25]), reach([0.5, -3.0])
+        (1.0, 3.0)
+    """
+    known = np.asarray(values, dtype=np.float64)
+    return float(np.abs(known[np.isfinite(known)]).max(initial=1.0))
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:

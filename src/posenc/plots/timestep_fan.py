@@ -8,7 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
+from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers, reach
 
 HUB = 0.12
 """Radius of the fastest pair, of that of the slowest."""
@@ -66,8 +66,9 @@ def timestep_fan(
         inner = _followed(x, y)
         ax.plot(x[inner:], y[inner:], "-o", color=scale.to_rgba(time), linewidth=1.1, markersize=2,
                 markevery=[0])  # fmt: skip
-    ax.set_xlim(-1.05, 1.05)
-    ax.set_ylim(-1.05, 1.05)
+    edge = 1.05 * reach(radius * np.hypot(across, up))
+    ax.set_xlim(-edge, edge)
+    ax.set_ylim(-edge, edge)
     ax.set_aspect("equal")
     ax.set_xticks([])
     ax.set_yticks([])
