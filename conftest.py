@@ -40,7 +40,7 @@ pytest_collect_file = (
     Sybil(parsers=[DOCTEST], path="src", patterns=["**/*.py"])
     + Sybil(
         parsers=[PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)],
-        patterns=["README.md", "docs/*.md", "docs/start/*.md"],
+        patterns=["README.md", "docs/*.md", "docs/start/*.md", "docs/how-to/*.md"],
         setup=as_module,
     )
 ).pytest()
