@@ -300,6 +300,16 @@ def costs(theme: Theme) -> Axes:
     return plots.costs(times, {"A": 0, "B": 64}, title=RANDOM, theme=theme)
 
 
+def growth(theme: Theme) -> Axes:
+    """Bytes of a bias of eight heads: its matrix, and a number a distance."""
+    lengths = [2**power for power in range(9, 16)]
+    held = {
+        "queries × keys": {length: 4 * 8 * length**2 for length in lengths},
+        "a number a distance": {length: 4 * 8 * (2 * length - 1) for length in lengths},
+    }
+    return plots.growth(held, xlabel="tokens", ylabel="bias of 8 heads (bytes)", theme=theme)
+
+
 GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "heatmap-10x4": heatmap_10x4,
     "heatmap-50x128": heatmap_50x128,
@@ -327,6 +337,7 @@ GALLERY: dict[str, Callable[[Theme], Axes]] = {
     "paired-differences": paired_differences,
     "loss-curves": loss_curves,
     "costs": costs,
+    "growth": growth,
 }
 
 

@@ -48,6 +48,7 @@ DRAWN = {
     "directions": lambda **o: plots.directions({"a": [[1.0, 0.0], [0.1, 0.1]]}, **o),
     "phasors": lambda **o: plots.phasors([1.0, 0.0], [0.0, 1.0], position=3, **o),
     "norms": lambda **o: plots.norms([3.0, 4.0], [2.0, 2.0], **o),
+    "growth": lambda **o: plots.growth({"mine": {512: 1.0, 2048: 3.0}}, **o),
     "error_curve": lambda **o: plots.error_curve({"mine": {10: 1e-6, 100: 1e-5}}, **o),
 }
 
@@ -190,6 +191,9 @@ def test_directions_and_their_mirror_images_stand_where_pairs_look():
         (lambda: plots.phasors([1.0], [0.0, 1.0], position=0), "1 cosines and 2 sines"),
         (lambda: plots.distance_profile([float("nan")]), "finite numbers"),
         (lambda: plots.error_curve({}), "errors is empty"),
+        (lambda: plots.growth({}), "costs is empty"),
+        (lambda: plots.growth({"a": {1: 1.0}}, against="b"), "against is 'b'; expected one of a"),
+        (lambda: plots.growth({"a": {1: 1.0, 2: 0.0}}), "a has a size or a cost of 0 or less"),
         (lambda: plots.norms([1.0], [1.0, 2.0]), "1 embeddings, 2 encodings"),
         (lambda: plots.scaling([1.0], {}, trained_length=3), "for all 1 pairs"),
         (lambda: plots.directions({}), "vectors is empty"),
@@ -213,3 +217,16 @@ def test_the_gallery_is_drawn_by_its_script_and_shown_on_its_page(tmp_path):
     assert unseen == [], "every figure has its place in the gallery"
     for name in ("phasors", "scaling"):
         made["GALLERY"][name]("dark").figure.savefig(tmp_path / f"{name}.png")
+
+
+def test_growth_is_drawn_over_sizes_in_their_order_and_powers_are_straight():
+    costs = {"mine": {4: 8.0, 1: 0.5, 2: 2.0}, "peer": {2: 9.0}, "copy": {1: 1.0, 4: 4.0}}
+    ax = plots.growth(costs, against="copy", dashed=["peer"])
+    mine, peer, copy = ax.lines
+    np.testing.assert_array_equal(mine.get_xydata(), [[1, 0.5], [2, 2.0], [4, 8.0]])
+    seen = ax.transData.transform(mine.get_xydata())
+    steps = np.diff(seen, axis=0)
+    np.testing.assert_allclose(steps[0], steps[1])  # a square, on logarithmic axes
+    assert [line.get_linestyle() for line in ax.lines] == ["-", "--", ":"]
+    assert len({line.get_marker() for line in ax.lines}) == 3
+    assert copy.get_color() == ax.title.get_color() != mine.get_color() != peer.get_color()

@@ -6,6 +6,7 @@ from posenc.plots.curves import curves
 from posenc.plots.directions import directions
 from posenc.plots.error_curve import error_curve
 from posenc.plots.grid_channels import grid_channels
+from posenc.plots.growth import growth
 from posenc.plots.heatmap import heatmap
 from posenc.plots.length_curve import length_curve
 from posenc.plots.loss_curves import loss_curves
@@ -32,6 +33,7 @@ __all__ = [
     "embedding_sum",
     "error_curve",
     "grid_channels",
+    "growth",
     "heatmap",
     "length_curve",
     "loss_curves",

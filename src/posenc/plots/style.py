@@ -108,7 +108,7 @@ def bar(
     Where some of ``values`` lie beyond its ends, it is pointed there, and its label says from where
     to where they go: they have the color of the end.
     """
-    past, told = beyond(values, image.norm.vmin, image.norm.vmax)
+    past, told = beyond(values, *image.get_clim())
     where = {"ax": ax, "pad": 0.02} if place is None else {"cax": place}
     scale = ax.figure.colorbar(image, extend=past, **where)  # type: ignore[arg-type]
     scale.set_label(label + told, color=colors.ink)
