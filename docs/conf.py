@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "posenc"
 author = "The posenc authors"
+project_copyright = "the posenc authors"
 version = release = __version__
 
 extensions = [
@@ -43,6 +44,7 @@ nb_execution_mode = "force"
 nb_execution_timeout = 900  # on a busy machine; idle, the longest takes seconds
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # what a cell says has tables
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

@@ -4,12 +4,16 @@ The pages are written into ``docs/reference/`` when a build begins, from what th
 name that is exported is there, and one that is not is not.
 """
 
+import ast
 import inspect
 import io
 import re
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
+from textwrap import indent
+from typing import TypeVar
 
 from sphinx.application import Sphinx
 
@@ -70,7 +74,9 @@ def public(module_name: str) -> list[str]:
     return [
         name
         for name, there in vars(module).items()
-        if not name.startswith("_") and getattr(there, "__module__", "") == module_name
+        if not name.startswith("_")
+        and getattr(there, "__module__", "") == module_name
+        and not isinstance(there, TypeVar)
     ]
 
 
@@ -84,9 +90,29 @@ def entry(module_name: str, name: str) -> str:
             "autoclass",
             "   :members:\n   :exclude-members: extra_repr\n   :show-inheritance:\n",
         )
+    elif inspect.isroutine(there):
+        kind, more = "autofunction", ""
     else:
-        kind, more = ("autofunction", "") if callable(there) else ("autodata", "")
+        kind, more = "py:data", f"\n{indent(said_of(module_name, name), '   ')}\n"
     return f"```{{eval-rst}}\n.. {kind}:: {module_name}.{name}\n{more}```\n"
+
+
+def said_of(module_name: str, name: str) -> str:
+    """The lines below the assignment of a name, in its module or in the one that it comes from.
+
+    A number or an alias has the docstring of its type, which says nothing about it.
+    """
+    path = Path(str(import_module(module_name).__file__))
+    files = path.parent.glob("*.py") if path.stem == "__init__" else [path]
+    for file in sorted(files):
+        lines = ast.parse(file.read_text(encoding="utf-8")).body
+        for line, below in pairwise(lines):
+            assigned = getattr(line, "targets", [getattr(line, "target", None)])
+            if any(isinstance(each, ast.Name) and each.id == name for each in assigned):
+                told = below.value if isinstance(below, ast.Expr) else None
+                if isinstance(told, ast.Constant) and isinstance(told.value, str):
+                    return inspect.cleandoc(told.value)
+    raise ValueError(f"{module_name}.{name} is public; put a string below it that says what it is.")
 
 
 def page(title: str, said: str, names: list[tuple[str, str]]) -> str:

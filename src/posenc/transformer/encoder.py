@@ -195,7 +195,7 @@ class Encoder(nn.Module):
             positions: ``[seq]`` or ``[batch, seq]``, whole or ``Coordinates``. If not given, each
                 row counts its real tokens from 0 (from the next position behind a cache), and each
                 document its own.
-            padding_mask: **True where a token is real**, False at padding, on whichever side.
+            padding_mask: True where a token is real, False at padding, on whichever side.
                 Padding is seen by no token; what stands in its own place afterwards means nothing.
             document_ids: For packed rows: tokens see those with the same id, and a new document
                 begins where the id changes.
