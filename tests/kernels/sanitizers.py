@@ -12,11 +12,13 @@ SOURCES = Path(posenc.__file__).parent / "kernels/csrc"
 DRIVERS = sorted((Path(__file__).parent / "sanitized").glob("*.c"))
 COMPILER = shutil.which("cc")
 AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
+AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512cd"]
 
 
 def built(driver: Path, sanitizers: str, folder: Path) -> Path:
     """The program of one driver, in ``folder``."""
-    flags = AVX2 if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else []
+    capability = torch.backends.cpu.get_cpu_capability()
+    flags = {"AVX2": AVX2, "AVX512": AVX512}.get(capability, [])
     program = folder / f"{driver.stem}-{sanitizers.replace(',', '-')}"
     options = ["-std=gnu11", "-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
     sources = [f"-I{SOURCES}", driver, SOURCES / "parallel.c", "-lm", "-lpthread", "-o", program]

@@ -104,6 +104,18 @@ def test_large_results_are_streamed_to_the_last_byte(memory, dtype, dropping):
         assert torch.equal(room, want)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_sums_of_any_bits_are_rounded_once_to_nearest_even(dtype):
+    """Every upper half of a float32 beside lower ones about a half; what is NaN stays NaN."""
+    upper = torch.arange(-(2**15), 2**15, dtype=torch.int32) << 16
+    for lower in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF):
+        table = (upper | lower).view(torch.float32)[:-1]  # an odd number of them
+        made = scaled_sum(torch.zeros(1, len(table), dtype=dtype), table)[0]
+        want = table.to(dtype)
+        assert torch.equal(made.isnan(), want.isnan())
+        assert torch.equal(made[~want.isnan()], want[~want.isnan()])
+
+
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)], ids=str)
 def test_nothing_is_added_to_nothing(shape):
     assert scaled_sum(torch.empty(2, *shape), torch.empty(shape)).shape == (2, *shape)

@@ -11,12 +11,20 @@ from hypothesis import strategies as st
 
 import posenc
 from posenc.kernels.addition.cpu import AdditionOperands
-from posenc.kernels.addition.strides import AdditionPlan
+from posenc.kernels.addition.strides import AdditionPlan, addition_plan
 from posenc.kernels.rotary.cpu import TENSORS, RotaryOperands
 from posenc.kernels.rotary.strides import Heads, RotaryPlan
 from posenc.kernels.sincos.cpu import SinCosOperands
 from posenc.kernels.sincos.strides import SinCosPlan, one_axis
-from posenc.kernels.strides import alike, apart, fits, may_meet_itself, meet, meets_itself
+from posenc.kernels.strides import (
+    alike,
+    apart,
+    fits,
+    may_meet_itself,
+    meet,
+    meets_itself,
+    strided,
+)
 
 SOURCES = Path(posenc.__file__).parent / "kernels/csrc"
 
@@ -87,6 +95,16 @@ def test_nothing_meets_nothing():
 )  # fmt: skip
 def test_axes_are_one_where_a_single_stride_walks_them(shape, steps, whole):
     assert one_axis(shape, steps) == whole
+
+
+def test_a_batch_that_shares_its_table_is_one_run_a_row():
+    """So that a part of the table serves every row of the batch while it is in cache."""
+    x, table = torch.empty(8, 20, 64), torch.empty(20, 64)
+    plan, _ = addition_plan(strided(x), strided(table), None)
+    assert (list(plan.sizes), plan.width) == ([1, 1, 8], 20 * 64)
+    positions = strided(torch.zeros(20, dtype=torch.int64))
+    plan, _ = addition_plan(strided(x), strided(table), None, positions=positions)
+    assert (list(plan.sizes), plan.width) == ([1, 8, 20], 64)
 
 
 STRUCTS = {

@@ -59,10 +59,10 @@ def addition_plan(
         return None
     contents = [_over(x, shape, ids), _over(table, shape, positions)]
     contents.append(_over(out, shape) if out is not None else contiguous(shape))
-    rows = [_over(where, shape[:-1]) for where in (ids, positions)]
-    if None in contents or None in rows or not all(_int64(where) for where in (ids, positions)):
+    rows = [(where, _over(where, shape[:-1])) for where in (ids, positions)]
+    if None in contents or any(row is None or not _int64(where) for where, row in rows):
         return None
-    tokens = [*contents, *[(*row, 1) for row in rows if row is not None]]
+    tokens = [*contents, *[(*row, where is not None) for where, row in rows if row is not None]]
     axes = list(zip(shape, *tokens, strict=True))  # type: ignore[arg-type]
     if any(step != 1 for step in axes[-1][1:4]) and not _unread(table, axes[-1]):
         return None

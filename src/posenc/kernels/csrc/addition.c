@@ -3,18 +3,19 @@
  * x is read where it stands, or row by row from a table of vectors; so is the encoding, which every
  * row of the batch may share. The same function without a table is the gradient: the mask comes
  * from the counter again. Products and sums are rounded one by one, as torch's are. */
-#include "floats.h"
 #include "memory.h"
 #include "parallel.h"
 #include "philox.h"
 #include "stream.h"
+#include "sums.h"
 
 enum {
   AXES = 3,
   TILE = 1024, /* elements; a whole number of blocks of random words */
   PIECE_ELEMENTS = 1 << 15,
   SERIAL_ELEMENTS = 1 << 15, /* fewer are summed sooner than a second thread wakes */
-  STREAMED_BYTES = 16 << 20  /* results larger than this would not stay in cache anyway */
+  STREAMED_BYTES = 16 << 20, /* results larger than this would not stay in cache anyway */
+  BYTES_AHEAD = 4096         /* content as large is fetched so early */
 };
 
 /* Sizes and strides, which count elements: AdditionPlan of addition/strides.py. A row is `width`
@@ -41,67 +42,13 @@ struct addition_operands {
 
 enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2, NO_SUCH_ID = 3 };
 
-typedef void (*add_tile)(const void *x, const void *table, void *out, int64_t count, double scale);
-typedef void (*drop_tile)(const void *x, const void *table, void *out, int64_t count, double scale,
-                          const uint32_t *words, uint32_t threshold, double rescale);
-
-struct format {
-  add_tile add, times;
-  drop_tile add_dropped, times_dropped;
-  int64_t bytes, table_bytes;
-};
-
 struct work {
   const struct addition_plan *plan;
   const struct addition_operands *at;
   const struct format *format;
   int64_t rows, chunk, chunks, together; /* a piece: a chunk of each of so many rows */
-  int streamed;
+  int far, streamed;
 };
-
-#define ADDED(STORED, WIDE) (WIDE##_from_##STORED(x[i]) * factor + table[i])
-#define TIMES(STORED, WIDE) (WIDE##_from_##STORED(x[i]) * factor)
-
-#define DEFINE_TILE(NAME, STORED, WIDE, VALUE)                                                    \
-  static void NAME##_##STORED(const void *from, const void *rows,                                 \
-                              void *to, int64_t count, double scale) {                            \
-    const STORED *x = from;                                                                       \
-    const WIDE *table = rows, factor = (WIDE)scale;                                               \
-    STORED *out = to;                                                                             \
-    (void)table;                                                                                  \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++) out[i] =                             \
-        STORED##_from_##WIDE(VALUE(STORED, WIDE));                                                \
-  }                                                                                               \
-  static void NAME##_dropped_##STORED(const void *from, const void *rows,                         \
-                                      void *to, int64_t count, double scale,                      \
-                                      const uint32_t *words, uint32_t threshold,                  \
-                                      double rescale) {                                           \
-    const STORED *x = from;                                                                       \
-    const WIDE *table = rows, factor = (WIDE)scale, keep = (WIDE)rescale;                         \
-    STORED *out = to;                                                                             \
-    (void)table;                                                                                  \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++) {                                    \
-      WIDE value = VALUE(STORED, WIDE) * keep;                                                    \
-      out[i] = STORED##_from_##WIDE(words[i] >= threshold ? value : (WIDE)0);                     \
-    }                                                                                             \
-  }
-
-typedef float float32;
-typedef double float64;
-DEFINE_TILE(add, float32, float, ADDED)
-DEFINE_TILE(add, bfloat16, float, ADDED)
-DEFINE_TILE(add, float16, float, ADDED)
-DEFINE_TILE(add, float64, double, ADDED)
-DEFINE_TILE(times, float32, float, TIMES)
-DEFINE_TILE(times, bfloat16, float, TIMES)
-DEFINE_TILE(times, float16, float, TIMES)
-DEFINE_TILE(times, float64, double, TIMES)
-
-#define FORMAT(STORED, WIDE) \
-  {add_##STORED, times_##STORED, add_dropped_##STORED, times_dropped_##STORED, sizeof(STORED), \
-   sizeof(WIDE)}
-static const struct format FORMATS[] = {
-    FORMAT(float32, float), FORMAT(bfloat16, float), FORMAT(float16, float), FORMAT(float64, double)};
 
 /* The words of elements index ... index + count - 1. */
 static const uint32_t *words_of(uint32_t words[TILE + PHILOX_BLOCK], uint64_t index, int64_t count,
@@ -121,6 +68,8 @@ static void add_run(const struct work *work, const char *x, const char *table, c
   for (int64_t done = 0; done < count; done += TILE) {
     int64_t now = count - done < TILE ? count - done : TILE;
     char *to = work->streamed ? room : out;
+    for (int64_t byte = 0; work->far && byte < now * format->bytes; byte += 64)
+      __builtin_prefetch(x + BYTES_AHEAD + byte);
     if (at->threshold) {
       const uint32_t *drawn = words_of(words, index, now, at->key);
       drop_tile drop = table ? format->add_dropped : format->times_dropped;
@@ -228,7 +177,8 @@ POSENC_EXPORT int posenc_add(const struct addition_plan *plan, const struct addi
   work.chunks = (plan->width + work.chunk - 1) / work.chunk;
   work.together = PIECE_ELEMENTS / work.chunk;
   int64_t bytes = elements * work.format->bytes;
-  work.streamed = bytes > STREAMED_BYTES && at->x != at->out && worth_streaming(bytes, (int)at->fresh);
+  work.far = bytes > STREAMED_BYTES;
+  work.streamed = work.far && at->x != at->out && worth_streaming(bytes, (int)at->fresh);
   if (at->fresh) ask_for_large_pages(at->out, bytes);
   int64_t pieces = (work.rows + work.together - 1) / work.together * work.chunks;
   posenc_share(add_piece, &work, pieces, elements < SERIAL_ELEMENTS ? 1 : threads);

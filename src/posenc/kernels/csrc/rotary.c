@@ -13,10 +13,16 @@ enum {
   MOST_TOKENS = 64,
   PREPARED_FLOATS = 1 << 13,
   BFLOAT16 = 1, /* its place in FORMATS */
+  WORDS = 4,    /* that of its prepared rows in RUNS */
   PIECE_ELEMENTS = 1 << 18,
   FAR_BYTES = 4 << 20,       /* more than this neither is in cache nor would stay there */
   ROWS_AHEAD = 16            /* what is far is fetched so many rows before it is rotated */
 };
+
+struct work;
+struct rows;
+struct run;
+typedef void (*rotate_rows)(const struct work *, const struct rows *, const struct run *);
 
 struct work {
   const struct rotary_plan *plan;
@@ -24,7 +30,7 @@ struct work {
   const char *x[QUERIES_AND_KEYS];
   char *out[QUERIES_AND_KEYS];
   const struct rotary_operands *at;
-  rotate_row rotate;
+  rotate_rows run;
   int64_t step;   /* tokens a piece */
   int64_t pieces; /* a row of the batch */
   int far, streamed, prepared;
@@ -34,7 +40,7 @@ struct work {
 struct rows {
   const char *cos[MOST_TOKENS];
   int64_t sine, head; /* bytes */
-  float prepared[PREPARED_FLOATS];
+  _Alignas(64) float prepared[PREPARED_FLOATS];
 };
 
 static int64_t row_of(const struct work *work, int64_t batch, int64_t token) {
@@ -65,41 +71,91 @@ static void find_rows(const struct work *work, int64_t batch, int64_t first, int
   rows->sine = plan->pairs * (int64_t)sizeof(float);
 }
 
+/* A run of rows of one tensor, between which pointers move by so many bytes. */
+struct run {
+  const char *from, *next; /* next: the run that follows */
+  char *to;
+  const char *const *cos; /* of every row by itself, or one for all, to which `head` is added */
+  int64_t from_step, to_step, cos_step, head, count;
+};
+
+static inline __attribute__((always_inline)) void rotate_run(rotate_row rotate,
+                                                             const struct work *work,
+                                                             const struct rows *rows,
+                                                             const struct run *run, int streamed) {
+  const struct rotary_plan *plan = work->plan;
+  int64_t bytes = work->format->bytes, width = plan->width * bytes, pairs = plan->pairs;
+  int64_t begin = plan->begin * bytes, end = begin + 2 * pairs * bytes, sine = rows->sine;
+  int64_t ahead = ROWS_AHEAD, head = 0;
+  int sign = (int)plan->sign, far = work->far, kept = run->from != run->to && width != end - begin;
+  const char *from = run->from, *next = from + ahead * run->from_step;
+  const char *const *cos = run->cos;
+  char *to = run->to;
+  _Alignas(64) char buffer[ROW_BYTES];
+  for (int64_t row = 0; row < run->count; row++) {
+    char *made = streamed ? buffer : to;
+    if (far) {
+      if (row + ahead == run->count) next = run->next;
+      for (int64_t byte = 0; byte < width; byte += 64) __builtin_prefetch(next + byte);
+      next += run->from_step;
+    }
+    if (kept) {
+      memcpy(made, from, (size_t)begin);
+      memcpy(made + end, from + end, (size_t)(width - end));
+    }
+    rotate(from + begin, made + begin, *cos + head, *cos + head + sine, sign, pairs);
+    if (streamed) stream(to, buffer, (size_t)width);
+    from += run->from_step, to += run->to_step, cos += run->cos_step, head += run->head;
+  }
+}
+
+#define DEFINE_RUN(NAME)                                                                           \
+  static void NAME##_run(const struct work *work, const struct rows *rows, const struct run *run) { \
+    if (work->streamed && run->from != run->to)                                                    \
+      rotate_run(NAME, work, rows, run, 1);                                                        \
+    else                                                                                           \
+      rotate_run(NAME, work, rows, run, 0);                                                        \
+  }
+#define DEFINE_RUNS(STORED) DEFINE_RUN(half_##STORED) DEFINE_RUN(interleaved_##STORED)
+DEFINE_RUNS(float32)
+DEFINE_RUNS(bfloat16)
+DEFINE_RUNS(float16)
+DEFINE_RUNS(float64)
+DEFINE_RUNS(words)
+
+/* In the order of FORMATS, and last of bfloat16 with prepared rows. */
+static const rotate_rows RUNS[][2] = {{half_float32_run, interleaved_float32_run},
+                                      {half_bfloat16_run, interleaved_bfloat16_run},
+                                      {half_float16_run, interleaved_float16_run},
+                                      {half_float64_run, interleaved_float64_run},
+                                      {half_words_run, interleaved_words_run}};
+
 static void rotate_heads(const struct work *work, int64_t p, const char *x, char *out,
                          int64_t tokens, const struct rows *rows) {
-  const struct rotary_plan *plan = work->plan;
-  const struct heads *part = &plan->part[p];
-  int64_t bytes = work->format->bytes, width = plan->width * bytes;
-  int64_t begin = plan->begin * bytes, end = begin + 2 * plan->pairs * bytes;
-  int streamed = work->streamed && x != out, kept = x != out && width != end - begin;
+  const struct heads *part = &work->plan->part[p];
+  int64_t bytes = work->format->bytes;
   /* The inner loop follows memory: tokens within a head, or heads within a token. */
   int tokens_inside = part->x_token < part->x_head;
   int64_t outers = tokens_inside ? part->count : tokens;
-  int64_t inners = tokens_inside ? tokens : part->count;
   int64_t x_outer = (tokens_inside ? part->x_head : part->x_token) * bytes;
-  int64_t x_inner = (tokens_inside ? part->x_token : part->x_head) * bytes;
   int64_t out_outer = (tokens_inside ? part->out_head : part->out_token) * bytes;
-  int64_t out_inner = (tokens_inside ? part->out_token : part->out_head) * bytes;
-  int64_t ahead = ROWS_AHEAD % inners, after = work->far ? ROWS_AHEAD / inners : outers;
-  _Alignas(64) char buffer[ROW_BYTES];
-  for (int64_t outer = 0; outer < outers; outer++)
-    for (int64_t inner = 0; inner < inners; inner++) {
-      const char *from = x + outer * x_outer + inner * x_inner;
-      char *to = out + outer * out_outer + inner * out_inner, *made = streamed ? buffer : to;
-      const char *cos = tokens_inside ? rows->cos[inner] + outer * rows->head
-                                      : rows->cos[outer] + inner * rows->head;
-      if (after < outers) {
-        const char *next = x + after * x_outer + ahead * x_inner;
-        for (int64_t byte = 0; byte < width; byte += 64) __builtin_prefetch(next + byte);
-        if (++ahead == inners) ahead = 0, after++;
-      }
-      if (kept) {
-        memcpy(made, from, (size_t)begin);
-        memcpy(made + end, from + end, (size_t)(width - end));
-      }
-      work->rotate(from + begin, made + begin, cos, cos + rows->sine, (int)plan->sign, plan->pairs);
-      if (streamed) stream(to, buffer, (size_t)width);
+  const char *cos[MOST_TOKENS];
+  struct run run = {.from = x, .to = out, .cos = rows->cos};
+  run.count = tokens_inside ? tokens : part->count;
+  run.from_step = (tokens_inside ? part->x_token : part->x_head) * bytes;
+  run.to_step = (tokens_inside ? part->out_token : part->out_head) * bytes;
+  run.cos_step = tokens_inside, run.head = tokens_inside ? 0 : rows->head;
+  for (int64_t outer = 0; outer < outers; outer++) {
+    run.next = run.from + x_outer;
+    if (!tokens_inside) {
+      run.cos = rows->cos + outer;
+    } else if (rows->head) {
+      for (int64_t t = 0; t < tokens; t++) cos[t] = rows->cos[t] + outer * rows->head;
+      run.cos = cos;
     }
+    work->run(work, rows, &run);
+    run.from += x_outer, run.to += out_outer;
+  }
 }
 
 static void rotate_piece(const void *data, int64_t piece) {
@@ -194,7 +250,6 @@ int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *
   struct work work = {.plan = plan, .format = format, .at = at};
   work.x[0] = at->q, work.x[1] = at->k;
   work.out[0] = at->q_out, work.out[1] = at->k_out;
-  work.rotate = plan->interleaved ? format->interleaved : format->half;
 
   int64_t a_token = 0;
   for (int64_t p = 0; p < plan->parts; p++) a_token += plan->part[p].count * plan->width;
@@ -206,7 +261,7 @@ int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *
   /* Heads that share a row of the table make it worth preparing. */
   work.prepared = WORDS_FIT && format == &FORMATS[BFLOAT16] && plan->table_head == 0 &&
                   (plan->interleaved || plan->pairs % 2 == 0) && 2 * plan->pairs <= PREPARED_FLOATS;
-  if (work.prepared) work.rotate = plan->interleaved ? interleaved_words : half_words;
+  work.run = RUNS[work.prepared ? WORDS : plan->format][plan->interleaved != 0];
 
   int64_t step = PIECE_ELEMENTS / a_token;
   work.step = step < 1 ? 1 : step > MOST_TOKENS ? MOST_TOKENS : step;

@@ -3,12 +3,12 @@
 #define POSENC_ROTATIONS_H
 
 #include "floats.h"
+#include "words.h"
 
 typedef void (*rotate_row)(const void *x, void *out, const void *cos, const void *sin, int sign,
                            int64_t pairs);
 
 struct format {
-  rotate_row half, interleaved;
   int64_t bytes, table_bytes;
 };
 
@@ -80,74 +80,84 @@ static void interleaved_float16(const void *from, void *to, const void *cosines,
 }
 
 static const struct format FORMATS[] = {
-    {half_float32, interleaved_float32, sizeof(float32), sizeof(float)},
-    {half_bfloat16, interleaved_bfloat16, sizeof(bfloat16), sizeof(float)},
-    {half_float16, interleaved_float16, sizeof(float16), sizeof(float)},
-    {half_float64, interleaved_float64, sizeof(float64), sizeof(double)},
+    {sizeof(float32), sizeof(float)},
+    {sizeof(bfloat16), sizeof(float)},
+    {sizeof(float16), sizeof(float)},
+    {sizeof(float64), sizeof(double)},
 };
 
-/* bfloat16 two at a time: a 32-bit word holds two channels, each a float32 once it is shifted or
- * masked, so nothing is shuffled. Rows of the table are prepared for it, once for all heads. */
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-enum { WORDS_FIT = 1 };
-#else
-enum { WORDS_FIT = 0 };
-#endif
-
-typedef uint32_t __attribute__((may_alias, aligned(2))) two_channels;
-
-static inline float first_of(uint32_t word) { return of_bits(word << 16); }
-static inline float second_of(uint32_t word) { return of_bits(word & 0xffff0000u); }
-
-/* NaN needs no care: those of bfloat16 and of a prepared row have zeros where this adds. */
-static inline uint32_t rounded_up(float value) {
-  uint32_t bits = bits_of(value);
-  return bits + 0x7fffu + ((bits >> 16) & 1u);
-}
-
-static inline uint32_t both_of(float first, float second) {
-  return rounded_up(first) >> 16 | (rounded_up(second) & 0xffff0000u);
+/* Words of bfloat16: rows of the table are prepared for them, once for all heads. */
+/* A NaN of the table with zeros where rounding adds. */
+static inline float without_payload(float value) {
+  return value == value ? value : of_bits(0x7fc00000u);
 }
 
 /* cos, then sin; for the half pairing those of even pairs, then those of odd ones. */
 static void prepare(const float *cos, const float *sin, int sign, int64_t pairs, int interleaved,
                     float *row) {
-  float flip = (float)sign;
+  float flip = (float)sign, *sines = row + pairs;
   int64_t half = pairs / 2;
-  for (int64_t i = 0; i < pairs; i++) {
-    int64_t place = interleaved ? i : i % 2 * half + i / 2;
-    float c = cos[i], s = flip * sin[i];
-    row[place] = c == c ? c : of_bits(0x7fc00000u);
-    row[pairs + place] = s == s ? s : of_bits(0x7fc00000u);
+  if (interleaved) {
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < pairs; i++) {
+      row[i] = without_payload(cos[i]);
+      sines[i] = without_payload(flip * sin[i]);
+    }
+    return;
+  }
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < half; i++) {
+    row[i] = without_payload(cos[2 * i]), row[half + i] = without_payload(cos[2 * i + 1]);
+    sines[i] = without_payload(flip * sin[2 * i]);
+    sines[half + i] = without_payload(flip * sin[2 * i + 1]);
   }
 }
 
-static void half_words(const void *from, void *to, const void *cosines, const void *sines, int sign,
-                       int64_t pairs) {
-  const two_channels *x = from;
-  two_channels *out = to;
-  const float *cos = cosines, *sin = sines;
-  int64_t words = pairs / 2;
-  (void)sign;
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < words; i++) {
-    uint32_t a = x[i], b = x[i + words];
-    float c = cos[i], s = sin[i], d = cos[i + words], t = sin[i + words];
-    float a_first = first_of(a), a_second = second_of(a);
-    float b_first = first_of(b), b_second = second_of(b);
-    out[i] = both_of(a_first * c - b_first * s, a_second * d - b_second * t);
-    out[i + words] = both_of(b_first * c + a_first * s, b_second * d + a_second * t);
-  }
-}
-
-static void interleaved_words(const void *from, void *to, const void *cosines, const void *sines,
+static inline void half_words(const void *from, void *to, const void *cosines, const void *sines,
                               int sign, int64_t pairs) {
   const two_channels *x = from;
   two_channels *out = to;
   const float *cos = cosines, *sin = sines;
+  int64_t words = pairs / 2, i = 0;
   (void)sign;
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < pairs; i++) {
+#if defined(__AVX512BW__)
+  for (; i + WORDS_TOGETHER <= words; i += WORDS_TOGETHER) {
+    __m512i a = _mm512_loadu_si512(x + i), b = _mm512_loadu_si512(x + words + i);
+    __m512 c = _mm512_loadu_ps(cos + i), s = _mm512_loadu_ps(sin + i);
+    __m512 d = _mm512_loadu_ps(cos + words + i), t = _mm512_loadu_ps(sin + words + i);
+    __m512 a_first = firsts_of(a), a_second = seconds_of(a);
+    __m512 b_first = firsts_of(b), b_second = seconds_of(b);
+    _mm512_storeu_si512(out + i, rounded_words(a_first * c - b_first * s, a_second * d - b_second * t, 1));
+    _mm512_storeu_si512(out + words + i,
+                        rounded_words(b_first * c + a_first * s, b_second * d + a_second * t, 1));
+  }
+#endif
+  _Pragma("GCC ivdep") for (; i < words; i++) {
+    uint32_t a = x[i], b = x[i + words];
+    float c = cos[i], s = sin[i], d = cos[i + words], t = sin[i + words];
+    float a_first = first_of(a), a_second = second_of(a);
+    float b_first = first_of(b), b_second = second_of(b);
+    out[i] = both_of_plain(a_first * c - b_first * s, a_second * d - b_second * t);
+    out[i + words] = both_of_plain(b_first * c + a_first * s, b_second * d + a_second * t);
+  }
+}
+
+static inline void interleaved_words(const void *from, void *to, const void *cosines,
+                                     const void *sines, int sign, int64_t pairs) {
+  const two_channels *x = from;
+  two_channels *out = to;
+  const float *cos = cosines, *sin = sines;
+  int64_t i = 0;
+  (void)sign;
+#if defined(__AVX512BW__)
+  for (; i + WORDS_TOGETHER <= pairs; i += WORDS_TOGETHER) {
+    __m512i word = _mm512_loadu_si512(x + i);
+    __m512 a = firsts_of(word), b = seconds_of(word);
+    __m512 c = _mm512_loadu_ps(cos + i), s = _mm512_loadu_ps(sin + i);
+    _mm512_storeu_si512(out + i, rounded_words(a * c - b * s, b * c + a * s, 1));
+  }
+#endif
+  _Pragma("GCC ivdep") for (; i < pairs; i++) {
     float a = first_of(x[i]), b = second_of(x[i]), c = cos[i], s = sin[i];
-    out[i] = both_of(a * c - b * s, b * c + a * s);
+    out[i] = both_of_plain(a * c - b * s, b * c + a * s);
   }
 }
 
