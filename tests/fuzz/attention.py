@@ -212,7 +212,7 @@ def check(case: AttentionCase) -> None:
             _run(case, content, given, None)
         TALLY.count("cases", "attention, refused in words")
         return
-    if _asks_distances(case) and _loneliest(case) > LONELY:
+    if _asks_distances(case) and _loneliest(case, given, real_queries) > LONELY:
         TALLY.count("cases", "attention, of a query far from every key")
         return
     if _largest_fed(case) * torch.finfo(working_dtype(case.dtype)).eps * 30 > TOLERANCE[case.dtype]:
@@ -276,24 +276,31 @@ def _no_int64(case: AttentionCase, *, of_real: bool = False) -> bool:
     return False
 
 
-def _loneliest(case: AttentionCase) -> int:
-    """How far the query stands from its nearest real key that has none nearer.
+def _loneliest(case: AttentionCase, given, real_queries: Tensor) -> float:
+    """How far a query stands from the nearest of the keys that it sees.
 
     A bias of that distance is large for every key, and rounds what they differ by.
     """
-    if case.positions is None or case.padding is None or not _unknown_padding(case):
-        return 0
-    farthest = 0
-    places = torch.tensor(case.positions).expand(case.batch, case.k_len).tolist()
-    for keys, real in zip(places, case.padding, strict=True):
-        for at in (keys[index] for index in case.chosen):
-            seen = [
-                abs(at - to)
-                for to, is_real in zip(keys, real, strict=True)
-                if is_real and not (case.is_causal and to > at)
-            ]
-            farthest = max(farthest, min(seen, default=0))
-    return farthest
+    if case.positions is None:
+        return 0.0
+    to = torch.tensor(case.positions).expand(case.batch, case.k_len)[:, None, None]
+    at = to[..., case.chosen].mT
+    apart = (at.double() - to.double()).abs().expand(-1, case.heads, -1, -1)
+    seen = torch.ones_like(apart, dtype=torch.bool)
+    if case.is_causal:
+        seen = seen & (to <= at)
+    if case.window is not None:
+        seen = seen & (apart < case.window)
+    if case.padding is not None:
+        seen = seen & torch.tensor(case.padding)[:, None, None]
+    if case.documents is not None:
+        ids = torch.tensor([documents_of(row) for row in case.documents])[:, None, None]
+        seen = seen & (ids[..., case.chosen].mT == ids)
+    if case.mask == "bool":
+        seen = seen & given["attn_mask"]
+    nearest = apart.where(seen, torch.inf).amin(-1)
+    asked = real_queries[:, None] & nearest.isfinite()
+    return nearest.where(asked, 0.0).max().item() if nearest.numel() else 0.0
 
 
 def _refused(case: AttentionCase, content, given) -> bool:
