@@ -1,8 +1,9 @@
 """Documents of any lengths as one batch of packed rows, with all that attention must know."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -69,7 +70,9 @@ def collate(
         >>> batch.cu_seqlens
         tensor([ 0,  3,  5,  6, 10])
     """
-    sizes = [len(document) for document in documents]
+    documents = list(documents)
+    join = _join(documents)
+    sizes = list(map(Tensor.numel if join is _join_tensors else len, documents))
     if not sizes:
         raise ValueError("There is no document. Pass the token ids of one or more.")
     pieces = pieces_of(layout, world)
@@ -81,7 +84,7 @@ def collate(
     begins = torch.tensor(starts)
     shape = (len(rows), length)
     batch = PackedBatch(
-        input_ids=_in_rows(_joined(documents), filled, shape, padding_id),
+        input_ids=_ids(documents, join, rows, filled, shape, padding_id),
         positions=_counted(begins, shape),
         document_ids=_repeated(torch.tensor(numbers), begins, shape),
         padding_mask=_real(filled, shape),
@@ -154,6 +157,24 @@ def _real(filled: list[int], shape: tuple[int, int]) -> Tensor:
     return real
 
 
+def _ids(
+    documents: list[Any],
+    join: Callable[[list[Any], Tensor], object] | None,
+    rows: list[tuple[int, int]],
+    filled: list[int],
+    shape: tuple[int, int],
+    padding_id: int,
+) -> Tensor:
+    if join is None:
+        return _in_rows(_joined(documents), filled, shape, padding_id)
+    ids = torch.empty(shape, dtype=torch.int64)
+    for row, (begin, end) in enumerate(rows):
+        if filled[row]:
+            join(documents[begin:end], ids[row, : filled[row]])
+        ids[row, filled[row] :] = padding_id
+    return ids
+
+
 def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_id: int) -> Tensor:
     if len(joined) == shape[0] * shape[1]:
         return joined.view(shape)
@@ -164,13 +185,38 @@ def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_
     return ids
 
 
-def _joined(documents: Sequence[Any]) -> Int64[Tensor, "tokens"]:
+def _join(documents: list[Any]) -> Callable[[list[Any], Tensor], object] | None:
+    """What writes several documents where they belong, if all of them are as ids are here."""
+    if not torch.empty(0).is_cpu:  # where torch makes new tensors now
+        return None
+    kinds, numpy = set(map(type, documents)), sys.modules.get("numpy")
+    if kinds == {Tensor} and _all(documents, dtype=torch.int64, ndim=1, is_cpu=True):
+        return _join_tensors
+    if (
+        numpy is not None
+        and kinds == {numpy.ndarray}
+        and _all(documents, dtype=numpy.dtype("int64"), ndim=1)
+    ):
+        return lambda some, out: numpy.concatenate(some, out=out.numpy())
+    return None
+
+
+def _all(documents: list[Any], **known: Any) -> bool:
+    """Whether these attributes are the same of all: there may be a great many to ask."""
+    return all(set(map(attrgetter(name), documents)) == {value} for name, value in known.items())
+
+
+def _join_tensors(some: list[Tensor], out: Tensor) -> None:
+    torch.cat(some, out=out)
+
+
+def _joined(documents: list[Any]) -> Int64[Tensor, "tokens"]:
     """All tokens in one row."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and all(isinstance(each, numpy.ndarray) for each in documents):
         joined = checked(numpy.concatenate(documents), "token ids")
     elif all(isinstance(each, Tensor) for each in documents):
-        joined = checked(torch.cat(list(documents)), "token ids")
+        joined = checked(torch.cat(documents), "token ids")
     else:
         joined = torch.cat([checked(each, "token ids") for each in documents])
     if joined.ndim != 1:
