@@ -28,6 +28,14 @@ class Phases(NamedTuple):
     low: Int64[Tensor, "*shape"]
 
 
+class Summand(NamedTuple):
+    """Steps, and the turns of one in units of 2^-bits: one part of what a phase adds up from."""
+
+    steps: Int64[Tensor, "*shape"]
+    turns: tuple[int, ...]
+    bits: int = TURN_BITS
+
+
 def turn_limbs(
     turns: tuple[int, ...], device: torch.device | str | None = None, limbs: int = LIMBS
 ) -> Int64[Tensor, "limbs frequencies"]:

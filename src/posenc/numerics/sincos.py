@@ -16,8 +16,8 @@ from posenc.frequencies.schedule import FINE_TURN_BITS, LONG_TURN_BITS, TURN_BIT
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.long_turns import LongTurns
-from posenc.numerics.phases import LIMB, turn_limbs
-from posenc.numerics.summed import Part, cos_sin_of_sum
+from posenc.numerics.phases import Summand
+from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates, checked, consecutive, floats, scales
 from posenc.positions.words import REST_BITS
 
@@ -123,7 +123,7 @@ class SinCos:
             self._at_scales[key] = make()
         return self._at_scales[key]
 
-    def parts(self, positions: Tensor | Coordinates) -> list[Part]:
+    def parts(self, positions: Tensor | Coordinates) -> list[Summand]:
         """Steps with the turns of one, whose phases add up to those of ``positions``.
 
         Coordinates that take more than 63 bits have two parts, their steps and the rests, at
@@ -133,16 +133,15 @@ class SinCos:
             ValueError: The coordinates have a scale an axis, or steps too fine or too coarse.
         """
         if not isinstance(positions, Coordinates):
-            return [(positions, turn_limbs(self.turns, positions.device))]
+            return [Summand(positions, self.turns)]
         if positions.rest is None:
             own, steps = self.of_steps(positions)
             return own.parts(steps)
         turns = self.long_turns(positions)
-        whole, rest = (
-            turn_limbs(each, positions.device, limbs=LONG_TURN_BITS // LIMB)
-            for each in (turns.of_step, turns.of_rest)
-        )
-        return [(positions.values, whole), (positions.rest, rest)]
+        return [
+            Summand(positions.values, turns.of_step, LONG_TURN_BITS),
+            Summand(positions.rest, turns.of_rest, LONG_TURN_BITS),
+        ]
 
     def long_turns(self, positions: Coordinates) -> LongTurns:
         """What serves the steps and the rests of coordinates.

@@ -8,7 +8,7 @@ out in one manner.
 from posenc.positions.batches import PackedBatch, collate
 from posenc.positions.checks import Integers, Positions, checked, floats, in_float64
 from posenc.positions.coordinates import Coordinates, common_scale
-from posenc.positions.distances import checked_distances, pair_distances
+from posenc.positions.distances import checked_distances, float_distances, pair_distances
 from posenc.positions.grids import centers, grid, masked_grid, on_levels
 from posenc.positions.images import packed_grids
 from posenc.positions.modalities import mixed_modalities
@@ -34,6 +34,7 @@ __all__ = [
     "consecutive",
     "decoding",
     "diagonal_video",
+    "float_distances",
     "floats",
     "grid",
     "in_documents",

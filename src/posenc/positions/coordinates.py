@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor, frexp
 from numbers import Rational
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 from posenc._guards import has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
@@ -17,20 +18,23 @@ from posenc.positions.scales import (
     Text,
     as_fractions,
     checked_scale,
-    is_short,
     of_last_axis,
     product,
     read,
+    short,
     step_of_all,
     written,
 )
 from posenc.positions.words import (
+    MASK,
     REST_BITS,
     Words,
     as_floats,
     as_integers,
     carried,
     compared,
+    differences,
+    float_differences,
     negative,
     of_integers,
     ranks,
@@ -38,6 +42,9 @@ from posenc.positions.words import (
 
 MOST = 2**63 - 1
 """The largest count of steps."""
+
+CHUNK = 1 << 14
+"""So many numbers at a time stay in cache, as those between all queries and keys do not."""
 
 
 class Coordinates:
@@ -210,6 +217,8 @@ class Coordinates:
         """
         if isinstance(device, torch.dtype):
             raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
+        if self.values.device == device:
+            return self
         return self._each(lambda words: words.to(device))
 
     def unsqueeze(self, dim: int) -> "Coordinates":
@@ -241,16 +250,22 @@ class Coordinates:
         """
         if not has_float64(self.device):
             return self.to("cpu").floats(dtype).to(self.device)
-        wide, scale = torch.float64, self.scale
-        scales = scale if isinstance(scale, tuple) else (scale,)
-        values = self.values.to(wide) if self.rest is None else as_floats(self._words(), wide)
-        if len(scales) == 1 and is_short(scales[0]):
-            made = values * (scales[0].numerator / scales[0].denominator)
-        else:
-            made = self._quotient(values, scales, wide)
-        return made.to(dtype)
+        values, text = self.values, self.scale_text
+        factor = short(text) if isinstance(text, str) else None
+        if factor is None:
+            wide = torch.float64
+            whole = values.to(wide) if self.rest is None else as_floats(self._words(), wide)
+            return self._quotient(whole, wide).to(dtype)
+        if self.numel() <= CHUNK or not may_look(values):
+            return _floats(factor, dtype, values, self.rest)
+        made = torch.empty(values.shape, dtype=dtype, device=values.device)
+        given = [each for each in (made, values, self.rest) if each is not None]
+        for to, *some in zip(*(each.reshape(-1).split(CHUNK) for each in given), strict=True):
+            _floats(factor, dtype, *some, out=to)
+        return made
 
-    def _quotient(self, values: Tensor, scales: tuple[Fraction, ...], wide: torch.dtype) -> Tensor:
+    def _quotient(self, values: Tensor, wide: torch.dtype) -> Tensor:
+        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
         above = self._row([scale.numerator for scale in scales], wide)
         if all(scale.denominator == 1 for scale in scales):
             return values * above
@@ -296,6 +311,9 @@ class Coordinates:
         return ranks(here._words(), there._words())
 
     def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Any:
+        bound = self._bound(other, relation)
+        if bound is not None:
+            return relation(self.values, bound)
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
@@ -303,6 +321,22 @@ class Coordinates:
         if here.rest is None and there.rest is None:
             return relation(here.values, there.values)
         return compared(here._words(), there._words(), relation)
+
+    def _bound(self, other: Any, relation: Callable[..., Tensor]) -> int | None:
+        """The whole number that ``values`` have this relation to where coordinates have it to
+        ``other``, if that is a number and there is such a bound.
+
+        n < x is n < ⌈x⌉ and n ≤ x is n ≤ ⌊x⌋ for whole n; with rests, n < x for whole x alone.
+        """
+        if not self._meets_number(other):
+            return None
+        steps, strict = other / self._one_scale("A relation"), relation in (torch.lt, torch.ge)
+        if not strict and (self.rest is not None or relation not in (torch.le, torch.gt)):
+            return None
+        if self.rest is not None and steps.denominator != 1:
+            return None
+        bound = ceil(steps) if strict else floor(steps)
+        return bound if abs(bound) <= MOST else None
 
     # Exact arithmetic -----------------------------------------------------------------------------
 
@@ -312,6 +346,9 @@ class Coordinates:
         Raises:
             ValueError: It takes more steps than int64 holds.
         """
+        moved = self._moved(other)
+        if moved is not None:
+            return moved
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
@@ -331,6 +368,74 @@ class Coordinates:
 
     __radd__ = __add__
 
+    def _moved(self, by: Any) -> "Coordinates | None":
+        """The sum with a number that is a whole number of steps, as 1 of halves, or of units of
+        rests; None: it is not so simple."""
+        if not self._meets_number(by):
+            return None
+        count, size = by / self._one_scale("A sum"), _size(self.values)
+        units = count.numerator * (2**REST_BITS // count.denominator)
+        exact = 2**REST_BITS % count.denominator == 0 and (
+            self.rest is not None or units & MASK == 0
+        )
+        if not exact or size is None or size + abs(count) >= MOST - 1:
+            return None
+        steps = self.values + (units >> REST_BITS)
+        if self.rest is None:
+            return Coordinates._made(steps, None, self.scale_text)
+        return Coordinates._made(*carried(steps, self.rest + (units & MASK)), self.scale_text)
+
+    def _meets_number(self, other: Any) -> bool:
+        """Whether ``other`` is a number, and can be counted in steps of the one scale."""
+        one = isinstance(self.scale_text, str) and not is_dynamo_compiling()
+        return one and isinstance(other, Rational) and not isinstance(other, bool)
+
+    def differences(self, other: "Coordinates") -> "Coordinates":
+        """Each less each of ``other``, exactly: ``self[..., :, None] - other[..., None, :]``.
+
+        Raises:
+            ValueError: One takes more steps than int64 holds.
+
+        Example:
+            >>> Coordinates([0.5, 2.0]).differences(Coordinates([0.5, 1.0])).tolist()
+            [[Fraction(0, 1), Fraction(-1, 2)], [Fraction(3, 2), Fraction(1, 1)]]
+        """
+        here, there = common_scale(self, other)
+        one, two = here._words(), there._words()
+        if not _adds_up(one.steps, two.steps, MOST - 1):
+            return here.unsqueeze(-1) - there.unsqueeze(-2)  # in steps of 2^62, or an error
+        if here.rest is None and there.rest is None:
+            steps = one.steps.unsqueeze(-1) - two.steps.unsqueeze(-2)
+            return Coordinates._made(steps, None, here.scale_text)
+        return Coordinates._made(*differences(one, two), here.scale_text)
+
+    def float_differences(
+        self, other: "Coordinates", dtype: torch.dtype = torch.float64
+    ) -> Float[Tensor, "*shape rows columns"]:
+        """``differences(other).floats(dtype)``, faster where there are rests.
+
+        Raises:
+            ValueError: A difference takes more steps than int64 holds.
+
+        Example:
+            >>> tenths = Coordinates([0.1, 3600.1])
+            >>> tenths.float_differences(tenths)
+            tensor([[    0., -3600.],
+                    [ 3600.,     0.]], dtype=torch.float64)
+        """
+        here, there = common_scale(self, other)
+        factor = short(here.scale_text) if isinstance(here.scale_text, str) else None
+        two = here.rest is not None or there.rest is not None
+        if not two or factor is None or frexp(factor)[0] != 0.5 or not has_float64(self.device):
+            return here.differences(there).floats(dtype)
+        ours = here._words()
+        theirs = ours if there is here else there._words()
+        size, other = _sizes(ours.steps, theirs.steps)
+        if (size or 0) + (other or 0) >= MOST:
+            return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
+        long = size is None or other is None or max(size, other) >= 2**31
+        return float_differences(ours, theirs, factor, long=long).to(dtype)
+
     def __neg__(self) -> "Coordinates":
         if self.rest is None:
             return self._each(torch.neg)
@@ -338,6 +443,9 @@ class Coordinates:
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The exact difference."""
+        moved = self._moved(-other) if self._meets_number(other) else None
+        if moved is not None:
+            return moved
         others = _as_coordinates(other, self.device)
         return NotImplemented if others is None else self + (-others)
 
@@ -465,6 +573,20 @@ class Coordinates:
         return _together(alike, lambda words: torch.cat(words, dim), alike[0].scale)
 
 
+def _floats(
+    factor: float,
+    dtype: torch.dtype,
+    steps: Tensor,
+    rest: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    wide = torch.float64
+    made = steps.to(wide) if rest is None else as_floats(Words(steps, rest), wide)
+    if out is not None:
+        return torch.mul(made, factor, out=out)
+    return (made if factor == 1.0 else made * factor).to(dtype)
+
+
 def _together(
     parts: Sequence[Coordinates], join: Callable[[list[Tensor]], Tensor], scale: Step
 ) -> Coordinates:
@@ -486,7 +608,7 @@ def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
         >>> halves.values, thirds.values, thirds.scale
         (tensor([3]), tensor([2]), Fraction(1, 6))
     """
-    if all(each.scale_text == given[0].scale_text for each in given):
+    if len({each.scale_text for each in given}) == 1:
         return given
     scales = [each.scale for each in given]
     axes = {len(scale) for scale in scales if isinstance(scale, tuple)}
@@ -576,11 +698,21 @@ def _times_whole(values: Tensor, times: int) -> Tensor:
 
 def _adds_up(first: Tensor, second: Tensor, bound: int) -> bool:
     """Whether no sum leaves ``bound``, as far as can be seen."""
-    known = may_look(first) and may_look(second) and first.numel() and second.numel()
-    if not known:
-        return True
-    most = sum(max(-int(low), int(high)) for low, high in (first.aminmax(), second.aminmax()))
-    return most <= bound
+    size, other = _sizes(first, second)
+    return size is None or other is None or size + other <= bound
+
+
+def _sizes(first: Tensor, second: Tensor) -> tuple[int | None, int | None]:
+    size = _size(first)
+    return size, size if second is first else _size(second)
+
+
+def _size(values: Tensor) -> int | None:
+    """The largest |value|, where anybody can look."""
+    if not may_look(values) or not values.numel():
+        return None
+    low, high = values.aminmax()
+    return max(-int(low), int(high))
 
 
 def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:

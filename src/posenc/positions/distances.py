@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Literal, overload
 
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.positions.checks import Positions, checked
+from posenc.positions.checks import Positions, checked, floats
 from posenc.positions.coordinates import Coordinates, common_scale
 
 FARTHEST = 2**63 - 1
@@ -106,22 +106,53 @@ distance of 2^63 or more is no int64. Count both from another start.
     return found
 
 
+def float_distances(
+    q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+    k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+    dtype: torch.dtype,
+) -> Float[Tensor, "*batch q_len k_len"]:
+    """``checked_distances`` of whole or real positions as floats, for formulas of reals.
+
+    Exact before they are rounded; of coordinates in two parts, in fewer operations.
+
+    Raises:
+        TypeError: Positions are neither integers nor coordinates.
+        ValueError: Two of them are 2^63 steps or more apart.
+
+    Example:
+        >>> float_distances(Coordinates([2.5]), [0, 1], torch.float32)
+        tensor([[2.5000, 1.5000]])
+    """
+    if _real(q_positions, k_positions):
+        here, there = _alike(q_positions, k_positions)
+        if here.rest is not None or there.rest is not None:
+            return here.float_differences(there, dtype)
+        q_positions, k_positions = here, there
+    return floats(checked_distances(q_positions, k_positions, reals=True), dtype)
+
+
 def _real(*positions: Tensor | Positions) -> bool:
-    return any(isinstance(each, Coordinates) for each in positions)
+    return isinstance(positions[0], Coordinates) or isinstance(positions[1], Coordinates)
 
 
 def _of_coordinates(
     distances: Callable[..., Tensor], queries: Tensor | Positions, keys: Tensor | Positions
 ) -> Coordinates:
     """Distances in steps of one size; whole positions beside coordinates count as such."""
-    here, there = (
-        side if isinstance(side, Coordinates) else Coordinates(checked(side, name))
-        for side, name in ((queries, "q_positions"), (keys, "k_positions"))
-    )
-    here, there = common_scale(here, there)
+    here, there = _alike(queries, keys)
     if here.rest is not None or there.rest is not None:
-        return here.unsqueeze(-1) - there.unsqueeze(-2)
+        return here.differences(there)
     return Coordinates(distances(here.values, there.values), scale=here.scale)
+
+
+def _alike(queries: Tensor | Positions, keys: Tensor | Positions) -> tuple[Coordinates, ...]:
+    here = queries if isinstance(queries, Coordinates) else _whole(queries, "q_positions")
+    there = keys if isinstance(keys, Coordinates) else _whole(keys, "k_positions")
+    return common_scale(here, there)
+
+
+def _whole(positions: Tensor | Positions, name: str) -> Coordinates:
+    return Coordinates(checked(positions, name))
 
 
 Ends = tuple[int, int]

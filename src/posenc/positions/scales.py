@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral, Rational
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 Step = Fraction | tuple[Fraction, ...]
 """A scale, or one for each entry of the last axis."""
@@ -47,19 +49,35 @@ def read(text: Text) -> Step:
 
 
 def _fraction(text: str) -> Fraction:
+    return _read(text) if is_dynamo_compiling() else _kept(text)  # graphs trace no cache
+
+
+def _read(text: str) -> Fraction:
     above, below = text.split("/")
     return Fraction(int(above), int(below))
 
 
-def is_short(scale: Fraction) -> bool:
-    """Whether a float64 holds the scale, and it is no very small or large one.
+_kept = lru_cache(maxsize=256)(_read)
+
+
+def short(text: str) -> float | None:
+    """The scale of a text, if a float64 holds it and it is no very small or large one.
 
     Example:
-        >>> is_short(Fraction(3, 4)), is_short(Fraction(1, 3))
-        (True, False)
+        >>> short("3/4"), short("1/3")
+        (0.75, None)
     """
+    return _short(text) if is_dynamo_compiling() else _kept_short(text)
+
+
+def _short(text: str) -> float | None:
+    scale = _fraction(text)
     below = scale.denominator
-    return scale.numerator < 2**53 and below < 2**512 and below & (below - 1) == 0
+    holds = scale.numerator < 2**53 and below < 2**512 and below & (below - 1) == 0
+    return scale.numerator / below if holds else None
+
+
+_kept_short = lru_cache(maxsize=256)(_short)
 
 
 def checked_scale(scale: Any, values: Tensor | None) -> Step:

@@ -20,6 +20,10 @@ MOST_BITS = 2 * REST_BITS
 """Of a count in units of 2^-62 of a step, so that two counts add up within their words."""
 
 
+MIDDLE_BITS = 20
+"""Of a rest, which with 32 of the steps are a whole number that float64 holds."""
+
+
 class Words(NamedTuple):
     """steps + rest · 2^-62; both have one shape."""
 
@@ -35,6 +39,58 @@ def carried(steps: Tensor, rest: Tensor) -> Words:
         [[2], [0]]
     """
     return Words(steps + (rest >> REST_BITS), rest & MASK)
+
+
+def differences(one: Words, other: Words) -> Words:
+    """Each less each of ``other``: ``one[..., :, None] - other[..., None, :]``, unless it wraps.
+
+    Example:
+        >>> halves = Words(torch.tensor([0, 1]), torch.tensor([1 << 61, 0]))
+        >>> [word.tolist() for word in differences(halves, halves)]
+        [[[0, -1], [0, 0]], [[0, 2305843009213693952], [2305843009213693952, 0]]]
+    """
+    steps = one.steps.unsqueeze(-1) - other.steps.unsqueeze(-2)
+    rest = one.rest.unsqueeze(-1) - other.rest.unsqueeze(-2)
+    return carried(steps, rest)  # opposites of all pairs would be four operations more
+
+
+def float_differences(
+    one: Words, other: Words, factor: float, *, long: bool = True
+) -> Float[Tensor, "*shape rows columns"]:
+    """``differences`` as float64, times a power of two, rounded once where below 2^32 steps.
+
+    Numbers are cut before pairs are made of them, into a multiple of 2^32, one of 2^-20, and what
+    is left: pieces of as few digits that differences are exact. Sums from the largest piece on are
+    exact where they cancel, and where they do not, the last one rounds.
+
+    Args:
+        one: Counts.
+        other: What is subtracted.
+        factor: What counts are multiplied with, a power of two.
+        long: Whether a count of steps takes more than 31 bits.
+
+    Example:
+        >>> minus, most = torch.tensor([-1]), torch.tensor([MASK])
+        >>> zero = Words(torch.tensor([0]), torch.tensor([0]))
+        >>> float_differences(Words(minus, most), zero, 2.0).item() == -(2.0**-61)
+        True
+    """
+    ours = _pieces(one, long)
+    pieces = zip(ours, ours if other is one else _pieces(other, long), strict=True)
+    low, middle, *upper = (a.unsqueeze(-1) - b.unsqueeze(-2) for a, b in pieces)
+    for part in upper:
+        middle.add_(part, alpha=2.0 ** (32 + MIDDLE_BITS))
+    middle.add_(low, alpha=2.0 ** (MIDDLE_BITS - REST_BITS))
+    return middle.mul_(factor * 2.0**-MIDDLE_BITS)
+
+
+def _pieces(of: Words, long: bool) -> list[Tensor]:
+    """Whole numbers of up to 52 bits, as float64: in units of 2^-62, 2^-20 and, if any, 2^32."""
+    steps, high = of.steps, of.rest >> (REST_BITS - MIDDLE_BITS)
+    low = of.rest & ((1 << (REST_BITS - MIDDLE_BITS)) - 1)
+    middle = torch.add(high, steps & 0xFFFFFFFF if long else steps, alpha=1 << MIDDLE_BITS)
+    upper = [(steps >> 32).double()] if long else []
+    return [low.double(), middle.double(), *upper]
 
 
 def negative(of: Words) -> Words:
@@ -73,8 +129,8 @@ def as_floats(of: Words, dtype: torch.dtype) -> Float[Tensor, "*shape"]:
         True
     """
     up = of.rest >> (REST_BITS - 1)
-    steps, rest = of.steps + up, of.rest - (up << REST_BITS)
-    return steps.to(dtype) + rest.to(dtype) * 2.0**-REST_BITS
+    steps, rest = (of.steps + up).to(dtype), torch.sub(of.rest, up, alpha=1 << REST_BITS)
+    return torch.add(steps, rest.to(dtype), alpha=2.0**-REST_BITS)
 
 
 def of_digits(digits: Int64[Tensor, "*shape"], shift: Int64[Tensor, "*shape"]) -> Words:

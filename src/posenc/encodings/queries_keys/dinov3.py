@@ -161,10 +161,10 @@ class DINOv3Rotary(QueryKeyEncoding):
         points, nowhere = checked(positions, reals=True), None
         if points.ndim > 1:
             points, nowhere = among_places(points)
-        steps = 2 * checked_within(points, -REACH, REACH, reals=True) + 1
+        steps = 2 * checked_within(points, -REACH, REACH, reals=True)
         if steps.shape[-1] == 2:
             height, width = self.sizes
-            steps = stacked([steps[..., 0] - height, steps[..., 1] - width])
+            steps = stacked([steps[..., 0] + (1 - height), steps[..., 1] + (1 - width)])
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return unturned(self._augmented(steps, dtype or torch.float32), nowhere)
         return unturned(self.sincos.table(steps, dtype), nowhere)

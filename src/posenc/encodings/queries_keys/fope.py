@@ -14,6 +14,7 @@ from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.kernels.rotary.operator import rotate
+from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
 
@@ -123,7 +124,7 @@ class FoPE(QueryKeyEncoding):
         dtype = dtype or torch.float32
         wide = torch.promote_types(dtype, torch.float32)
         factor = self.frequencies.attention_factor
-        parts = self.sincos.cos_sin(checked(positions, reals=True), wide, factor=factor)
+        parts = cos_sin(self.sincos, checked(positions, reals=True), wide, factor=factor)
         rest = factor, factor if self.slow == "code" else 0.0
         made = [
             self._padded(part, coefficients, value)

@@ -83,14 +83,15 @@ class XPos(QueryKeyEncoding):
             ValueError: A factor would leave float32 at so large a distance from the origin.
         """
         positions = checked(positions, reals=True)
-        self._check_range(positions)
+        numbers = in_float64(positions) if isinstance(positions, Coordinates) else positions
+        self._check_range(numbers)
         if not has_float64(positions.device):
             return self.table(positions.to("cpu"), dtype=dtype).to(positions.device)
         turns = rotation_table(
             self.rotary.sincos, positions, torch.float64, self.rotary.frequencies.attention_factor
         )
         rates = torch.tensor(self.rates, dtype=torch.float64, device=positions.device)
-        away = floats(positions - self.origin, torch.float64)
+        away = floats(positions - self.origin if self.origin else numbers, torch.float64)
         logarithms = (away[..., None] * rates).unsqueeze(-2)
         both = torch.cat((turns * logarithms.exp(), turns * (-logarithms).exp()), dim=-2)
         return rounded(both, dtype or torch.float32)
@@ -107,11 +108,10 @@ class XPos(QueryKeyEncoding):
         """``k`` rotated and multiplied by ζ^(−p/B)."""
         return self.rotary.encode_keys(k, table[..., 2:, :])
 
-    def _check_range(self, positions: Tensor | Coordinates) -> None:
-        whole = in_float64(positions) if isinstance(positions, Coordinates) else positions
-        if not may_look(whole) or not whole.numel():
+    def _check_range(self, positions: Tensor) -> None:
+        if not may_look(positions) or not positions.numel():
             return
-        first, last = (end.item() for end in whole.aminmax())
+        first, last = (end.item() for end in positions.aminmax())
         for position in (first, last):
             if abs(position - self.origin) > self.reach:
                 raise ValueError(

@@ -12,7 +12,7 @@ from posenc._guards import widest
 from posenc.encodings.arguments import check_positive_number
 from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
-from posenc.positions import Positions, checked, floats
+from posenc.positions import Positions, checked, float_distances, floats
 
 SlopeRule = Literal["authors", "geometric"]
 
@@ -70,13 +70,33 @@ class ALiBi(RelativeBias):
     ) -> Float[Tensor, "heads *shape"]:
         """−m_h · |distance|, float32 unless another dtype is asked for."""
         distance = checked(distance, "distance", reals=True)
+        return self._at(floats(distance, widest(distance.device)), dtype)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``profile`` at every pair of positions.
+
+        Raises:
+            TypeError: Positions are neither integers nor coordinates.
+            ValueError: Two of them are 2^63 or more apart.
+        """
+        q_positions = checked(q_positions, "q_positions", reals=True)
+        away = float_distances(q_positions, k_positions, widest(q_positions.device))
+        return self._at(away, dtype).movedim(0, -3)
+
+    def _at(
+        self, away: Float[Tensor, "*shape"], dtype: torch.dtype | None
+    ) -> Float[Tensor, "heads *shape"]:
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
-        wide = widest(distance.device)
-        away = floats(distance, wide)
         away = away.clamp(min=0) if self.is_causal else away.abs()
-        slopes = torch.tensor(self.slopes, dtype=wide, device=distance.device)
-        slopes = slopes.view(-1, *[1] * distance.ndim)
+        slopes = torch.tensor(self.slopes, dtype=away.dtype, device=away.device)
+        slopes = slopes.view(-1, *[1] * away.ndim)
         return (slopes * (0.0 - away)).to(dtype or torch.float32)
 
     def take_heads(self, heads: slice) -> None:

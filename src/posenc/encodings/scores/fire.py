@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from posenc.encodings.arguments import check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias
-from posenc.positions import Positions, checked, checked_distances, floats
+from posenc.positions import Positions, checked, float_distances, floats
 
 EPSILON = 1e-6
 
@@ -83,7 +83,7 @@ class FIRE(ScoreBias):
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair."""
         dtype = dtype or torch.float32
-        distance = floats(checked_distances(q_positions, k_positions, reals=True), dtype)
+        distance = float_distances(q_positions, k_positions, dtype)
         q = floats(checked(q_positions, "q_positions", reals=True), dtype).unsqueeze(-1)
         c, limit = self.c.to(dtype), (self.factor.to(dtype) * self.threshold).abs()
         near = (c * distance).abs().log1p()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from posenc._guards import eager
 from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
-from posenc.positions import Positions, checked, checked_distances, floats
+from posenc.positions import Positions, checked, float_distances, floats
 
 Kernel = Literal["log", "power"]
 
@@ -87,8 +87,29 @@ class KERPLE(RelativeBias):
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The kernel of each head at each distance."""
+        distance, dtype = checked(distance, "distance", reals=True), dtype or torch.float32
+        return self._at(floats(distance, dtype), dtype)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``profile`` at every pair of positions.
+
+        Raises:
+            TypeError: Positions are neither integers nor coordinates.
+            ValueError: Two of them are 2^63 or more apart.
+        """
         dtype = dtype or torch.float32
-        away = floats(checked(distance, "distance", reals=True), dtype).clamp(min=0)
+        return self._at(float_distances(q_positions, k_positions, dtype), dtype).movedim(0, -3)
+
+    def _at(
+        self, distance: Float[Tensor, "*shape"], dtype: torch.dtype
+    ) -> Float[Tensor, "heads *shape"]:
+        away = distance.clamp(min=0)
         each = (-1, *[1] * away.ndim)
         a = held(self, self.a, None).to(dtype).view(each)
         p = held(self, self.p, MOST if self.kernel == "power" else None).to(dtype).view(each)
@@ -161,8 +182,8 @@ class KERPLEWeight(ScoreEncoding):
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The weight of every pair, at most 1."""
         dtype = dtype or torch.float32
-        distance = checked_distances(q_positions, k_positions, reals=True)
-        away = floats(distance, dtype).clamp(min=0).unsqueeze(-3)
+        distance = float_distances(q_positions, k_positions, dtype)
+        away = distance.clamp(min=0).unsqueeze(-3)
         a, p = (
             held(self, number, most).to(dtype).view(-1, 1, 1)
             for number, most in ((self.a, None), (self.p, MOST))

@@ -8,6 +8,7 @@ from posenc._guards import widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.frequencies import Powers
+from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
 
@@ -61,7 +62,7 @@ class Sandwich(RelativeBias):
         distance, dtype = checked(distance, "distance", reals=True), dtype or torch.float32
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = widest(distance.device)
-        cos, _ = self.sincos.cos_sin(distance, fine)
+        cos, _ = cos_sin(self.sincos, distance, fine)
         similarity = cos.to(wide).sum(-1)
         ratios = [8 * h / self.heads for h in range(1, self.heads + 1)]
         each = torch.tensor(ratios, dtype=wide, device=distance.device)

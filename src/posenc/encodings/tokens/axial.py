@@ -145,13 +145,11 @@ class AxialSinusoidal(TokenEncoding):
         columns = []
         for (axis, sincos), turns in zip(self.parts, self.turns, strict=True):
             start = self.form.start[0]
-            if isinstance(points, Coordinates):
-                cos, sin = cos_sin(sincos, points[..., axis] + start, dtype)
-            elif self.form.normalized:
+            if isinstance(points, Tensor) and self.form.normalized:
                 along, many = points[..., axis], points[..., axis + 2]
                 cos, sin = self._normalized(along, many, turns, dtype)
             else:
-                cos, sin = cos_sin(sincos, shifted(points[..., axis], start), dtype)
+                cos, sin = cos_sin(sincos, shifted(points[..., axis], start, reals=True), dtype)
             columns += [sin, cos]
         table = torch.cat(columns, dim=-1)
         return table if self.order == list(range(table.shape[-1])) else table[..., self.order]

@@ -1,0 +1,99 @@
+"""Phases of many steps by one product of matrices, whose sums of digits float64 holds exactly.
+
+A step has three digits of 24 bits and a frequency eight or eleven. A product of two digits has 48
+bits, so that a sum of some thirty is a whole number below 2^53, in whatever order it is added up.
+What several axes, or the steps and the rests of coordinates, come to is one such sum: twice as many
+digits take hardly longer, where phases that are multiplied apart and then added take twice as long.
+It is for numbers in memory; graphs fuse the operations of ``posenc.numerics.phases``.
+"""
+
+from array import array
+from collections.abc import Sequence
+from functools import lru_cache, reduce
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from posenc.frequencies.schedule import TURN_BITS
+from posenc.numerics.phases import Phases, Summand, added
+
+DIGIT = 24
+MASK = (1 << DIGIT) - 1
+DIGITS = TURN_BITS // DIGIT
+"""Of a phase."""
+
+STEP_DIGITS = 3
+"""Of an int64, the last with its sign."""
+
+MOST_SUMMANDS = 15
+"""Of one product: each adds less than 2^49.1 to a sum."""
+
+KEPT_TURNS = 64
+"""Digits of so many schedules are kept, as making them takes longer than a few tokens do."""
+
+
+def phases_of_sum(summands: Sequence[Summand]) -> Phases:
+    """The phase of Σ steps · turns modulo one turn, exact.
+
+    Args:
+        summands: As many bits and as many turns of each; steps of one shape.
+
+    Example:
+        >>> eighth = Summand(torch.tensor([1]), (1 << 189,))
+        >>> phases_of_sum([eighth, eighth]).high == 1 << 62  # a quarter of 2^64
+        tensor([[True]])
+    """
+    parts = range(0, len(summands), MOST_SUMMANDS)
+    return reduce(added, (_of_few(summands[first : first + MOST_SUMMANDS]) for first in parts))
+
+
+def _of_few(summands: Sequence[Summand]) -> Phases:
+    shape, device = summands[0].steps.shape, summands[0].steps.device
+    steps = torch.cat([_step_digits(each.steps.flatten()) for each in summands], dim=-1)
+    turns = torch.cat([_turn_digits(each.turns, each.bits, device) for each in summands], dim=1)
+    sums = torch.matmul(steps, turns).to(torch.int64)
+    return Phases(*(word.view(*shape, turns.shape[-1]) for word in _words(sums)))
+
+
+def _step_digits(steps: Int64[Tensor, " rows"]) -> Float64[Tensor, "rows 3"]:
+    """The digits of each, the least significant first."""
+    digits = (steps & MASK, (steps >> DIGIT) & MASK, steps >> (2 * DIGIT))
+    return torch.stack(digits, dim=-1).to(torch.float64)
+
+
+def _turn_digits(
+    turns: tuple[int, ...], bits: int, device: torch.device
+) -> Float64[Tensor, "columns 3 turns"]:
+    """What each digit of a step is multiplied with in each column of the product."""
+    shape, values = (_count(bits), STEP_DIGITS, len(turns)), _columns(turns, bits)
+    if not values:  # a buffer of nothing is none to torch
+        return torch.empty(shape, dtype=torch.float64, device=device)
+    return torch.frombuffer(values, dtype=torch.float64).view(shape).to(device)
+
+
+def _count(bits: int) -> int:
+    return -(-bits // DIGIT)
+
+
+@lru_cache(maxsize=KEPT_TURNS)
+def _columns(turns: tuple[int, ...], bits: int) -> array:
+    count = _count(bits)
+    filled = [turn << (count * DIGIT - bits) for turn in turns]
+    digits = [[float(each >> (DIGIT * j) & MASK) for each in filled] for j in range(count)]
+    none = [0.0] * len(turns)
+    places = [(column, i) for column in range(count) for i in range(STEP_DIGITS)]
+    return array("d", [x for c, i in places for x in (digits[c - i] if c >= i else none)])
+
+
+def _words(sums: Int64[Tensor, "columns rows turns"]) -> tuple[Tensor, Tensor, Tensor]:
+    """What overflows a column goes to the next; the highest eight are the phase. Overwrites."""
+    *lower, last = sums
+    for column, following in zip(lower, sums[1:], strict=True):
+        following += column >> DIGIT
+        column &= MASK
+    a, b, c, d, e, f, g = lower[-DIGITS + 1 :]
+    low = a | (b << 24) | (c << 48)
+    middle = (c >> 16) | (d << 8) | (e << 32) | (f << 56)
+    high = (f >> 8) | (g << 16) | (last << 40)
+    return high, middle, low

@@ -1,0 +1,84 @@
+"""Distances as floats: what exact fractions come to when they are rounded once."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+
+from posenc.positions import Coordinates, checked_distances, float_distances
+
+FINE = Fraction(1, 2**62)
+
+
+def drawn(steps: int, seed: int, count: int = 12) -> Coordinates:
+    """Some whole steps and a rest each, of both signs, next to each other and far apart."""
+    draw = torch.Generator().manual_seed(seed)
+    whole = torch.randint(-steps, steps + 1, (count,), generator=draw)
+    whole[1:5] = whole[0] + torch.tensor([0, 0, 1, -1])
+    rest = torch.randint(2**62, (count,), generator=draw)
+    rest[:5] = torch.tensor([5, 6, 0, 2**62 - 1, 2**62 - 1])
+    return Coordinates([int(a) + int(b) * FINE for a, b in zip(whole, rest, strict=True)])
+
+
+@pytest.mark.parametrize("steps", [2, 2**31 - 2, 2**31 - 1])
+def test_distances_of_two_parts_are_rounded_once(steps):
+    queries, keys = drawn(steps, 0), drawn(steps, 1)
+    assert queries.rest is not None
+    made = float_distances(queries, keys, torch.float64)
+    want = [[float(q - k) for k in keys.tolist()] for q in queries.tolist()]
+    assert made.tolist() == want
+
+
+@pytest.mark.parametrize("steps", [2**40, 2**60])
+def test_far_ones_are_within_one_more_rounding(steps):
+    queries, keys = drawn(steps, 2), drawn(steps, 3)
+    made = float_distances(queries, keys, torch.float64).tolist()
+    for row, q in zip(made, queries.tolist(), strict=True):
+        for value, k in zip(row, keys.tolist(), strict=True):
+            assert abs(Fraction(value) - (q - k)) <= abs(q - k) * Fraction(1, 2**52)
+
+
+def test_of_one_set_with_itself_none_is_lost():
+    """0 on the diagonal, opposites across it, and the least difference of all."""
+    one = drawn(2**20, 4)
+    made = float_distances(one, one, torch.float64)
+    assert torch.equal(made, -made.mT)
+    assert made[1, 0] == float(FINE)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2**70), Fraction(3, 4)])
+def test_any_scale_is_that_of_exact_distances(scale):
+    queries, keys = drawn(5, 5) * scale, drawn(5, 6) * scale
+    made = float_distances(queries, keys, torch.float32)
+    torch.testing.assert_close(
+        made, checked_distances(queries, keys, reals=True).floats(torch.float32), rtol=1e-7, atol=0
+    )
+
+
+def test_differences_too_long_for_two_parts_are_refused():
+    far = Coordinates([2**61 + FINE, -(2**61) + FINE])
+    with pytest.raises(ValueError, match="125 bits"):
+        float_distances(far + far, far + far, torch.float64)
+
+
+def test_many_numbers_become_the_floats_that_few_do():
+    """Cut into pieces that stay in cache, whatever the strides."""
+    long = drawn(1000, 7, 180).unsqueeze(-1)
+    table = (long.expand(180, 100), Coordinates(torch.arange(36_000).view(2, 18_000)) / 4)
+    for coordinates in table:
+        each = torch.stack([coordinates[i].floats(torch.float32) for i in range(len(coordinates))])
+        assert torch.equal(coordinates.floats(torch.float32), each)
+
+
+def test_numbers_are_compared_and_added_as_fractions_are():
+    for coordinates in (drawn(4, 8), Coordinates([0.5, 1.0, -1.5, 2.0]), Coordinates([1, 2])):
+        exact = coordinates.tolist()
+        for number in (1, Fraction(1, 2), Fraction(1, 3), -2, FINE, Fraction(3, 2**60), 2**40):
+            assert (coordinates < number).tolist() == [n < number for n in exact]
+            assert (coordinates <= number).tolist() == [n <= number for n in exact]
+            assert (coordinates > number).tolist() == [n > number for n in exact]
+            assert (coordinates >= number).tolist() == [n >= number for n in exact]
+            assert (coordinates == number).tolist() == [n == number for n in exact]
+            if number in (1, -2, Fraction(1, 2), FINE):
+                assert (coordinates + number).tolist() == [n + number for n in exact]
+                assert (coordinates - number).tolist() == [n - number for n in exact]
