@@ -1,0 +1,173 @@
+"""Encodings against the own files of packages that nothing here depends on (``make engines``).
+
+timm's sine-cosine, rotary and learned forms, PoPE-pytorch, and the plain references of PaTH and of
+forgetting attention in flash-linear-attention. No package was found that has DAPE, CABLE, GRAPE,
+CAPE or RePo; their tests hold them against the papers' formulas.
+"""
+
+from fractions import Fraction
+from functools import cache
+
+import pytest
+import torch
+from tests.numerics.arithmetic.engines import files
+from torch.nn import functional as F
+
+from posenc import (
+    AxialRotary,
+    AxialSinusoidal,
+    DINOv3Rotary,
+    LearnedGrid,
+    PaTH,
+    PoPE,
+    RoPEMixed,
+    forgetting_bias,
+)
+from posenc.positions import grid
+
+EPSILON = 2.0**-23
+
+pytestmark = pytest.mark.slow("needs packages that no extra has: make engines")
+
+
+@cache
+def timm():
+    """Its module of sines and cosines, and that of learned embeddings."""
+    beside = {
+        "timm.layers._fx": {"register_notrace_function": lambda f: f},
+        "timm.layers.helpers": {"is_exporting": lambda: False},
+        "timm.layers.trace_utils": {"_assert": lambda *_: None},
+    }
+    names = ("grid", "pos_embed_sincos", "pos_embed")
+    _, sines, learned = files("timm", tuple(f"timm.layers.{name}" for name in names), beside)
+    return sines, learned
+
+
+def content(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize(("form", "interleaved"), [("timm", False), ("rt_detr", True)])
+def test_timm_sines_of_a_grid(form, interleaved):
+    sines, _ = timm()
+    theirs = sines.build_sincos2d_pos_embed(
+        [7, 5], dim=32, interleave_sin_cos=interleaved, dtype=torch.float64
+    )
+    ours = AxialSinusoidal(32, form).table(grid(7, 5), dtype=torch.float64)
+    # Their frequencies are float32.
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=7 * 2 * EPSILON)
+
+
+@pytest.mark.parametrize(("shape", "trained"), [((4, 4), None), ((9, 6), (4, 4))])
+def test_timm_rotary_of_eva02(shape, trained):
+    sines, _ = timm()
+    embedding = sines.RotaryEmbeddingCat(
+        32, feat_shape=list(shape), ref_feat_shape=trained and list(trained), in_pixels=False
+    )
+    q = content(1, 2, shape[0] * shape[1], 32)
+    theirs = sines.apply_rot_embed_cat(q, embedding.get_embed())
+    stretch = trained and tuple(Fraction(a, b) for a, b in zip(shape, trained, strict=True))
+    ours = AxialRotary(32, form="eva02", stretch=stretch)
+    made = ours.encode_queries(q, ours.table(grid(*shape)))
+    torch.testing.assert_close(made, theirs, rtol=0, atol=2e-5)
+
+
+def test_timm_mixed_rotary_by_its_own_frequencies():
+    sines, _ = timm()
+    torch.manual_seed(0)
+    theirs = sines.RotaryEmbeddingMixed(48, depth=2, num_heads=3, feat_shape=[4, 6])
+    ours, q = RoPEMixed(16, heads=3), content(2, 3, 24, 16)
+    for layer in range(2):
+        ours.load(theirs.freqs.detach()[:, layer])
+        table = ours.table(grid(4, 6))
+        want = sines.apply_rot_embed_cat(q, theirs.get_embed()[layer])
+        torch.testing.assert_close(ours.encode_queries(q, table), want, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("normalize", ["separate", "min", "max"])
+def test_timm_rotary_of_dinov3(normalize):
+    sines, _ = timm()
+    theirs = sines.RotaryEmbeddingDinoV3(32, feat_shape=[5, 7], normalize_coords=normalize).eval()
+    q = content(1, 2, 35, 32)
+    want = sines.apply_rot_embed_cat(q, theirs.get_embed(), half=True)
+    ours = DINOv3Rotary(32, (5, 7), normalize=normalize)
+    made = ours.encode_queries(q, ours.table(grid(5, 7)))
+    torch.testing.assert_close(made, want, rtol=0, atol=2e-5)
+
+
+def test_timm_resampling_of_a_learned_grid():
+    _, learned = timm()
+    ours = LearnedGrid(8, (6, 6), prefix=1)
+    torch.nn.init.normal_(ours.weight)
+    weight = ours.weight.detach()
+    want = learned.resample_abs_pos_embed(weight[None], [4, 9])[0]
+    made = ours.resampled((4, 9), interpolation="bicubic", antialias=True).detach()
+    torch.testing.assert_close(made, want, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("rotated", [8, 6])
+def test_pope_pytorch(rotated):
+    """With biases of its own, on all channels or the first of them."""
+
+    def last(x: torch.Tensor, count: int, dim: int) -> torch.Tensor:
+        return x.narrow(dim, x.shape[dim] - count, count)
+
+    beside = {"torch_einops_utils": {"slice_right_at_dim": last}}
+    (package,) = files("PoPE_pytorch", ("PoPE_pytorch.pope",), beside)
+    theirs = package.PoPE(rotated, heads=3)
+    with torch.no_grad():
+        theirs.bias.uniform_(-6.0, 0.0, generator=torch.Generator().manual_seed(3))
+    q, k = content(2, 3, 11, 8), content(2, 3, 11, 8, seed=1)
+    wanted = package.apply_pope_to_qk(theirs(11), q, k)
+    ours = PoPE(rotated, heads=3) if rotated == 8 else _partial(rotated)
+    with torch.no_grad():
+        ours.bias.copy_(theirs.bias)
+    table = ours.table(range(11))
+    made = ours.encode_queries(q, table), ours.encode_keys(k, table)
+    for got, want in zip(made, wanted, strict=True):
+        torch.testing.assert_close(got, want, rtol=0, atol=2e-5)
+
+
+def _partial(rotated: int) -> PoPE:
+    from posenc.frequencies import Geometric
+
+    return PoPE(Geometric(2 * rotated), heads=3, head_dim=8)
+
+
+def softmax_over(scores: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    seq = scores.shape[-1]
+    hidden = torch.ones(seq, seq, dtype=torch.bool).triu(1)
+    return scores.masked_fill(hidden, float("-inf")).softmax(-1) @ values
+
+
+def heads_first(x: torch.Tensor) -> torch.Tensor:
+    return x.transpose(1, 2)
+
+
+def test_path_of_flash_linear_attention():
+    """Its plain reference, in chunks of which the sequence fills one and a part."""
+    (package,) = files("fla", ("fla.ops.path_attn.naive",), {})
+    heads, kv_heads, width, seq = 4, 2, 8, 21
+    q, k, v = (content(2, seq, n, width, seed=i) for i, n in enumerate((heads, kv_heads, kv_heads)))
+    w = F.normalize(content(2, seq, kv_heads, width, seed=4), dim=-1)
+    beta = 2 * content(2, seq, kv_heads, seed=5).sigmoid()
+    open_gates = torch.zeros(2, seq, heads)
+    scale = width**-0.5
+    wanted = package.naive_path_attn(q, k, v, w, beta, open_gates, scale, chunk_size=16)
+    ours = PaTH(heads, width, dim=5, kv_heads=kv_heads)
+    q, k, v = heads_first(q), heads_first(k), heads_first(v).repeat_interleave(2, dim=1)
+    scores = q @ k.repeat_interleave(2, dim=1).mT * scale
+    features = torch.cat([w.flatten(-2), beta], dim=-1)
+    table = ours.table(range(seq), range(seq))
+    made = ours.encode(scores, table, q=q, k=k, scale=scale, k_features=features)
+    torch.testing.assert_close(heads_first(softmax_over(made, v)), wanted, rtol=0, atol=2e-5)
+
+
+def test_forgetting_of_flash_linear_attention():
+    (package,) = files("fla", ("fla.ops.forgetting_attn.naive",), {})
+    q, k, v = (content(2, 13, 4, 8, seed=i) for i in range(3))
+    gates = F.logsigmoid(content(2, 13, 4, seed=3))
+    wanted = package.naive_forgetting_attn(q, k, v, gates)
+    q, k, v = heads_first(q), heads_first(k), heads_first(v)
+    made = q @ k.mT * 8**-0.5 + forgetting_bias(gates.mT)
+    torch.testing.assert_close(heads_first(softmax_over(made, v)), wanted, rtol=0, atol=2e-5)
