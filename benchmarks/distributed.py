@@ -1,6 +1,7 @@
 """Attention over 1, 2 and 4 processes: time and bytes moved of each way, and how they grow.
 
-    python -m benchmarks.distributed [--lengths 1024 4096] [--worlds 1 2 4] [--json FILE]
+    python -m benchmarks.distributed [--lengths 1024 4096] [--worlds 1 2 4] [--encodings ALiBi]
+        [--ways gather ring] [--json FILE]
 
 Times stand beside those of one process on the same machine in the same run, and beside an
 all-gather of keys and values alone. Processes share the cores, so on few of them this shows what
@@ -26,6 +27,7 @@ from posenc.distributed import Shards
 from posenc.distributed.collectives import everyones
 
 HEADS, WIDTH = 8, 64
+WAYS = "gather", "heads", "ring"
 LENGTHS, WORLDS, ROUNDS = (1024, 2048, 4096, 8192, 16384, 32768), (1, 2, 4), 3
 LONG = 8192
 """From here on one round is enough: a call takes seconds."""
@@ -78,7 +80,7 @@ def _of_processes(world: int, options: argparse.Namespace) -> Iterator[dict]:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         queue = context.Queue()
-        given = (world, folder, options.lengths, options.encodings, queue)
+        given = (world, folder, options, queue)
         processes = [context.Process(target=_rank, args=(r, *given)) for r in range(world)]
         for process in processes:
             process.start()
@@ -88,16 +90,14 @@ def _of_processes(world: int, options: argparse.Namespace) -> Iterator[dict]:
             process.join()
 
 
-def _rank(
-    rank: int, world: int, folder: str, lengths: list[int], encodings: list[str], queue
-) -> None:
+def _rank(rank: int, world: int, folder: str, options: argparse.Namespace, queue) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{os.path.join(folder, 'store')}",
                             rank=rank, world_size=world)  # fmt: skip
-    for _ in _measured(FIRST, encodings):
+    for _ in _measured(FIRST, options):
         pass
-    for length in lengths:
-        for row in _measured(length, encodings):
+    for length in options.lengths:
+        for row in _measured(length, options):
             if rank == 0:
                 queue.put(row)
     if rank == 0:
@@ -106,8 +106,8 @@ def _rank(
     dist.destroy_process_group()
 
 
-def _measured(length: int, encodings: list[str]) -> Iterator[dict]:
-    """A forward and a backward pass of every encoding by every way."""
+def _measured(length: int, options: argparse.Namespace) -> Iterator[dict]:
+    """A forward and a backward pass of the encodings by the ways that are asked for."""
     shards = Shards(length=length, layout="zigzag")
     torch.manual_seed(0)
     whole = [torch.randn(1, HEADS, length, WIDTH) for _ in range(3)]
@@ -115,9 +115,9 @@ def _measured(length: int, encodings: list[str]) -> Iterator[dict]:
     keys = torch.cat([t.detach() for t in part[1:]])
     rounds = 1 if length >= LONG else ROUNDS
     bare = _timed(lambda: everyones(keys, shards.group), ROUNDS) if shards.world > 1 else (0.0, 0.0)
-    for name in encodings:
+    for name in options.encodings:
         positional = ENCODINGS[name]()
-        for way, call in _ways(shards, whole, part, positional).items():
+        for way, call in _ways(shards, whole, part, positional, options.ways).items():
             seconds, work = _timed(call, rounds)
             yield {
                 "length": length, "world": shards.world, "encoding": name, "spread": way,
@@ -127,7 +127,11 @@ def _measured(length: int, encodings: list[str]) -> Iterator[dict]:
 
 
 def _ways(
-    shards: Shards, whole: list[torch.Tensor], part: list[torch.Tensor], positional: Positional
+    shards: Shards,
+    whole: list[torch.Tensor],
+    part: list[torch.Tensor],
+    positional: Positional,
+    ways: list[str],
 ) -> dict[str, Callable[[], None]]:
     def ran(content: list[torch.Tensor], **cut: object) -> None:
         made = attention(*content, is_causal=True, positional=positional, **cut)  # type: ignore[arg-type]
@@ -136,10 +140,7 @@ def _ways(
     if shards.world == 1:
         given = [t.requires_grad_() for t in whole]
         return {"one process": lambda: ran(given)}
-    return {
-        way: lambda way=way: ran(part, shards=shards, spread=way)
-        for way in ("gather", "heads", "ring")
-    }
+    return {way: lambda way=way: ran(part, shards=shards, spread=way) for way in ways}
 
 
 def _moved(shards: Shards, way: str) -> int:
@@ -176,6 +177,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lengths", type=int, nargs="+", default=list(LENGTHS))
     parser.add_argument("--worlds", type=int, nargs="+", default=list(WORLDS))
     parser.add_argument("--encodings", nargs="+", choices=ENCODINGS, default=list(ENCODINGS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

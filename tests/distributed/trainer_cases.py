@@ -13,7 +13,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
-from posenc import ALiBi, Positional, Rotary, T5Bias
+from posenc import ALiBi, Positional, Rotary, T5Bias, attention
 from posenc.distributed import Shards
 from posenc.transformer import Encoder
 
@@ -133,6 +133,23 @@ def compiled(group, spread: str, scores: str | None) -> float:
     graph = torch.compile(step, fullgraph=True, backend="aot_eager")
     loss_of(graph(part), target, shards).backward()
     return farthest({n: p.grad for n, p in encoder.named_parameters()}, eager)
+
+
+def attended(group, spread: str, fullgraph: bool) -> str | float:
+    """Attention alone in a graph, of an uneven row: how far from eager, or what is said."""
+    torch._dynamo.reset()
+    shards = Shards(group, length=LENGTH - 1)
+    part = [torch.randn(1, HEADS, shards.local, 4) for _ in range(3)]
+    positional = Positional(scores=ALiBi(HEADS))
+
+    def attend(q, k, v):
+        return attention(q, k, v, positional=positional, shards=shards, spread=spread)
+
+    graph = torch.compile(attend, fullgraph=fullgraph, backend="aot_eager")
+    try:
+        return float((graph(*part) - attend(*part)).abs().max())
+    except (ValueError, torch._dynamo.exc.TorchDynamoException) as error:
+        return str(error)
 
 
 def saved(group) -> float:

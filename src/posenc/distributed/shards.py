@@ -111,6 +111,8 @@ class Shards:
                      else documents.cpu())  # fmt: skip
         self.local = held.shape[-1]
         self.held = held.to(self.device)
+        # Known here, since a graph asks no tensor.
+        self._pads = (held == NOBODY).any(-1).any(0).tolist()
         self._order = _inverse(held, self.length).to(self.device)
         self._by_rank = [self.part(self.whole, rank) for rank in range(self.world)]
         own = self._by_rank[self.rank]
@@ -233,8 +235,8 @@ class Shards:
             return _taken(values.expand(len(places), *values.shape[1:]), places, 1)
 
         real = of(whole.real)
-        nobody = held == NOBODY
-        if bool(nobody.any()):
+        if self._pads[rank]:
+            nobody = held == NOBODY
             real = ~nobody if real is None else real & ~nobody
         grid = whole.positions is not None and whole.positions.ndim > 2
         rows = of(whole.rows)
