@@ -55,6 +55,8 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "deepseek_v2": {"num_experts_per_tok": 2, "n_group": 1, "topk_group": 1},
     "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
               "n_shared_experts": 1},
+    **{kind: {"prediction_length": 4, "context_length": 9, "label_length": 3}
+       for kind in ("autoformer", "informer", "time_series_transformer")},
     "esm": {"vocab_size": 33, "position_embedding_type": "rotary", "mask_token_id": 32},
     "glm4v_moe_text": {"rope_parameters": HALF_ROTATED, "head_dim": 128},
     "glm4v_text": {"rope_parameters": HALF_ROTATED},
@@ -133,7 +135,12 @@ def shrunk(config: PreTrainedConfig) -> dict[str, Any]:
 
 def classes_of(config: PreTrainedConfig) -> list[type[PreTrainedModel]]:
     """The models of a type, the plainest first."""
-    code = type(config).__module__
+    return models_of(type(config))
+
+
+def models_of(kind: type[PreTrainedConfig]) -> list[type[PreTrainedModel]]:
+    """The models whose configuration is of this class, the plainest first."""
+    code = kind.__module__
     found = []
     for name in (code.replace("configuration_", "modeling_"),):
         module = import_module(name)
@@ -141,7 +148,7 @@ def classes_of(config: PreTrainedConfig) -> list[type[PreTrainedModel]]:
             if (
                 inspect.isclass(each)
                 and issubclass(each, PreTrainedModel)
-                and getattr(each, "config_class", None) is type(config)
+                and getattr(each, "config_class", None) is kind
                 and each.__module__ == module.__name__
                 and not each.__name__.endswith("PreTrainedModel")
             ):

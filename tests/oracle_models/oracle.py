@@ -16,7 +16,7 @@ from tests.oracle_models.comparing import (
 )
 from tests.oracle_models.probing import POSITIONS, Record, watched
 from torch import Tensor, nn
-from transformers import PreTrainedConfig
+from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from posenc import (
     ALiBi,
@@ -97,13 +97,9 @@ def verdict_of(model_type: str, config: PreTrainedConfig) -> Verdict:
         setup = positional_setup(config)
     except ValueError as error:
         return Verdict(model_type, "refused", why=_first_line(error))
+    if (told := _without_a_run(model_type, setup)) is not None:
+        return told
     does = described(setup)
-    if any(part.model_type != model_type for part in setup) and len(setup.parts) > 0:
-        own = [part for part in setup if part.model_type == model_type]
-        if not own:
-            return Verdict(model_type, "composite", does)
-    if not any(layer.positional for part in setup for layer in part.layers):
-        return Verdict(model_type, "told", does, "in words only")
     try:
         model = building.built(config)
     except Exception as error:
@@ -114,12 +110,30 @@ def verdict_of(model_type: str, config: PreTrainedConfig) -> Verdict:
         return Verdict(model_type, "not run", does, f"not run: {_first_line(error)}")
 
 
+def _without_a_run(model_type: str, setup: PositionalSetup) -> Verdict | None:
+    """The verdict on what needs no running model: other types, and words."""
+    if all(part.model_type != model_type for part in setup):
+        return Verdict(model_type, "composite", described(setup))
+    if not any(layer.positional for part in setup for layer in part.layers):
+        return Verdict(model_type, "told", described(setup), "in words only")
+    return None
+
+
+def _by_default(model_type: str) -> PreTrainedConfig | dict[str, str]:
+    """The configuration that the class has by default; a file that says no more than its type."""
+    try:
+        return CONFIG_MAPPING[model_type]()
+    except Exception:
+        return {"model_type": model_type}
+
+
 def _read_only(model_type: str, why: str) -> Verdict:
     try:
-        does = described(positional_setup({"model_type": model_type}))
+        setup = positional_setup(_by_default(model_type))
     except ValueError as error:
         return Verdict(model_type, "refused", why=_first_line(error))
-    return Verdict(model_type, "not run", does, why)
+    told = _without_a_run(model_type, setup)
+    return told or Verdict(model_type, "not run", described(setup), why)
 
 
 def _first_line(error: Exception) -> str:
@@ -198,6 +212,9 @@ def _without_tokens(
     differing, checks = [], 0
     for part in setup:
         for tokens in part.layers[0].positional.tokens if part.layers[0].positional else ():
+            if isinstance(tokens, Sinusoidal):
+                checks += 1
+                differing.append(sines_differ(tokens, model))
             if isinstance(tokens, LearnedGrid | Learned):
                 checks += 1
                 shapes = [shape_differs(tokens, m) for m in building.all_built(model.config)]
@@ -376,6 +393,11 @@ def tokens_differ(
                     return None
         tables = {p: tuple(w.shape) for p, _, w in record.looked_up}
         return f"no table of {rows} × {tokens.dim} was looked up from {tokens.offset}: {tables}"
+    return sines_differ(tokens, model)
+
+
+def sines_differ(tokens: Sinusoidal, model: nn.Module) -> str | None:
+    """What is wrong with sines and cosines: no tensor of the model holds them."""
     for _, table in _tables(model):
         if table.ndim < 2 or table.shape[-1] != tokens.dim:
             continue

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.oracle_models.building import models_of
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 PATH = Path(__file__).parents[2] / "src" / "posenc" / "interop" / "model_types.json"
@@ -21,7 +22,8 @@ TELLING = re.compile(
     r"|window|chunk|relative|rel_|alibi|scal|multiplier|softcap|temperature|layer_types|block_type"
     r"|pattern|every_n|interval|period|offset|pad_token_id|image_size|patch_size|tubelet"
     r"|num_frames|share_att_key|qk_|attn_|layers_idx|attention_layers|full_attn|d_kv|kv_dim|no_rope|mup"
-    r"|embedding_size|projection_dim|absolute|pos_|_pos|c2p|p2c|conv_|global_|local_|sinusoidal"
+    r"|embedding_size|projection_dim|absolute|distilled|num_patches|^layers$|[lrx]_layers$"
+    r"|^(input_size|context_length|prediction_length|label_length)$|pos_|_pos|c2p|p2c|conv_|global_|local_|sinusoidal"
 )
 """Names of fields that may have to do with positions."""
 
@@ -54,6 +56,8 @@ def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
         found["parts"] = parts
     if derived := _derived(kind):
         found["derived"] = derived
+    if sense := _sense(kind):
+        found["sense"] = sense
     if PARTLY.search(_code(kind)):
         found["partly"] = True
     return found
@@ -97,6 +101,25 @@ def _derived(kind: type[PreTrainedConfig]) -> list[str]:
         if vars(owner).get(name) is None and TELLING.search(name)
     ]
     return sorted({n for n in absent if filled.get(n) is not None and _is_plain(filled[n])})
+
+
+SENSES = {
+    "pixel_values": "vision",
+    "pixel_values_videos": "vision",
+    "input_features": "audio",
+    "input_values": "audio",
+}
+"""What a model perceives, by the input that its class names first."""
+
+
+def _sense(kind: type[PreTrainedConfig]) -> str | None:
+    """What a model sees or hears first; None of text, and where no class says."""
+    try:
+        first = models_of(kind)[0].main_input_name
+    except (ImportError, IndexError):
+        return None
+    texts = re.search(r"(^|_)text(_|$)", kind.model_type)
+    return SENSES.get(first) if isinstance(first, str) and not texts else None
 
 
 def _code(kind: type[PreTrainedConfig]) -> str:

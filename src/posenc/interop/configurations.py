@@ -19,6 +19,7 @@ BESIDE = frozenset(
         "ffn_config",
         "generation_config",
         "dual_chunk_attention_config",
+        "streaming_config",
     }
 )
 """Nested objects that are no part of their own: they speak of the model that they stand in."""
@@ -26,7 +27,14 @@ BESIDE = frozenset(
 ALIASES = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "layers"),
+    "layers": (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "layers",
+        "num_attention_layers",
+    ),
     "longest": ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len"),
 }
 """What models call the same thing."""
@@ -64,11 +72,21 @@ class Configuration:
 
     def get(self, *names: str) -> Any:
         """The first of the fields that is there and not null; None without any."""
+        field = self.field(*names)
+        return None if field is None else self.values[field]
+
+    def field(self, *names: str) -> str | None:
+        """What the file calls that one of the fields; None without any.
+
+        Example:
+            >>> Configuration({"n_embd": 768}, "gpt2").field("hidden_size")
+            'n_embd'
+        """
         for name in names:
             for alias in ALIASES.get(name, (name,)):
                 for called in (alias, self.facts.get("names", {}).get(alias)):
                     if self.values.get(called) is not None:
-                        return self.values[called]
+                        return called
         return None
 
     def with_defaults(self) -> "Configuration":
@@ -89,13 +107,20 @@ class Configuration:
         Raises:
             ValueError: It is not.
         """
-        value = self.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
-            names = " or ".join(ALIASES.get(name, (name,)))
+        field = self.field(name)
+        if field is None:
+            named = self.facts.get("names", {}).get(name, name)
+            names = " or ".join(dict.fromkeys((named, *ALIASES.get(name, (name,)))))
             raise ValueError(
-                f"The configuration has {names} = {value!r}; a whole number from 1 to {MOST:,} is "
-                f"needed. Files may leave defaults out: load it with transformers.AutoConfig, "
-                f"which fills them in, and pass the object."
+                f"The configuration has no {names}; a whole number from 1 to {MOST:,} is needed. "
+                f"Files may leave defaults out: load it with transformers.AutoConfig, which fills "
+                f"them in, and pass the object."
+            )
+        value = self.values[field]
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
+            raise ValueError(
+                f"{field} is {value!r}; it must be a whole number from 1 to {MOST:,}. Correct the "
+                f"file."
             )
         return value
 
@@ -105,8 +130,8 @@ class Configuration:
         Raises:
             ValueError: It is not a finite number.
         """
-        value = self.get(*names)
-        return value if value is None else finite(" or ".join(names), value)
+        field = self.field(*names)
+        return None if field is None else finite(field, self.values[field])
 
 
 def finite(name: str, value: object) -> float:

@@ -65,6 +65,16 @@ def is_foreign(values: Mapping[str, Any]) -> bool:
     )
 
 
+def is_told_by_name(architecture: object) -> bool:
+    """Whether the name of a model of timm says what it does with positions.
+
+    Example:
+        >>> is_told_by_name("vit_base_patch16_224.augreg_in1k"), is_told_by_name("resnet50")
+        (True, False)
+    """
+    return isinstance(architecture, str) and NAME.match(architecture) is not None
+
+
 def foreign_part(values: Mapping[str, Any]) -> Part:
     """The set-up that such a file means.
 
@@ -79,7 +89,7 @@ def foreign_part(values: Mapping[str, Any]) -> Part:
     """
     if isinstance(values.get("_class_name"), str):
         return _diffusers(values)
-    return _timm(str(values["architecture"]), values)
+    return timm_part(str(values["architecture"]), values)
 
 
 def _diffusers(values: Mapping[str, Any]) -> Part:
@@ -139,7 +149,12 @@ ROTATIONS: Mapping[str, Callable[[Configuration, int], QueryKeyEncoding]] = {
 }
 
 
-def _timm(name: str, values: Mapping[str, Any]) -> Part:
+def timm_part(name: str, values: Mapping[str, Any]) -> Part:
+    """The set-up of a vision transformer of timm, by its name.
+
+    Raises:
+        ValueError: The name does not say enough, or the width is another one.
+    """
     found = NAME.match(name)
     if found is None:
         raise ValueError(

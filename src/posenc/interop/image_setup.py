@@ -1,5 +1,7 @@
 """Models of images: tables of patches, and rotations by two coordinates."""
 
+from math import isqrt
+
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.axial_forms import FORMS
@@ -56,12 +58,17 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
         return [], ("a learned table of patches besides, interpolated to the image",)
     if kind not in schemes.PATCHES:
         return [], ()
-    size, patch = config.get("image_size"), config.get("patch_size")
+    if config.values.get("use_absolute_position_embeddings") is False:
+        return [], ("without a table of patches, as use_absolute_position_embeddings says",)
+    size, patch = config.get("pretrain_image_size", "image_size"), config.get("patch_size")
+    if size is None and config.get("num_patches"):
+        size = [isqrt(config.whole("num_patches")) * (patch or 1)] * 2
     size, patch = (tuple(x) if isinstance(x, list | tuple) else (x, x) for x in (size, patch))
     for name, value in (("image_size", size), ("patch_size", patch)):
         if len(value) != 2 or not all(isinstance(x, int) and x > 0 for x in value):
             raise ValueError(f"{name} is {value}; it must be a whole number, or two. Correct it.")
     grid = tuple(a // b for a, b in zip(size, patch, strict=True))
     width = config.whole("hidden_size")
-    table = LearnedGrid(width, grid, prefix=schemes.PATCHES[kind], device="meta")
+    before = schemes.PATCHES[kind] + bool(config.values.get("distilled"))
+    table = LearnedGrid(width, grid, prefix=before, device="meta")
     return [table], ("interpolated where an image has another number of patches",)

@@ -41,7 +41,7 @@ def _all() -> Mapping[str, Mapping[str, Any]]:
 
 
 def known(model_type: str) -> Mapping[str, Any]:
-    """What transformers says of a type: defaults, names, parts, theta, derived, partly.
+    """What transformers says of a type: defaults, names, parts, theta, derived, partly, sense.
 
     Example:
         >>> known("llama")["defaults"]["num_attention_heads"], dict(known("ours"))

@@ -199,7 +199,12 @@ def _latent(config: Configuration) -> int | None:
 
 
 def _positions(config: Configuration, name: str) -> int | None:
-    length = config.number(name) if config.get(name) else None
+    length = config.number(name)
+    if length is not None and (length < 1 or length != int(length)):
+        raise ValueError(
+            f"{config.field(name)} is {length!r}; it must be a whole number of positions from 1 "
+            f"on. Correct the file."
+        )
     return None if length is None else int(length)
 
 
@@ -224,18 +229,24 @@ def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
     if partial and config.facts and not config.facts.get("partly"):
         return _whole_head(config, values, head_dim)
     share = values.get("partial_rotary_factor")
-    if share is None and config.get("rotary_dim") and config.family not in rope_models.DIM_UNREAD:
+    if (
+        share is None
+        and config.get("rotary_dim") is not None
+        and config.family not in rope_models.DIM_UNREAD
+    ):
         share = Fraction(config.whole("rotary_dim"), head_dim)
     if share is None:
         share = config.number("partial_rotary_factor", "rotary_pct", "rope_pct")
     if share is None:
         share = rope_models.PARTIAL.get(config.family, 1.0)
-    if not 0 <= share <= 1:
+    width = int(head_dim * share)
+    if not 0 <= share <= 1 or (partial and not width):
         raise ValueError(
             f"{float(share):g} of a head of width {head_dim} is to be rotated; it must be a share "
-            f"from 0 to 1. Correct partial_rotary_factor or rotary_dim."
+            f"above 0, of one channel at least, up to 1. Correct partial_rotary_factor or "
+            f"rotary_dim."
         )
-    return int(head_dim * share)
+    return width
 
 
 def _whole_head(config: Configuration, values: Dictionary, head_dim: int) -> int:

@@ -11,6 +11,10 @@ from posenc.interop.configurations import finite
 OURS = "posenc_"
 """Before the names under which transformers knows the exact types, once they are registered."""
 
+NAMES = ("rope_type", "type")
+POSITIVE = ("factor", "attention_factor", "original_max_position_embeddings", "rope_theta")
+"""Keys of numbers that nothing can be made of unless they are above 0."""
+
 
 def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
     """The rope type that a dictionary means, old names included.
@@ -22,13 +26,14 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
         >>> rope_type_of({"type": "su", "short_factor": [1.0], "long_factor": [1.0]}).name
         'longrope'
     """
-    named = values.get("rope_type") or values.get("type") or "default"
+    given = [values.get("rope_type"), values.get("type"), "default"]
+    named = next(each for each in given if each is not None)
     named = named.removeprefix(OURS) if isinstance(named, str) else named
     found = _named(str(named), values, family) if isinstance(named, str) else None
     if found is None:
         old = [alias for each in ROPE_TYPES.values() for alias in each.aliases]
         raise ValueError(
-            f"The rope type is {named!r}; known are {', '.join(ROPE_TYPES)}, and the old names "
+            f"rope_type is {named!r}; known are {', '.join(ROPE_TYPES)}, and the old names "
             f"{' and '.join(sorted(old))}. A type of your own can be built as a schedule and given "
             f"to Rotary."
         )
@@ -53,12 +58,17 @@ def _named(name: str, values: Mapping[str, Any], family: str) -> RopeType | None
 
 def _check_value(rope_type: RopeType, key: str, value: Any) -> None:
     """Refuse what is not of the kind that a key has; null is as good as absent."""
-    if value is None or key in SWITCHES + rope_type.switches:
+    if value is None or key in NAMES:
+        return
+    if key in SWITCHES + rope_type.switches:
+        if not isinstance(value, bool):
+            raise ValueError(f"{key} is {value!r}; it must be true or false. Correct the file.")
         return
     if key not in LISTS + rope_type.lists:
-        finite(key, value)
+        if finite(key, value) <= 0 and key in POSITIVE:
+            raise ValueError(f"{key} is {value!r}; it must be above 0. Correct the file.")
         return
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, list | tuple) or not value:
         raise ValueError(f"{key} is {value!r}; it must be a list of numbers. Correct the file.")
     for number in value:
         finite(f"A number of {key}", number)

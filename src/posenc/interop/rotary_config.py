@@ -8,6 +8,7 @@ from typing import Any
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import Rope
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, read
@@ -169,10 +170,16 @@ def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any
 def layer_of(
     config: Configuration, layer_type: str | None, rope: Rope, length: int | None
 ) -> RotaryLayer:
-    schedule = schedule_of(rope, length)
+    schedule, width = _schedule(rope, length), width_of_head(config, layer_type)
+    if 2 * len(schedule) > width:
+        raise ValueError(
+            f"Heads of {config.model_type or 'this model'} are {width} wide, and {rope.width} of "
+            f"their channels rotate, in pairs: {2 * len(schedule)} would have to. Correct "
+            f"head_dim, or hidden_size and num_attention_heads, whose ratio it is."
+        )
     rotary = Rotary(
         schedule,
-        head_dim=width_of_head(config, layer_type),
+        head_dim=width,
         pairing=rope_models.pairing_of(config),
         # DeepSeek's heads are what does not turn, then what does.
         rotated="suffix" if config.get("qk_rope_head_dim") else "prefix",
@@ -186,6 +193,19 @@ def layer_of(
     )
 
 
+def _schedule(rope: Rope, length: int | None) -> Schedule:
+    """The frequencies; what refuses them is told with the keys that it came from."""
+    try:
+        return schedule_of(rope, length)
+    except ValueError as error:
+        many = {k: v if not isinstance(v, list | tuple) else f"{len(v)} numbers" for k, v in
+                rope.values.items()}  # fmt: skip
+        raise ValueError(
+            f"{error} It is read from the rope dictionary {many} (trained length "
+            f"{rope.trained_length}, base rope_theta = {rope.base:g})."
+        ) from None
+
+
 def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | MultimodalRotary:
     """``rotary`` with its pairs shared out among axes, where the model does so."""
     dealt = rope_models.DEALT.get(config.family)
@@ -194,10 +214,15 @@ def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | M
     if sections is None:
         return rotary
     flag = rope.values.get("mrope_interleaved") or rope.values.get("interleaved")
-    if dealt:
-        return MultimodalRotary(rotary, _dealt(sections, len(rotary.sincos)), "interleaved")
-    arrangement: Arrangement = "interleaved" if flag else "contiguous"
-    return MultimodalRotary(rotary, sections, arrangement)
+    arrangement: Arrangement = "interleaved" if dealt or flag else "contiguous"
+    try:
+        shared = _dealt(sections, len(rotary.sincos)) if dealt else sections
+        return MultimodalRotary(rotary, shared, arrangement)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"mrope_section is {sections!r} and head_dim {rotary.head_dim}, of which "
+            f"{rotary.rotated_dim} channels rotate: {error} Correct one of them."
+        ) from None
 
 
 def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:

@@ -35,7 +35,8 @@ class SineRows:
 
     Attributes:
         convention: Of ``posenc.Sinusoidal``.
-        first: The number of the first position; ``"pad_token_id"`` for the one after it.
+        first: The number of the first position; ``"pad_token_id"`` for the one after it,
+            ``"context_length"`` for the one after the values that the encoder sees.
         width: The field of the width.
     """
 
@@ -66,7 +67,7 @@ LEARNED: Mapping[str, LearnedRows] = {
         _named(
             "altclip_text_model bridgetower_text_model camembert clap_text_model data2vec-text "
             "ibert luke markuplm roberta roberta-prelayernorm xlm-roberta xlm-roberta-xl xmod "
-            "longformer lilt"
+            "longformer lilt esm"
         ),
         AFTER_PADDING,
     ),
@@ -93,6 +94,9 @@ SINES: Mapping[str, SineRows] = {
     "xglm": SineRows("tensor2tensor", 2),
     "qwen2_5_omni_audio_encoder": SineRows("tensor2tensor", width="d_model"),
     "qwen3_omni_moe_audio_encoder": SineRows("tensor2tensor", width="d_model"),
+    "qwen3_asr_encoder": SineRows("tensor2tensor", width="d_model"),
+    "videomae": SineRows("paper"),
+    "videoprism_text_model": SineRows("concatenated"),
 }
 """Models of one stack whose tokens get sines and cosines."""
 
@@ -124,8 +128,20 @@ BOTH: Mapping[str, tuple[LearnedRows | SineRows, LearnedRows | SineRows]] = {
         SineRows("tensor2tensor", "pad_token_id"),
     ),
     "whisper": (SineRows("tensor2tensor"), LearnedRows("max_target_positions")),
+    **dict.fromkeys(
+        _named("autoformer informer time_series_transformer"),
+        (SineRows("concatenated"), SineRows("concatenated", "context_length")),
+    ),
 }
 """Models of an encoder and a decoder."""
+
+NOTES: Mapping[str, str] = {
+    "lxmert": "layers of the text; those of the image see the corners of its boxes, projected",
+    "qwen3_asr_encoder": "positions begin anew in every chunk of the recording",
+    "videomae": "positions count patches, frame by frame and row by row",
+    "videoprism_text_model": "a class token after the text has no position",
+}
+"""What there is to say beside the encoding of the tokens."""
 
 BUCKETS = _named("t5 mt5 umt5 switch_transformers pop2piano")
 """T5 and its kin: buckets of distance, both ways in the encoder, backwards in the decoder."""
@@ -142,18 +158,20 @@ WINDOWED_2 = _named("swinv2 swin2sr")
 
 NONE = _named(
     "falcon_mamba glm5_next_text granitemoehybrid jamba kimi_linear mamba mamba2 nemotron_h rwkv "
-    "zamba xlstm canine_none"
+    "zamba xlstm zamba2 canine_none "
+    "flava_multimodal_model"
 )
-"""Sequence models whose order comes from the layers alone: state spaces, recurrences, masks."""
+"""Models whose order comes from the layers alone (state spaces, recurrences, masks), or from what
+they are given."""
 
 PATCHES: Mapping[str, int] = {
     **dict.fromkeys(
         _named(
-            "aimv2_vision_model cosmos3_edge_vision glm4v_vision glm4v_moe_vision glm_image_vision "
-            "granite_docling_vision groupvit_vision_model idefics2_vision idefics3_vision ijepa "
-            "janus_vision_model minicpmv4_6_vision minicpmv4_7_vision ovis2_vision "
-            "paddleocr_vl_vision phi4_multimodal_vision siglip_vision_model smolvlm_vision "
-            "step3p5_vision"
+            "aimv2_vision_model cosmos3_edge_vision eomt glm4v_vision glm4v_moe_vision "
+            "glm_image_vision granite_docling_vision groupvit_vision_model idefics2_vision "
+            "idefics3_vision ijepa janus_vision_model minicpm_ocr_vision minicpmv4_6_vision "
+            "minicpmv4_7_vision molmo2_vision ovis2_vision paddleocr_vl_vision "
+            "phi4_multimodal_vision siglip_vision_model smolvlm_vision step3p5_vision videomt"
         ),
         0,
     ),
@@ -161,10 +179,11 @@ PATCHES: Mapping[str, int] = {
         _named(
             "altclip_vision_model blip_2_vision_model blip_vision_model bridgetower_vision_model "
             "chinese_clip_vision_model clip_vision_model clipseg_vision_model flava_image_model "
-            "git_vision_model instructblip_vision_model instructblipvideo_vision_model "
-            "internvl_vision kosmos_2_vision_model metaclip_2_vision_model owlv2_vision_model "
-            "owlvit_vision_model qianfan_ocr_vision vit vit_mae vit_msn dinov2 "
-            "dinov2_with_registers dpt xclip_vision_model timesformer"
+            "git_vision_model idefics_vision instructblip_vision_model "
+            "instructblipvideo_vision_model internvl_vision kosmos_2_vision_model lw_detr_vit "
+            "metaclip_2_vision_model mgp-str owlv2_vision_model owlvit_vision_model "
+            "qianfan_ocr_vision rf_detr_dinov2 tipsv2_vision_model unlimited_ocr_vision_encoder "
+            "vit vit_mae vit_msn dinov2 dinov2_with_registers dpt xclip_vision_model timesformer"
         ),
         1,
     ),
@@ -188,10 +207,62 @@ CONVOLUTIONS = _named(
 """Networks of convolutions, and of no attention."""
 
 OF_SAM = _named(
-    "deepseek_ocr2_sam_vision_model got_ocr2_vision pp_formulanet_vision sam_hq_vision_model "
-    "sam_vision_model seggpt slanext_vision unlimited_ocr_sam_vision_model vitdet"
+    "deepseek_ocr2_sam_vision_model got_ocr2_vision pp_chart2table_vision pp_formulanet_vision "
+    "sam_hq_vision_model sam_vision_model seggpt slanext_vision unlimited_ocr_sam_vision_model "
+    "vitdet"
 )
 """Image models with SAM's decomposed relative positions, and a table besides."""
+
+BEIT = (
+    "by its file: learned tables (use_absolute_position_embeddings), and biases by displacement of "
+    "patches (use_relative_position_bias, use_shared_relative_position_bias)"
+)
+BOXES = (
+    "learned vectors of positions and of the corners of boxes, and buckets of distance in the "
+    "scores where its file says so"
+)
+TIMM = "a model of the package timm, whose code is not read here; its file names it (architecture)"
+OF_SERIES = "a table of the patches of a series, drawn at random or of sines"
+
+_SAMS = "sam sam_hq sam2 sam2_video sam3_tracker sam3_tracker_video edgetam edgetam_video"
+"""Models that are asked by points and boxes."""
+
+PROMPTED: Mapping[str, str] = {
+    **{
+        f"{name}_prompt_encoder": "random Fourier features of the coordinates of points, of boxes "
+        "and of the image (posenc.RandomFourierFeatures)"
+        for name in _SAMS.split()
+    },
+    **{
+        f"{name}_mask_decoder": "none of its own: what the prompt encoder makes of coordinates is "
+        "added to its queries and keys"
+        for name in _SAMS.split()
+    },
+    **{
+        f"{name}_{part}": words
+        for name in ("sam3", "sam3_lite_text")
+        for part, words in {
+            "detr_encoder": "sines of the two coordinates of an image",
+            "detr_decoder": "sines of the coordinates of boxes and of an image, and biases by how "
+            "far a patch is from the sides of a box",
+            "geometry_encoder": "sines of the coordinates of boxes and of an image",
+            "mask_decoder": "none of its own: convolutions, and attention to what it is asked by",
+        }.items()
+    },
+}
+"""Parts of SAM and its kin, beside their image models."""
+
+_FLOW = "none: sinusoids of the time of a flow, and layers without attention"
+UNTYPED: Mapping[tuple[str, str], str] = {
+    ("bark", "semantic_config"): "learned vectors of positions",
+    ("bark", "coarse_acoustics_config"): "learned vectors of positions",
+    ("bark", "fine_acoustics_config"): "learned vectors of positions",
+    ("gradium_phonon_tts", "flow_head_config"): _FLOW,
+    ("nemotron3_diarization", "head_config"): "none: linear layers",
+    ("pocket_tts", "flow_head_config"): _FLOW,
+    ("pp_doclayout_v2", "reading_order_config"): BOXES,
+}
+"""Parts whose files do not name a type that transformers has: by model and field."""
 
 WORDS: Mapping[str, str] = {
     **dict.fromkeys(CONVOLUTIONS, "none: convolutions, whose order is that of their input"),
@@ -213,6 +284,57 @@ WORDS: Mapping[str, str] = {
         _named("musicgen_decoder musicgen_melody_decoder"),
         "cosines, then sines, added to the tokens",
     ),
+    **PROMPTED,
+    **dict.fromkeys(
+        _named("chameleon_vqgan emu3_vqgan janus_vqgan"),
+        "none: convolutions, and attention between them that no position enters",
+    ),
+    **dict.fromkeys(
+        _named("idefics2_perceiver idefics_perciever molmo2_adapter"),
+        "none: learned queries attend to patches, whose order is in them already",
+    ),
+    **dict.fromkeys(
+        _named("kosmos_2_5_vision_model pix2struct_vision_model gemma4_unified_vision"),
+        "learned tables of rows and columns",
+    ),
+    **dict.fromkeys(
+        _named("gemma3n_audio gemma4_audio"), "sinusoids of distance, met by queries, within chunks"
+    ),
+    **dict.fromkeys(_named("timm_backbone timm_wrapper gemma3n_vision"), TIMM),
+    **dict.fromkeys(_named("layoutlmv2 layoutxlm"), BOXES),
+    **dict.fromkeys(_named("beit data2vec-vision"), BEIT),
+    "bros": "learned vectors of positions, and sines of the displacement of boxes in the scores",
+    "decision_transformer": "a learned vector of each time step, one for its return, its state and "
+    "its action",
+    "dinat": "learned biases by displacement within a neighborhood",
+    "gemma4_unified_audio": "none: frames are projected one by one, and the text model counts them",
+    "fun_asr_nano_encoder": "sines, then cosines, of the frame, counted from one",
+    "glm_image_vqmodel": "none: codes are looked up one by one",
+    "inkling_audio": "none: learned vectors of codes, summed",
+    "inkling_vision": "none: neighboring patches are folded into channels, layer by layer",
+    "mllama_vision_model": "a learned table of patches, and one of tiles by the shape of the "
+    "image, mixed by a learned gate",
+    "moshi_depth": "none: each codebook has weights of its own",
+    "muse_spark_audio": "none: causal convolutions",
+    "nemotron_asr_streaming_encoder": "sinusoids of distance, as Transformer-XL",
+    "patchtsmixer": f"{OF_SERIES}, where its file has use_positional_encoding",
+    "patchtst": f"{OF_SERIES}, as positional_encoding_type says",
+    "perceiver": "by the class of model: learned vectors of text; Fourier features, or a learned "
+    "table, of images and sounds",
+    "phi4_multimodal_audio": "learned biases of clipped distance",
+    "pixio": "a learned table of patches, after rows of several class tokens",
+    "radio": "a learned table of the patches of the largest image, interpolated to others",
+    "sam2_hiera_det_model": "a learned table of patches, interpolated to the image, and one of a "
+    "window, repeated over it",
+    "sam3_lite_text_text_model": "learned vectors of positions, interpolated to the length",
+    "sapiens2_head": "none: convolutions",
+    "seamless_m4t_v2": "learned vectors of clipped distance in the keys of the speech encoder, "
+    "sines and cosines in the text",
+    "timesfm": "none of its own, unless its file has use_positional_embedding: then sines and "
+    "cosines of the patch",
+    "vibevoice_diffusion": "none: sinusoids of the step of diffusion, and layers without attention",
+    "videoprism_vision_model": "learned tables of patches and of frames",
+    "vitpose_backbone": "a learned table of patches, and one more row, added to each of them",
     "audio-spectrogram-transformer": "a learned table of patches of the spectrogram",
     "clvp_encoder": "rotates a part of queries, keys and values",
     "hiera": "a learned table of patches",
@@ -225,7 +347,6 @@ WORDS: Mapping[str, str] = {
     "vilt": "a learned table of words, and one of patches",
     "vjepa2": "rotations by frame, row and column, as posenc.VJEPA2Rotary has them",
     "yolos": "a learned table of patches, and one more in every layer where its file says so",
-    "beit": "relative biases by displacement of patches, and learned tables where its file says so",
     "blip_2_qformer": "none of its queries; learned vectors of text, where it is given text",
     "canine": "learned vectors of characters, after which a stack of 16384 positions",
     "conditional_detr": "sines of the two coordinates of an image",

@@ -10,7 +10,12 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.interop import rope_models, schemes
 from posenc.interop.configurations import Configuration, parts_of, read_whole
-from posenc.interop.diffusion_setup import foreign_part, is_foreign
+from posenc.interop.diffusion_setup import (
+    foreign_part,
+    is_foreign,
+    is_told_by_name,
+    timm_part,
+)  # fmt: skip
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
@@ -73,7 +78,8 @@ def positional_setup(
     if is_foreign(whole.values):
         part = foreign_part(whole.values)
         return PositionalSetup(part.model_type, (part,))
-    return PositionalSetup(whole.model_type, tuple(_parts(whole, "text", length)))
+    name = whole.facts.get("sense", "text")
+    return PositionalSetup(whole.model_type, tuple(_parts(whole, name, length)))
 
 
 def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
@@ -84,7 +90,7 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     for field, inner in nested.items():
         called = NAMES.get(field, field.removesuffix("_config"))
         if not inner.facts and not rotates(inner):
-            found.append(Part(called, inner.model_type, (), certainty="assumed", notes=(UNREAD,)))
+            found.append(_untyped(config, field, called, inner))
             continue
         for part in _parts(inner, called, length):
             prefix = "" if part.name == called or called == "text" else f"{called}."
@@ -100,17 +106,38 @@ def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]
         return [_sure(part) for part in parts]
     if config.model_type in schemes.NONE and not rotates(config):
         return [_sure(_plain(config, name))]
+    architecture = config.values.get("architecture")
+    if config.model_type == "timm_wrapper" and is_told_by_name(architecture):
+        return [replace(timm_part(architecture, config.values), model_type="timm_wrapper")]
     if (words := _words(config)) is not None:
         return [Part(name, config.model_type, _empty(config), notes=(words,))]
     if rotates(config):
         return [_sure(part) for part in _rotary(config, name, length)]
     if config.facts:
-        return [Part(name, config.model_type, _empty(config), certainty="assumed", notes=(UNREAD,))]
+        words = _absent(config) or UNREAD
+        return [Part(name, config.model_type, _empty(config), certainty="assumed", notes=(words,))]
     raise ValueError(
         f"What {config.model_type or 'a model without model_type'} does with positions is not "
         f"known here, and its configuration has no rope_parameters, rope_theta or the like. See "
         f"docs/models.md for the types that are."
     )
+
+
+def _untyped(config: Configuration, field: str, name: str, inner: Configuration) -> Part:
+    """A part that is no model of its own, or none that is known."""
+    if (words := schemes.UNTYPED.get((config.model_type, field))) is not None:
+        return Part(name, inner.model_type, (), notes=(words,))
+    named = repr(inner.model_type) if inner.model_type else "not named"
+    words = f"not known here: its type is {named}, and its fields speak of no rotation"
+    return Part(name, inner.model_type, (), certainty="assumed", notes=(words,))
+
+
+def _absent(config: Configuration) -> str | None:
+    """What to say of a model of several parts whose file holds none of them."""
+    parts = config.facts.get("parts")
+    if not parts:
+        return None
+    return f"as its parts do, and this file holds none of them: {', '.join(parts)}"
 
 
 def _words(config: Configuration) -> str | None:
@@ -182,20 +209,19 @@ def _window(config: Configuration, kind: str | None) -> int | None:
     """How many of the last keys a query sees, of layers that slide."""
     if config.get("local_attention"):  # ModernBERT's reach to both sides, told in words
         return None
-    size = config.get(*WINDOWS)
-    if size is None or isinstance(size, bool) or not isinstance(size, int) or size <= 0:
+    size, slides = config.get(*WINDOWS), kind is not None and "sliding" in kind
+    if kind is None and "layer_types" not in config.values:
+        switched = config.values.get("use_sliding_window") is not False
+        slides = switched and config.family in ALWAYS_SLIDING
+    if size is None or not slides:
         return None
-    if kind is not None:
-        return size if "sliding" in kind else None
-    if config.values.get("use_sliding_window") is False or "layer_types" in config.values:
-        return None
-    return size if config.family in ALWAYS_SLIDING else None
+    return config.whole(str(config.field(*WINDOWS)))
 
 
 def _chunk(config: Configuration, kind: str | None) -> int | None:
-    if kind != "chunked_attention":
+    if kind != "chunked_attention" or config.get("attention_chunk_size") is None:
         return None
-    return config.get("attention_chunk_size")
+    return config.whole("attention_chunk_size")
 
 
 def _notes(config: Configuration) -> list[str]:

@@ -29,11 +29,18 @@ def token_parts(config: Configuration, name: str) -> list[Part] | None:
     rows = schemes.LEARNED.get(kind) or schemes.SINES.get(kind)
     if rows is None or (config.values.get("sinusoidal_embeddings") and kind == "xlm"):
         return None
+    if kind == "esm" and config.values.get("position_embedding_type") != "absolute":
+        return None
     if kind in schemes.DEBERTA and isinstance(rows, LearnedRows):
         return [_deberta(config, name, rows)]
     tokens = _tokens(config, rows)
     scores = [_mpnet(config)] if kind == "mpnet" else []
-    return [_part(config, name, config.whole("layers"), tokens, scores, trained=_length(tokens))]
+    count = config.whole("l_layers" if kind == "lxmert" else "layers")
+    return [_part(config, name, count, tokens, scores, trained=_length(tokens), notes=_notes(kind))]
+
+
+def _notes(kind: str) -> tuple[str, ...]:
+    return (schemes.NOTES[kind],) if kind in schemes.NOTES else ()
 
 
 def _mpnet(config: Configuration) -> T5Bias:
@@ -77,6 +84,8 @@ def _tokens(config: Configuration, rows: LearnedRows | SineRows) -> TokenEncodin
 def _first(config: Configuration, first: int | str) -> int:
     if isinstance(first, int):
         return first
+    if first == "context_length":
+        return _after_context(config)
     padding = config.values.get(first)
     if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
         raise ValueError(
@@ -84,6 +93,19 @@ def _first(config: Configuration, first: int | str) -> int:
             f"so it must be a whole number. Correct the file."
         )
     return padding + 1
+
+
+def _after_context(config: Configuration) -> int:
+    """Where the decoder of a forecasting model counts on; Autoformer's sees labels once more."""
+    length = "context_length" if config.get("context_length") else "prediction_length"
+    again = config.values.get("label_length", 0) if config.model_type == "autoformer" else 0
+    start = config.whole(length) - again
+    if start < 0:
+        raise ValueError(
+            f"label_length is {again} and {length} {config.whole(length)}; labels are the last "
+            f"values of the context, so they cannot be more. Correct the file."
+        )
+    return start
 
 
 def _length(tokens: TokenEncoding) -> int | None:
@@ -178,16 +200,17 @@ def _slopes(config: Configuration, name: str) -> Part:
 
 def _windowed(config: Configuration, name: str) -> Part:
     """Swin: stages of growing width, each with its own number of heads."""
-    depths, heads = config.values.get("depths"), config.values.get("num_heads")
-    if config.model_type == "clap_audio_model":
-        heads = config.values.get("num_attention_heads")
+    named = "num_attention_heads" if config.model_type == "clap_audio_model" else "num_heads"
+    depths, heads = config.values.get("depths"), config.values.get(named)
     window = config.values.get("window_size")
     if not isinstance(depths, list | tuple) or not isinstance(heads, list | tuple):
-        raise ValueError(f"depths are {depths!r} and heads {heads!r}; give lists, one a stage.")
+        raise ValueError(
+            f"depths is {depths!r} and {named} {heads!r}; give lists, with one number a stage."
+        )
     if len(depths) != len(heads) or not isinstance(window, int):
         raise ValueError(
-            f"There are {len(depths)} stages and {len(heads)} numbers of heads, and window_size is "
-            f"{window!r}. Give as many of both, and a whole number."
+            f"depths is {depths!r}, {named} {heads!r} and window_size {window!r}. Give as many "
+            f"depths as numbers of heads, and a whole number."
         )
     second = config.model_type in schemes.WINDOWED_2
     made = SwinV2Bias if second else SwinBias
