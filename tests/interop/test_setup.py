@@ -179,6 +179,22 @@ def test_biases_of_scores():
     assert not decoder.bidirectional
 
 
+def test_windows_of_swin_v2_are_no_wider_than_a_stage_and_know_those_they_were_trained_on():
+    """As swinv2-tiny-patch4-window16-256 and swinv2-base-patch4-window12to24-192to384 are."""
+    tiny = {"model_type": "swinv2", "image_size": 256, "window_size": 16, "depths": [2, 2, 6, 2]}
+    (_, second, *_, last) = [held.scores[0] for held in only(positional_setup(tiny), "vision")]
+    assert (second.window, last.window) == ((16, 16), (8, 8))
+    base = {
+        **tiny,
+        "image_size": 384,
+        "window_size": 24,
+        "pretrained_window_sizes": [12, 12, 12, 6],
+    }
+    (first, *_, last) = [held.scores[0] for held in only(positional_setup(base), "vision")]
+    assert (first.window, first.pretrained_window) == ((24, 24), (12, 12))
+    assert (last.window, last.pretrained_window) == ((12, 12), (6, 6))
+
+
 def test_windows_and_chunks():
     layers = positional_setup(AutoConfig.for_model("gemma3_text"))["text"].layers
     assert layers[0].window == 4096

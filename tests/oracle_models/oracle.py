@@ -1,6 +1,7 @@
 """One model type held against its reading: built, run, watched and compared."""
 
 import inspect
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -26,6 +27,8 @@ from posenc import (
     Positional,
     Rotary,
     Sinusoidal,
+    SwinBias,
+    SwinV2Bias,
     T5Bias,
 )
 from posenc.interop.setup import LayerSetup, Part, PositionalSetup
@@ -87,7 +90,7 @@ def _verdict(model_type: str, **fields: Any) -> Verdict:
     try:
         config = building.config_of(model_type, **fields)
     except Exception as error:
-        return _read_only(model_type, f"no tiny configuration: {_first_line(error)}")
+        return read_only(model_type, f"no tiny configuration: {_first_line(error)}")
     return verdict_of(model_type, config)
 
 
@@ -127,7 +130,8 @@ def _by_default(model_type: str) -> PreTrainedConfig | dict[str, str]:
         return {"model_type": model_type}
 
 
-def _read_only(model_type: str, why: str) -> Verdict:
+def read_only(model_type: str, why: str) -> Verdict:
+    """The verdict on a type whose reading is all that there is, and why."""
     try:
         setup = positional_setup(_by_default(model_type))
     except ValueError as error:
@@ -219,6 +223,8 @@ def _without_tokens(
                 checks += 1
                 shapes = [shape_differs(tokens, m) for m in building.all_built(model.config)]
                 differing.append(None if None in shapes else shape_differs(tokens, model))
+        checks += len(_windowed_biases(part))
+        differing += windows_differ(_windowed_biases(part), model)
     rotation = next((r for p in setup if (r := _rotation(p)) is not None), None)
     if rotation is not None:
         record, grid = senses.run(model)
@@ -232,6 +238,36 @@ def _without_tokens(
     if not checks:
         return Verdict(model_type, "not run", does, "nothing to compare was seen")
     return Verdict(model_type, "agrees", does, checks=checks)
+
+
+def _windowed_biases(part: Part) -> list[SwinBias | SwinV2Bias]:
+    held = [layer.positional.scores[0] for layer in part.layers if layer.positional and
+            len(layer.positional.scores)]  # fmt: skip
+    return [bias for bias in held if isinstance(bias, SwinBias | SwinV2Bias)]
+
+
+def windows_differ(biases: list[SwinBias | SwinV2Bias], model: nn.Module) -> list[str]:
+    """What is wrong with biases within windows, layer by layer, against the tables of the model.
+
+    Swin keeps a row of each displacement; Swin v2 makes rows from the displacements themselves,
+    which are held against ours.
+    """
+    named = re.compile("relative_position_bias_table|relative_coords_table")
+    tables = [each for name, each in _tables(model) if named.search(name)] if biases else []
+    if len(tables) != len(biases):
+        return [f"{len(biases)} layers are said to have biases, {len(tables)} have"]
+    return [
+        f"{bias} was read of a table of {tuple(table.shape)}"
+        for bias, table in zip(biases, tables, strict=True)
+        if not _is_table_of(bias, table)
+    ]
+
+
+def _is_table_of(bias: SwinBias | SwinV2Bias, table: Tensor) -> bool:
+    if isinstance(bias, SwinBias):
+        return table.shape == bias.weight.shape
+    ours, table = bias.coordinates(), table.reshape(-1, 2).double()
+    return ours.shape == table.shape and torch.allclose(ours, table, atol=1e-5)
 
 
 def shape_differs(tokens: LearnedGrid | Learned, model: nn.Module) -> str | None:

@@ -85,9 +85,11 @@ class YaRN(Schedule):
         check_extension(self, self.factor)
         check_length(self, self.trained_length)
         check_positive(self, beta_fast=self.beta_fast, beta_slow=self.beta_slow)
-        for name in ("mscale", "mscale_all_dim", "attention"):
+        for name in ("mscale", "mscale_all_dim"):
             if getattr(self, name):  # as transformers reads them, 0 counts as absent
                 check_positive(self, **{name: getattr(self, name)})
+        if self.attention is not None:
+            check_positive(self, attention=self.attention)
         if self.beta_slow >= self.beta_fast:
             raise ValueError(
                 f"YaRN: beta_slow is {self.beta_slow} and beta_fast {self.beta_fast} turns; the "

@@ -60,6 +60,22 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
         return [], ()
     if config.values.get("use_absolute_position_embeddings") is False:
         return [], ("without a table of patches, as use_absolute_position_embeddings says",)
+    width, grid = config.whole("hidden_size"), patches_of(config)
+    before = schemes.PATCHES[kind] + bool(config.values.get("distilled"))
+    table = LearnedGrid(width, grid, prefix=before, device="meta")
+    return [table], ("interpolated where an image has another number of patches",)
+
+
+def patches_of(config: Configuration) -> tuple[int, ...]:
+    """Rows and columns of the patches of an image as large as those that a model was trained on.
+
+    Raises:
+        ValueError: A size is missing, is none, or images are smaller than a patch.
+
+    Example:
+        >>> patches_of(Configuration({"image_size": [256, 192], "patch_size": 16}, "vit"))
+        (16, 12)
+    """
     size, patch = config.get("pretrain_image_size", "image_size"), config.get("patch_size")
     if size is None and config.get("num_patches"):
         size = [isqrt(config.whole("num_patches")) * (patch or 1)] * 2
@@ -68,7 +84,9 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
         if len(value) != 2 or not all(isinstance(x, int) and x > 0 for x in value):
             raise ValueError(f"{name} is {value}; it must be a whole number, or two. Correct it.")
     grid = tuple(a // b for a, b in zip(size, patch, strict=True))
-    width = config.whole("hidden_size")
-    before = schemes.PATCHES[kind] + bool(config.values.get("distilled"))
-    table = LearnedGrid(width, grid, prefix=before, device="meta")
-    return [table], ("interpolated where an image has another number of patches",)
+    if not all(grid):
+        raise ValueError(
+            f"image_size is {size} and patch_size {patch}; an image must have a patch at least. "
+            f"Correct one of them."
+        )
+    return grid

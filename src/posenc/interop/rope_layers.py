@@ -57,7 +57,7 @@ def checked(config: Configuration) -> Configuration:
             f"like, or names another encoding. Give the config.json of a rotary model, or read "
             f"whatever it has with posenc.interop.huggingface.positional_setup."
         )
-    said = [config.get(name) for name in ("rope_parameters", "rope_scaling", *SHARES)]
+    said = [config.get(name) for name in ("rope_parameters", "rope_scaling", SHARE_FIELDS[0])]
     if family in rope_models.ROPE_NEEDED and not any(said):
         raise ValueError(
             f"This configuration of {config.model_type} leaves rope_parameters out, and its class "
@@ -67,7 +67,11 @@ def checked(config: Configuration) -> Configuration:
     return config
 
 
-SHARES = ("partial_rotary_factor",)
+SHARE_FIELDS = ("partial_rotary_factor", "rotary_pct", "rope_pct")
+"""Fields that say how much of a head is rotated, in the order in which they count."""
+
+BASE_FIELDS = ("rope_theta", "rotary_emb_base")
+"""Fields of the base, likewise."""
 
 
 def rotates(config: Configuration) -> bool:
@@ -121,7 +125,24 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
                 f"dictionary for each of {', '.join(map(str, by_type))}."
             )
         return by_type
-    return {None: given or _dictionary(config, "rope_scaling")}
+    old = _dictionary(config, "rope_scaling")
+    if given and old and _meant(config, given) != _meant(config, old):
+        raise ValueError(
+            f"rope_parameters is {given!r}, and rope_scaling, its name of old, {old!r}; "
+            f"transformers takes the latter. Keep one of them."
+        )
+    return {None: given or old}
+
+
+def _meant(config: Configuration, dictionary: Dictionary) -> Dictionary:
+    """A dictionary with what it means where it is silent, to hold it against another."""
+    said = {key: value for key, value in dictionary.items() if value is not None}
+    named = said.pop("rope_type", said.pop("type", "default"))
+    beside = {
+        "rope_theta": _base(config, said),
+        "rope_type": rope_type_of({"rope_type": named}).name,
+    }
+    return {**said, **beside}
 
 
 def _dictionary(config: Configuration, name: str) -> Dictionary:
@@ -138,7 +159,7 @@ def _dictionary(config: Configuration, name: str) -> Dictionary:
 
 def _is_layer_type(key: str, value: object) -> bool:
     known = COMMON.union(*(each.keys for each in ROPE_TYPES.values()))
-    return isinstance(value, Mapping) or (value is None and key not in known)
+    return key not in known and isinstance(value, Mapping | None)
 
 
 def _by_layer_type(config: Configuration) -> dict[str | None, Dictionary | None]:
@@ -154,7 +175,14 @@ def _by_layer_type(config: Configuration) -> dict[str | None, Dictionary | None]
         local = config.values.get("local_rope_theta", 10_000.0) or everywhere
         return _two({"rope_theta": everywhere, **scaling}, {"rope_theta": local, **scaling})
     if config.family == "olmo3":
-        plain = {"rope_theta": config.get("rope_theta") or base}
+        base, named = config.facts.get("theta", base), config.number("rope_theta")
+        if named not in (None, base):
+            raise ValueError(
+                f"rope_theta is {named!r}; transformers 4 gave it to all layers of OLMo 3, and 5 "
+                f"gives it to those of full attention alone, the others have {base:g}. Say which, "
+                f"with rope_parameters by layer type."
+            )
+        plain = {"rope_theta": base}
         return _two({**plain, **scaling}, plain)
     return {}
 
@@ -211,7 +239,7 @@ def _positions(config: Configuration, name: str) -> int | None:
 def _base(config: Configuration, values: Dictionary) -> float:
     named = values.get("rope_theta")
     if named is None:
-        named = config.number("rope_theta", "rotary_emb_base")
+        named = config.number(*rope_models.heeded(config, BASE_FIELDS))
     if named is None:
         named = config.facts.get("theta", rope_models.BASES.get(config.family, 10_000.0))
     if isinstance(named, Mapping):  # by layer type, where the class has more than one
@@ -236,17 +264,24 @@ def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
     ):
         share = Fraction(config.whole("rotary_dim"), head_dim)
     if share is None:
-        share = config.number("partial_rotary_factor", "rotary_pct", "rope_pct")
+        share = config.number(*rope_models.heeded(config, SHARE_FIELDS))
     if share is None:
         share = rope_models.PARTIAL.get(config.family, 1.0)
     width = int(head_dim * share)
     if not 0 <= share <= 1 or (partial and not width):
         raise ValueError(
             f"{float(share):g} of a head of width {head_dim} is to be rotated; it must be a share "
-            f"above 0, of one channel at least, up to 1. Correct partial_rotary_factor or "
-            f"rotary_dim."
+            f"above 0, of one channel at least, up to 1. Correct {_said(config, values)}."
         )
     return width
+
+
+def _said(config: Configuration, values: Dictionary) -> str:
+    """The field that says how much of a head is rotated."""
+    if SHARE_FIELDS[0] in values:
+        return SHARE_FIELDS[0]
+    names = (*rope_models.heeded(config, SHARE_FIELDS), "rotary_dim")
+    return config.field(*names) or " or ".join(names)
 
 
 def _whole_head(config: Configuration, values: Dictionary, head_dim: int) -> int:

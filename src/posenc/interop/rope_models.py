@@ -4,6 +4,8 @@ Every line was read in the sources of transformers; the tests hold each against 
 is a model type without ``_text``.
 """
 
+from collections.abc import Sequence
+
 from posenc.interop.configurations import Configuration
 from posenc.numerics.pairing import Pairing, checked_pairing
 
@@ -307,6 +309,28 @@ def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
             f"be above 0. Correct the file."
         )
     return (scalar or head_dim) ** -0.5 * (factor if config.family in LATENT_SOFTMAX else 1.0)
+
+
+OWN_NAMES = {
+    "gpt_neox": ("rotary_pct", "rotary_emb_base"),
+    "gpt_neox_japanese": ("rotary_pct", "rotary_emb_base"),
+}
+"""Models whose fields of the rotated share and of the base have names of their own, and only
+those."""
+
+
+def heeded(config: Configuration, names: Sequence[str]) -> Sequence[str]:
+    """Of several names of one field, those that a model's class reads.
+
+    Example:
+        >>> heeded(Configuration({}, "gpt_neox"), ("rope_theta", "rotary_emb_base"))
+        ('rotary_emb_base',)
+        >>> heeded(Configuration({}, "llama"), ("rope_theta", "rotary_emb_base"))
+        ('rope_theta',)
+    """
+    if config.model_type in OWN_NAMES:
+        return tuple(name for name in names if name in OWN_NAMES[config.model_type])
+    return names[:1] if config.facts else names
 
 
 def refusal(config: Configuration) -> str | None:

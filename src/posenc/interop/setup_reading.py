@@ -19,7 +19,7 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import rotates
+from posenc.interop.rope_layers import BASE_FIELDS, SHARE_FIELDS, rotates
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
@@ -238,13 +238,23 @@ def _notes(config: Configuration) -> list[str]:
         )
     if reach := config.get("local_attention"):
         said.append(f"sliding layers see about {reach} keys, half of them on either side")
-    if config.facts and not config.facts.get("partly") and _share(config):
-        said.append("partial_rotary_factor stands in the file, and the model does not look at it")
+    said += [f"{name} stands in the file, and the model does not look at it"
+             for name in _unheeded(config)]  # fmt: skip
     return said
 
 
-def _share(config: Configuration) -> bool:
-    return config.values.get("partial_rotary_factor") not in (None, 1, 1.0)
+def _unheeded(config: Configuration) -> list[str]:
+    """Fields of a rotation that stand in a file, and that the class of the model does not read."""
+    if not config.facts:
+        return []
+    told = {name: config.values.get(name) for name in (*SHARE_FIELDS, *BASE_FIELDS)}
+    read = {*rope_models.heeded(config, SHARE_FIELDS), *rope_models.heeded(config, BASE_FIELDS)}
+    stray = [name for name in told if name not in read and told[name] is not None]
+    base = config.get(*rope_models.heeded(config, BASE_FIELDS))
+    stray = [name for name in stray if name not in BASE_FIELDS or told[name] != base]
+    partly = config.facts.get("partly") or "partial_rotary_factor" in stray
+    whole = told["partial_rotary_factor"] in (None, 1, 1.0)
+    return stray + ([] if partly or whole else ["partial_rotary_factor"])
 
 
 def _indexer(

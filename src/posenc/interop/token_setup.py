@@ -13,6 +13,7 @@ from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.interop import schemes
 from posenc.interop.configurations import Configuration
+from posenc.interop.image_setup import patches_of
 from posenc.interop.rope_layers import width_of_head
 from posenc.interop.schemes import LearnedRows, SineRows
 from posenc.interop.setup import LayerSetup, Part
@@ -198,6 +199,35 @@ def _slopes(config: Configuration, name: str) -> Part:
     return _part(config, name, config.whole("layers"), scores=[slopes], scale=scale, notes=notes)
 
 
+def _biases(layers: Iterable[LayerSetup]) -> list[SwinBias | SwinV2Bias]:
+    return [layer.positional.scores[0] for layer in layers if layer.positional]  # type: ignore[misc]
+
+
+def _bias_of_stage(
+    config: Configuration, index: int, heads: int, window: int
+) -> SwinBias | SwinV2Bias:
+    """Swin v2 cuts windows off to the patches of a stage, and knows those that it was trained on.
+
+    Swin2SR, which is of it, has as many patches in all stages.
+    """
+    if config.model_type not in schemes.WINDOWED_2:
+        return SwinBias(heads, window, device=META)
+    smaller = 2**index if config.model_type == "swinv2" else 1
+    sides = (n // smaller for n in patches_of(config))
+    height, width = (min(window, side) for side in sides)
+    trained = config.values.get("pretrained_window_sizes") or 0
+    if isinstance(trained, list | tuple):
+        if len(trained) <= index:
+            raise ValueError(
+                f"pretrained_window_sizes is {trained!r}; it must have one number a stage, and "
+                f"there is a stage {index}. Correct the file."
+            )
+        trained = trained[index]
+    if isinstance(trained, bool) or not isinstance(trained, int) or trained < 0:
+        raise ValueError(f"pretrained_window_sizes has {trained!r}; whole numbers are needed.")
+    return SwinV2Bias(heads, (height, width), pretrained_window=trained or None, device=META)
+
+
 def _windowed(config: Configuration, name: str) -> Part:
     """Swin: stages of growing width, each with its own number of heads."""
     named = "num_attention_heads" if config.model_type == "clap_audio_model" else "num_heads"
@@ -212,13 +242,13 @@ def _windowed(config: Configuration, name: str) -> Part:
             f"depths is {depths!r}, {named} {heads!r} and window_size {window!r}. Give as many "
             f"depths as numbers of heads, and a whole number."
         )
-    second = config.model_type in schemes.WINDOWED_2
-    made = SwinV2Bias if second else SwinBias
     layers: list[LayerSetup] = []
     for index, (count, number) in enumerate(zip(depths, heads, strict=True)):
-        bias = made(number, window, device=META)
+        bias = _bias_of_stage(config, index, number, window)
         layers += [LayerSetup(f"stage {index}", Positional(scores=bias), window=None)] * count
     notes = (f"attention within windows of {window} × {window} patches, every other one shifted",)
+    if any(bias.window != (window, window) for bias in _biases(layers)):
+        notes += ("windows of stages with fewer patches than that are all of their patches",)
     if config.values.get("use_absolute_embeddings"):
         notes += ("a learned table of patches besides",)
     return Part(name, config.model_type, tuple(layers), notes=notes)
