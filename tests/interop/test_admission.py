@@ -221,7 +221,7 @@ def test_a_dictionary_says_what_changes_and_the_model_the_rest():
     ("wanted", "told"),
     [
         ({"rope_type": "yarn", "factr": 4.0}, "unknown key 'factr'"),
-        ({"rope_type": "yarns", "factor": 4.0}, "rope type is 'yarns'"),
+        ({"rope_type": "yarns", "factor": 4.0}, "rope_type is 'yarns'"),
         ({"rope_type": "linear", "factor": "8"}, "factor is '8'"),
         ({"factor": 4.0}, "layers of type factor; this model has all"),
         (Geometric(8), "this model turns 16 of 16 channels"),
