@@ -67,6 +67,7 @@ def growth(
     ax.set_yscale("log")
     if max(every) < 1e4 * min(every):
         ax.yaxis.set_major_formatter("{x:g}")  # 0.1, 1, 10; powers of ten where there are many
+        ax.yaxis.set_minor_formatter("" if max(every) > 10 * min(every) else "{x:g}")
     ax.grid(color=colors.faint, linewidth=0.6)
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
