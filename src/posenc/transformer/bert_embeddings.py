@@ -1,8 +1,10 @@
 """Where BERT begins: three embeddings summed and normalized."""
 
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import recorded
 from posenc.encodings.tokens import Learned
 from posenc.positions import consecutive
 from posenc.transformer.embedding import TokenEmbedding
@@ -72,5 +74,11 @@ class BertEmbeddings(nn.Module):
         length = ids.shape[-1]
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
-        x = self.words(ids) + self.token_types(types)
+        self.token_types.check(types)
+        kinds = self.token_types.weight
+        alike = torch.broadcast_shapes(ids.shape, types.shape) == ids.shape
+        if alike and not recorded(self.words.weight, kinds):
+            x = self.words(ids, kinds, types)  # in one pass over memory
+        else:
+            x = self.words(ids) + self.token_types(types)
         return self.norm(self.positions(x, places))

@@ -87,12 +87,7 @@ exists.
             ValueError: An id is negative or past the vocabulary.
             IndexError: A position is not a row of the table.
         """
-        if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
-            raise TypeError(
-                f"ids are {ids.dtype}; they must be integers (int64) [*batch, seq]. "
-                f"Look tokens up in the vocabulary first."
-            )
-        self._check_range(ids)
+        self.check(ids)
         return embedded(
             ids,
             self.weight,
@@ -104,7 +99,18 @@ exists.
             out=out,
         )
 
-    def _check_range(self, ids: Tensor) -> None:
+    def check(self, ids: Tensor) -> None:
+        """Refuse in words what are no ids of this vocabulary.
+
+        Raises:
+            TypeError: They are not integers.
+            ValueError: An id is negative or past the vocabulary.
+        """
+        if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
+            raise TypeError(
+                f"ids are {ids.dtype}; they must be integers (int64) [*batch, seq]. "
+                f"Look tokens up in the vocabulary first."
+            )
         # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
         if not may_look(ids) or not ids.numel():
             return
