@@ -156,6 +156,17 @@ def test_decoders_generate_the_same(name):
         assert torch.equal(run(built(name), cache_implementation="static"), theirs)
 
 
+def test_eager_falcon_whose_bias_counts_twice_is_refused():
+    """transformers' eager attention is off its own sdpa by the bias, which its mask holds too."""
+    once = built("falcon")
+    model = FalconForCausalLM(FalconConfig(**{**FALCON, "attn_implementation": "eager"}, **ENDS))
+    model.load_state_dict(once.state_dict())
+    with torch.no_grad():
+        assert (model.eval()(IDS).logits - once(IDS).logits).abs().max() > 1e-3
+    with pytest.raises(ValueError, match="adds Falcon's ALiBi twice"):
+        patch_biases(model)
+
+
 def test_the_bias_of_falcon_is_no_longer_rounded():
     """Its own is bfloat16: at 4999 · 2⁻² steps are 8, so each of two keys is 4 off; over √8."""
     with patch_biases(built("falcon")) as patched:

@@ -86,7 +86,8 @@ def patch_biases(model: nn.Module) -> BiasPatch:
     Raises:
         TypeError: The model has no such bias, or one that is made otherwise.
         ValueError: It is patched already, its own bias or its layers give something else than
-            ours, or its weights are not there.
+            ours (as Falcon's with ``attn_implementation="eager"``, where transformers adds ALiBi
+            twice), or its weights are not there.
 
     Reference:
         Press, Smith & Lewis 2022, "Train Short, Test Long" (arXiv:2108.12409); Raffel et al. 2020,
@@ -177,11 +178,22 @@ def _refuse(model: nn.Module, layers: list[nn.Module]) -> None:
             f"They are {', '.join(sorted(T5_LAYERS | ALIBI_LAYERS))}. For rotary models there is "
             f"patch, and attn_implementation='posenc' for all that goes through the interface."
         )
+    if any(_adds_twice(layer) for layer in layers):
+        raise ValueError(
+            "attn_implementation is 'eager', with which transformers adds Falcon's ALiBi twice: it "
+            "is in the mask already. Load the model with attn_implementation='sdpa', which adds it "
+            "once, as it was trained."
+        )
     if any(parameter.is_meta for layer in layers for parameter in layer.parameters()):
         raise ValueError(
             "The weights of the model are on the meta device, so nothing can be measured. Load "
             "them first."
         )
+
+
+def _adds_twice(layer: nn.Module) -> bool:
+    implementation = getattr(getattr(layer, "config", None), "_attn_implementation", None)
+    return type(layer).__name__ == "FalconAttention" and implementation == "eager"
 
 
 def _configurations(model: nn.Module, layers: set[nn.Module]) -> Iterator[Any]:

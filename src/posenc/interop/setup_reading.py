@@ -108,7 +108,7 @@ def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]
         return [_sure(_plain(config, name))]
     architecture = config.values.get("architecture")
     if config.model_type == "timm_wrapper" and is_told_by_name(architecture):
-        return [replace(timm_part(architecture, config.values), model_type="timm_wrapper")]
+        return [replace(timm_part(str(architecture), config.values), model_type="timm_wrapper")]
     if (words := _words(config)) is not None:
         return [Part(name, config.model_type, _empty(config), notes=(words,))]
     if rotates(config):
