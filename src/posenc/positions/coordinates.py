@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil, floor, frexp
+from math import ceil, frexp
 from numbers import Rational
 from typing import Any
 
@@ -330,12 +330,13 @@ class Coordinates:
         """
         if not self._meets_number(other):
             return None
-        steps, strict = other / self._one_scale("A relation"), relation in (torch.lt, torch.ge)
+        above, below = self._steps_of(other)
+        strict = relation in (torch.lt, torch.ge)
         if not strict and (self.rest is not None or relation not in (torch.le, torch.gt)):
             return None
-        if self.rest is not None and steps.denominator != 1:
+        if self.rest is not None and above % below:
             return None
-        bound = ceil(steps) if strict else floor(steps)
+        bound = -(-above // below) if strict else above // below
         return bound if abs(bound) <= MOST else None
 
     # Exact arithmetic -----------------------------------------------------------------------------
@@ -373,17 +374,21 @@ class Coordinates:
         rests; None: it is not so simple."""
         if not self._meets_number(by):
             return None
-        count, size = by / self._one_scale("A sum"), _size(self.values)
-        units = count.numerator * (2**REST_BITS // count.denominator)
-        exact = 2**REST_BITS % count.denominator == 0 and (
-            self.rest is not None or units & MASK == 0
-        )
-        if not exact or size is None or size + abs(count) >= MOST - 1:
+        above, below = self._steps_of(by)
+        units, left = divmod(above << REST_BITS, below)
+        count, rest = units >> REST_BITS, units & MASK
+        size = None if left or (rest and self.rest is None) else _size(self.values)
+        if size is None or size + abs(count) >= MOST - 1:
             return None
-        steps = self.values + (units >> REST_BITS)
         if self.rest is None:
-            return Coordinates._made(steps, None, self.scale_text)
-        return Coordinates._made(*carried(steps, self.rest + (units & MASK)), self.scale_text)
+            return Coordinates._made(self.values + count, None, self.scale_text)
+        return Coordinates._made(*carried(self.values + count, self.rest + rest), self.scale_text)
+
+    def _steps_of(self, number: Rational) -> tuple[int, int]:
+        """How many steps a number is, as a fraction: two whole numbers, the second positive."""
+        scale = self._one_scale("A number")
+        above, below = int(number.numerator), int(number.denominator)
+        return above * scale.denominator, below * scale.numerator
 
     def _meets_number(self, other: Any) -> bool:
         """Whether ``other`` is a number, and can be counted in steps of the one scale."""
@@ -551,9 +556,9 @@ class Coordinates:
                     [3, 1]]), scale=(Fraction(1, 2), Fraction(1, 1)))
         """
         last = dim in (-1, parts[0].ndim)
-        if last and all(isinstance(part.scale, Fraction) for part in parts):
-            scales = tuple(part._one_scale("stack") for part in parts)
-            scale = scales[0] if len(set(scales)) == 1 else scales
+        texts = tuple(part.scale_text for part in parts if isinstance(part.scale_text, str))
+        if last and len(texts) == len(parts):
+            scale = texts[0] if len(set(texts)) == 1 else texts
             return _together(parts, lambda words: torch.stack(words, dim=-1), scale)
         alike = common_scale(*parts)
         return _together(alike, lambda words: torch.stack(words, dim), alike[0].scale)
@@ -588,11 +593,11 @@ def _floats(
 
 
 def _together(
-    parts: Sequence[Coordinates], join: Callable[[list[Tensor]], Tensor], scale: Step
+    parts: Sequence[Coordinates], join: Callable[[list[Tensor]], Tensor], scale: Step | Text
 ) -> Coordinates:
     values = join([part.values for part in parts])
     if all(part.rest is None for part in parts):
-        return Coordinates(values, scale=scale)
+        return Coordinates._made(values, None, scale)
     return Coordinates._made(values, join([part._words().rest for part in parts]), scale)
 
 

@@ -9,6 +9,9 @@ from posenc.encodings.graphs.canonical import groups
 from posenc.encodings.graphs.sparse import scipy_sparse
 
 RESTARTS = 60  # of Lanczos, before a factorization is taken
+MORE_RESTARTS = 2000  # where a factorization would fill up
+FEW = 20_000  # nodes that are factorized in seconds, however they hang together
+BROAD = 8  # a band of n / 8 numbers is one that fills up
 SPARE = 4  # eigenvalues that are asked for beyond those that are needed
 SHIFT = 1e-6  # of the largest eigenvalue, so that a Laplacian can be factorized
 
@@ -51,10 +54,14 @@ def _complete(solver: "_Solver", wanted: int, tolerance: float) -> tuple[np.ndar
 
 
 class _Solver:
-    """Lanczos on the Laplacian as it is; on its inverse, once that has taken too long."""
+    """Lanczos on the Laplacian as it is; on its inverse, once that has taken too long.
+
+    Too long comes later where the inverse would take longer still.
+    """
 
     def __init__(self, laplacian: Any, largest: float):
         self.laplacian, self.largest = laplacian, largest
+        self.restarts = MORE_RESTARTS if _fills_up(laplacian) else RESTARTS
         self.solve: Callable[[np.ndarray], np.ndarray] | None = None
         # Any start that no symmetry singles out; the same one at every call.
         self.start = np.random.default_rng(0).standard_normal(laplacian.shape[0])
@@ -63,7 +70,7 @@ class _Solver:
         """The smallest eigenvalues in the space orthogonal to the columns of ``beside``."""
         if self.solve is None:
             try:
-                return self._found(self._flipped, count, beside, maxiter=RESTARTS)
+                return self._found(self._flipped, count, beside, maxiter=self.restarts)
             except scipy_sparse().linalg.ArpackNoConvergence:
                 self.solve = self._factorized()
         return self._found(self.solve, count, beside)
@@ -99,3 +106,16 @@ class _Solver:
         shift = SHIFT * self.largest * sparse.eye_array(self.laplacian.shape[0])
         symmetric = {"permc_spec": "MMD_AT_PLUS_A", "options": {"SymmetricMode": True}}
         return sparse.linalg.splu((self.laplacian + shift).tocsc(), **symmetric).solve
+
+
+def _fills_up(laplacian: Any) -> bool:
+    """Whether a factorization would be dense: a graph of random neighbors, of which any half has
+    edges to most of the other, and unlike a grid or a mesh, however its nodes are numbered."""
+    nodes = laplacian.shape[0]
+    if nodes <= FEW:
+        return False
+    csgraph = scipy_sparse().csgraph
+    place = np.empty(nodes, dtype=np.int64)
+    place[csgraph.reverse_cuthill_mckee(laplacian.tocsr(), symmetric_mode=True)] = np.arange(nodes)
+    edges = laplacian.tocoo()
+    return bool(np.abs(place[edges.row] - place[edges.col]).max() * BROAD > nodes)
