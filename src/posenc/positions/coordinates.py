@@ -435,10 +435,10 @@ class Coordinates:
             return here.differences(there).floats(dtype)
         ours = here._words()
         theirs = ours if there is here else there._words()
-        size, other = _sizes(ours.steps, theirs.steps)
-        if (size or 0) + (other or 0) >= MOST:
+        size, size_there = _sizes(ours.steps, theirs.steps)
+        if (size or 0) + (size_there or 0) >= MOST:
             return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
-        long = size is None or other is None or max(size, other) >= 2**31
+        long = size is None or size_there is None or max(size, size_there) >= 2**31
         return float_differences(ours, theirs, factor, long=long).to(dtype)
 
     def __neg__(self) -> "Coordinates":
