@@ -162,8 +162,10 @@ class DINOv3Rotary(QueryKeyEncoding):
         if points.ndim > 1:
             points, nowhere = among_places(points)
         steps = 2 * checked_within(points, -REACH, REACH, reals=True)
-        if steps.shape[-1] == 2:
-            height, width = self.sizes
+        height, width = self.sizes
+        if height == width:
+            steps = steps + (1 - height)
+        elif steps.shape[-1] == 2:
             steps = stacked([steps[..., 0] + (1 - height), steps[..., 1] + (1 - width)])
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return unturned(self._augmented(steps, dtype or torch.float32), nowhere)
