@@ -13,6 +13,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``on_accelerator(…)``   before Triton: is all of it on one device that Triton compiles for?
 ``kernels_reach(…)``    ``eager()``, and one of these two
 ``recorded(x, …)``      before a result is handed back: will autograd want its gradient?
+``hooked(module)``      before a module's weight is taken without a call of the module
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
 ======================  =====================================================================
@@ -198,6 +199,16 @@ def recorded(*tensors: Tensor | None) -> bool:
     if not torch.is_grad_enabled():
         return False
     return any(x is not None and x.requires_grad for x in tensors)
+
+
+def hooked(module: nn.Module) -> bool:
+    """Whether hooks wait for a call of this module, which want what goes in and out.
+
+    Example:
+        >>> hooked(nn.Identity())
+        False
+    """
+    return bool(module._forward_hooks or module._forward_pre_hooks)
 
 
 def captured(x: Tensor) -> bool:

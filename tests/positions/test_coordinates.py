@@ -253,6 +253,27 @@ def test_sums_and_order_are_those_of_fractions(numbers, by):
     assert (made != Coordinates(numbers)).tolist() == [False] * len(numbers)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64])
+@pytest.mark.parametrize("given", [Coordinates([10.0, 300.5]), Coordinates([0.1, 3600.1])], ids=len)
+def test_numbers_of_numpy_do_not_wrap(kind, given):
+    """−5 as a uint8 is 251, −(−128) as an int8 is −128 again, and 2 · 200 is 144."""
+    number = 200 if kind is np.uint8 else -128
+    theirs, numbers = kind(number), given.tolist()
+    assert (given - theirs).tolist() == [x - number for x in numbers]
+    assert (theirs.item() - given).tolist() == [number - x for x in numbers]
+    assert (given * 2 * theirs).tolist() == [x * 2 * number for x in numbers]
+    assert (given / theirs).tolist() == [x / number for x in numbers]
+    assert Coordinates([theirs, Fraction(1, 3)]).tolist() == [number, Fraction(1, 3)]
+    twice = Coordinates(Coordinates([1], scale=2), scale=kind(100))
+    assert twice.tolist() == [200]
+
+
+def test_the_least_int64_has_an_opposite():
+    least = Coordinates(torch.tensor([-(2**63), 3]), scale=Fraction(1, 7))
+    assert (-least).tolist() == [Fraction(2**63, 7), Fraction(-3, 7)]
+    assert (1 - least).tolist() == [1 - x for x in least.tolist()]
+
+
 def test_operands_that_are_no_exact_numbers_are_refused():
     made = Coordinates([0.5])
     for other in (0.1, torch.tensor([0.5]), "1", None, True):

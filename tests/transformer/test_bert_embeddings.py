@@ -50,6 +50,29 @@ def test_types_of_a_batch_spread_over_a_row(pair):
         assert ours(ids, types).equal(ours(ids.expand(3, 7), types))
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("part", ["words", "token_types"])
+def test_hooks_of_the_parts_see_their_calls(part, recorded):
+    made = BertEmbeddings(DIM, num_embeddings=VOCABULARY, max_len=LENGTH)
+    ids, seen = torch.randint(VOCABULARY, (3, 7)), []
+    getattr(made, part).register_forward_hook(lambda _, given, out: seen.append((given, out)))
+    with torch.set_grad_enabled(recorded):
+        made(ids, torch.zeros_like(ids))
+    (((looked_up,), vectors),) = seen
+    assert vectors.equal(getattr(made, part).weight[looked_up])
+
+
+@pytest.mark.parametrize("part", ["words", "token_types"])
+def test_parts_of_two_dtypes_promote_with_gradients_or_without(part):
+    made = BertEmbeddings(DIM, num_embeddings=VOCABULARY, max_len=LENGTH)
+    getattr(made, part).to(torch.bfloat16)
+    ids = torch.randint(VOCABULARY, (3, 7))
+    with torch.no_grad():
+        without = made(ids)
+    assert without.dtype == torch.float32
+    assert without.equal(made(ids))
+
+
 @pytest.mark.parametrize(
     ("types", "error"), [([[0, 2]], ValueError), ([[-1, 0]], ValueError), ([[0.0, 1.0]], TypeError)]
 )

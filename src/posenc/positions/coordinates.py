@@ -18,6 +18,7 @@ from posenc.positions.scales import (
     Text,
     as_fractions,
     checked_scale,
+    exact,
     of_last_axis,
     product,
     read,
@@ -387,8 +388,8 @@ class Coordinates:
     def _steps_of(self, number: Rational) -> tuple[int, int]:
         """How many steps a number is, as a fraction: two whole numbers, the second positive."""
         scale = self._one_scale("A number")
-        above, below = int(number.numerator), int(number.denominator)
-        return above * scale.denominator, below * scale.numerator
+        given = exact(number)
+        return given.numerator * scale.denominator, given.denominator * scale.numerator
 
     def _meets_number(self, other: Any) -> bool:
         """Whether ``other`` is a number, and can be counted in steps of the one scale."""
@@ -442,13 +443,15 @@ class Coordinates:
         return float_differences(ours, theirs, factor, long=long).to(dtype)
 
     def __neg__(self) -> "Coordinates":
-        if self.rest is None:
-            return self._each(torch.neg)
-        return Coordinates._made(*negative(self._words()), self.scale_text)
+        # −2^63 has no opposite in steps as small.
+        given = self._lengthened() if _size(self.values) == MOST + 1 else self
+        if given.rest is None:
+            return given._each(torch.neg)
+        return Coordinates._made(*negative(given._words()), given.scale_text)
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The exact difference."""
-        moved = self._moved(-other) if self._meets_number(other) else None
+        moved = self._moved(-exact(other)) if self._meets_number(other) else None
         if moved is not None:
             return moved
         others = _as_coordinates(other, self.device)
@@ -463,8 +466,9 @@ class Coordinates:
             return NotImplemented
         if other == 0:
             return Coordinates(torch.zeros_like(self.values))
-        made = self._each(lambda words: words, product(self.scale, abs(Fraction(other))))
-        return made if Fraction(other) > 0 else -made
+        times = exact(other)
+        made = self._each(lambda words: words, product(self.scale, abs(times)))
+        return made if times > 0 else -made
 
     __rmul__ = __mul__
 
@@ -472,7 +476,7 @@ class Coordinates:
         """The exact quotient by a whole number or a ``Fraction``."""
         if isinstance(other, bool) or not isinstance(other, Rational):
             return NotImplemented
-        return self * (1 / Fraction(other))
+        return self * (1 / exact(other))
 
     def with_scale(self, scale: Rational) -> "Coordinates":
         """The same coordinates in other steps, as for a graph that shall not be compiled anew.
@@ -729,8 +733,8 @@ def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:
         return Coordinates(other.to(torch.int64)) if whole else None
     if isinstance(other, bool) or not isinstance(other, Rational):
         return None
-    exact = Fraction(other)
-    if abs(exact.numerator) > MOST:
+    number = exact(other)
+    if abs(number.numerator) > MOST:
         raise ValueError(f"{other} has a numerator of more than 63 bits.")
-    one = torch.tensor(exact.numerator, dtype=torch.int64, device=device)
-    return Coordinates(one, scale=Fraction(1, exact.denominator))
+    one = torch.tensor(number.numerator, dtype=torch.int64, device=device)
+    return Coordinates(one, scale=Fraction(1, number.denominator))

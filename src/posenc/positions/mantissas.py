@@ -11,6 +11,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc.positions.scales import exact
 from posenc.positions.words import MOST_BITS, REST_BITS, of_digits, of_integers, too_long
 
 ONE = Fraction(1)
@@ -177,7 +178,7 @@ def _number(value: Any) -> Fraction | None:
         return None
     if not isfinite(value):
         raise ValueError(f"A coordinate is {value}; coordinates must be finite.")
-    return Fraction(value)
+    return exact(value) if isinstance(value, Rational) else Fraction(value)
 
 
 def _span(bits: int, values: Tensor) -> str:

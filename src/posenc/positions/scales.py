@@ -96,7 +96,18 @@ def checked_scale(scale: Any, values: Tensor | None) -> Step:
         )
     if scale <= 0:
         raise ValueError(f"scale is {scale}; it must be positive.")
-    return Fraction(scale)
+    return exact(scale)
+
+
+def exact(number: Rational) -> Fraction:
+    """The same in Python's integers, since those of numpy may wrap, even within a ``Fraction``.
+
+    Example:
+        >>> import numpy
+        >>> exact(numpy.uint8(200)) * 2
+        Fraction(400, 1)
+    """
+    return Fraction(int(number.numerator), int(number.denominator))
 
 
 def product(one: Step, other: Step) -> Step:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import recorded
+from posenc._guards import hooked, recorded
 from posenc.encodings.tokens import Learned
 from posenc.positions import consecutive
 from posenc.transformer.embedding import TokenEmbedding
@@ -75,10 +75,16 @@ class BertEmbeddings(nn.Module):
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
         self.token_types.check(types)
-        kinds = self.token_types.weight
-        alike = torch.broadcast_shapes(ids.shape, types.shape) == ids.shape
-        if alike and not recorded(self.words.weight, kinds):
-            x = self.words(ids, kinds, types)  # in one pass over memory
+        if self._in_one_pass(ids, types):
+            x = self.words(ids, self.token_types.weight, types)
         else:
             x = self.words(ids) + self.token_types(types)
         return self.norm(self.positions(x, places))
+
+    def _in_one_pass(self, ids: Tensor, types: Tensor) -> bool:
+        """Whether words take the other table along, and nothing tells this from a sum of two."""
+        words, kinds = self.words.weight, self.token_types.weight
+        alike = torch.broadcast_shapes(ids.shape, types.shape) == ids.shape
+        if not alike or words.dtype != kinds.dtype or recorded(words, kinds):
+            return False
+        return not hooked(self.words) and not hooked(self.token_types)
