@@ -338,12 +338,11 @@ def _largest_fed(case: AttentionCase) -> float:
 
     Then keys share a query by differences of large numbers, and gradients are sums of them.
     """
+    fed = [encoding for encoding in case.positional().scores if isinstance(encoding, DAPE)]
+    if fed and _no_int64(case):
+        return float("inf")
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
-    tables = [
-        encoding.table(keys[..., case.chosen], keys, dtype=torch.float64)
-        for encoding in case.positional().scores
-        if isinstance(encoding, DAPE)
-    ]
+    tables = [encoding.table(keys[..., case.chosen], keys, dtype=torch.float64) for encoding in fed]
     return max((table.abs().max().item() for table in tables if table.numel()), default=0.0)
 
 
