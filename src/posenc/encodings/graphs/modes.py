@@ -11,7 +11,7 @@ from posenc.encodings.graphs.sparse import scipy_sparse
 RESTARTS = 60  # of Lanczos, before a factorization is taken
 MORE_RESTARTS = 2000  # where a factorization would fill up
 FEW = 20_000  # nodes that are factorized in seconds, however they hang together
-BROAD = 8  # a band of n / 8 numbers is one that fills up
+BROAD = 16  # of the n² numbers of a factor, so many a one that may not be 0 fills up
 SPARE = 4  # eigenvalues that are asked for beyond those that are needed
 SHIFT = 1e-6  # of the largest eigenvalue, so that a Laplacian can be factorized
 
@@ -109,13 +109,19 @@ class _Solver:
 
 
 def _fills_up(laplacian: Any) -> bool:
-    """Whether a factorization would be dense: a graph of random neighbors, of which any half has
-    edges to most of the other, and unlike a grid or a mesh, however its nodes are numbered."""
+    """Whether a factorization would be dense: of a graph of random neighbors, of which any half has
+    edges to most of the other; not of a grid, a mesh or a tree, however its nodes are numbered.
+
+    In any order of the nodes, a row of a factor begins no sooner than that of the matrix; so the
+    room that this order leaves bounds the numbers of a factor. One neighbor far away is harmless.
+    """
     nodes = laplacian.shape[0]
     if nodes <= FEW:
         return False
     csgraph = scipy_sparse().csgraph
     place = np.empty(nodes, dtype=np.int64)
     place[csgraph.reverse_cuthill_mckee(laplacian.tocsr(), symmetric_mode=True)] = np.arange(nodes)
-    edges = laplacian.tocoo()
-    return bool(np.abs(place[edges.row] - place[edges.col]).max() * BROAD > nodes)
+    edges, rows = laplacian.tocoo(), np.arange(nodes)
+    first = rows.copy()
+    np.minimum.at(first, place[edges.row], place[edges.col])
+    return int((rows - first).sum()) * BROAD > nodes**2
