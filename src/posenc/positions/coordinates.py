@@ -420,6 +420,8 @@ class Coordinates:
     ) -> Float[Tensor, "*shape rows columns"]:
         """``differences(other).floats(dtype)``, faster where there are rests.
 
+        With rests float64 is the nearest below 2^32 steps, and off by one unit at most beyond.
+
         Raises:
             ValueError: A difference takes more steps than int64 holds.
 

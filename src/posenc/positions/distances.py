@@ -113,7 +113,8 @@ def float_distances(
 ) -> Float[Tensor, "*batch q_len k_len"]:
     """``checked_distances`` of whole or real positions as floats, for formulas of reals.
 
-    Exact before they are rounded; of coordinates in two parts, in fewer operations.
+    Exact before they are rounded; of coordinates in two parts, in fewer operations, and within one
+    unit in the last place of float64 where they are 2^32 steps or more apart.
 
     Raises:
         TypeError: Positions are neither integers nor coordinates.
