@@ -149,7 +149,7 @@ def test_ntk_keeps_the_fastest_and_divides_the_slowest_by_the_factor():
         (
             lambda: YaRN(PLAIN, 2.0, 4096, beta_fast=1, beta_slow=32),
             ValueError,
-            "must be the smaller, as 1",
+            "must not be the larger; the paper has 1 and 32",
         ),
         (lambda: Llama3(PLAIN, low=4.0, high=1.0), ValueError, "low must be the smaller"),
         (lambda: Divided(PLAIN, (1.0,)), ValueError, "1 divisors for 32 frequencies"),

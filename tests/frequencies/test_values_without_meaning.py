@@ -78,7 +78,6 @@ def test_a_trained_length_is_a_number_of_tokens(name, length):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: YaRN(PLAIN, 2.0, 64, 1.0, 1.0), "beta_slow is 1.0 and beta_fast 1.0 turns; the"),
         (lambda: YaRN(PLAIN, 2.0, 64, 1.0, 32.0), "beta_slow is 32.0 and beta_fast 1.0 turns"),
         (lambda: YaRN(PLAIN, 2.0, 64, math.nan), "YaRN: beta_fast is nan; it must be a positive"),
         (lambda: YaRN(PLAIN, 2.0, 64, attention=-1.0), "YaRN: attention is -1.0; it must be a"),

@@ -46,7 +46,8 @@ class YaRN(Schedule):
         factor: s; 1 changes nothing, bit for bit.
         trained_length: L0, in tokens.
         beta_fast: Turns from which on a pair is left alone.
-        beta_slow: Turns up to which a pair is interpolated in full.
+        beta_slow: Turns up to which a pair is interpolated in full. Kimi K2 gives 1 for both, and
+            its ramp is a step from one pair to the next.
         truncate: Whether low and high are rounded outwards to whole pairs; gpt-oss does not.
         mscale: c of the numerator, as DeepSeek gives it.
         mscale_all_dim: c of the denominator and of the softmax scale.
@@ -54,8 +55,8 @@ class YaRN(Schedule):
 
     Raises:
         TypeError: ``of`` has no base.
-        ValueError: A number is not positive and finite, ``factor`` is below 1, ``beta_slow`` is not
-            below ``beta_fast``, or all pairs are faster, or all slower, than the ramp.
+        ValueError: A number is not positive and finite, ``factor`` is below 1, ``beta_slow`` is
+            above ``beta_fast``, or all pairs are faster, or all slower, than the ramp.
 
     Reference:
         bloc97 & others 2023, github.com/jquesnelle/yarn; Peng et al. 2023, "YaRN", sections 3.2
@@ -90,10 +91,10 @@ class YaRN(Schedule):
                 check_positive(self, **{name: getattr(self, name)})
         if self.attention is not None:
             check_positive(self, attention=self.attention)
-        if self.beta_slow >= self.beta_fast:
+        if self.beta_slow > self.beta_fast:
             raise ValueError(
                 f"YaRN: beta_slow is {self.beta_slow} and beta_fast {self.beta_fast} turns; the "
-                f"slow one must be the smaller, as 1 and 32 in the paper."
+                f"slow one must not be the larger; the paper has 1 and 32."
             )
         if self.of.base <= 1:
             raise ValueError(

@@ -199,10 +199,8 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     for name, value in config.values.items():
         if name in BESIDE or not isinstance(value, Mapping) or not value:
             continue
-        is_part = name in types or name in NESTS or isinstance(value.get("model_type"), str)
-        if is_part or (name.endswith("_config") and not config.facts):
-            model_type = value.get("model_type") or types.get(name) or _inherited(config, name)
-            model_type = str(model_type)
+        if name in types or name in NESTS or _is_model(config, name, value):
+            model_type = _type_of(config, name, value)
             found[name] = Configuration(respelled(model_type, value), spelled(model_type, value))
     for name, model_type in types.items():
         if name in found or not model_type or not (absent or name in ESSENTIAL):
@@ -222,8 +220,31 @@ def _order(name: str) -> tuple[bool, str]:
     return name not in NESTS, name
 
 
-def _inherited(config: Configuration, name: str) -> str:
-    return config.model_type if name in NESTS else ""
+def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> bool:
+    """Whether an object is a part although the class of the whole does not list it as one.
+
+    Files of Llama may keep a ``perceiver_config`` of a type that nothing knows, and those of models
+    that are not known here an object of settings (``sparse_attention_config``).
+    """
+    named = value.get("model_type")
+    if config.facts or not name.endswith("_config"):
+        return isinstance(named, str) and bool(known(spelled(named, value)))
+    sizes = ("layers", "hidden_size", "heads")
+    sized = any(alias in value for size in sizes for alias in ALIASES[size])
+    return sized or (isinstance(named, str) and named != config.model_type)
+
+
+def _type_of(config: Configuration, name: str, value: Mapping[str, Any]) -> str:
+    """The type of a part: the class of the whole decides, and where it leaves it open, the file.
+
+    Files of Qwen-VL, GLM-V and Idefics name the whole model in its part of images, and some give
+    SigLIP where they mean its part of images.
+    """
+    if settled := config.facts.get("parts", {}).get(name):
+        return settled
+    named = str(value.get("model_type") or (config.model_type if name in NESTS else ""))
+    within = known(spelled(named, value)).get("parts", {})
+    return named if name in value or not within.get(name) else within[name]
 
 
 def _values(config: object) -> Mapping[str, Any]:

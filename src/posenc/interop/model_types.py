@@ -28,7 +28,11 @@ FALCONS_OLD_FIELDS = {
     "n_layer": "num_hidden_layers",
     "n_head_kv": "num_kv_heads",
 }
-FIELDS = {"RefinedWeb": FALCONS_OLD_FIELDS, "RefinedWebModel": FALCONS_OLD_FIELDS}
+FIELDS = {
+    "RefinedWeb": FALCONS_OLD_FIELDS,
+    "RefinedWebModel": FALCONS_OLD_FIELDS,
+    "bloom": {"n_embed": "hidden_size"},
+}
 """Under such a name: what the file calls a field, and what the type of today calls it."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -174,6 +174,9 @@ def _by_layer_type(config: Configuration) -> dict[str | None, Dictionary | None]
         everywhere = config.get("global_rope_theta") or base
         local = config.values.get("local_rope_theta", 10_000.0) or everywhere
         return _two({"rope_theta": everywhere, **scaling}, {"rope_theta": local, **scaling})
+    if config.family == "mimo_v2_flash" and not config.get("rope_parameters"):
+        everywhere, local = config.number("rope_theta"), config.number("swa_rope_theta")
+        return _two({"rope_theta": everywhere or 5e6, **scaling}, {"rope_theta": local or 1e4})
     if config.family == "olmo3":
         base, named = config.facts.get("theta", base), config.number("rope_theta")
         if named not in (None, base):
@@ -307,6 +310,11 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
         ValueError: Nothing says, or no head is so wide.
     """
     width = _said_width(config, layer_type)
+    if width < 1:
+        raise ValueError(
+            f"hidden_size is {config.get('hidden_size')!r}, and there are {config.get('heads')!r} "
+            f"heads; no channel is left for a head. Correct one of them."
+        )
     if width > WIDEST:
         raise ValueError(
             f"The configuration means a head of width {width:,}; the widest that is read here has "

@@ -153,6 +153,7 @@ REFUSED = {
     "chatglm": "its code splits the head into two rotations, and no transformers model reads it",
     "deepseek_v4": "its layers rotate keys, values and outputs, by two sets of frequencies",
     "dots3_note": "its widths differ between layers",
+    "ernie4_5_moe_vl": "it reorders its frequencies among height, width and time",
     "ernie4_5_vl_moe": "it reorders its frequencies among height, width and time",
     "grok1": "no transformers model reads it, and its file does not name its rotation",
     "hunyuan_vl": "its xdrope gives the two channels of a pair different axes",
@@ -164,7 +165,7 @@ REFUSED = {
 }
 """Models that would be read wrongly, and why."""
 
-UNROTATED = named("kimi_linear")
+UNROTATED = named("falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba")
 """Models without rotation although their files have a field that others rotate by."""
 
 NAMED_BY_FIELD = named("esm granitemoehybrid wav2vec2_bert wav2vec2_conformer")

@@ -9,7 +9,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.interop import rope_models, schemes
-from posenc.interop.configurations import Configuration, parts_of, read_whole
+from posenc.interop.configurations import NESTS, Configuration, parts_of, read_whole
 from posenc.interop.diffusion_setup import (
     foreign_part,
     is_foreign,
@@ -19,7 +19,13 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import BASE_FIELDS, SHARE_FIELDS, rotates
+from posenc.interop.rope_layers import (
+    BASE_FIELDS,
+    SHARE_FIELDS,
+    SIGNS,
+    rotates,
+    width_of_head,
+)
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
@@ -44,6 +50,9 @@ WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size")
 
 ALWAYS_SLIDING = ("mistral", "mixtral", "phi3", "starcoder2")
 """Families all of whose layers slide where a window is given, without types of layers."""
+
+READ = {*SIGNS, "rope_interleave", "use_mem_rope"}
+"""Fields of rotations that count whatever the model."""
 
 UNREAD = "what its code does with positions is not read here"
 
@@ -87,6 +96,8 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     if not nested:
         return _own(config.with_defaults(), name, length)
     found: list[Part] = []
+    if not config.facts and rotates(config) and not set(NESTS) & set(nested):
+        found += _own(config, name, length)  # the text model's fields stand beside the others
     for field, inner in nested.items():
         called = NAMES.get(field, field.removesuffix("_config"))
         if not inner.facts and not rotates(inner):
@@ -215,6 +226,8 @@ def _window(config: Configuration, kind: str | None) -> int | None:
         slides = switched and config.family in ALWAYS_SLIDING
     if size is None or not slides:
         return None
+    if config.family == "mimo_v2_flash" and config.get("sliding_window_size") is not None:
+        return config.whole("sliding_window_size") + 1  # the keys before, and the query's own
     return config.whole(str(config.field(*WINDOWS)))
 
 
@@ -238,23 +251,36 @@ def _notes(config: Configuration) -> list[str]:
         )
     if reach := config.get("local_attention"):
         said.append(f"sliding layers see about {reach} keys, half of them on either side")
-    said += [f"{name} stands in the file, and the model does not look at it"
-             for name in _unheeded(config)]  # fmt: skip
+    who = "the model does not look at it" if config.facts else "it is not read here"
+    said += [f"{name} stands in the file, and {who}" for name in _unheeded(config)]
     return said
 
 
 def _unheeded(config: Configuration) -> list[str]:
-    """Fields of a rotation that stand in a file, and that the class of the model does not read."""
+    """Fields of a rotation that stand in a file, and that the class of the model does not read.
+
+    Of a model that is not known here: those that are not read.
+    """
     if not config.facts:
-        return []
+        return [
+            name
+            for name, value in config.values.items()
+            if value and name not in READ and any(word in name for word in ("rope", "rotary"))
+        ]
     told = {name: config.values.get(name) for name in (*SHARE_FIELDS, *BASE_FIELDS)}
     read = {*rope_models.heeded(config, SHARE_FIELDS), *rope_models.heeded(config, BASE_FIELDS)}
     stray = [name for name in told if name not in read and told[name] is not None]
     base = config.get(*rope_models.heeded(config, BASE_FIELDS))
     stray = [name for name in stray if name not in BASE_FIELDS or told[name] != base]
-    partly = config.facts.get("partly") or "partial_rotary_factor" in stray
-    whole = told["partial_rotary_factor"] in (None, 1, 1.0)
-    return stray + ([] if partly or whole else ["partial_rotary_factor"])
+    inner = config.get("attn_config")
+    if isinstance(inner, dict) and inner.get("rope_theta") is not None:  # DBRX, since version 5
+        stray.append("rope_theta in attn_config")
+    if config.facts.get("partly"):
+        return stray
+    narrow = config.get("rotary_dim") not in (None, width_of_head(config))
+    whole = "partial_rotary_factor" in stray or told["partial_rotary_factor"] in (None, 1, 1.0)
+    stray += ["rotary_dim"] if narrow else []
+    return stray if whole else [*stray, "partial_rotary_factor"]
 
 
 def _indexer(

@@ -37,11 +37,20 @@ def token_parts(config: Configuration, name: str) -> list[Part] | None:
     tokens = _tokens(config, rows)
     scores = [_mpnet(config)] if kind == "mpnet" else []
     count = config.whole("l_layers" if kind == "lxmert" else "layers")
-    return [_part(config, name, count, tokens, scores, trained=_length(tokens), notes=_notes(kind))]
+    return [
+        _part(config, name, count, tokens, scores, trained=_length(tokens), notes=_notes(config))
+    ]
 
 
-def _notes(kind: str) -> tuple[str, ...]:
-    return (schemes.NOTES[kind],) if kind in schemes.NOTES else ()
+def _notes(config: Configuration) -> tuple[str, ...]:
+    """What there is to say; ``position_embedding_type`` may be for code of the file's own."""
+    said = [schemes.NOTES[config.model_type]] if config.model_type in schemes.NOTES else []
+    if (named := config.values.get("position_embedding_type", "absolute")) != "absolute":
+        said.append(
+            f"position_embedding_type is {named!r} in the file, and the model of transformers "
+            f"does not look at it"
+        )
+    return tuple(said)
 
 
 def _mpnet(config: Configuration) -> T5Bias:
