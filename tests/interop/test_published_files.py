@@ -256,3 +256,21 @@ def test_fields_that_are_not_looked_at_are_told(fields, said):
 def test_heads_without_a_channel_are_refused():
     with pytest.raises(ValueError, match="no channel is left for a head"):
         positional_setup({"model_type": "bloom", "hidden_size": 64, "n_head": 112, "n_layer": 2})
+
+
+def test_a_model_whose_own_fields_stand_beside_its_parts_is_read_too():
+    """As CSM, Moshi, the first IDEFICS and Phi-4-multimodal are published."""
+    csm = file("csm", 2048, 32, 16, head_dim=64, rope_theta=500000,
+               rope_scaling=LLAMA_3 | {"factor": 32.0},
+               codec_config={"model_type": "mimi"},
+               depth_decoder_config=file("csm_depth_decoder_model", 1024, 8, 4, head_dim=128,
+                                         rope_theta=500000))  # fmt: skip
+    assert _told(csm) == {
+        "text": Counter({"64/64 by 5e+05": 16}),
+        "codec": Counter({"64/64 by 1e+04": 8}),
+        "depth_decoder": Counter({"128/128 by 5e+05": 4}),
+    }
+    moshi = positional_setup(file("moshi", 4096, 32, 32, head_dim=128, depth_decoder_config={}))
+    assert [part.name for part in moshi] == ["text"]
+    names = [part.name for part in positional_setup({"model_type": "pe_video_encoder"})]
+    assert names == ["vision", "vision.vision"]

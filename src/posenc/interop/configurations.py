@@ -212,6 +212,10 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     return {name: found[name] for name in sorted(found, key=_order)}
 
 
+SENSES = ("vision_config", "audio_config")
+"""Parts whatever they hold: in some files the names of all their fields begin with letters of their
+own."""
+
 ESSENTIAL = ("text_config", "vision_config")
 """Parts that a model has although its file leaves them out: those of the defaults of its class."""
 
@@ -231,7 +235,7 @@ def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> boo
         return isinstance(named, str) and bool(known(spelled(named, value)))
     sizes = ("layers", "hidden_size", "heads")
     sized = any(alias in value for size in sizes for alias in ALIASES[size])
-    return sized or (isinstance(named, str) and named != config.model_type)
+    return sized or name in SENSES or (isinstance(named, str) and named != config.model_type)
 
 
 def _type_of(config: Configuration, name: str, value: Mapping[str, Any]) -> str:

@@ -181,7 +181,7 @@ INDEXERS: dict[str, Pairing] = {
 ROPE_NEEDED = named(
     "apertus beam cwm diffusion_gemma dots3_note_audio_encoder embedding_gemma2 gemma4 "
     "gemma4_unified glmasr_encoder gpt_oss higgs_audio_v2 laguna lfm3 mellum mimo_v2_flash "
-    "mistral_large4 moonshine muse_spark nemotron3_5_transcribe_asr_audio "
+    "mistral_large4 moonshine moonshine_streaming muse_spark nemotron3_5_transcribe_asr_audio "
     "nemotron3_5_transcribe_word_timestamp neomme openai_privacy_filter ultrabert zaya"
 )
 """Models whose class fills a rope dictionary that is left out with values of its own."""

@@ -1,6 +1,6 @@
 """From any configuration of Hugging Face to the positional set-up of its model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,18 +95,29 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     nested = parts_of(config)
     if not nested:
         return _own(config.with_defaults(), name, length)
-    found: list[Part] = []
-    if not config.facts and rotates(config) and not set(NESTS) & set(nested):
-        found += _own(config, name, length)  # the text model's fields stand beside the others
+    found = _beside(config, nested, name, length)
+    own = [part.name for part in found]
     for field, inner in nested.items():
         called = NAMES.get(field, field.removesuffix("_config"))
         if not inner.facts and not rotates(inner):
             found.append(_untyped(config, field, called, inner))
             continue
         for part in _parts(inner, called, length):
-            prefix = "" if part.name == called or called == "text" else f"{called}."
+            within = part.name in own or (part.name != called and called != "text")
+            prefix = f"{called}." if within else ""
             found.append(replace(part, name=prefix + part.name))
     return found
+
+
+def _beside(
+    config: Configuration, nested: Collection[str], name: str, length: int | None
+) -> list[Part]:
+    """The parts of layers whose fields stand beside those of nested parts, as CSM's text model."""
+    whole = config.with_defaults()
+    rotated = rotates(config) and whole.field("layers") and whole.field("hidden_size")
+    if set(NESTS) & set(nested) or not (rotated or config.model_type in schemes.WORDS):
+        return []
+    return list(_own(whole, name, length))
 
 
 def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
