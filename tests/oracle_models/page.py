@@ -88,7 +88,8 @@ def write(rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    if row["status"] == "told" and "not read here" in row["does"]:
+    first = row["does"].split("; ")[0]  # what its parts do comes after
+    if row["status"] == "told" and "not read here" in first:
         return "not read"
     return STATES[row["status"]]
 
