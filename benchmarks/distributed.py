@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import Empty
 from statistics import median
 
 import torch
@@ -84,10 +85,23 @@ def _of_processes(world: int, options: argparse.Namespace) -> Iterator[dict]:
         processes = [context.Process(target=_rank, args=(r, *given)) for r in range(world)]
         for process in processes:
             process.start()
-        while (row := queue.get()) is not None:
+        while (row := _next(queue, processes)) is not None:
             yield row
         for process in processes:
             process.join()
+
+
+def _next(queue, processes) -> dict | None:
+    """What a rank sends next; an error, not a wait forever, where one ended before its time."""
+    while True:
+        try:
+            return queue.get(timeout=5)
+        except Empty:
+            ended = [rank for rank, process in enumerate(processes) if process.exitcode]
+        if ended:
+            for process in processes:
+                process.terminate()
+            raise RuntimeError(f"Rank {ended[0]} ended with {processes[ended[0]].exitcode}.")
 
 
 def _rank(rank: int, world: int, folder: str, options: argparse.Namespace, queue) -> None:
