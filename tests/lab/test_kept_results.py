@@ -42,7 +42,7 @@ def test_every_run_of_both_grids_is_there_and_is_small(kept):
 
 
 def test_the_published_orderings_hold_as_paired_gaps(kept):
-    """Their intervals lie beyond the bars, and every seed does but one of KERPLE, which has 0.196."""
+    """Their intervals lie beyond the bars, and every seed but one of KERPLE, which has 0.196."""
     tasks = {task.title: task for task in kept["standard"].tasks}
     gaps = {
         (title, gap.gap.better): list(gap.differences.values())
