@@ -408,3 +408,11 @@ def test_its_text_makes_it_again():
     made = Coordinates([0.5, Fraction(1, 3)])
     names = {"Coordinates": Coordinates, "Fraction": Fraction, "tensor": torch.tensor}
     assert eval(repr(made), names).tolist() == made.tolist()
+
+
+def test_steps_of_each_axis_are_brought_to_one():
+    made = Coordinates.stack([Coordinates([4, 6]) * 2, Coordinates([0.5, 1.5])], dim=-1)
+    assert made.scale == (2, Fraction(1, 2))
+    assert made.with_scale(Fraction(1, 4)).values.tolist() == [[32, 2], [48, 6]]
+    with pytest.raises(ValueError, match="no whole number of steps of 1"):
+        made.with_scale(1)

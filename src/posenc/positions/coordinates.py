@@ -492,6 +492,9 @@ class Coordinates:
         """
         chosen = checked_scale(scale, None)
         assert isinstance(chosen, Fraction)
+        if isinstance(self.scale_text, tuple):  # one an axis
+            axes = range(len(self.scale_text))
+            return Coordinates.stack([self[..., i].with_scale(chosen) for i in axes], dim=-1)
         if self.rest is not None:
             return self._with_one_part(chosen)
         times = self._one_scale("with_scale") / chosen
