@@ -8,6 +8,7 @@ from posenc import (
     ALiBi,
     AxialSinusoidal,
     CoPE,
+    DINOv3Rotary,
     Forgetting,
     Positional,
     Rotary,
@@ -135,3 +136,9 @@ def test_content_whose_channels_lie_apart_in_memory(dtype):
 def test_a_scale_that_is_no_finite_number_is_refused(encoding, scale):
     with pytest.raises(ValueError, match="it must be 'sqrt_dim', a finite number, or None"):
         encoding(8, scale=scale)
+
+
+def test_centers_that_are_moved_at_random_need_points():
+    rotary = DINOv3Rotary(4, (2, 3), shift=0.5)
+    with pytest.raises(ValueError, match=r"shape \(4,\); they must be \[\*batch, seq, 2\]"):
+        rotary.table(torch.arange(4))

@@ -25,8 +25,8 @@ from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule, exact
 from posenc.numerics.rounding import rounded
-from posenc.positions import Coordinates, Positions, checked, in_float64
-from posenc.positions.checks import checked_within
+from posenc.positions import Coordinates, Positions, in_float64
+from posenc.positions.checks import checked_points, checked_within
 from posenc.positions.placeless import among_places
 
 Normalization = Literal["separate", "min", "max"]
@@ -158,14 +158,12 @@ class DINOv3Rotary(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates.
         """
-        points, nowhere = checked(positions, reals=True), None
-        if points.ndim > 1:
-            points, nowhere = among_places(points)
+        points, nowhere = among_places(checked_points(positions, 2))
         steps = 2 * checked_within(points, -REACH, REACH, reals=True)
         height, width = self.sizes
         if height == width:
             steps = steps + (1 - height)
-        elif steps.shape[-1] == 2:
+        else:
             steps = stacked([steps[..., 0] + (1 - height), steps[..., 1] + (1 - width)])
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return unturned(self._augmented(steps, dtype or torch.float32), nowhere)
