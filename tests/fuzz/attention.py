@@ -227,6 +227,9 @@ def check(case: AttentionCase) -> None:
     ):
         TALLY.count("cases", "attention, of terms that cancel")
         return
+    if grown == float("inf") and _largest_factor(case, of_real=True) < grown:
+        TALLY.count("cases", "attention, of padding out of reach")
+        return
     if grown == float("inf"):
         with pytest.raises(ValueError, match="leaves float32"):
             _run(case, content, given, None)
@@ -355,9 +358,12 @@ def _mixes(case: AttentionCase) -> bool:
     return len(encodings) > 1 and any(isinstance(each, XPos) for each in encodings)
 
 
-def _largest_factor(case: AttentionCase) -> float:
+def _largest_factor(case: AttentionCase, *, of_real: bool = False) -> float:
     """The largest factor of an XPos at these positions; infinite where it refuses to have one."""
     places = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    if of_real and case.padding is not None:  # padding may be taken out of the row before
+        real = torch.tensor(case.padding)
+        places = places.expand(real.shape).where(real, 0)
     farthest, grown = max(abs(int(end)) for end in places.aminmax()), 1.0
     for encoding in case.positional().queries_keys:
         if isinstance(encoding, XPos):
