@@ -16,6 +16,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``hooked(module)``      before a module's weight is taken without a call of the module
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
+``floating(dtype)``     before reals are rounded to a dtype that somebody asked for
 ======================  =====================================================================
 
 Torch has no public names for some of this. Where one of its private names is gone, the answer is
@@ -83,6 +84,33 @@ def widest(device: torch.device) -> torch.dtype:
         (torch.float64, torch.float32)
     """
     return torch.float64 if has_float64(device) else torch.float32
+
+
+FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+
+
+def floating(dtype: torch.dtype | None) -> torch.dtype:
+    """The dtype of a table: float32, unless another is asked for that can hold it.
+
+    Raises:
+        TypeError: It is none of the four: whole numbers would cut reals, and eight bits are
+            reached by two roundings.
+
+    Example:
+        >>> floating(None), floating(torch.bfloat16)
+        (torch.float32, torch.bfloat16)
+        >>> floating(torch.int64)
+        Traceback (most recent call last):
+        ...
+        TypeError: dtype is torch.int64; a table of reals is float16, bfloat16, float32 or float64.
+    """
+    if dtype is None:
+        return torch.float32
+    if dtype not in FLOATING:
+        raise TypeError(
+            f"dtype is {dtype}; a table of reals is float16, bfloat16, float32 or float64."
+        )
+    return dtype
 
 
 def may_look(x: Tensor) -> bool:

@@ -74,6 +74,13 @@ class TakesFloats(Sinusoidal):
         return super().table(positions.long(), dtype=dtype)
 
 
+class CutsReals(Sinusoidal):
+    """Gives whole numbers where somebody asks for them."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions).to(dtype or torch.float32)
+
+
 class Widens(Sinusoidal):
     """Gives float32 back for bfloat16."""
 
@@ -267,6 +274,7 @@ BROKEN = [
     (RefusesItsBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
     (SaysNothingOfItsBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
     (TakesFloats, {"dim": 8}, {}, "integers_only"),
+    (CutsReals, {"dim": 8}, {}, "reals_are_not_cut"),
     (MadeOnTheCpu, {"dim": 8, "max_len": 9}, {}, "parameters_are_made_as_asked"),
     (HasNoFactory, {"dim": 8}, {}, "parameters_are_made_as_asked"),
     (LearnsInAutocast, {"dim": 8, "max_len": 9}, {}, "autocast"),

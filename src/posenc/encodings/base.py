@@ -24,6 +24,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import floating
 from posenc.positions import (
     Coordinates,
     Integers,
@@ -406,8 +407,9 @@ class RelativeBias(ScoreBias):
         """``profile`` at every pair of positions.
 
         Raises:
-            TypeError: Positions are not integers.
+            TypeError: Positions are not integers, or ``dtype`` is no floating one.
             ValueError: Two of them are 2^63 or more apart.
         """
+        floating(dtype)  # no profile is asked for one that it would be cut to
         distance = checked_distances(q_positions, k_positions, reals=bool(self.takes_reals))
         return self.profile(distance, dtype=dtype).movedim(0, -3)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
+from posenc._guards import floating
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import FromCheckpoint, Schedule
 from posenc.positions import consecutive
@@ -45,6 +46,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         dtype: In which positions and frequencies are held.
 
     Raises:
+        TypeError: ``dtype`` is no floating one.
         ValueError: ``length`` is not from 1 to 2^62.
 
     Example:
@@ -55,7 +57,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
     """
     if not 1 <= length <= LAST:
         raise ValueError(f"length is {length}; it must be from 1 to 2^62.")
-    rounded = FromCheckpoint(schedule.float32("float32").to(dtype))
+    rounded = FromCheckpoint(schedule.float32("float32").to(floating(dtype)))
     return Precision(
         dtype=str(dtype).removeprefix("torch."),
         float32_error=_error(schedule, schedule, length),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
+from posenc._guards import floating
 from posenc.encodings.base import TokenEncoding
 from posenc.positions import consecutive
 
@@ -30,13 +31,16 @@ def resolution(
 ) -> Resolution:
     """Count distinct positions and rows among 0 … length − 1.
 
+    Raises:
+        TypeError: ``dtype`` is no floating one.
+
     Example:
         >>> from posenc import Sinusoidal
         >>> resolution(Sinusoidal(128), 4096)
         Resolution(length=4096, positions=769, rows=4096, rows_from_positions=769)
     """
     positions = consecutive(length)
-    held = positions.to(dtype)
+    held = positions.to(floating(dtype))
     table = encoding.table(positions).detach().to(dtype)
     rounded = encoding.table(held.long()).detach().to(dtype)
     return Resolution(

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
 from posenc.inspection.closest import closest_positions
@@ -104,12 +105,15 @@ def unique_up_to(
 ) -> int:
     """How many of the positions 0 … length − 1 have a row of their own in ``dtype``.
 
+    Raises:
+        TypeError: ``dtype`` is no floating one.
+
     Example:
         >>> from posenc import Sinusoidal
         >>> unique_up_to(Sinusoidal(64), 5000), unique_up_to(Sinusoidal(64, base=1.0), 5000)
         (5000, 5000)
     """
-    table = encoding.table(consecutive(length)).detach().to(dtype)
+    table = encoding.table(consecutive(length)).detach().to(floating(dtype))
     return len(table.unique(dim=0))
 
 

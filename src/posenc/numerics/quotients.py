@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import has_float64, may_look
+from posenc._guards import floating, has_float64, may_look
 from posenc.numerics.phases import LIMB, Phases, added, cos_sin_of, phases, turn_limbs
 from posenc.numerics.rounding import rounded
 from posenc.numerics.settling import round_for_certain
@@ -35,12 +35,16 @@ def quotient_cos_sin(
         turns: Turns for a quotient of 1, in units of 2^-192.
         dtype: The dtype of the values.
 
+    Raises:
+        TypeError: ``dtype`` is no floating one.
+
     Example:
         >>> third = torch.tensor([1]), torch.tensor([3])
         >>> cos, _ = quotient_cos_sin(*third, (1 << 192, 1 << 191))  # a third and a sixth of a turn
         >>> cos
         tensor([[-0.5000,  0.5000]])
     """
+    dtype = floating(dtype)
     if not has_float64(numerators.device):
         made = quotient_cos_sin(numerators.cpu(), denominators.cpu(), turns, dtype)
         return made[0].to(numerators.device), made[1].to(numerators.device)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import has_float64
+from posenc._guards import floating, has_float64
 from posenc.numerics.sincos import SinCos
 from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates
@@ -26,12 +26,16 @@ def cos_sin_of_axes(
         positions: One coordinate an axis.
         dtype: The dtype of the values.
 
+    Raises:
+        TypeError: ``dtype`` is no floating one.
+
     Example:
         >>> from posenc.frequencies import FromCheckpoint
         >>> one, less = SinCos(FromCheckpoint([1.0])), SinCos(FromCheckpoint([-1.0]))
         >>> cos_sin_of_axes((one, less), torch.tensor([[2**40 + 1, 2**40]]))[0]  # cos 1
         tensor([[0.5403]])
     """
+    dtype = floating(dtype)
     if not has_float64(positions.device):
         cos, sin = cos_sin_of_axes(parts, positions.to("cpu"), dtype)
         return cos.to(positions.device), sin.to(positions.device)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import may_look, where_float64
+from posenc._guards import floating, may_look, where_float64
 from posenc.positions.coordinates import Coordinates
 
 
@@ -151,7 +151,7 @@ def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     """
     if isinstance(positions, Coordinates):
         return positions.floats(dtype)
-    return positions.to(dtype)
+    return positions.to(floating(dtype))
 
 
 def in_float64(values: Tensor | Coordinates) -> Float64[Tensor, "..."]:

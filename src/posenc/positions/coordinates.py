@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import has_float64, may_look
+from posenc._guards import floating, has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scales import (
     Step,
@@ -245,10 +245,14 @@ class Coordinates:
     def floats(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "*shape"]:
         """As floats, within one rounding to float64 and one to ``dtype``.
 
+        Raises:
+            TypeError: ``dtype`` is no floating one.
+
         Example:
             >>> Coordinates(torch.tensor([1, 2]), scale=Fraction(1, 3)).floats(torch.float32)
             tensor([0.3333, 0.6667])
         """
+        dtype = floating(dtype)
         if not has_float64(self.device):
             return self.to("cpu").floats(dtype).to(self.device)
         values, text = self.values, self.scale_text
@@ -431,6 +435,7 @@ class Coordinates:
             tensor([[    0., -3600.],
                     [ 3600.,     0.]], dtype=torch.float64)
         """
+        dtype = floating(dtype)
         here, there = common_scale(self, other)
         factor = short(here.scale_text) if isinstance(here.scale_text, str) else None
         two = here.rest is not None or there.rest is not None

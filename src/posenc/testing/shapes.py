@@ -98,6 +98,23 @@ def integers_only(case: Case) -> None:
         assert "int64" in refusal, f"the error does not say what is expected: {refusal}"
 
 
+def reals_are_not_cut(case: Case) -> None:
+    """Asked for a dtype without reals, a table is refused, or holds whole numbers in any case."""
+    module, subject, positions = case.module(), case.subject(), consecutive(4)
+    usual = subject.tables(module, positions)
+    for dtype in (torch.int64, torch.bool, torch.complex64):
+        made, refusal = None, ""
+        try:
+            made = subject.tables(module, positions, dtype)
+        except TypeError as error:
+            refusal = str(error)
+        if made is None:
+            assert str(dtype) in refusal, f"the error does not say what came: {refusal}"
+        else:
+            assert not usual.is_floating_point(), f"a table of reals was given as {dtype}"
+            assert_same(made, usual, f"a table asked for as {dtype}", bitwise=True)
+
+
 def _observed(case: Case) -> Tensors:
     """Parameters, tables near and far, results in training of equal content, and warnings.
 

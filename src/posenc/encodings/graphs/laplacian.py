@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
 from posenc.encodings.graphs.components import Blocks, Components
@@ -131,7 +132,7 @@ class LaplacianEncoding:
         if not self.self_loops:
             adjacency = _without_loops(adjacency)
         found = self._found(adjacency, graph)
-        device, dtype = graph.edge_index.device, dtype or torch.float32
+        device, dtype = graph.edge_index.device, floating(dtype)
         vectors, values, real = (torch.from_numpy(each) for each in found)
         return Eigenvectors(vectors.to(device, dtype), values.to(device, dtype), real.to(device))
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.graphs.components import MOST_NUMBERS, Components
 from posenc.encodings.graphs.graph import Graph
@@ -67,7 +68,7 @@ class RandomWalkEncoding:
         for blocks in components.larger(DENSE):
             walks = components.sparse(blocks)
             made[blocks.nodes[0]] = _large_returns(walks, self.walk_length)
-        rows = torch.from_numpy(made).to(dtype or torch.float32)
+        rows = torch.from_numpy(made).to(floating(dtype))
         return rows.to(graph.edge_index.device)
 
 

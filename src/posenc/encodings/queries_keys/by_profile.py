@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.frequencies.schedule import Schedule
 from posenc.kernels.out import written
@@ -50,7 +51,7 @@ class RotationByProfile:
         both = self.profile.cos_sin(angles, self.schedule.attention_factor)
         made = torch.stack(both, dim=-2)
         if out is None:
-            return made.to(dtype or torch.float32)
+            return made.to(floating(dtype))
         return table_to_fill(positions, 2, made.shape[-1], dtype=dtype, out=out).copy_(made)
 
     def rotate(

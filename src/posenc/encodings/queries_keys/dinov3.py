@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc._guards import where_float64
+from posenc._guards import floating, where_float64
 from posenc.encodings.arguments import (
     check_choice,
     check_flag,
@@ -166,7 +166,7 @@ class DINOv3Rotary(QueryKeyEncoding):
         else:
             steps = stacked([steps[..., 0] + (1 - height), steps[..., 1] + (1 - width)])
         if self.training and any((self.shift, self.jitter, self.rescale)):
-            return unturned(self._augmented(steps, dtype or torch.float32), nowhere)
+            return unturned(self._augmented(steps, floating(dtype)), nowhere)
         return unturned(self.sincos.table(steps, dtype), nowhere)
 
     def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_flag
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
@@ -152,7 +153,7 @@ class DirectedRotary(QueryKeyEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points, nowhere = among_places(checked_points(positions, self.axes))
-        table = torch.stack(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-2)
+        table = torch.stack(cos_sin_of_axes(self.parts, points, floating(dtype)), dim=-2)
         table = unturned(table, nowhere)
         return table.unflatten(-1, (self.heads, -1)) if self.by_head else table
 

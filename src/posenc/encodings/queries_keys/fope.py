@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -121,7 +122,7 @@ class FoPE(QueryKeyEncoding):
         Raises:
             TypeError: ``positions`` are not integers.
         """
-        dtype = dtype or torch.float32
+        dtype = floating(dtype)
         wide = torch.promote_types(dtype, torch.float32)
         factor = self.frequencies.attention_factor
         parts = cos_sin(self.sincos, checked(positions, reals=True), wide, factor=factor)

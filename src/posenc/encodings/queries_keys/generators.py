@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.queries_keys.rotation import checked_heads
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
@@ -37,7 +38,7 @@ def block_rotations(
                 [-1.,  0.]])
     """
     exponents = torch.einsum("...a,ahnij->...hnij", in_float64(points), in_float64(generators))
-    return torch.linalg.matrix_exp(exponents).to(dtype or torch.float32).to(generators.device)
+    return torch.linalg.matrix_exp(exponents).to(floating(dtype)).to(generators.device)
 
 
 def rotate_blocks(

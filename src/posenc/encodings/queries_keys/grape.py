@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
@@ -99,7 +100,7 @@ class GRAPE(QueryKeyEncoding):
         angles = in_float64(positions).unsqueeze(-1) * (self.speed * speed)
         across = 2 * (angles / 2).sin().square()  # 1 − cos, which loses no digits near 0
         factors = angles.sin() / speed, across / speed.square()
-        return torch.stack(factors, dim=-2).to(dtype or torch.float32).to(positions.device)
+        return torch.stack(factors, dim=-2).to(floating(dtype)).to(positions.device)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
@@ -131,7 +132,7 @@ class RoPEMixed(QueryKeyEncoding):
         y, x = in_float64(positions)[..., None, None, :].unbind(-1)
         along_x, along_y = in_float64(self.frequencies)
         angles = y * along_y + x * along_x
-        table = torch.stack((angles.cos(), angles.sin()), dim=-3).to(dtype or torch.float32)
+        table = torch.stack((angles.cos(), angles.sin()), dim=-3).to(floating(dtype))
         return unturned(table.to(positions.device), nowhere, heads=True)
 
     def encode_queries(

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_number, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import points_of
@@ -238,7 +239,7 @@ def _check_width(head_dim: int, least: int) -> None:
 
 
 def _cos_sin(angles: Tensor, dtype: torch.dtype | None) -> Tensor:
-    return torch.stack((angles.cos(), angles.sin()), dim=-2).to(dtype or torch.float32)
+    return torch.stack((angles.cos(), angles.sin()), dim=-2).to(floating(dtype))
 
 
 def _fourier(head_dim: int, like: Tensor) -> Float[Tensor, "pairs d"]:

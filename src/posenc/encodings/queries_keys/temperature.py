@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import widest
+from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import checked_heads
@@ -85,7 +85,7 @@ class QueryTemperature(QueryKeyEncoding):
             factor = (self.scale * ((positions.to(wide) + 1) / self.period).log1p()).exp()
         else:
             factor = 1 + self.scale * self._steps(positions).to(wide).log1p()
-        return rounded(factor, dtype or torch.float32).unsqueeze(-1)
+        return rounded(factor, floating(dtype)).unsqueeze(-1)
 
     def _steps(self, positions: Tensor) -> Tensor:
         """⌊(p + 1) / period⌋, or ⌊p / period⌋, without a sum that may leave int64."""

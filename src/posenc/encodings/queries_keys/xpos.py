@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import has_float64, may_look
+from posenc._guards import floating, has_float64, may_look
 from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
@@ -94,7 +94,7 @@ class XPos(QueryKeyEncoding):
         away = floats(positions - self.origin if self.origin else numbers, torch.float64)
         logarithms = (away[..., None] * rates).unsqueeze(-2)
         both = torch.cat((turns * logarithms.exp(), turns * (-logarithms).exp()), dim=-2)
-        return rounded(both, dtype or torch.float32)
+        return rounded(both, floating(dtype))
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]

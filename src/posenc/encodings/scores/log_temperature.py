@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import widest
+from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content
@@ -62,7 +62,7 @@ class LogTemperature(ScoreEncoding):
         wide = widest(q_positions.device)
         seen = q_positions.to(wide) + 1
         factor = 1 + self.alpha * (seen / self.floor).clamp(min=1).log()
-        factor = rounded(factor, dtype or torch.float32)
+        factor = rounded(factor, floating(dtype))
         return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
 
     def encode(

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import widest
+from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.frequencies import Powers
@@ -59,7 +59,7 @@ class Sandwich(RelativeBias):
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """Sums of exact cosines, over the ratio of each head."""
-        distance, dtype = checked(distance, "distance", reals=True), dtype or torch.float32
+        distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = widest(distance.device)
         cos, _ = cos_sin(self.sincos, distance, fine)

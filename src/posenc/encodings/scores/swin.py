@@ -8,6 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.windows import (
@@ -98,7 +99,7 @@ class SwinBias(ScoreBias):
         """
         apart = displacements(q_positions, k_positions, self.window, name="SwinBias")
         biases = rows_by_displacement(self.weight, apart, self.window)
-        return biases if dtype is None else biases.to(dtype)
+        return biases if dtype is None else biases.to(floating(dtype))
 
     @torch.no_grad()
     def resized(

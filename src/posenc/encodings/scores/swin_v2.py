@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import widest
+from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
@@ -117,7 +117,7 @@ class SwinV2Bias(ScoreBias):
         with nullcontext() if apart.is_meta else torch.autocast(apart.device.type, enabled=False):
             biases = LARGEST * self.mlp(coordinates).sigmoid()
         biases = rows_by_displacement(biases, apart, self.window)
-        return biases if dtype is None else biases.to(dtype)
+        return biases if dtype is None else biases.to(floating(dtype))
 
     def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":
         """A new encoding for another window with a copy of the network, which stays as trained.

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import widest
+from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.numerics.rounding import rounded
@@ -71,7 +71,7 @@ class Temperature(ScoreEncoding):
         if self.trained_length is not None:
             seen = last.to(wide) + 1
             factor = self.scale * (seen.log() / log(self.trained_length)).clamp(min=1)
-        factor = rounded(factor, dtype or torch.float32)
+        factor = rounded(factor, floating(dtype))
         return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
 
     def encode(

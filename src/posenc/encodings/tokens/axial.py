@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
@@ -17,7 +18,7 @@ from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.quotients import quotient_cos_sin
-from posenc.numerics.sincos import DTYPES, Arithmetic, SinCos
+from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions, checked
 from posenc.positions.checks import checked_within, shifted
 from posenc.positions.placeless import among_places
@@ -133,9 +134,7 @@ class AxialSinusoidal(TokenEncoding):
             TypeError: ``positions`` are not integers, or ``dtype`` is no floating one.
             ValueError: They do not have as many coordinates as the form takes.
         """
-        dtype = dtype or torch.float32
-        if dtype not in DTYPES:
-            raise TypeError(f"dtype is {dtype}; a table of sines needs a floating dtype.")
+        dtype = floating(dtype)
         points = self._checked_points(positions)
         points, nowhere = among_places(points)
         table = self._at(points, dtype)

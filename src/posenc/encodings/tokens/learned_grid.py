@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import floating, may_look
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -187,8 +187,7 @@ points of its grid, or make one of another size with resized(...).
                 nowhere than ``prefix``. Inside graphs points are not looked at, and one beyond the
                 end of its line means the next.
         """
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"dtype is {dtype}; a table of vectors needs a floating dtype.")
+        dtype = self.weight.dtype if dtype is None else floating(dtype)
         points = checked(positions, device=self.weight.device)
         if points.ndim < 2 or points.shape[-1] != len(self.size):
             raise ValueError(
@@ -196,7 +195,7 @@ points of its grid, or make one of another size with resized(...).
                 f"[*batch, seq, {len(self.size)}], as of posenc.positions.grid."
             )
         rows = F.embedding(self._rows(points), self.weight)
-        return rows if dtype is None else rows.to(dtype)
+        return rows.to(dtype)
 
     def _rows(self, points: Tensor) -> Tensor:
         """Which row of the weight each token takes."""

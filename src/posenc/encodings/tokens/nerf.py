@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -88,7 +89,7 @@ class NeRFFeatures(TokenEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points, dtype = checked_points(positions, self.axes), dtype or torch.float32
+        points, dtype = checked_points(positions, self.axes), floating(dtype)
         parts = [floats(points, dtype)] if self.include_input else []
         for axis in range(self.axes):
             cos, sin = cos_sin(self.sincos, points[..., axis], dtype)

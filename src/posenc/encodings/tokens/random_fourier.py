@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -95,7 +96,7 @@ class RandomFourierFeatures(TokenEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points = checked_points(positions, self.axes)
-        return torch.cat(cos_sin_of_axes(self.parts, points, dtype or torch.float32), dim=-1)
+        return torch.cat(cos_sin_of_axes(self.parts, points, floating(dtype)), dim=-1)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

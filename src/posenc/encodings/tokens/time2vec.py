@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -94,7 +95,7 @@ class Time2Vec(TokenEncoding):
         times = in_float64(positions).unsqueeze(-1)
         angles = times * in_float64(self.weight) + in_float64(self.bias)
         periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
-        table = torch.cat((angles[..., :1], periodic), dim=-1).to(dtype or torch.float32)
+        table = torch.cat((angles[..., :1], periodic), dim=-1).to(floating(dtype))
         return table.to(positions.device)
 
     def encode(
