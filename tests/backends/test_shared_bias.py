@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import KERPLE, ALiBi, Positional, T5Bias, attention
+from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attention
 from posenc.backends import shared_bias, strided
 from posenc.backends.toeplitz import toeplitz
 
@@ -44,7 +44,7 @@ def learned(bias, kv_heads, backend, dtype=torch.float64, **options) -> list[tor
     positional = Positional(scores=bias)
     out = attention(q, k, v, positional=positional, backend=backend, **options)
     grad = torch.randn(out.shape, dtype=torch.float64).to(dtype)
-    return [out, *torch.autograd.grad(out, (q, k, v, bias.weight), grad)]
+    return [out, *torch.autograd.grad(out, (q, k, v, *bias.parameters()), grad)]
 
 
 @pytest.mark.parametrize("options", CASES.values(), ids=CASES)
@@ -52,6 +52,27 @@ def test_result_and_gradients_are_those_of_the_matrix(asked, options):
     """The band, the far sides and the row sums that tie them, beside products of whole matrices."""
     bias = t5(2, bidirectional=not options.get("is_causal", False))
     got, want = (learned(bias, 1, backend, **options) for backend in ("strided", "dense"))
+    assert asked == [True]
+    for one, other in zip(got, want, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("some", [slice(0, 2), slice(1, 4, 2)], ids=str)
+def test_some_heads_are_learned_in_the_same_way(asked, some):
+    """As a rank has them that computes no others; the columns of those get no gradient."""
+    bias = t5(4)[some]
+    got, want = (learned(bias, 1, backend, is_causal=True) for backend in ("strided", "dense"))
+    assert asked == [True]
+    for one, other in zip(got, want, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
+    others = [head for head in range(4) if head not in range(4)[some]]
+    assert not got[-1][:, others].any()
+
+
+def test_a_bias_that_learns_nothing_may_be_added(asked):
+    """It is another score, no other gradient."""
+    bias = t5(2) + ALiBi(2) + t5(2)
+    got, want = (learned(bias, 2, backend) for backend in ("strided", "dense"))
     assert asked == [True]
     for one, other in zip(got, want, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
@@ -68,7 +89,7 @@ def test_in_float32_the_gradient_of_the_bias_stays_near(asked):
 
 
 def test_only_what_is_known_to_share_numbers_does():
-    """A subclass may say anything of far keys, and a sum learns no less than its parts."""
+    """A subclass may say anything of far keys, and a sum learns what its parts do."""
 
     class Own(T5Bias):
         pass
@@ -76,12 +97,19 @@ def test_only_what_is_known_to_share_numbers_does():
     def known(*biases) -> int | None:
         return toeplitz(biases, 4, 4, 0).shared_from
 
-    assert known(t5(2)) == t5(2).borders[-1]
-    assert known(t5(2), T5Bias(2, buckets=16, max_distance=40)) == T5Bias(2, 16, 40).borders[-1]
+    near, far = t5(2).borders[-1], T5Bias(2, 16, 40).borders[-1]
+    wide = T5Bias(2, buckets=16, max_distance=40)
+    assert known(t5(2)) == known(t5(4)[1:3]) == near
+    both = t5(2) + wide
+    assert known(t5(2), wide) == known(both) == known(both[:1] + both[1:]) == far
     assert known() is None
-    for other in (Own(2, buckets=8, max_distance=16), KERPLE(2), ALiBi(2)):
-        assert known(other) is None
-        assert known(t5(2), other) is None
+    assert known(ALiBi(2)) is known(ALiBi(4)[:2]) is None
+    for still in (ALiBi(2), ALiBi(4)[2:], Sandwich(2, dim=8)):
+        assert known(t5(2), still) == known(still + t5(2)) == near
+    for other in (Own(2, buckets=8, max_distance=16), KERPLE(2), Cyclic(2, t5(2), period=9)):
+        for form in (other, other[:1] + other[1:], other + t5(2), (t5(2) + other)[:]):
+            assert known(form) is None
+            assert known(t5(2), form) is None
 
 
 def test_short_rows_are_learned_from_the_whole_matrix():

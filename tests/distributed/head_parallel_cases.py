@@ -28,6 +28,7 @@ from posenc import (
     T5Bias,
     attention,
 )
+from posenc.backends.toeplitz import toeplitz
 from posenc.distributed import Shards, own_heads
 from posenc.transformer import Encoder, KeyValueCache, MultiHeadAttention
 from posenc.transformer.head_parallel import HeadParallel
@@ -167,6 +168,25 @@ def by_hand(group) -> list[float]:
     found = inside.output(attention(q, k, v, is_causal=True, positional=Positional(
         scores=own)).transpose(1, 2).flatten(-2))  # fmt: skip
     return [_far(found, expected)]
+
+
+def long_rows(group) -> tuple[int | None, float]:
+    """From where on far keys are known to share a number, and how far its gradient is off."""
+    torch.manual_seed(0)
+    bias = T5Bias(4, buckets=8, max_distance=16).double()
+    content = [torch.randn(1, 4, 600, 4, dtype=torch.float64) for _ in range(4)]
+    each = 4 // group.size()
+    some = slice(group.rank() * each, (group.rank() + 1) * each)
+
+    def gradient(bias, q, k, v, upstream, **options):
+        out = attention(q, k, v, positional=Positional(scores=bias), **options)
+        return torch.autograd.grad((out * upstream).sum(), bias.weight)[0]
+
+    expected = gradient(bias, *content, backend="dense")
+    own = own_heads(bias, mesh_of(group))
+    found = gradient(own, *(t[:, some] for t in content), backend="strided")
+    shared_from = toeplitz([own], 600, 600, 0).shared_from
+    return shared_from, _far(found.to_local(), expected[:, some])
 
 
 def saved(group) -> float:

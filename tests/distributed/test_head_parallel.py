@@ -2,6 +2,8 @@
 
 import pytest
 
+from posenc import T5Bias
+
 REST = pytest.mark.slow("more encodings whose heads are cut among ranks")
 CASES = "tests.distributed.head_parallel_cases"
 
@@ -52,6 +54,13 @@ def test_heads_and_tokens_are_cut_together(ranks, spread):
 
 def test_a_module_of_ones_own_takes_a_bias_of_its_heads(ranks):
     assert max(max(errors) for errors in ranks.run(2, f"{CASES}:by_hand")) < 1e-12
+
+
+def test_long_rows_are_learned_as_those_of_all_heads_are(ranks):
+    """Far keys share a number there, whose gradient needs no matrix."""
+    for shared_from, error in ranks.run(2, f"{CASES}:long_rows"):
+        assert shared_from == T5Bias(4, buckets=8, max_distance=16).borders[-1]
+        assert error < 1e-12
 
 
 def test_checkpoints_hold_whole_biases(ranks):

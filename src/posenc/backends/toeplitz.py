@@ -10,7 +10,8 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.encodings.base import RelativeBias
-from posenc.encodings.scores import T5Bias
+from posenc.encodings.scores import ALiBi, Sandwich, T5Bias
+from posenc.encodings.scores.sums import RelativeBiasSum
 
 
 @dataclass(frozen=True)
@@ -124,13 +125,26 @@ def toeplitz(
     hidden = hides(distance, is_causal=is_causal, window=window)
     if hidden is not None:
         values = values.masked_fill(hidden, -torch.inf)
-    return Toeplitz(values.contiguous(), highest, _shared_from(biases))
+    return Toeplitz(values.contiguous(), highest, _shared_from(biases) or None)
 
 
-def _shared_from(biases: tuple[RelativeBias, ...]) -> int | None:
-    """From where on the sum learns one number; a class of the caller's own may say anything."""
-    known = [bias.borders[-1] for bias in biases if type(bias) is T5Bias]
-    return max(known) if known and len(known) == len(biases) else None
+def _shared_from(biases: Iterable[RelativeBias]) -> int | None:
+    """From where on the sum learns one number, at least; ``None`` where that is not known."""
+    known = [_one_number_from(bias) for bias in biases]
+    if any(start is None for start in known):
+        return None
+    return max(known, default=0)  # type: ignore[type-var]
+
+
+def _one_number_from(bias: RelativeBias) -> int | None:
+    """The same of one bias, 0 where it learns nothing; the caller's own may say anything."""
+    if bias.heads_of is not None:
+        return _one_number_from(bias.heads_of)
+    if type(bias) is RelativeBiasSum:
+        return _shared_from(bias.parts)  # type: ignore[arg-type]
+    if type(bias) is T5Bias:
+        return bias.borders[-1]
+    return 0 if type(bias) in (ALiBi, Sandwich) else None
 
 
 def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | None:

@@ -164,6 +164,11 @@ class RelativeOwnHeads(RelativeBias):
         """The profile of these heads."""
         return self.held[0](self, distance, dtype=dtype)
 
+    @property
+    def heads_of(self) -> RelativeBias:  # type: ignore[override]
+        """What computes this rank's part, or the whole of which it takes that."""
+        return self.held[0].called.of  # type: ignore[return-value]
+
     def extra_repr(self) -> str:
         """Which heads."""
         return self.held[0].told

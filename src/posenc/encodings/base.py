@@ -390,6 +390,8 @@ class RelativeBias(ScoreBias):
     """A bias that knows only ``distance = q_position − k_position``; it gives ``profile`` alone."""
 
     is_relative = True
+    heads_of: "RelativeBias | None" = None
+    """The bias whose profile this one's is some heads of, number by number, if there is one."""
 
     @abstractmethod
     def profile(

@@ -121,6 +121,11 @@ class RelativeBiasHeads(RelativeBias):
         profile = self.of.profile(distance, dtype=dtype)  # type: ignore[arg-type]
         return profile[_slice(self.chosen)]
 
+    @property
+    def heads_of(self) -> RelativeBias:  # type: ignore[override]
+        """The whole bias."""
+        return self.of
+
     def extra_repr(self) -> str:
         """Which heads."""
         return ", ".join(map(str, self.chosen))
