@@ -2,7 +2,7 @@
 
 timm's sine-cosine, rotary and learned forms, PoPE-pytorch, and the plain references of PaTH and of
 forgetting attention in flash-linear-attention. No package was found that has DAPE, CABLE, GRAPE,
-CAPE or RePo; their tests hold them against the papers' formulas.
+CAPE or RePo; numbers that their authors' code gave are kept in ``tests/encodings/authors``.
 """
 
 from fractions import Fraction

@@ -20,8 +20,11 @@ class GRAPE(QueryKeyEncoding):
     nothing across it. So norms stay, and products depend on distance alone. A learned speed has no
     exact value to keep: angles are float64.
 
-    This is the multiplicative form of rank 2. Of the others in the paper, rotary is ``Rotary``, the
-    additive forms with a fixed generator are ``ALiBi``, and with gates of tokens ``Forgetting``.
+    This is the multiplicative form of rank 2. Of the others in the paper, planes of pairs of
+    channels with fixed speeds are ``Rotary``, and the additive form recovers ``ALiBi`` and, with
+    gates of tokens, ``Forgetting``. Learned speeds of such planes, slopes gated by a query or a
+    key, and sums of gates along the path of each query, which the authors' code has too, are not
+    here. That code turns planes of channels alone: at a width of 2 it is this.
 
     Args:
         head_dim: Width of a head, 2 or more.

@@ -40,7 +40,9 @@ class CAPE(PositionRemapping):
     shift is the same for all tokens of a row exactly, and encodings must take reals. Queries and
     keys of one row need one draw: call it once, and hand the result to both.
 
-    The form is the paper's; a public implementation draws local shifts from half of that range.
+    Public implementations measure local shifts by the distance of neighboring tokens: where tokens
+    stand 0.03 seconds apart, their 0.5 is ``local_shift=0.015`` here. For points of a grid the
+    paper stretches both axes by one λ, which this, taking one axis, cannot.
 
     Args:
         global_shift: Δmax, in units of the coordinates: 5 tokens for text in the paper, 60 seconds

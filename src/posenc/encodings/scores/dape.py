@@ -20,7 +20,8 @@ class DAPE(ScoreEncoding):
     the paper. Encodings that stand before it are part of the scores that it sees.
 
     The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2 as ``expand`` and
-    ``contract``.
+    ``contract``. Where the bias is FIRE, the authors' has a leaky ReLU too, and its ``mlp`` goes
+    into a ``FIRE(heads, negative_slope=0.01)``.
 
     Args:
         heads: Number of query heads.

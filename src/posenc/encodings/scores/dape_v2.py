@@ -31,7 +31,9 @@ class DAPEv2(ScoreEncoding):
     grow. Memory is that of 4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
 
     The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2, whose kernels have an
-    axis of one more, as ``expand`` and ``contract``.
+    axis of one more, as ``expand`` and ``contract``. Where the bias is FIRE, it is theirs as
+    ``FIRE(heads, threshold=256, negative_slope=0.01)``: the threshold that their class is given
+    is halved there.
 
     Args:
         heads: Number of query heads.

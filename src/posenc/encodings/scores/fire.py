@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_positive_number, check_whole
+from posenc.encodings.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias
 from posenc.positions import Positions, checked, float_distances, floats
 
@@ -26,11 +26,13 @@ class FIRE(ScoreBias):
         hidden: Width of the hidden layer.
         threshold: L at the start; a learned factor (of size 1 at the start) scales it.
         c: c at the start; it is learned.
+        negative_slope: What the hidden layer keeps of negative numbers, as ``torch.nn.LeakyReLU``:
+            0 in the paper, 0.01 in the authors' code of DAPE where FIRE stands inside it.
         device: Where the parameters are made.
         dtype: Their dtype.
 
     Raises:
-        ValueError: A number is not positive.
+        ValueError: A number is not positive, or ``negative_slope`` is negative.
 
     Reference:
         Li et al. 2023, "Functional Interpolation for Relative Positions Improves Long Context
@@ -51,14 +53,16 @@ class FIRE(ScoreBias):
         *,
         threshold: float = 512.0,
         c: float = 0.1,
+        negative_slope: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
         check_positive_number(threshold=threshold, c=c)
+        check_number(0.0, negative_slope=negative_slope)
         self.heads, self.hidden = heads, hidden
-        self.threshold, self.first_c = threshold, c
+        self.threshold, self.first_c, self.negative_slope = threshold, c, negative_slope
         factory = {"device": device, "dtype": dtype}
         self.expand = nn.Linear(1, hidden, **factory)
         self.contract = nn.Linear(hidden, heads, **factory)
@@ -91,7 +95,8 @@ class FIRE(ScoreBias):
         x = (near / most).unsqueeze(-1)
         # Meta tensors know no autocast.
         with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
-            inner = F.linear(x, self.expand.weight.to(dtype), self.expand.bias.to(dtype)).relu()
+            inner = F.linear(x, self.expand.weight.to(dtype), self.expand.bias.to(dtype))
+            inner = F.leaky_relu(inner, self.negative_slope)
             made = F.linear(inner, self.contract.weight.to(dtype), self.contract.bias.to(dtype))
         return made.movedim(-1, -3)
 
