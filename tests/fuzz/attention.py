@@ -259,8 +259,17 @@ def _asks_distances(case: AttentionCase) -> bool:
     return any(not isinstance(each, of_query_alone) for each in case.positional().scores)
 
 
-def _unknown_padding(case: AttentionCase) -> bool:
-    """Whether nothing says which of the queries are padding: then none of them is."""
+def _query_padding(case: AttentionCase) -> list[list[bool]] | None:
+    """Which queries are tokens, in each row; ``None`` where nothing says so: then all of them are.
+
+    Queries that stand exactly where the keys do are taken for them, and their padding for theirs.
+    """
+    if case.padding is None or not _padding_is_omitted(case):
+        return case.padding and [[row[i] for i in case.chosen] for row in case.padding]
+    return case.padding if _are_keys(case) else None
+
+
+def _padding_is_omitted(case: AttentionCase) -> bool:
     return case.omit and case.relation == "some"
 
 
@@ -272,8 +281,8 @@ def _no_int64(case: AttentionCase, *, of_real: bool = False) -> bool:
     for row, places_of in enumerate(places):
         padding = case.padding[row] if of_real and case.padding is not None else None
         keys = [at for i, at in enumerate(places_of) if padding is None or padding[i]]
-        known = None if _unknown_padding(case) else padding
-        queries = [places_of[i] for i in case.chosen if known is None or known[i]]
+        known = _query_padding(case) if of_real else None
+        queries = [places_of[i] for q, i in enumerate(case.chosen) if not known or known[row][q]]
         if keys and queries and max(max(queries) - min(keys), max(keys) - min(queries)) >= 2**63:
             return True
     return False
@@ -529,9 +538,10 @@ def _gradients(case: AttentionCase, out: Tensor, leaves: list[Tensor]) -> list[T
 
 def _real_queries(case: AttentionCase) -> Tensor:
     """The rows whose result means something: of queries that are not known to be padding."""
-    if case.padding is None or _unknown_padding(case):
+    known = _query_padding(case)
+    if known is None:
         return torch.ones(case.batch, len(case.chosen), dtype=torch.bool)
-    return torch.tensor(case.padding)[:, case.chosen]
+    return torch.tensor(known)
 
 
 def _content(case: AttentionCase) -> list[Tensor]:
@@ -594,7 +604,7 @@ def _arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
     )
     if case.padding is not None:
         given["padding_mask"] = torch.tensor(case.padding)
-        if some and not _unknown_padding(case):
+        if some and not _padding_is_omitted(case):
             given["q_padding_mask"] = given["padding_mask"][:, case.chosen]
     if case.documents is not None:
         ids = torch.tensor([documents_of(row) for row in case.documents])

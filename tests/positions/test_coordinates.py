@@ -416,3 +416,29 @@ def test_steps_of_each_axis_are_brought_to_one():
     assert made.with_scale(Fraction(1, 4)).values.tolist() == [[32, 2], [48, 6]]
     with pytest.raises(ValueError, match="no whole number of steps of 1"):
         made.with_scale(1)
+
+
+@pytest.mark.parametrize("asked", ["==", "!=", "<", ">=", "+", "-", "*"])
+@pytest.mark.parametrize(
+    "met", [0.5, np.float64(0.5), np.float32(0.5), torch.tensor([0.5, 1.0]), np.array([0.5, 1.0])]
+)
+def test_floats_are_not_guessed_at(met, asked):
+    """0.5 == Coordinates([0.5]) would be False in silence, were it not refused."""
+    for expression in (f"given {asked} met", f"met {asked} given"):
+        with pytest.raises(TypeError, match=r"Coordinates|ufunc|unsupported operand"):
+            eval(expression, {"given": Coordinates([0.5, 1.0]), "met": met})
+
+
+@pytest.mark.parametrize("asked", ["==", "<", "+", "-"])
+def test_what_is_neither_float_nor_whole_is_not_guessed_at(asked):
+    beyond = torch.tensor([2**63, 0], dtype=torch.uint64)  # is −2^63 as an int64
+    for met in (beyond, torch.tensor([True, False]), [0.5, 1.0], (1, 2)):
+        with pytest.raises(TypeError, match=r"uint64|bool|Coordinates meet a"):
+            eval(f"given {asked} met", {"given": Coordinates([0.5, 1.0]), "met": met})
+
+
+def test_arrays_of_whole_numbers_meet_coordinates_as_tensors_do():
+    given, whole = Coordinates([0.5, 1.0]), np.array([2, 1], dtype=np.uint8)
+    assert (whole == given).tolist() == (given == whole).tolist() == [False, True]
+    assert (whole - given).tolist() == [Fraction(3, 2), 0]
+    assert (given - whole).tolist() == [Fraction(-3, 2), 0]

@@ -54,3 +54,10 @@ def test_arguments_that_make_no_sense():
 
 def test_no_ids_are_no_vectors():
     assert TokenEmbedding(10, 4)(torch.zeros(2, 0, dtype=torch.int64)).shape == (2, 0, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.uint32])
+def test_ids_of_any_whole_dtype_are_looked_up(dtype):
+    """Bytes of a text come as uint8, and torch's lookup takes int64 and int32 alone."""
+    embedding, ids = TokenEmbedding(50, 8), torch.tensor([[3, 49, 0]])
+    assert torch.equal(embedding(ids.to(dtype)), embedding(ids))

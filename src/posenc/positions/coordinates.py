@@ -84,6 +84,9 @@ class Coordinates:
         Fraction(1, 15)
     """
 
+    __array_ufunc__ = None
+    """Arrays of numpy on the left leave operators to coordinates."""
+
     values: Int64[Tensor, "*shape"]
     rest: Int64[Tensor, "*shape"] | None
     scale_text: Text
@@ -469,6 +472,8 @@ class Coordinates:
 
     def __mul__(self, other: Any) -> "Coordinates":
         """The exact product with a whole number or a ``Fraction``."""
+        if isinstance(other, float):
+            raise _float_met(f"{other!r}")
         if isinstance(other, bool) or not isinstance(other, Rational):
             return NotImplemented
         if other == 0:
@@ -735,12 +740,24 @@ def _size(values: Tensor) -> int | None:
 
 
 def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:
-    """Whole numbers, fractions and whole positions as coordinates; nothing of floats is guessed."""
+    """Whole numbers, fractions and whole positions as coordinates; nothing of floats is guessed.
+
+    Raises:
+        TypeError: Of floats: which number is meant is for the caller to say.
+    """
     if isinstance(other, Coordinates):
         return other
+    kind = getattr(getattr(other, "dtype", None), "kind", None)  # of what numpy has made
+    if kind in ("i", "u") and not isinstance(other, Rational):
+        return Coordinates(other, device=device)
     if isinstance(other, Tensor):
-        whole = not (other.is_floating_point() or other.is_complex() or other.dtype == torch.bool)
-        return Coordinates(other.to(torch.int64)) if whole else None
+        if other.is_floating_point():
+            raise _float_met(f"a tensor of {other.dtype}")
+        return Coordinates(other)
+    if isinstance(other, float) or kind == "f":
+        raise _float_met(f"{other!r}")
+    if isinstance(other, list | tuple):
+        raise TypeError(f"Coordinates meet a {type(other).__name__}; make it Coordinates(…), too.")
     if isinstance(other, bool) or not isinstance(other, Rational):
         return None
     number = exact(other)
@@ -748,3 +765,10 @@ def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:
         raise ValueError(f"{other} has a numerator of more than 63 bits.")
     one = torch.tensor(number.numerator, dtype=torch.int64, device=device)
     return Coordinates(one, scale=Fraction(1, number.denominator))
+
+
+def _float_met(what: str) -> TypeError:
+    return TypeError(
+        f"Coordinates meet {what}; say which number is meant: Coordinates(…) takes a float as the "
+        f"binary fraction that it is, and Fraction(1, 10) is a tenth."
+    )

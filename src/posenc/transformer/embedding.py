@@ -87,7 +87,7 @@ exists.
             ValueError: An id is negative or past the vocabulary.
             IndexError: A position is not a row of the table.
         """
-        self.check(ids)
+        ids = self.checked(ids)
         return embedded(
             ids,
             self.weight,
@@ -99,8 +99,8 @@ exists.
             out=out,
         )
 
-    def check(self, ids: Tensor) -> None:
-        """Refuse in words what are no ids of this vocabulary.
+    def checked(self, ids: Tensor) -> Tensor:
+        """``ids`` as int64, or int32 as they were; in words why they are none of this vocabulary.
 
         Raises:
             TypeError: They are not integers.
@@ -111,9 +111,11 @@ exists.
                 f"ids are {ids.dtype}; they must be integers (int64) [*batch, seq]. "
                 f"Look tokens up in the vocabulary first."
             )
+        if ids.dtype not in (torch.int64, torch.int32):  # the lookup takes no narrower ones
+            ids = ids.to(torch.int64)
         # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
         if not may_look(ids) or not ids.numel():
-            return
+            return ids
         first, last = (int(end) for end in ids.aminmax())
         if first < 0 or last >= self.num_embeddings:
             count, wrong = self.num_embeddings, last if last >= self.num_embeddings else first
@@ -123,6 +125,7 @@ exists.
                 f"0 … {count - 1}. {larger if wrong > 0 else 'Map'} unknown tokens and padding to "
                 f"an id that exists."
             )
+        return ids
 
     def extra_repr(self) -> str:
         """The arguments that say what is stored."""
