@@ -77,7 +77,12 @@ CASES = {
         bitwise=False,
         lift=in_window,
     ),
-    "fire": Case(FIRE, {"heads": 4, "threshold": 4.0}, {"hidden": 5, "c": 3.0, "negative_slope": 0.3}, bitwise=False),
+    "fire": Case(
+        FIRE,
+        {"heads": 4, "threshold": 4.0},
+        {"hidden": 5, "c": 3.0, "negative_slope": 0.3},
+        bitwise=False,
+    ),
     "forgetting": Case(
         Forgetting, {"heads": 4, "head_dim": 8}, {"std": 1.0, "bias": 1.0}, bitwise=False
     ),
