@@ -202,3 +202,14 @@ def test_torchtitans_signature(x, module, scaling):
 def test_an_unknown_scaling_is_refused():
     with pytest.raises(ValueError, match='"none", "llama" or "yarn"'):
         ComplexRoPE(Config(scaling="ntk"))
+
+
+@pytest.mark.parametrize("wrong", [torch.full((6,), 2.7), torch.ones(6, dtype=torch.bool)])
+def test_positions_that_are_no_integers_are_not_cut(x, wrong):
+    content, rows = x[0].transpose(0, 1), torch.ones(32, 8)
+    with pytest.raises(TypeError, match="input_pos are"):
+        RotaryPositionalEmbeddings(16, 64)(x.transpose(1, 2), input_pos=wrong)
+    with pytest.raises(TypeError, match="positions are"):
+        ComplexRoPE(Config())(content, content, wrong)
+    with pytest.raises(TypeError, match="position_ids are"):
+        rotary_embedding(x, rows, rows, wrong.expand(2, 6))

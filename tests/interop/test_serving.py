@@ -111,3 +111,8 @@ def test_a_configuration_that_says_too_little_is_refused(of_it, said):
     config = {"model_type": "qwen2", "hidden_size": 64, "num_attention_heads": 4} | of_it
     with pytest.raises(ValueError, match=said):
         requests_from_config(config)
+
+
+def test_positions_between_tokens_are_refused(tables):
+    with pytest.raises(TypeError, match=r"positions are torch\.float32"):
+        tables.table([tables.request(10)], torch.tensor([[2.7]]))

@@ -18,7 +18,7 @@ from posenc.encodings.queries_keys.rotation import rotate_together
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
 from posenc.kernels.rotary.operator import RotaryLayout
 from posenc.numerics.pairing import Pairing
-from posenc.positions import consecutive
+from posenc.positions import checked, consecutive
 from posenc.transformer.tables import Tables
 
 
@@ -91,18 +91,16 @@ def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:
 
 
 def _rows(x: Tensor, cos: Tensor, sin: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-    if position_ids.dtype.is_floating_point or position_ids.dtype in (torch.bool,):
-        raise TypeError(f"position_ids are {position_ids.dtype}; they must be integers.")
+    ids = checked(position_ids, "position_ids")
     if cos.ndim != 2 or position_ids.shape != (x.shape[0], x.shape[2]):
         raise ValueError(
             f"position_ids have shape {tuple(position_ids.shape)} and cos {tuple(cos.shape)}; they "
             f"must be {(x.shape[0], x.shape[2])} and [rows, {x.shape[-1] // 2}]."
         )
-    if may_look(position_ids) and position_ids.numel() and int(position_ids.min()) < 0:
+    if may_look(ids) and ids.numel() and int(ids.min()) < 0:
         raise IndexError(
-            f"Position {int(position_ids.min())} is not a row; indexing would count from the end."
+            f"Position {int(ids.min())} is not a row; indexing would count from the end."
         )
-    ids = position_ids.long()
     return cos[ids], sin[ids]
 
 
@@ -175,10 +173,14 @@ class RotaryPositionalEmbeddings(nn.Module):
         Args:
             x: Queries or keys.
             input_pos: ``[batch, seq]``, or ``[seq]``.
+
+        Raises:
+            TypeError: ``input_pos`` are not integers.
         """
         if input_pos is None:
             input_pos = consecutive(x.shape[1], device=x.device)
-        rows = self.tables.rows(self.rotary, input_pos.long(), dtype=working_dtype(x.dtype))
+        positions = checked(input_pos, "input_pos")
+        rows = self.tables.rows(self.rotary, positions, dtype=working_dtype(x.dtype))
         return self.rotary.encode_queries(x, rows)
 
 
@@ -203,11 +205,13 @@ class _TitanRoPE(nn.Module):
         """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …
 
         Raises:
+            TypeError: ``positions`` are not integers.
             IndexError: A position is not below ``max_context_length``.
         """
         length = self.config.max_context_length
         if positions is None:
             positions = consecutive(query.shape[0], device=query.device)
+        positions = checked(positions)
         if may_look(positions) and positions.numel():
             low, high = (int(end) for end in positions.aminmax())
             if low < 0 or high >= length:
@@ -216,7 +220,7 @@ class _TitanRoPE(nn.Module):
                     f"Raise max_context_length."
                 )
         dtype = working_dtype(query.dtype)
-        rows = self.tables.rows(self.rotary, positions.long(), dtype=dtype, below=length)
+        rows = self.tables.rows(self.rotary, positions, dtype=dtype, below=length)
         return self.rotary.encode_queries(query, rows), self.rotary.encode_keys(key, rows)
 
 

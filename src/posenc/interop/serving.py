@@ -15,7 +15,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.schedule import Number, Schedule
 from posenc.interop.exports.subject import refuse, rotating_model
-from posenc.positions import consecutive
+from posenc.positions import checked, consecutive
 
 TARGET = "A choice by length"
 
@@ -108,9 +108,11 @@ class RequestTables:
         """Which rows the tokens take: the offset of each request's schedule, plus position.
 
         Raises:
+            TypeError: ``positions`` are not integers.
             ValueError: There are not as many requests as rows of positions.
             IndexError: A position is beyond what its request stated.
         """
+        positions = checked(positions)
         if positions.ndim != 2 or len(requests) != positions.shape[0]:
             raise ValueError(
                 f"positions have shape {tuple(positions.shape)} for {len(requests)} requests; they "
@@ -122,7 +124,7 @@ class RequestTables:
             for request, low, high in zip(requests, lows, highs, strict=True):
                 _check(request, low, high)
         offsets = torch.tensor([self.offsets[each.step] for each in requests], device=device)
-        return positions.long() + offsets.unsqueeze(-1)
+        return positions + offsets.unsqueeze(-1)
 
     def table(
         self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]
