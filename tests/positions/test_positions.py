@@ -86,7 +86,7 @@ def test_packed_takes_one_description_of_whole_numbers():
         packed([2, -1])
     with refused(ValueError, "lengths are [[1, 2]]; they must be one row"):
         packed(torch.tensor([[1, 2]]))
-    with pytest.raises(TypeError, match="float"):
+    with pytest.raises(TypeError, match="whole number"):
         packed([1.5])
     with refused(TypeError, "lengths are torch.float32; they must be integers"):
         packed(torch.tensor([1.5]))

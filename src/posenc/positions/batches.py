@@ -12,6 +12,7 @@ from torch import Tensor
 
 from posenc.positions.checks import checked
 from posenc.positions.shards import Sharding, pieces_of, shard
+from posenc.positions.whole import check_whole_numbers
 
 
 class PackedBatch(NamedTuple):
@@ -58,7 +59,7 @@ def collate(
         layout: Who holds which tokens; see ``shard``. Rows are padded to divide evenly.
 
     Raises:
-        TypeError: A document holds no integers.
+        TypeError: A document holds no integers, or a number is not whole.
         ValueError: There is no document, one is longer than a row, or ``length`` does not divide.
 
     Example:
@@ -70,6 +71,7 @@ def collate(
         >>> batch.cu_seqlens
         tensor([ 0,  3,  5,  6, 10])
     """
+    check_whole_numbers(padding_id=padding_id, rank=rank, world=world)
     documents = list(documents)
     join = _join(documents)
     sizes = list(map(Tensor.numel if join is _join_tensors else len, documents))
@@ -78,6 +80,7 @@ def collate(
     pieces = pieces_of(layout, world)
     if length is None:
         length = -(-max(1, sum(sizes)) // pieces) * pieces
+    check_whole_numbers(length=length)
     rows = _rows(sizes, length)
     filled = [sum(sizes[begin:end]) for begin, end in rows]
     starts, numbers = _starts(sizes, rows, filled, length)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from posenc.positions.checks import checked
 from posenc.positions.ranges import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 MOST = 2**62
 
@@ -34,6 +35,7 @@ def grid(
         device: Where to make them.
 
     Raises:
+        TypeError: A size is no whole number.
         ValueError: No size is given, or one is negative; ``start`` or ``stride`` are not one number
             an axis, or leave int64; ``order`` does not name each axis once.
 
@@ -165,14 +167,19 @@ def on_levels(
 
 def _checked_sizes(sizes: tuple[int, ...]) -> int:
     """The number of axes; under torch.compile a size may be a symbol."""
+    check_whole_numbers(**{f"sizes[{axis}]": size for axis, size in enumerate(sizes)})
     if not sizes or any(isinstance(size, Integral) and size < 0 for size in sizes):
         raise ValueError(f"sizes are {sizes}; give one or more, each 0 or more.")
     return len(sizes)
 
 
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _each(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:
     values = tuple(value) if isinstance(value, Sequence) else (value,) * count
-    whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in values)
+    whole = all(map(_is_whole, values))
     if len(values) != count or not whole:
         raise ValueError(
             f"{name} is {value!r}; it must be a whole number, or one for each of {count} axes."
@@ -192,7 +199,8 @@ def _check_reach(size: int, start: int, stride: int) -> None:
 def _checked_order(order: Sequence[int] | None, count: int) -> list[int]:
     if order is None:
         return list(range(count))
-    if not isinstance(order, Sequence) or sorted(order) != list(range(count)):
+    named = isinstance(order, Sequence) and all(map(_is_whole, order))
+    if not named or sorted(order) != list(range(count)):
         raise ValueError(
             f"order is {order!r}; it must name each axis once, as {tuple(range(count))}, from the "
             f"slowest to the fastest."

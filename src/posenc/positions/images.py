@@ -8,6 +8,7 @@ from torch import Tensor
 
 from posenc.positions.grids import grid
 from posenc.positions.placeless import NOWHERE, prefixed
+from posenc.positions.whole import check_whole_numbers
 
 
 def packed_grids(
@@ -30,6 +31,7 @@ def packed_grids(
         device: Where to make them.
 
     Raises:
+        TypeError: A number is not whole.
         ValueError: The images have different numbers of axes or there is none, a size is negative,
             or they are longer than ``length``.
 
@@ -53,6 +55,7 @@ def packed_grids(
     ids = torch.arange(len(images), device=device).repeat_interleave(counts)
     if length is None:
         return points, ids
+    check_whole_numbers(length=length)
     missing = length - len(points)
     if missing < 0:
         raise ValueError(

@@ -7,6 +7,7 @@ import torch
 
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.grids import grid
+from posenc.positions.whole import check_whole_numbers
 
 AT = ("centers", "corners")
 BY = ("each", "min", "max")
@@ -36,6 +37,7 @@ def normalized_grid(
         device: Where to make them.
 
     Raises:
+        TypeError: A size is no whole number.
         ValueError: A size is not positive or there is none, or an option is unknown.
 
     Example:
@@ -44,6 +46,7 @@ def normalized_grid(
         >>> normalized_grid(2, 3, low=0, at="corners").tolist()[-1]
         [Fraction(1, 1), Fraction(1, 1)]
     """
+    check_whole_numbers(low=low, **{f"sizes[{axis}]": size for axis, size in enumerate(sizes)})
     if not sizes or not all(isinstance(n, Integral) and n > 0 for n in sizes):
         raise ValueError(f"sizes are {sizes}; give one or more, each 1 or more.")
     if low not in (-1, 0) or isinstance(low, bool):

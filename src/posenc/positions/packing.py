@@ -1,6 +1,5 @@
 """Packed rows: several documents side by side, each counted from 0."""
 
-import operator
 from collections.abc import Sequence
 
 import torch
@@ -9,6 +8,7 @@ from torch import Tensor
 
 from posenc.positions.checks import checked
 from posenc.positions.ranges import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 
 def packed(
@@ -52,7 +52,9 @@ def packed(
     elif isinstance(lengths, Tensor):
         counts = checked(lengths, "lengths")
     else:
-        whole = [operator.index(length) for length in lengths or ()]
+        for length in lengths or ():
+            check_whole_numbers(length=length)
+        whole = [int(length) for length in lengths or ()]
         counts = torch.tensor(whole, dtype=torch.int64, device=device)
     if counts.ndim != 1 or bool((counts < 0).any()):
         raise ValueError(f"lengths are {counts.tolist()}; they must be one row of 0 or more each.")

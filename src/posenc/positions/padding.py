@@ -7,6 +7,7 @@ from torch import Tensor
 from posenc.positions.checks import Integers, checked
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 
 def left_padded(
@@ -25,7 +26,8 @@ def left_padded(
             its next position.
 
     Raises:
-        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real.
+        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real;
+            or ``start`` is no whole number.
 
     Example:
         >>> left_padded(torch.tensor([[False, False, True, True], [True, True, True, True]]))
@@ -41,6 +43,8 @@ def left_padded(
         )
     if isinstance(start, Tensor):
         start = checked(start, "start").unsqueeze(-1)  # type: ignore[assignment]
+    else:
+        check_whole_numbers(start=start)
     return ((mask != 0).cumsum(-1) + (start - 1)).clamp(min=0)
 
 

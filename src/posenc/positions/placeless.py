@@ -11,6 +11,7 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.positions.checks import Integers, Positions, checked
 from posenc.positions.coordinates import Coordinates
+from posenc.positions.whole import check_whole_numbers
 
 NOWHERE = -(2**63)
 """Every coordinate of the first token without a place; the next ones count on from there."""
@@ -51,7 +52,7 @@ def prefixed(
             the scale for coordinates.
 
     Raises:
-        TypeError: ``points`` are not integers.
+        TypeError: ``points`` are not integers, or ``at`` holds no whole numbers.
         ValueError: They have no axes, ``count`` is negative or too large, or ``at`` has other axes.
 
     Example:
@@ -73,6 +74,7 @@ def prefixed(
         rows = rows + NOWHERE
     else:
         place = tuple(at) if isinstance(at, Sequence) else (at,) * axes
+        check_whole_numbers(**{f"at[{axis}]": one for axis, one in enumerate(place)})
         if len(place) != axes:
             raise ValueError(f"at is {at!r}; the points have {axes} axes. Give a coordinate each.")
         rows = torch.tensor([place] * int(count), dtype=torch.int64, device=points.device)

@@ -8,6 +8,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.ranges import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 Sharding = Literal["contiguous", "zigzag", "striped"]
 
@@ -27,6 +28,7 @@ def shard(
     gives it the tokens r, r + world, r + 2·world, …, which balances it too.
 
     Raises:
+        TypeError: A number is not whole.
         ValueError: The length does not divide evenly, the rank is not one of the world, or the
             layout has no such name.
 
@@ -36,6 +38,7 @@ def shard(
     """
     if layout not in get_args(Sharding):
         raise ValueError(f"layout is {layout!r}; it must be one of {get_args(Sharding)}.")
+    check_whole_numbers(length=length, rank=rank, world=world)
     if world < 1 or not 0 <= rank < world:
         raise ValueError(f"rank is {rank} of {world}; it must be one of 0 … world − 1.")
     pieces = pieces_of(layout, world)

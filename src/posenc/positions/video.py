@@ -9,6 +9,7 @@ from torch import Tensor
 
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.grids import grid
+from posenc.positions.whole import check_whole_numbers
 
 
 def diagonal_video(
@@ -37,7 +38,7 @@ def diagonal_video(
         device: Where to make them.
 
     Raises:
-        TypeError: ``start`` or ``stride`` is a float, or no number.
+        TypeError: A size is not whole; ``start`` or ``stride`` is a float, or no number.
         ValueError: A size is negative.
 
     Reference:
@@ -50,10 +51,11 @@ def diagonal_video(
         [[5, 5, 4], [5, 5, 5], [5, 5, 6], [7, 7, 6], [7, 7, 7], [7, 7, 8]]
     """
     for name, given in (("start", start), ("stride", stride)):
-        if not isinstance(given, Rational):
+        if isinstance(given, bool) or not isinstance(given, Rational):
             raise TypeError(
                 f"{name} is {given!r}; it must be a whole number or a Fraction, as Fraction(3, 4)."
             )
+    check_whole_numbers(frames=frames, height=height, width=width)
     t, row, column = grid(frames, height, width, device=device).unbind(-1)
     t = Coordinates(t) * stride + start
     row, column = row - (height - 1) // 2, column - (width - 1) // 2
@@ -86,6 +88,7 @@ def symmetric_video(
         device: Where to make them.
 
     Raises:
+        TypeError: A number is not whole.
         ValueError: A size is negative.
 
     Reference:
@@ -95,6 +98,7 @@ def symmetric_video(
         >>> symmetric_video(1, 2, 2).tolist()
         [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]
     """
+    check_whole_numbers(frames=frames, height=height, width=width, start=start)
     frame, y, x = grid(frames, height, width, device=device).unbind(-1)
     y_back, x_back = height - 1 - y, width - 1 - x
     sums = torch.stack((y + x, y + x_back, y_back + x, y_back + x_back), dim=-1)

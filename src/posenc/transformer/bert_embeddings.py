@@ -74,7 +74,7 @@ class BertEmbeddings(nn.Module):
         length = ids.shape[-1]
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
-        self.token_types.check(types)
+        types = self.token_types.checked(types)
         if self._in_one_pass(ids, types):
             x = self.words(ids, self.token_types.weight, types)
         else:
