@@ -98,7 +98,7 @@ def test_padding_moves_nothing(left):
         (row((VIDEO, 2)), {VIDEO: [(2, 1, 1)]}, {"times": {VIDEO: [[0]]}}, "1 times for 2 frames"),
         (row((VIDEO, 2)), {VIDEO: [(2, 1, 1)]}, {"times": {VIDEO: []}}, "0 lists for 1 grids"),
         (row((TEXT, 2)), {}, {"after": "end"}, "'sides' or 'all'"),
-        (row((TEXT, 2)), {}, {"mask": torch.ones(3)}, r"mask has shape \[3\]"),
+        (row((TEXT, 2)), {}, {"mask": torch.ones(3) == 1}, r"mask has shape \[3\]"),
     ],
     ids=["count", "text", "document", "axes", "empty", "times", "lists", "after", "mask"],
 )  # fmt: skip

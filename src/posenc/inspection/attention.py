@@ -37,6 +37,9 @@ def attention_effect(
 
     Encodings of queries, keys and scores are applied; those of tokens act before, and are not.
 
+    Raises:
+        ValueError: ``positional`` draws positions anew at each call.
+
     Example:
         >>> from posenc import ALiBi
         >>> q = torch.ones(2, 3, 4)  # equal tokens: without positions all weights are 1/3
@@ -46,6 +49,11 @@ def attention_effect(
         >>> bool(effect.with_encoding[0, 0].argmax() == 0)
         True
     """
+    if positional.remaps:
+        raise ValueError(
+            f"positional changes positions by {positional.positions}, at each call anew. Leave "
+            f"that out, to see what positions 0, 1, 2, … do."
+        )
     scale, positions = q.shape[-1] ** -0.5, consecutive(q.shape[-2], device=q.device)
     off = attend_explicitly(q[None], k[None], k[None], (), None, scale=scale).weights[0]
     turned_q, turned_k = q[None], k[None]
@@ -64,6 +72,8 @@ def rotary_scores(
 ) -> Float[Tensor, "length"]:
     """q · R(offset) k for offsets 0 … length − 1: what rotary attention sees of two vectors.
 
+    The attention factor of a schedule (YaRN's) is in both of them, as in attention.
+
     Example:
         >>> ones = torch.ones(4)
         >>> rotary_scores(Rotary(4), ones, ones, 2)
@@ -71,4 +81,5 @@ def rotary_scores(
     """
     table = rotary.table(consecutive(length), dtype=torch.promote_types(q.dtype, torch.float32))
     keys = rotary.encode_keys(k.expand(1, length, -1).contiguous(), table)
-    return keys[0] @ q
+    query = rotary.encode_queries(q.expand(1, 1, -1).contiguous(), table[:1])
+    return keys[0] @ query[0, 0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
 
 import torch
 
@@ -47,6 +48,7 @@ def length_statistics(
         bias: A T5 bias whose buckets are to be met.
 
     Raises:
+        TypeError: A length is no whole number.
         ValueError: A length is negative.
 
     Example:
@@ -55,7 +57,9 @@ def length_statistics(
         (70, 6, 1, (15, 16, 31))
     """
     documents = tokens = longest = beyond = documents_beyond = 0
-    for length in lengths:
+    if trained_length is not None:
+        trained_length = index(trained_length)
+    for length in map(index, lengths):
         if length < 0:
             raise ValueError(f"A document has {length} tokens; lengths are 0 or more.")
         documents, tokens = documents + 1, tokens + length
@@ -70,7 +74,7 @@ def length_statistics(
 def _never_met(bias: T5Bias | None, longest: int) -> tuple[int, ...]:
     if bias is None:
         return ()
-    most = min(longest, bias.max_distance + 1)  # farther ones share the last bucket
+    most = min(max(longest, 1), bias.max_distance + 1)  # farther ones share the last bucket
     distance = torch.arange(1 - most, most)
     met = between_t5_borders(distance, bias.borders, bias.bidirectional)
     return tuple(sorted(set(range(bias.buckets)) - set(met.tolist())))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -46,6 +47,8 @@ def norm_shares(
             f"embedding has shape {tuple(embedding.shape)} and encoding {tuple(encoding.shape)}; "
             f"give one row a token of each, in one width."
         )
+    wide = torch.promote_types(embedding.dtype, torch.float32)  # squares leave float16
+    embedding, encoding = embedding.to(wide), encoding.to(wide)
     scaled = embedding * scale
     one, other = scaled.norm(dim=-1), encoding.norm(dim=-1)
     return NormShares(one, other, (scaled + encoding).norm(dim=-1), other**2 / (one**2 + other**2))

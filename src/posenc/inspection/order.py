@@ -42,7 +42,7 @@ def order_effect(
         order: The other order, as indices into ``x``.
 
     Raises:
-        ValueError: ``order`` is no permutation of the tokens.
+        ValueError: ``order`` is no permutation of the tokens, or the encoder is in training mode.
 
     Example:
         >>> encoder = Encoder(dim=8, heads=2, depth=1).double().eval()
@@ -52,6 +52,10 @@ def order_effect(
     """
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
+    if encoder.training:
+        raise ValueError(
+            "The encoder is in training mode, and may drop elements at random. Call encoder.eval()."
+        )
     back = torch.tensor(order, device=x.device).argsort()
     first, second = (encoder.stages(tokens[None]) for tokens in (x, x[list(order)]))
     weights = first.blocks[0].attention.weights[0]

@@ -1,6 +1,7 @@
 """What implementations with floating positions and angles lose, measured against exact tables."""
 
 from dataclasses import dataclass
+from operator import index
 
 import torch
 
@@ -46,7 +47,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         dtype: In which positions and frequencies are held.
 
     Raises:
-        TypeError: ``dtype`` is no floating one.
+        TypeError: ``dtype`` is no floating one, or ``length`` no whole number.
         ValueError: ``length`` is not from 1 to 2^62.
 
     Example:
@@ -55,6 +56,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         >>> precision.first_shared, precision.sharing, precision.float32_error < 1e-3
         (256, 8, True)
     """
+    length = index(length)
     if not 1 <= length <= LAST:
         raise ValueError(f"length is {length}; it must be from 1 to 2^62.")
     rounded = FromCheckpoint(schedule.float32("float32").to(floating(dtype)))

@@ -41,8 +41,8 @@ def resolution(
     """
     positions = consecutive(length)
     held = positions.to(floating(dtype))
-    table = encoding.table(positions).detach().to(dtype)
-    rounded = encoding.table(held.long()).detach().to(dtype)
+    table = encoding.table(positions, dtype=dtype).detach()
+    rounded = encoding.table(held.long(), dtype=dtype).detach()
     return Resolution(
         length, len(held.unique()), len(table.unique(dim=0)), len(rounded.unique(dim=0))
     )

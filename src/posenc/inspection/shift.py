@@ -77,6 +77,8 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
 def _reason(encoding: TokenEncoding) -> str:
     if not isinstance(encoding, Sinusoidal):
         return "the encoding is not sinusoidal"
+    if encoding.arithmetic != "exact":
+        return "angles are rounded to float32, and do not add up"
     if encoding.keeps_shift:
         return ""
     waveform = encoding.convention.waveform(encoding.dim, encoding.base)

@@ -66,7 +66,8 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
 
     Where a shift is one rotation (``keeps_shift`` and ``keeps_norm``), distances depend on the
     offset alone, so the profile tells: length numbers instead of length². Of other sinusoids
-    each pair costs three additions; otherwise all rows are compared, some at a time.
+    each pair costs three additions; otherwise, as where angles are rounded to float32, all rows are
+    compared, some at a time.
 
     Raises:
         ValueError: There are fewer than two positions.
@@ -80,11 +81,12 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
     if length < 2:
         raise ValueError(f"length is {length}; a pair needs 2 positions or more.")
     rows = _rows(encoding, length, 0)
-    if encoding.keeps_shift and encoding.keeps_norm:
+    is_exact = getattr(encoding, "arithmetic", "exact") == "exact"
+    if is_exact and encoding.keeps_shift and encoding.keeps_norm:
         away = (rows[1:] - rows[0]).norm(dim=1)
         offset = int(away.argmin())
         return ClosestPair(0, offset + 1, away[offset].item())
-    if isinstance(encoding, Sinusoidal):
+    if is_exact and isinstance(encoding, Sinusoidal):
         first, second = closest_positions(encoding, rows)
         return ClosestPair(first, second, (rows[first] - rows[second]).norm().item())
     best = ClosestPair(0, 1, float("inf"))
@@ -103,7 +105,7 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
 def unique_up_to(
     encoding: TokenEncoding, length: int, *, dtype: torch.dtype = torch.float32
 ) -> int:
-    """How many of the positions 0 … length − 1 have a row of their own in ``dtype``.
+    """How many of the positions 0 … length − 1 have a row of their own, rounded once to ``dtype``.
 
     Raises:
         TypeError: ``dtype`` is no floating one.
@@ -113,7 +115,7 @@ def unique_up_to(
         >>> unique_up_to(Sinusoidal(64), 5000), unique_up_to(Sinusoidal(64, base=1.0), 5000)
         (5000, 5000)
     """
-    table = encoding.table(consecutive(length)).detach().to(floating(dtype))
+    table = encoding.table(consecutive(length), dtype=floating(dtype)).detach()
     return len(table.unique(dim=0))
 
 

@@ -216,7 +216,9 @@ def _join_tensors(some: list[Tensor], out: Tensor) -> None:
 def _joined(documents: list[Any]) -> Int64[Tensor, "tokens"]:
     """All tokens in one row."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None and all(isinstance(each, numpy.ndarray) for each in documents):
+    if len({getattr(each, "dtype", None) for each in documents}) > 1:
+        joined = torch.cat([checked(each, "token ids") for each in documents])
+    elif numpy is not None and all(isinstance(each, numpy.ndarray) for each in documents):
         joined = checked(numpy.concatenate(documents), "token ids")
     elif all(isinstance(each, Tensor) for each in documents):
         joined = checked(torch.cat(documents), "token ids")

@@ -8,6 +8,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.checks import checked
+from posenc.positions.padding import checked_mask
 from posenc.positions.ranges import consecutive
 from posenc.positions.whole import check_whole_numbers
 
@@ -77,7 +78,8 @@ def centers(
         device: Where to make them.
 
     Raises:
-        ValueError: As ``grid`` does.
+        TypeError: As ``grid`` does.
+        ValueError: Likewise.
 
     Example:
         >>> fine, coarse = centers(4, 4), centers(2, 2, cell=2)
@@ -122,16 +124,13 @@ def masked_grid(mask: Tensor) -> Int64[Tensor, "*batch seq four"]:
         >>> masked_grid(torch.tensor([[True, True, False]])).tolist()
         [[0, 0, 1, 2], [0, 1, 1, 2], [-1, 1, 0, 2]]
     """
-    if mask.is_floating_point() or mask.is_complex():
-        raise TypeError(
-            f"mask is {mask.dtype}; it must be bool or integer, true where a pixel is real."
-        )
+    marked = checked_mask(mask)
     if mask.ndim < 2:
         raise ValueError(
             f"mask has shape {tuple(mask.shape)}; it must be [*batch, height, width], true where "
             f"a pixel is real."
         )
-    real = (mask != 0).to(torch.int64)
+    real = marked.to(torch.int64)
     counted = [real.cumsum(axis) for axis in (-2, -1)]
     totals = [real.sum(axis, keepdim=True).expand_as(real) for axis in (-2, -1)]
     return torch.stack((counted[0] - 1, counted[1] - 1, *totals), dim=-1).flatten(-3, -2)
@@ -188,7 +187,7 @@ def _each(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:
 
 
 def _check_reach(size: int, start: int, stride: int) -> None:
-    last = start + stride * (size - 1) if isinstance(size, int) else start
+    last = start + stride * (int(size) - 1) if isinstance(size, Integral) else start
     if max(abs(start), abs(last), abs(stride)) > MOST:
         raise ValueError(
             f"A grid of {size} points from {start} in steps of {stride} leaves int64; coordinates "

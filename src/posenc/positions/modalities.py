@@ -8,7 +8,9 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.checks import checked
+from posenc.positions.grids import MOST
 from posenc.positions.packing import runs
+from posenc.positions.padding import checked_mask
 
 Grid = Sequence[int] | Tensor
 After = Literal["sides", "all"]
@@ -63,9 +65,9 @@ def mixed_modalities(
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
 
     Raises:
-        TypeError: Types or grids are not whole numbers.
+        TypeError: Types, grids or times are not whole numbers, or ``mask`` is floating.
         ValueError: The tokens of a type are not those of its grids, an image is cut in two, or
-            times are not one a frame.
+            times are not one a frame, beyond 2^62, or of a type without grids.
 
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191).
@@ -80,7 +82,9 @@ def mixed_modalities(
     types = checked(token_types, "token_types")
     if after not in ("sides", "all"):
         raise ValueError(f"after is {after!r}; it must be 'sides' or 'all'.")
-    real = torch.ones_like(types, dtype=torch.bool) if mask is None else mask.to(types.device) != 0
+    real = torch.ones_like(types, dtype=torch.bool)
+    if mask is not None:
+        real = checked_mask(mask.to(types.device))
     if real.shape != types.shape:
         raise ValueError(f"mask has shape {list(real.shape)}, and token_types {list(types.shape)}.")
     document = _documents(types, document_ids)[real]
@@ -113,6 +117,9 @@ def _shown(
     device: torch.device,
 ) -> tuple[_Shown, Tensor]:
     """All images and videos, and for each token which of them it is of; −1 for text."""
+    homeless = [kind for kind in times if kind not in grids]
+    if homeless:
+        raise ValueError(f"times has types {homeless}, of which grids has none. Give both alike.")
     sizes, moments = [], []
     which = torch.full_like(types, -1)
     for kind, of_kind in grids.items():
@@ -166,6 +173,10 @@ def _moments(
     if given.shape != (grid[0],):
         raise ValueError(
             f"times[{kind}][{index}] has {given.numel()} times for {grid[0]} frames; give one each."
+        )
+    if bool((given.abs() > MOST).any()) or bool((given == -(2**63)).any()):
+        raise ValueError(
+            f"times[{kind}][{index}] are {given.tolist()}; coordinates may be up to 2^62."
         )
     return given
 

@@ -4,10 +4,13 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.positions.checks import Integers, checked
+from posenc.positions.checks import Integers, checked, checked_within
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
 from posenc.positions.whole import check_whole_numbers
+
+MOST = 2**62
+"""A start so far out leaves room for any row behind it."""
 
 
 def left_padded(
@@ -15,10 +18,10 @@ def left_padded(
 ) -> Int64[Tensor, "*batch seq"]:
     """Positions that begin at ``start`` on the first real token of each row.
 
-    Padding stands where the real token before it stands, and at 0 where there is none; attention
-    must mask it. Padding on the right is left where it is, so the same call serves both sides. A
-    row in several chunks gets the positions of the whole: the start of a chunk is the number of
-    real tokens before it.
+    Padding stands where the real token before it stands, and where there is none at 0 (or with the
+    first real token, if that stands at less); attention must mask it. Padding on the right is left
+    where it is, so the same call serves both sides. A row in several chunks gets the positions of
+    the whole: the start of a chunk is the number of real tokens before it.
 
     Args:
         mask: ``[*batch, seq]``, true (or nonzero) where a token is real.
@@ -26,8 +29,9 @@ def left_padded(
             its next position.
 
     Raises:
-        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real;
-            or ``start`` is no whole number.
+        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real. ``start`` is
+            no whole number.
+        ValueError: ``start`` is beyond 2^62.
 
     Example:
         >>> left_padded(torch.tensor([[False, False, True, True], [True, True, True, True]]))
@@ -36,16 +40,35 @@ def left_padded(
         >>> left_padded(torch.tensor([False, True, True]), start=7)
         tensor([6, 7, 8])
     """
+    count = checked_mask(mask).cumsum(-1)
+    if isinstance(start, Tensor):
+        start = checked_within(start, -MOST, MOST, "start").unsqueeze(-1)
+        return (count + (start - 1)).maximum(start.clamp(max=0))
+    check_whole_numbers(start=start)
+    if isinstance(start, int) and abs(start) > MOST:
+        raise ValueError(
+            f"start is {start}; positions behind it fit into int64 from -2^62 to 2^62. Count from "
+            f"another start."
+        )
+    return (count + (start - 1)).clamp(min=min(start, 0))
+
+
+def checked_mask(mask: Tensor) -> Bool[Tensor, "*shape"]:
+    """``mask`` as bool, true (or nonzero) where a token is real.
+
+    Raises:
+        TypeError: It is floating: an additive mask has 0 where a token is real.
+
+    Example:
+        >>> checked_mask(torch.tensor([0, 2]))
+        tensor([False,  True])
+    """
     if mask.is_floating_point() or mask.is_complex():
         raise TypeError(
             f"mask is {mask.dtype}; it must be bool or integer, true where a token is real. "
             f"For an additive mask pass mask == 0."
         )
-    if isinstance(start, Tensor):
-        start = checked(start, "start").unsqueeze(-1)  # type: ignore[assignment]
-    else:
-        check_whole_numbers(start=start)
-    return ((mask != 0).cumsum(-1) + (start - 1)).clamp(min=0)
+    return mask != 0
 
 
 def over_padding(
@@ -80,7 +103,11 @@ def in_documents(
 
     Args:
         document_ids: A document is a run of equal ids.
-        mask: True where a token is real; all are if not given.
+        mask: True (or nonzero) where a token is real; all are if not given.
+
+    Raises:
+        TypeError: ``mask`` is floating, or ids are not integers.
+        ValueError: ``mask`` has another shape.
 
     Example:
         >>> in_documents(torch.tensor([5, 5, 9, 9, 9]), torch.tensor([1, 1, 0, 1, 1]) == 1)
@@ -89,7 +116,12 @@ def in_documents(
     index = packed(document_ids=document_ids)
     if mask is None:
         return index
-    real = mask.long()
+    if mask.shape != index.shape:
+        raise ValueError(
+            f"mask has shape {tuple(mask.shape)}, and document_ids {tuple(index.shape)}; give one "
+            f"a token."
+        )
+    real = checked_mask(mask).long()
     count = real.cumsum(-1)
     begin = consecutive(real.shape[-1], device=real.device) - index
     return (count - 1 - (count - real).gather(-1, begin)).clamp(min=0)

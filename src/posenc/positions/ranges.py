@@ -1,10 +1,15 @@
 """One run of positions: from a start on, or behind a cache."""
 
+from numbers import Integral
+
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.whole import check_whole_numbers
+
+LAST = 2**63 - 1
+"""The last position that an int64 holds."""
 
 
 def consecutive(
@@ -13,8 +18,8 @@ def consecutive(
     """``start, start + 1, …``: one unpadded sequence.
 
     Raises:
-        TypeError: A number is not whole.
-        ValueError: ``length`` is negative.
+        TypeError: ``length`` or ``start`` is no whole number.
+        ValueError: ``length`` is negative, or the last position leaves int64.
 
     Example:
         >>> consecutive(4)
@@ -22,9 +27,21 @@ def consecutive(
     """
     check_whole_numbers(length=length, start=start)
     # Under torch.compile and torch.export a length may be a symbol, which is never negative.
-    if isinstance(length, int) and length < 0:
+    if isinstance(length, Integral) and length < 0:
         raise ValueError(f"length is {length}; it must be 0 or more.")
+    if type(start) is int and start > LAST // 2:
+        return _near_the_end(length, start, device)
     return torch.arange(start, start + length, dtype=torch.int64, device=device)
+
+
+def _near_the_end(length: int, start: int, device: torch.device | str | None) -> Tensor:
+    """The same without the number past the last, which may be no int64."""
+    if start + length - 1 > LAST:
+        raise ValueError(
+            f"{length} positions from {start} on leave int64, which ends at 2^63 - 1. Count from "
+            f"an earlier start: only differences mean anything to relative encodings."
+        )
+    return torch.arange(length, dtype=torch.int64, device=device) + start
 
 
 def decoding(
@@ -33,14 +50,14 @@ def decoding(
     """The next ``length`` positions behind a cache that already holds ``cached`` tokens.
 
     Raises:
-        TypeError: A number is not whole.
-        ValueError: ``cached`` or ``length`` is negative.
+        TypeError: ``cached`` or ``length`` is no whole number.
+        ValueError: One is negative.
 
     Example:
         >>> decoding(7)
         tensor([7])
     """
-    check_whole_numbers(cached=cached, length=length)
-    if isinstance(cached, int) and cached < 0:
+    check_whole_numbers(cached=cached)
+    if isinstance(cached, Integral) and cached < 0:
         raise ValueError(f"cached is {cached}; a cache holds 0 tokens or more.")
     return consecutive(length, start=cached, device=device)

@@ -8,7 +8,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.coordinates import Coordinates
-from posenc.positions.grids import grid
+from posenc.positions.grids import MOST, grid
 from posenc.positions.whole import check_whole_numbers
 
 
@@ -88,8 +88,8 @@ def symmetric_video(
         device: Where to make them.
 
     Raises:
-        TypeError: A number is not whole.
-        ValueError: A size is negative.
+        TypeError: ``start`` or a size is no whole number.
+        ValueError: A size is negative, or a coordinate is beyond 2^62.
 
     Reference:
         Liu et al. 2025, "VRoPE" (arXiv:2502.11664); ``vrope.py`` of johncaged/VRoPE.
@@ -99,6 +99,12 @@ def symmetric_video(
         [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]
     """
     check_whole_numbers(frames=frames, height=height, width=width, start=start)
+    reach = (height + width - 1) * frames
+    if isinstance(reach, int) and abs(start) + reach > MOST:
+        raise ValueError(
+            f"A video of {frames} frames from {start} on leaves int64; coordinates may be up to "
+            f"2^62."
+        )
     frame, y, x = grid(frames, height, width, device=device).unbind(-1)
     y_back, x_back = height - 1 - y, width - 1 - x
     sums = torch.stack((y + x, y + x_back, y_back + x, y_back + x_back), dim=-1)

@@ -12,6 +12,9 @@ from posenc.backends.base import ShardedKeys
 from posenc.positions import Coordinates, consecutive
 from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
+NONE = -(2**63) + 1
+"""One past no token at all."""
+
 
 class KeyValueCache:
     """Everything that an encoder keeps between the steps of decoding.
@@ -148,7 +151,7 @@ class KeyValueCache:
                 f"{tuple(self.positions.shape)}. Pass grid positions [batch, seq, axes] with every "
                 f"step, or with none."
             )
-        seq, so_far = positions.shape[axis], self.next_position
+        seq, so_far = positions.shape[axis], _where_any(self.next_position, self.padding_mask)
         self.padding_mask = _joined_masks(self.padding_mask, self.length, padding_mask, seq)
         self.positions = _joined_rows(self.positions, positions, axis)
         self.next_position = None
@@ -234,11 +237,12 @@ class KeyValueCache:
         real = (
             torch.ones_like(positions, dtype=torch.bool) if padding_mask is None else padding_mask
         )
+        so_far = _where_any(self.next_position, self.padding_mask)
         self.writing = self._length + consecutive(seq, device=positions.device)
         assert isinstance(self.positions, Tensor)
         self.positions.index_copy_(1, self.writing, positions)
         self.padding_mask.index_copy_(1, self.writing, real)  # type: ignore[union-attr]
-        self.next_position.copy_(_one_past(positions, real, self.next_position))  # type: ignore[union-attr]
+        self.next_position.copy_(_one_past(positions, real, so_far))  # type: ignore[union-attr]
         self._length.add_(seq)
 
     def _allocate(self, batch: int, device: torch.device) -> None:
@@ -370,10 +374,19 @@ def _joined_masks(kept: Tensor | None, length: int, new: Tensor | None, seq: int
     return torch.cat([kept, new], dim=-1)
 
 
+def _where_any(next_position: Tensor | None, padding_mask: Tensor | None) -> Tensor | None:
+    """Where rows go on that hold a real token; the others may begin anywhere, before 0 too."""
+    if next_position is None or padding_mask is None:
+        return next_position
+    return next_position.where(padding_mask.any(-1), NONE)
+
+
 def _one_past(positions: Tensor, padding_mask: Tensor | None, so_far: Tensor | None) -> Tensor:
     if positions.ndim == 3:
         positions = positions.amax(-1)
     if padding_mask is not None:
-        positions = positions.where(padding_mask, -1)
-    past = positions.amax(-1) + 1
-    return past if so_far is None else torch.maximum(past, so_far)
+        positions = positions.where(padding_mask, NONE - 1)
+    past = positions.amax(-1).clamp(max=-NONE - 1) + 1  # the last int64 at most
+    if so_far is not None:
+        past = torch.maximum(past, so_far)
+    return past if padding_mask is None else past.where(past != NONE, 0)

@@ -19,6 +19,7 @@ from posenc.positions import (
     over_padding,
     runs,
 )
+from posenc.positions.checks import checked_within
 from posenc.transformer.kv_cache import KeyValueCache
 
 
@@ -214,6 +215,8 @@ def _default_positions(
     if cache is not None and cache.next_position is not None:
         next_position = cache.next_position
         below = None if cache.below is None else cache.size or cache.below + seq
+        if cache.below is None:  # they were given, and may be any
+            checked_within(next_position, -(2**63) + 1, 2**63 - 1 - seq, "next positions")
     if padding_mask is not None:
         return left_padded(padding_mask, start=0 if next_position is None else next_position), below
     new = consecutive(seq, device=x.device)
