@@ -75,6 +75,10 @@ class DyYaRN:
     So fewer and fewer pairs are changed; at the end of the denoising, t = 0, none is. The attention
     factor stays 0.1·ln s + 1. ``at(length, time)`` is the schedule.
 
+    Where borders lie past the last pair, as for FLUX from t = 0.02 on down, those of the authors'
+    code pass one another, and pairs that should be as in training are interpolated: all of them
+    below t = 0.006. Here they are as in training.
+
     Args:
         of: The schedule of one axis.
         trained_length: The patches along that axis in training: 64 for FLUX.
