@@ -19,11 +19,12 @@ slow: ## the slow tests
 	$(BIN)/pytest -m slow
 
 ENGINES = vllm sglang megatron-core torchtitan torchtune mlx mlx-cpu
-PACKAGES = timm PoPE-pytorch fla-core
+PACKAGES = timm PoPE-pytorch fla-core nemo_toolkit==1.23.0
 
 # Their own dependencies are left out: only files that encode are run. flash-attn comes as source.
 engines: ## encodings against vLLM's, SGLang's, timm's and others' own files (500 MB)
 	$(BIN)/pip install --quiet --no-deps --upgrade --target build/engines $(ENGINES) $(PACKAGES)
+	rm -rf build/engines/tests # NeMo's, which would stand before ours
 	FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE $(BIN)/pip download --quiet --no-deps --no-build-isolation --dest build/engines flash-attn
 	tar -xzf build/engines/flash_attn-*.tar.gz -C build/engines --strip-components=1
 	PYTHONPATH=build/engines $(BIN)/pytest -m slow tests/numerics/arithmetic/test_engines.py tests/encodings/test_other_packages.py

@@ -1,8 +1,9 @@
 """Encodings against the own files of packages that nothing here depends on (``make engines``).
 
-timm's sine-cosine, rotary and learned forms, PoPE-pytorch, and the plain references of PaTH and of
-forgetting attention in flash-linear-attention. No package was found that has DAPE, CABLE, GRAPE,
-CAPE or RePo; numbers that their authors' code gave are kept in ``tests/encodings/authors``.
+timm's sine-cosine, rotary and learned forms, PoPE-pytorch, the plain references of PaTH and of
+forgetting attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Of encodings
+that no package has, as DAPE, CABLE, GRAPE, CAPE and RePo, numbers that their authors' code gave are
+kept in ``tests/encodings/authors``.
 """
 
 from fractions import Fraction
@@ -14,6 +15,7 @@ from tests.numerics.arithmetic.engines import files
 from torch.nn import functional as F
 
 from posenc import (
+    KERPLE,
     AxialRotary,
     AxialSinusoidal,
     DINOv3Rotary,
@@ -21,6 +23,9 @@ from posenc import (
     PaTH,
     PoPE,
     RoPEMixed,
+    Rotary,
+    Sandwich,
+    XPos,
     forgetting_bias,
 )
 from posenc.positions import grid
@@ -171,3 +176,48 @@ def test_forgetting_of_flash_linear_attention():
     q, k, v = heads_first(q), heads_first(k), heads_first(v)
     made = q @ k.mT * 8**-0.5 + forgetting_bias(gates.mT)
     torch.testing.assert_close(heads_first(softmax_over(made, v)), wanted, rtol=0, atol=2e-5)
+
+
+@cache
+def nemo():
+    """Its Sandwich, KERPLE and xPos."""
+    folder = "nemo.collections.nlp.modules.common.megatron.position_embedding"
+    names = ("alibi_relative", "sandwich_relative", "kerple_relative", "xpos")
+    beside = {"nemo.utils.decorators": {"experimental": lambda made: made}}
+    return files("nemo", tuple(f"{folder}.{name}_position_embedding" for name in names), beside)[1:]
+
+
+def test_sandwich_of_nemo():
+    """Its sum begins at 1, and it takes its greatest value from each, as no softmax sees."""
+    package, *_ = nemo()
+    theirs = package.SandwichRelativePositionEmbedding(True, 6, None, 32, max_seq_len=9)(7, 9)[0]
+    ours = Sandwich(6, 32, first=1).table(range(2, 9), range(9))
+    ratio = 8 * torch.arange(1, 7)[:, None, None] / 6
+    torch.testing.assert_close(ours - 16 / ratio, theirs, rtol=0, atol=2e-5)
+
+
+def test_kerple_of_nemo():
+    """The logarithm of a power, in three numbers a head."""
+    _, package, _ = nemo()
+    theirs = package.KERPLERelativePositionEmbedding(False, 3, None, max_seq_len=9)
+    ours = KERPLE(3, exponent=True)
+    pairs = ((theirs.kerple_b, ours.p), (theirs.kerple_a, ours.a), (theirs.kerple_p, ours.r))
+    with torch.no_grad():
+        for seed, (number, same) in enumerate(pairs):
+            assert same is not None
+            number.copy_(content(3, 1, 1, seed=seed).abs().clamp(0.05, 1.9))
+            same.copy_(number.flatten())
+        torch.testing.assert_close(ours.table(range(9), range(9)), theirs(9, 9)[0])
+
+
+def test_xpos_of_nemo():
+    """It counts from the middle of a row for its scales, which products do not see."""
+    *_, package = nemo()
+    theirs = package.XPOSPositionEmbedding(16, scale_base=64)
+    ours = XPos(Rotary(16, pairing="interleaved"), scale_base=64)
+    q, k = content(2, 3, 11, 16), content(2, 3, 11, 16, seed=1)
+    first, second = (x.permute(2, 0, 1, 3) for x in (q, k))  # [seq, batch, heads, width]
+    wanted = torch.einsum("qbhd,kbhd->bhqk", theirs(first), theirs(second, downscale=True))
+    table = ours.table(range(11))
+    made = ours.encode_queries(q, table) @ ours.encode_keys(k, table).mT
+    torch.testing.assert_close(made, wanted, rtol=0, atol=2e-5)

@@ -31,6 +31,10 @@ class FoPE(QueryKeyEncoding):
     in the paper, the cosine and sine of frequency 0, and (1, 1) in the authors' code and in
     Intern-S1-Pro, which trained so: that doubles their share of every product.
 
+    The matrices are square, as in the paper and in Intern-S1-Pro. The authors' code has as many
+    columns as a quarter of the width of a head at most, which for heads of 64 is as many as
+    frequencies up to L = 628; longer ones leave more pairs to (1, 1) there.
+
     Key heads have the matrices, and the query heads that a key head serves share them. What results
     is no rotation, so products depend on positions by more than their difference. The cosines and
     sines are exact at any position; a learned sum of them is rounded.

@@ -23,7 +23,8 @@ class SHAPE(PositionRemapping):
     shift, so apply it once and hand the result to both.
 
     Paper and authors' code differ by one: the paper's shift reaches K, which is the form here; the
-    code draws from 0 … K − 1, which is ``SHAPE(K - 1)``.
+    code draws from 0 … K − 1, which is ``SHAPE(K - 1)``. In evaluation positions are taken as they
+    are here, and every row begins at K in that code: give its checkpoints such rows.
 
     Args:
         most: K, the largest shift.
