@@ -1,11 +1,13 @@
 """Nothing that is public here is blamed, and what is true of it only nearly is told as a note."""
 
 import pytest
+import torch
 from tests.encodings.test_arguments import SOUND
 
-from posenc import ComRoPE, QueryTemperature
+from posenc import ComRoPE, LearnedGrid, LogTemperature, QueryTemperature
 from posenc.audit import check
 from posenc.audit.encodings import INTERFACES
+from posenc.testing import Case, differentiation
 
 OURS = [each for each in SOUND if issubclass(each, INTERFACES)]
 
@@ -20,6 +22,28 @@ def test_no_encoding_of_ours_is_blamed(encoding):
 def test_neighbors_that_share_a_row_as_they_say_are_no_fault():
     report = check(QueryTemperature, arguments=SOUND[QueryTemperature])
     assert (report.status, report.notes) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [LearnedGrid(8, (4, 4), prefix=1), LogTemperature(2), QueryTemperature(16)],
+    ids=lambda each: type(each).__name__,
+)
+def test_objects_at_their_defaults_are_not_blamed(encoding):
+    """Tables of points are asked within them, temperatures beyond the floor from which they act."""
+    report = check(encoding)
+    assert report.status == 0, report
+    assert {verdict.outcome for verdict in report.verdicts} == {"passed"}
+
+
+def test_many_parameters_are_differentiated_along_random_directions(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        torch.autograd, "gradcheck", lambda *_, fast_mode: asked.append(fast_mode) or True
+    )
+    for rows in (8, 8192):
+        differentiation.gradients(Case(lambda rows=rows: LearnedGrid(8, (rows,)), limit=8))
+    assert asked == [False, True]
 
 
 @pytest.mark.slow("matrix exponentials")

@@ -224,6 +224,10 @@ def test_dual_chunk_attention_is_told():
          "AxialRotary(64, base=10000.0, form='cogvideox')"),
         ({"_class_name": "LTXVideoTransformer3DModel"},
          "LTXRotary(64, heads=32, sizes=(125/2, 64, 64), base=10000.0)"),
+        ({"_class_name": "LTX2VideoTransformer3DModel", "rope_type": "split"},
+         "LTXRotary(128, heads=32, sizes=(20, 2048, 2048), base=10000.0, pairing='half')"),
+        ({"_class_name": "MiniMaxH3Transformer3DModel"},
+         "AxialRotary(128, base=10000.0, form='minimax_h3')"),
     ],
 )  # fmt: skip
 def test_files_of_diffusers_are_the_recipes(values, told):

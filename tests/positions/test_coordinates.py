@@ -179,7 +179,9 @@ def test_what_is_no_scale_is_refused(scale, error, text):
 
 def test_bare_floats_are_no_positions_and_the_error_says_how_to_mean_them():
     with refused(TypeError, "pass posenc.positions.Coordinates(q_positions)"):
-        checked(torch.tensor([0.5]), "q_positions")
+        checked(torch.tensor([0.5]), "q_positions", reals=True)
+    with refused(TypeError, "Rotary, Sinusoidal and ALiBi take posenc.positions.Coordinates."):
+        checked(torch.tensor([0.5]))  # where Coordinates would be refused in turn
     with refused(TypeError, "rows are looked up or tokens counted"):
         checked(Coordinates([0.5]))
     assert checked(Coordinates([0.5]), reals=True).tolist() == [Fraction(1, 2)]

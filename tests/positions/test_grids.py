@@ -235,8 +235,14 @@ def test_tokens_without_a_place_among_coordinates():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: normalized_grid(0), "sizes are (0,); give one or more, each 1 or more."),
-        (lambda: normalized_grid(), "sizes are (); give one or more, each 1 or more."),
+        (
+            lambda: normalized_grid(0),
+            "sizes are (0,); give one or more, each 1 or more.",
+        ),
+        (
+            lambda: normalized_grid(),
+            "sizes are (); give one or more, each 1 or more.",
+        ),
         (lambda: normalized_grid(3, low=1), "low is 1; it must be -1 or 0."),
         (lambda: normalized_grid(3, at="edges"), "at is 'edges' and by 'each'; they must be one"),
     ],
@@ -244,3 +250,12 @@ def test_tokens_without_a_place_among_coordinates():
 def test_what_cannot_be_normalized(make, text):
     with refused(text):
         make()
+
+
+def test_coordinates_are_dropped_as_points_are():
+    """Both words of them, in the order that is asked for."""
+    points = Coordinates([[0.1, 0.5], [3600.1, 1e-3], [0.25, 7.0]])
+    assert points.rest is not None
+    some = kept(points, torch.tensor([[2, 0], [1, 1]]))
+    rows = points.tolist()
+    assert some.tolist() == [[rows[2], rows[0]], [rows[1], rows[1]]]

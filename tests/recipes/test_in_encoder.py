@@ -42,9 +42,12 @@ MODELS = {
     "llama3": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "llama4": {"heads": 40, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "llama4_vision": {"heads": 16, "head_dim": 88},
+    "ltx2": {"heads": 32, "head_dim": 128},
+    "ltx2_audio": {"heads": 32, "head_dim": 64},
     "ltx_video": {"heads": 32, "head_dim": 64},
     "m2m100": {"dim": 1024, "heads": 16},
     "mae": {"dim": 768, "heads": 12},
+    "minimax_h3": {"heads": 56, "head_dim": 128},
     "mistral": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "modernbert": {"heads": 12, "head_dim": 64},
     "mpt": {"heads": 32, "head_dim": 128, "is_causal": True},
@@ -88,10 +91,11 @@ GRIDS = {
     "croco": (3, 4), "eva02": (3, 4), "gemma4_vision": (3, 4), "llama4_vision": (3, 4),
     "qwen2_vl_vision": (3, 4), "flux2": (1, 2, 2, 2),
 }  # fmt: skip
-VIDEOS = ("cogvideox", "flux", "hunyuan_video", "ltx_video", "qwen_image", "vjepa2", "wan")
+VIDEOS = ("cogvideox", "flux", "hunyuan_video", "ltx2", "ltx_video", "minimax_h3", "qwen_image",
+          "vjepa2", "wan")  # fmt: skip
 GRIDS |= dict.fromkeys(VIDEOS, (2, 2, 3))
 GRIDS |= dict.fromkeys(("cpvt", "mae", "pixart", "rt_detr", "siglip"), (3, 4))
-GRIDS["cogvideox_2b"] = (2, 2, 3)
+GRIDS |= {"cogvideox_2b": (2, 2, 3), "ltx2_audio": (5,)}
 BEHIND_TOKENS = {  # so many tokens without a place, then a grid
     "ast": (2, (3, 4)), "beit": (1, (3, 4)), "clip_vision": (1, (3, 4)), "deit": (2, (3, 4)),
     "dinov2": (1, (3, 4)), "vit": (1, (3, 4)), "vivit": (1, (2, 3, 4)),

@@ -1,7 +1,8 @@
 """What implements one of our own interfaces: the contract battery asks it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from posenc.audit.report import Fault, Report, Verdict
 from posenc.audit.subjects import Subject
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.testing.battery import Check, battery
 from posenc.testing.cases import Case
 
@@ -42,25 +44,44 @@ def _case(subject: Subject, thing: Any) -> Case:
     """What the battery must know, as far as the thing says it."""
     heads = getattr(thing, "heads", 4)
     head_dim = getattr(thing, "head_dim", 8)
+    table = isinstance(thing, LearnedGrid)
     return Case(
         lambda: _filled(subject.build()),
         heads=heads,
         kv_heads=heads if heads % 2 else heads // 2,
         head_dim=head_dim if isinstance(head_dim, int) else 8,
-        limit=getattr(thing, "max_len", None),
+        limit=prod(thing.size) if table else getattr(thing, "max_len", None),
         heads_first=getattr(thing, "heads_first", True),
-        lift=_lift(thing),
+        lift=_places(thing.size) if table else _lift(thing),
         distinct=not isinstance(thing, ScoreEncoding),
     )
 
 
 def _filled(thing: Any) -> Any:
-    """Parameters that begin at zero as if something had been learned: zeros show nothing."""
+    """Parameters that begin at zero as if something had been learned: zeros show nothing.
+
+    What was given as an object is copied, not built, and must be moved to where it would be built.
+    """
+    if torch.get_default_device().type == "meta":
+        thing = thing.to("meta")
     with torch.no_grad():
         for parameter in thing.parameters():
             if parameter.device.type != "meta" and not parameter.any():
                 parameter.normal_()
     return thing
+
+
+def _places(size: Sequence[int]) -> Callable[[Tensor], Tensor]:
+    """Positions as points of a grid, one after the other."""
+
+    def lift(positions: Tensor) -> Tensor:
+        points = []
+        for length in reversed(size):
+            points.append(positions % length)
+            positions = positions // length
+        return torch.stack(points[::-1], dim=-1)
+
+    return lift
 
 
 def _lift(thing: Any) -> Callable[[Tensor], Tensor] | None:

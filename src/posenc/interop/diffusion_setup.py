@@ -12,6 +12,7 @@ from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.interop.configurations import Configuration
 from posenc.interop.setup import LayerSetup, Part
+from posenc.numerics.pairing import Pairing
 
 DEFAULTS: Mapping[str, dict[str, Any]] = {
     "CogVideoXTransformer3DModel": {"attention_head_dim": 64, "num_layers": 30},
@@ -24,8 +25,14 @@ DEFAULTS: Mapping[str, dict[str, Any]] = {
     "HunyuanVideoTransformer3DModel": {"attention_head_dim": 128, "num_layers": 20,
                                        "num_single_layers": 40, "rope_theta": 256.0,
                                        "rope_axes_dim": (16, 56, 56)},
+    "LTX2VideoTransformer3DModel": {"attention_head_dim": 128, "num_attention_heads": 32,
+                                    "num_layers": 48, "rope_theta": 10000.0,
+                                    "rope_type": "interleaved", "pos_embed_max_pos": 20,
+                                    "base_height": 2048, "base_width": 2048},
     "LTXVideoTransformer3DModel": {"attention_head_dim": 64, "num_attention_heads": 32,
                                    "num_layers": 28},
+    "MiniMaxH3Transformer3DModel": {"attention_head_dim": 128, "num_layers": 50,
+                                    "rope_freq_dim": 16, "rope_theta": 10000.0},
     "PixArtTransformer2DModel": {"attention_head_dim": 72, "num_layers": 28},
     "QwenImageTransformer2DModel": {"attention_head_dim": 128, "num_layers": 60,
                                     "axes_dims_rope": (16, 56, 56)},
@@ -43,6 +50,10 @@ NOTES = {
     "FluxTransformer2DModel": "positions are (0, row, column) of a patch, and (0, 0, 0) for text",
     "HunyuanVideoTransformer3DModel": f"{THW}; text is not rotated",
     "LTXVideoTransformer3DModel": f"{THW}, in seconds and pixels; 25 frames a second are taken",
+    "LTX2VideoTransformer3DModel": f"{THW}, in seconds and pixels; sound, and attention between "
+    "both, turn by seconds alone, as posenc.recipes.ltx2_audio",
+    "MiniMaxH3Transformer3DModel": "positions are (time, row, column), fractions among them; text "
+    "goes along time",
     "QwenImageTransformer2DModel": f"{THW}, rows and columns from the middle",
     "WanTransformer3DModel": f"{THW}; text is attended to across, without positions",
 }
@@ -138,12 +149,31 @@ def _ltx(config: Configuration, head: int) -> QueryKeyEncoding:
     return LTXRotary(head, config.whole("num_attention_heads"), (Fraction(20 * 25, 8), 64, 64))
 
 
+def _ltx2(config: Configuration, head: int) -> QueryKeyEncoding:
+    kind = config.get("rope_type")
+    if kind not in ("interleaved", "split"):
+        raise ValueError(f"rope_type is {kind!r}; it must be interleaved or split. Correct it.")
+    sizes = [config.whole(name) for name in ("pos_embed_max_pos", "base_height", "base_width")]
+    pairing: Pairing = "half" if kind == "split" else "interleaved"
+    base = float(config.number("rope_theta") or 10_000.0)
+    heads = config.whole("num_attention_heads")
+    return LTXRotary(head, heads, sizes, base, pairing=pairing)
+
+
+def _minimax_h3(config: Configuration, head: int) -> QueryKeyEncoding:
+    split = (2 * config.whole("rope_freq_dim"),) * 3
+    base = float(config.number("rope_theta") or 10_000.0)
+    return AxialRotary(head, base, "minimax_h3", split=split)
+
+
 ROTATIONS: Mapping[str, Callable[[Configuration, int], QueryKeyEncoding]] = {
     "CogVideoXTransformer3DModel": lambda config, head: AxialRotary(head, form="cogvideox"),
     "Flux2Transformer2DModel": _by_form("flux2", "axes_dims_rope"),
     "FluxTransformer2DModel": _by_form("flux", "axes_dims_rope"),
     "HunyuanVideoTransformer3DModel": _by_form("hunyuan_video", "rope_axes_dim"),
+    "LTX2VideoTransformer3DModel": _ltx2,
     "LTXVideoTransformer3DModel": _ltx,
+    "MiniMaxH3Transformer3DModel": _minimax_h3,
     "QwenImageTransformer2DModel": _by_form("qwen_image", "axes_dims_rope"),
     "WanTransformer3DModel": lambda config, head: AxialRotary(head, form="wan"),
 }

@@ -85,7 +85,8 @@ def checked(
         ...
         TypeError: positions are torch.float32; they must be integers (int64). Floating positions \
 collide once they are large: build them with posenc.positions, or call .long() on whole numbers. \
-Where real numbers are meant, as seconds, pass posenc.positions.Coordinates(positions).
+Real numbers, as seconds, have no place here; Rotary, Sinusoidal and ALiBi take \
+posenc.positions.Coordinates.
     """
     if isinstance(positions, Coordinates):
         if reals:
@@ -109,8 +110,7 @@ Where real numbers are meant, as seconds, pass posenc.positions.Coordinates(posi
         raise TypeError(
             f"{name} are {dtype}; they must be integers (int64). Floating positions "
             f"collide once they are large: build them with posenc.positions, or call .long() on "
-            f"whole numbers. Where real numbers are meant, as seconds, pass "
-            f"posenc.positions.Coordinates({name})."
+            f"whole numbers. {_for_reals(name, reals)}"
         )
     return _signed(positions, name) if dtype == torch.uint64 else positions.to(torch.int64)
 
@@ -250,6 +250,16 @@ def shifted(
         return checked(positions)
     least, most = -(2**63) - min(by, 0), 2**63 - 1 - max(by, 0)
     return checked_within(positions, least, most) + by
+
+
+def _for_reals(name: str, reals: bool) -> str:
+    if reals:
+        taken = f"posenc.positions.Coordinates({name})"
+        return f"Where real numbers are meant, as seconds, pass {taken}."
+    return (
+        "Real numbers, as seconds, have no place here; Rotary, Sinusoidal and ALiBi take "
+        "posenc.positions.Coordinates."
+    )
 
 
 def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import overload
+from typing import cast, overload
 
 import torch
 from jaxtyping import Bool, Int64
@@ -148,13 +148,22 @@ def among_places(
     return with_places(points, nowhere), nowhere  # type: ignore[call-overload]
 
 
+@overload
+def kept(points: Coordinates, indices: Tensor) -> Coordinates: ...
+
+
+@overload
+def kept(points: Tensor | Integers, indices: Tensor) -> Tensor: ...
+
+
 def kept(
-    points: Int64[Tensor, "*rows seq axes"] | Integers, indices: Int64[Tensor, "*batch some"]
-) -> Int64[Tensor, "*batch some axes"]:
+    points: Int64[Tensor, "*rows seq axes"] | Positions, indices: Int64[Tensor, "*batch some"]
+) -> Int64[Tensor, "*batch some axes"] | Coordinates:
     """The points of the tokens that are kept where others are dropped, in the order of ``indices``.
 
     Args:
-        points: Points for all rows of the batch, ``[seq, axes]``, or ``[*batch, seq, axes]``.
+        points: Points for all rows of the batch, ``[seq, axes]``, or ``[*batch, seq, axes]``;
+            coordinates keep their scale.
         indices: Which tokens of each row are kept, as MAE's ``ids_keep``.
 
     Raises:
@@ -165,13 +174,15 @@ def kept(
         >>> kept([[0, 0], [0, 1], [1, 0]], torch.tensor([[2, 0], [1, 2]])).tolist()
         [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
+    if isinstance(points, Coordinates):
+        return points.with_words(lambda words: kept(words, indices))
     points, indices = _checked_points(points), checked(indices, "indices")
     batched = points.expand(*indices.shape[:-1], *points.shape[-2:])
     return batched.gather(-2, indices.unsqueeze(-1).expand(*indices.shape, points.shape[-1]))
 
 
 def _checked_points(points: Tensor | Integers) -> Tensor:
-    points = checked(points, "points")
+    points = cast(Tensor, checked(points, "points", reals=True))  # no Coordinates come here
     if points.ndim < 2:
         raise ValueError(
             f"points have shape {tuple(points.shape)}; they must be [*batch, seq, axes], as of "

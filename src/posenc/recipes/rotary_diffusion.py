@@ -8,6 +8,7 @@ from fractions import Fraction
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.ltx import LTXRotary
+from posenc.numerics.pairing import Pairing
 
 
 def flux(head_dim: int = 128) -> Positional:
@@ -107,6 +108,50 @@ def cogvideox(head_dim: int = 64) -> Positional:
     return Positional(queries_keys=AxialRotary(head_dim, form="cogvideox"))
 
 
+def ltx2(head_dim: int = 128, heads: int = 32, *, pairing: Pairing = "half") -> Positional:
+    """LTX-2's video: frequencies over all heads, of seconds and pixels at the middle of a patch.
+
+    Positions are ``[*batch, seq, 3]``, ``posenc.positions.Coordinates`` from 0 to 20 seconds and
+    2048 pixels. Latent frame i covers the frames max(0, 8i − 7) … 8i of the video.
+
+    Args:
+        head_dim: Width of a head.
+        heads: Number of heads.
+        pairing: ``"half"`` for ``rope_type="split"``, ``"interleaved"`` for the other.
+
+    Reference:
+        HaCohen et al. 2026, "LTX-2" (arXiv:2601.03233); ``LTX2AudioVideoRotaryPosEmbed`` of
+        diffusers.
+
+    Example:
+        >>> ltx2().queries_keys[0]
+        LTXRotary(128, heads=32, sizes=(20, 2048, 2048), base=10000.0, pairing='half')
+    """
+    return Positional(queries_keys=LTXRotary(head_dim, heads, (20, 2048, 2048), pairing=pairing))
+
+
+def ltx2_audio(head_dim: int = 64, heads: int = 32, *, pairing: Pairing = "half") -> Positional:
+    """LTX-2's sound, and its attention between sound and video: the same, of seconds alone.
+
+    Positions are ``[*batch, seq, 1]``, ``Coordinates`` from 0 to 20 seconds: the middle of what a
+    latent frame covers, the steps max(0, 4i − 3) … 4i of 10 milliseconds. Between the two, a
+    video's tokens have the seconds of their frame.
+
+    Args:
+        head_dim: Width of a head.
+        heads: Number of heads.
+        pairing: As of ``ltx2``.
+
+    Reference:
+        As of ``ltx2``, with ``modality="audio"``.
+
+    Example:
+        >>> ltx2_audio().queries_keys[0]
+        LTXRotary(64, heads=32, sizes=(20,), base=10000.0, pairing='half')
+    """
+    return Positional(queries_keys=LTXRotary(head_dim, heads, (20,), pairing=pairing))
+
+
 def ltx_video(head_dim: int = 64, heads: int = 32, *, frame_rate: int = 25) -> Positional:
     """LTX-Video: frequencies over all heads, coordinates between −1 and 1.
 
@@ -128,3 +173,20 @@ def ltx_video(head_dim: int = 64, heads: int = 32, *, frame_rate: int = 25) -> P
     """
     sizes = (Fraction(20 * frame_rate, 8), 64, 64)
     return Positional(queries_keys=LTXRotary(head_dim, heads, sizes))
+
+
+def minimax_h3(head_dim: int = 128) -> Positional:
+    """MiniMax-H3: 32 channels each for time, row and column; the rest of a head is not rotated.
+
+    Positions are ``[*batch, seq, 3]``. Text goes along time, (i, 0, 0); sound goes on behind it,
+    and so do latent frames, 5/3 and 20/3 apart, with rows and columns from 0 to 32 over a square
+    image. So they are ``posenc.positions.Coordinates``, in which a third is a third.
+
+    Reference:
+        ``MiniMaxH3RotaryPosEmbed`` of diffusers.
+
+    Example:
+        >>> minimax_h3().queries_keys[0]
+        AxialRotary(128, base=10000.0, form='minimax_h3')
+    """
+    return Positional(queries_keys=AxialRotary(head_dim, form="minimax_h3"))

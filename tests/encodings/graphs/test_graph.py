@@ -1,12 +1,13 @@
 """Graphs as lists of edges."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from posenc import Graph, RandomWalkEncoding
+from posenc import Graph, LaplacianEncoding, RandomWalkEncoding
 
 
 def edges(*pairs: tuple[int, int]) -> torch.Tensor:
@@ -64,6 +65,14 @@ REFUSED = [
 def test_what_is_no_graph_is_told(build, kind, words):
     with pytest.raises(kind, match=words):
         build()
+
+
+@pytest.mark.parametrize("encoding", [RandomWalkEncoding(4), LaplacianEncoding(2)], ids=repr)
+def test_what_is_given_for_a_graph_is_told_what_makes_one(encoding):
+    edges = torch.tensor([[0, 1], [1, 0]])
+    for given in (edges, SimpleNamespace(edge_index=edges, is_directed=lambda: False)):
+        with pytest.raises(TypeError, match=r"it must be a posenc\.Graph\. Pass Graph\(edge_index"):
+            encoding.table(given)
 
 
 def test_without_scipy_it_says_what_to_install(monkeypatch):

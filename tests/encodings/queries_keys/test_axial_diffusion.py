@@ -15,6 +15,7 @@ from diffusers.models.transformers import (
     transformer_hunyuan_video,
     transformer_ltx,
     transformer_ltx2,
+    transformer_minimax_h3,
     transformer_qwenimage,
     transformer_wan,
 )
@@ -142,3 +143,33 @@ def test_ltx2(pairing):
     assert torch.equal(in_seconds.table(seconds), encoding.table(positions))
     bound = 2 * q.abs().max().item() * (8 * 158 + 3) * ULP
     torch.testing.assert_close(got, want, atol=bound, rtol=0)
+
+
+def test_ltx2_has_one_axis_for_sound():
+    """Inner widths of 2 a frequency: none is left over, and head after head turns faster."""
+    encoding = LTXRotary(4, heads=3, sizes=(20,), base=100.0)
+    seconds = Coordinates([[0.3], [17.25]])
+    angles = 2 * seconds.floats() / 20 - 1
+    angles = angles * torch.pi / 2 * 100 ** torch.linspace(0, 1, 6, dtype=torch.float64)
+    want = torch.stack((angles.cos(), angles.sin()), dim=1).unflatten(-1, (3, 2))
+    got = encoding.table(seconds, dtype=torch.float64)
+    torch.testing.assert_close(got, want, atol=1e-13, rtol=0)
+    with pytest.raises(ValueError, match=r"must be \[\*batch, seq, 1\]"):
+        encoding.table(Coordinates([0.3, 17.25]))
+    with pytest.raises(ValueError, match="or of time alone"):
+        LTXRotary(4, 3, sizes=())
+
+
+def test_minimax_h3():
+    """Thirds along time and reals along rows and columns; 32 of 128 channels are left alone."""
+    thirds = Coordinates(torch.tensor([0, 5, 25, 45, 65, 85]), scale=Fraction(1, 3)) + 7
+    rows = Coordinates(random(2, 6).double() * 16)
+    positions = Coordinates.stack([thirds, *(rows[axis] for axis in range(2))], dim=-1)
+    cos, sin = transformer_minimax_h3.MiniMaxH3RotaryPosEmbed()(positions.floats())
+    q = random(1, 2, 6, 128)
+    want = transformer_minimax_h3._apply_rotary_emb(q.transpose(1, 2), cos, sin).transpose(1, 2)
+    encoding = AxialRotary(128, form="minimax_h3")
+    got = encoding.encode_queries(q, encoding.table(positions))
+    bound = 2 * q.abs().max().item() * (5 * 70 + 3) * ULP
+    torch.testing.assert_close(got, want, atol=bound, rtol=0)
+    assert torch.equal(got[..., 96:], q[..., 96:])

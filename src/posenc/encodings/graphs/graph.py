@@ -115,6 +115,29 @@ class Graph:
         return made
 
 
+def checked_graph(graph: object) -> Graph:
+    """``graph``, if it is one; else what to make of edges, or of another package's graph.
+
+    Raises:
+        TypeError: It is something else.
+
+    Example:
+        >>> checked_graph(torch.tensor([[0, 1], [1, 0]]))
+        Traceback (most recent call last):
+        ...
+        TypeError: graph is a Tensor; it must be a posenc.Graph. Pass Graph(edge_index, \
+num_nodes=...), and of PyTorch Geometric Graph(data.edge_index, data.num_nodes, \
+data.edge_weight, data.batch).
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(
+            f"graph is a {type(graph).__name__}; it must be a posenc.Graph. Pass Graph(edge_index, "
+            f"num_nodes=...), and of PyTorch Geometric Graph(data.edge_index, data.num_nodes, "
+            f"data.edge_weight, data.batch)."
+        )
+    return graph
+
+
 def _whole(name: str, numbers: object) -> Tensor:
     if not isinstance(numbers, Tensor):
         raise TypeError(f"{name} is a {type(numbers).__name__}; it must be an int64 tensor.")

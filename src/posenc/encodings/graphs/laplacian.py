@@ -12,7 +12,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
 from posenc.encodings.graphs.components import Blocks, Components
-from posenc.encodings.graphs.graph import Graph
+from posenc.encodings.graphs.graph import Graph, checked_graph
 from posenc.encodings.graphs.modes import sparse_modes
 from posenc.encodings.graphs.ranking import Candidates
 from posenc.encodings.graphs.sparse import scipy_sparse
@@ -106,6 +106,7 @@ class LaplacianEncoding:
 
         Raises:
             ModuleNotFoundError: SciPy is not installed.
+            TypeError: ``graph`` is no ``Graph``.
             ValueError: An edge of the graph goes one way alone.
         """
         return self.eigenvectors(graph, dtype=dtype).vectors
@@ -115,6 +116,7 @@ class LaplacianEncoding:
 
         Raises:
             ModuleNotFoundError: SciPy is not installed.
+            TypeError: ``graph`` is no ``Graph``.
             ValueError: An edge of the graph goes one way alone.
 
         Example:
@@ -123,7 +125,7 @@ class LaplacianEncoding:
             Eigenvectors(vectors=tensor([[ 0.7071,  0.0000],
                     [-0.7071,  0.0000]]), values=tensor([[2., 0.]]), real=tensor([[ True, False]]))
         """
-        if graph.is_directed:
+        if checked_graph(graph).is_directed:
             raise ValueError(
                 "An edge of the graph goes one way alone, and a Laplacian needs both. Pass "
                 "graph.undirected()."

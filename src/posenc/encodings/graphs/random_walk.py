@@ -11,7 +11,7 @@ from torch import Tensor
 from posenc._guards import floating
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.graphs.components import MOST_NUMBERS, Components
-from posenc.encodings.graphs.graph import Graph
+from posenc.encodings.graphs.graph import Graph, checked_graph
 
 DENSE = 1024  # nodes of a part up to which its powers are dense
 FULL = 256  # numbers a row from which on a sparse power is given up
@@ -58,8 +58,9 @@ class RandomWalkEncoding:
 
         Raises:
             ModuleNotFoundError: SciPy is not installed.
+            TypeError: ``graph`` is no ``Graph``.
         """
-        adjacency = graph.adjacency()
+        adjacency = checked_graph(graph).adjacency()
         components = Components(_steps(adjacency))
         made = np.zeros((adjacency.shape[0], self.walk_length))
         for blocks in components.blocks(DENSE):

@@ -229,6 +229,9 @@ FORMS = {
         AxialForm("hunyuan_video", "thw", THREE, (16, 56, 56), 256.0),
         AxialForm("qwen_image", "thw", THREE, (16, 56, 56)),
         AxialForm("cogvideox", "thw", THREE, cogvideox_eighths),
+        AxialForm(
+            "minimax_h3", "thw", "[t | h | w], each b^(−2i/32)", (32, 32, 32), pairing="half"
+        ),
     )
 }
 """By name: axes, split, base and pairing as the models have them."""
@@ -236,6 +239,8 @@ FORMS = {
 ELSEWHERE = {
     "dinov3": "DINOv3Rotary(head_dim, grid), whose coordinates run from −1 to 1",
     "ltx": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
+    "ltx_video": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
+    "ltx2": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
     "vjepa2": "VJEPA2Rotary(head_dim), which is no rotation",
 }
 """Forms that are encodings of their own."""

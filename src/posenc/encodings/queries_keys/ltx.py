@@ -1,4 +1,4 @@
-"""LTX-Video's rotary encoding: the frequencies run over all heads together."""
+"""Rotary encoding of LTX-Video and LTX-2: the frequencies run over all heads together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,6 @@ from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule
 from posenc.numerics.pairing import Pairing, checked_pairing
 from posenc.positions import Coordinates, Positions, checked
-
-AXES = 3
 
 MOST_SIZE = 2**31
 """A bound of numerators and denominators of sizes, which make steps finer."""
@@ -58,21 +56,23 @@ class LTXRotary(QueryKeyEncoding):
 
     Positions are ``[*batch, seq, 3]`` with (t, h, w) in the units of the sizes: whole numbers, or
     ``posenc.positions.Coordinates``, as for seconds and middles of patches. Sizes may be fractions;
-    the table is exact in any case.
+    the table is exact in any case. LTX-2's sound, and its attention between sound and video, have
+    time alone: ``sizes=(20,)``, n = ⌊heads · d / 2⌋, positions ``[*batch, seq, 1]`` in seconds.
 
     Args:
         head_dim: d.
         heads: Number of heads.
         sizes: s of time, height and width. In LTX-Video 20 seconds and 2048 pixels, which are
-            ``Fraction(125, 2)`` latent frames of 8/25 seconds and 64 patches of 32 pixels.
+            ``Fraction(125, 2)`` latent frames of 8/25 seconds and 64 patches of 32 pixels. As many
+            as positions have axes, from one on.
         base: b.
         pairing: ``"interleaved"`` (LTX-Video) or ``"half"`` (the ``split`` of LTX-2), within a
             head.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Raises:
-        ValueError: An odd width, no head, fewer than 6 channels in all, or a size that is no
-            positive rational number.
+        ValueError: An odd width, no head, fewer than two channels an axis in all, or a size that
+            is no positive rational number.
 
     Reference:
         HaCohen et al. 2024, "LTX-Video", section 2.3 (arXiv:2501.00103);
@@ -82,6 +82,9 @@ class LTXRotary(QueryKeyEncoding):
         >>> from posenc.positions import grid
         >>> LTXRotary(64, heads=32).table(grid(2, 4, 4)).shape
         torch.Size([32, 2, 32, 32])
+        >>> sound = LTXRotary(64, heads=32, sizes=(20,), pairing="half")  # seconds, 25 a second
+        >>> sound.table(Coordinates(grid(126), scale=Fraction(1, 25))).shape
+        torch.Size([126, 2, 32, 32])
     """
 
     is_relative = True
@@ -101,26 +104,26 @@ class LTXRotary(QueryKeyEncoding):
         check_whole(heads=heads)
         check_whole(2, head_dim=head_dim)
         check_positive_number(base=base)
-        inner = head_dim * heads
-        if head_dim % 2 or inner < 2 * AXES:
+        self.sizes = _checked_sizes(sizes)
+        inner, axes = head_dim * heads, len(self.sizes)
+        if head_dim % 2 or inner < 2 * axes:
             raise ValueError(
                 f"head_dim is {head_dim} with {heads} heads; it must be even, and heads · head_dim "
-                f"{2 * AXES} or more."
+                f"{2 * axes} or more."
             )
         self.head_dim, self.heads, self.base = head_dim, heads, base
-        self.sizes = _checked_sizes(sizes)
         self.pairing: Pairing = checked_pairing(pairing)
         check_flag(heads_first=heads_first)
         self.heads_first = heads_first
-        count, still = inner // (2 * AXES), inner // 2 % AXES
+        count, still = inner // (2 * axes), inner // 2 % axes
         # The pairs that are left over belong to time, with a frequency of 0.
-        axes = (0,) * still + (0, 1, 2) * count
-        schedules = (QuarterTurns(count, base, still if axis == 0 else 0) for axis in range(AXES))
-        self.sincos = AxisSinCos(tuple(schedules), axes)
+        dealt = (0,) * still + tuple(range(axes)) * count
+        schedules = (QuarterTurns(count, base, still if axis == 0 else 0) for axis in range(axes))
+        self.sincos = AxisSinCos(tuple(schedules), dealt)
 
     def table(
         self,
-        positions: Int64[Tensor, "*batch seq 3"] | Positions,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
@@ -128,11 +131,11 @@ class LTXRotary(QueryKeyEncoding):
 
         Raises:
             TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have three coordinates, or take more than 63 bits.
+            ValueError: They do not have a coordinate for each size, or take more than 63 bits.
         """
         positions = checked(positions, reals=True)
-        if positions.shape[-1:] == (AXES,):  # others are refused below
-            given = (Coordinates(positions[..., axis]) for axis in range(AXES))
+        if positions.shape[-1:] == (len(self.sizes),):  # others are refused below
+            given = (Coordinates(positions[..., axis]) for axis in range(len(self.sizes)))
             centered = (2 * p / size - 1 for p, size in zip(given, self.sizes, strict=True))
             positions = Coordinates.stack(tuple(centered), dim=-1)
         return self.sincos.table(positions, dtype).unflatten(-1, (self.heads, -1))
@@ -163,7 +166,7 @@ class LTXRotary(QueryKeyEncoding):
     def extra_repr(self) -> str:
         """Width, heads, sizes and what is not as in LTX-Video."""
         told = [str(self.head_dim), f"heads={self.heads}"]
-        told.append(f"sizes=({', '.join(map(str, self.sizes))})")
+        told.append(f"sizes=({', '.join(map(str, self.sizes))}{',' * (len(self.sizes) == 1)})")
         told.append(f"base={self.base}")
         if self.pairing != "interleaved":
             told.append(f"pairing={self.pairing!r}")
@@ -171,8 +174,10 @@ class LTXRotary(QueryKeyEncoding):
 
 
 def _checked_sizes(sizes: object) -> tuple[Fraction, ...]:
-    if not isinstance(sizes, Sequence) or isinstance(sizes, str) or len(sizes) != AXES:
-        raise ValueError(f"sizes are {sizes!r}; give those of time, height and width.")
+    if not isinstance(sizes, Sequence) or isinstance(sizes, str) or not sizes:
+        raise ValueError(
+            f"sizes are {sizes!r}; give those of time, height and width, or of time alone."
+        )
     for size in sizes:
         check_positive_number(**{"A size": size})
     exact = tuple(Fraction(size) for size in sizes)
