@@ -71,15 +71,7 @@ def attend_in_blocks(
         len(q), q.shape[2], q.shape[1], v.shape[-1]
     ).transpose(1, 2)  # fmt: skip
     for block in blocks(q.shape, k.shape, bias, offset):
-        part = _attend(
-            q[:, block.heads, block.queries],
-            k[:, block.kv_heads, block.keys],
-            v[:, block.kv_heads, block.keys],
-            _of_heads(bias, block.heads),
-            block.first,
-            scale,
-            dropout_p,
-        )
+        part = attend_block(block, q, k, v, bias, scale=scale, dropout_p=dropout_p)
         if out is not None:
             out[:, block.heads, block.queries] = part
         else:
@@ -88,6 +80,28 @@ def attend_in_blocks(
         return out
     rows = [_joined(some, dim=-2) for some in parts.values()]
     return _joined(rows, dim=1)
+
+
+def attend_block(
+    block: Block,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Toeplitz,
+    *,
+    scale: float,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    """The result of one block."""
+    return _attend(
+        q[:, block.heads, block.queries],
+        k[:, block.kv_heads, block.keys],
+        v[:, block.kv_heads, block.keys],
+        _of_heads(bias, block.heads),
+        block.first,
+        scale,
+        dropout_p,
+    )
 
 
 def _attend(
@@ -115,23 +129,62 @@ def blocks(
     """The blocks of queries of each group of heads, with the keys that they can see."""
     (heads, q_len), (kv_heads, k_len) = q_shape[1:3], k_shape[1:3]
     group = heads // kv_heads
-    for some, low, high in _reaches(bias, kv_heads, group):
+    for some, low, high in reaches(bias, kv_heads, group):
+        of = slice(some.start * group, some.stop * group), some
         all_seen = low <= offset - k_len + 1 and high >= offset + q_len - 1
         rows = MANY_ROWS if all_seen or min(high - low, k_len) > FAR else ROWS
-        for start in range(0, q_len, rows):
-            stop = min(start + rows, q_len)
-            first = max(0, offset + start - high)
-            past = max(first, min(k_len, offset + stop - low))
-            yield Block(
-                heads=slice(some.start * group, some.stop * group),
-                kv_heads=some,
-                queries=slice(start, stop),
-                keys=slice(first, past),
-                first=offset + stop - 1 - first,
-            )
+        yield from in_rows(of, slice(0, q_len), slice(0, k_len), (low, high), offset, rows)
 
 
-def _reaches(bias: Toeplitz, kv_heads: int, group: int) -> Iterator[tuple[slice, int, int]]:
+def in_rows(
+    heads: tuple[slice, slice],
+    queries: slice,
+    keys: slice,
+    reach: tuple[int, int],
+    offset: int,
+    rows: int,
+) -> Iterator[Block]:
+    """Some queries of some query heads and key heads, a few at a time, and what they see of keys.
+
+    Args:
+        heads: Query heads and their key heads.
+        queries: First query and one past the last.
+        keys: First key and one past the last.
+        reach: The least and the largest distance that is seen.
+        offset: Position of the first query of all less that of the first key.
+        rows: How many queries at a time.
+    """
+    low, high = reach
+    for start in range(queries.start, queries.stop, rows):
+        stop = min(start + rows, queries.stop)
+        first = max(keys.start, offset + start - high)
+        past = max(first, min(keys.stop, offset + stop - low))
+        yield Block(*heads, slice(start, stop), slice(first, past), offset + stop - 1 - first)
+
+
+def content_of(block: Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries of the block in reverse order, and its keys and values."""
+    rows, columns = (block.heads, block.queries), (block.kv_heads, block.keys)
+    return q[:, *rows].flip(-2), k[:, *columns], v[:, *columns]
+
+
+def bias_of(block: Block, bias: Toeplitz) -> Tensor:
+    """The bias of the block as a matrix, its queries in reverse order."""
+    rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
+    return _of_heads(bias, block.heads).reversed_rows(rows, columns, first=block.first)
+
+
+def dead_rows(block: Block, bias: Toeplitz) -> Tensor:
+    """[heads, rows] or [1, rows]: queries, in reverse order, that see none of the block's keys."""
+    some = bias.values if len(bias.values) == 1 else bias.values[block.heads]
+    rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
+    start = bias.highest - block.first
+    seen = (some[:, start : start + rows + columns - 1] != -torch.inf).long().cumsum(1)
+    before = torch.nn.functional.pad(seen, (1, 0))
+    return before[:, columns:] == before[:, :rows]
+
+
+def reaches(bias: Toeplitz, kv_heads: int, group: int) -> Iterator[tuple[slice, int, int]]:
     """Neighboring key heads of a like reach, with the least and largest distance they see."""
     seen = bias.values.isfinite()
     if len(seen) == 1:

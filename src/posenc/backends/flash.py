@@ -20,14 +20,14 @@ def flash(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    bias: Tensor,
+    bias: Tensor | None,
     dead: Tensor,
     *,
     scale: float,
     softcap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The result in float32 at least, and the log-sum-exp: 0 and −∞ where a row is ``dead``."""
-    bias = bias.expand(1, q.shape[1], -1, -1)
+    bias = None if bias is None else bias.expand(1, q.shape[1], -1, -1)
     if serves(q, v, softcap) and _FORWARD is not None:
         q, k, v = (_in_rows(t) for t in (q, k, v))
         out, lse = _FORWARD(q, k, v, 0.0, False, attn_mask=bias, scale=scale)
@@ -37,7 +37,8 @@ def flash(
     # Query heads of one key head lie below each other, so that keys are not repeated for them.
     queries = q.to(wide).mul(scale).unflatten(1, (-1, group)).flatten(2, 3)
     scores = torch.matmul(queries, keys.mT).unflatten(2, (group, -1)).flatten(1, 2)
-    scores = capped(scores, softcap).add_(bias)
+    scores = capped(scores, softcap)
+    scores = scores if bias is None else scores.add_(bias)
     # −∞ less itself would be no number; a dead row stays −∞ and gives zeros.
     top = scores.amax(-1, keepdim=True).masked_fill_(dead.unsqueeze(-1), 0.0)
     weights = scores.sub_(top).exp_()

@@ -6,9 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import ROWS, Block, attend_in_blocks, blocks
+from posenc.backends.blocks import ROWS, Block, blocks
 from posenc.backends.flash import capped
 from posenc.backends.toeplitz import Toeplitz
+from posenc.backends.wide_blocks import attend
 
 ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache
 
@@ -45,7 +46,7 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         # Torch leaves its fused operation for a mask that learns, also where nothing is recorded.
         frozen = Toeplitz(values.detach(), highest)
-        out = attend_in_blocks(q, k, v, frozen, offset, scale=scale)
+        out = attend(q, k, v, frozen, offset, scale=scale)
         ctx.save_for_backward(q, k, v, values, out)
         ctx.constants = highest, offset, scale
         return out

@@ -15,12 +15,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.base import Request
-from posenc.backends.blocks import Block, blocks
+from posenc.backends.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.explicit import attend_explicitly
 from posenc.backends.flash import flash, flash_gradients, serves
 from posenc.backends.learned_bias import ELEMENTS, add_gradients, narrowed
 from posenc.backends.specification import AttentionSpecification, Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
+from posenc.backends.wide_blocks import attend_into, may_be_wide
 from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
 
 MOST_RUNS = 64  # of keys, each with a call of its own
@@ -223,6 +224,11 @@ class InSegments:
         for segment, _, bias in self._each():
             queries = q[segment.batch, :, segment.queries]
             keys, values = (t[segment.batch, :, segment.keys] for t in (k, v))
+            if self.softcap is None and may_be_wide(queries, keys, values):
+                there = segment.batch, slice(None), segment.queries
+                attend_into(made.out[there], made.lse[there], queries, keys, values, bias,
+                            segment.offset, scale=scale)  # fmt: skip
+                continue
             for block in blocks(queries.shape, keys.shape, bias, segment.offset):
                 for rows in _small(block, queries, v, self.softcap):
                     some = content_of(rows, queries, keys, values)
@@ -296,28 +302,6 @@ def _small(block: Block, q: Tensor, v: Tensor, softcap: float | None) -> list[Bl
     if block.keys.start == block.keys.stop:
         return []
     return [block] if serves(q, v, softcap) else narrowed(block, len(q))
-
-
-def content_of(block: Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries of the block in reverse order, and its keys and values."""
-    rows, columns = (block.heads, block.queries), (block.kv_heads, block.keys)
-    return q[:, *rows].flip(-2), k[:, *columns], v[:, *columns]
-
-
-def bias_of(block: Block, bias: Toeplitz) -> Tensor:
-    some = bias if len(bias.values) == 1 else Toeplitz(bias.values[block.heads], bias.highest)
-    rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
-    return some.reversed_rows(rows, columns, first=block.first)
-
-
-def dead_rows(block: Block, bias: Toeplitz) -> Tensor:
-    """[heads, rows] or [1, rows]: queries, in reverse order, that see none of the block's keys."""
-    some = bias.values if len(bias.values) == 1 else bias.values[block.heads]
-    rows, columns = (s.stop - s.start for s in (block.queries, block.keys))
-    start = bias.highest - block.first
-    seen = (some[:, start : start + rows + columns - 1] != -torch.inf).long().cumsum(1)
-    before = torch.nn.functional.pad(seen, (1, 0))
-    return before[:, columns:] == before[:, :rows]
 
 
 def _within(segment: Segment, rows: Block) -> slice:

@@ -14,16 +14,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import ROWS, Block, blocks
+from posenc.backends.blocks import ROWS, Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.flash import flash, serves
 from posenc.backends.learned_bias import anti_diagonals, narrowed, shearing
-from posenc.backends.partial import (
-    InSegments,
-    Merged,
-    bias_of,
-    content_of,
-    dead_rows,
-)
+from posenc.backends.partial import InSegments, Merged
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz
 

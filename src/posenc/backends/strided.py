@@ -10,13 +10,13 @@ from torch import Tensor
 
 from posenc._guards import eager, may_look
 from posenc.backends.base import Backend, Request
-from posenc.backends.blocks import attend_in_blocks
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
 from posenc.backends.partial import InSegments, in_segments
 from posenc.backends.shared_bias import attend_and_share, may_share
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
+from posenc.backends.wide_blocks import attend
 from posenc.backends.with_sum import attend_with_sum
 from posenc.encodings.base import RelativeBias
 
@@ -199,7 +199,7 @@ def _attend(
     q_len, k_len = query.shape[-2], key.shape[-2]
     if may_look(query) and query.numel() and _may_cut(bias, (q_len, k_len, offset)):
         bias = bias.cut_off(_largest_score(query, key, scale), k_len)
-    return attend_in_blocks(query, key, value, bias, offset, scale=scale, dropout_p=dropout_p)
+    return attend(query, key, value, bias, offset, scale=scale, dropout_p=dropout_p)
 
 
 def _largest_score(query: Tensor, key: Tensor, scale: float) -> Tensor:
