@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating
+from posenc._guards import floating, may_look
 from posenc.positions import (
     Coordinates,
     Integers,
@@ -43,6 +43,43 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
         (torch.float32, torch.float64)
     """
     return torch.promote_types(dtype, torch.float32)
+
+
+def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Tensor, "*tokens"]:
+    """``positions`` as rows of a kept table; torch would count negative ones from its end.
+
+    Raises:
+        TypeError: They are not integers.
+        IndexError: A position is not a row of the table.
+
+    Example:
+        >>> checked_rows(torch.zeros(3, 2), torch.tensor([2, -1]))
+        Traceback (most recent call last):
+        ...
+        IndexError: A position is negative or past the last row of the table. Build the table for \
+all positions that are asked for.
+    """
+    positions = checked(positions)
+    if positions.is_cpu and may_look(positions) and positions.numel():
+        first, last = positions.aminmax()
+        if first < 0 or last >= len(table):
+            raise IndexError(
+                "A position is negative or past the last row of the table. Build the table for all "
+                "positions that are asked for."
+            )
+    return positions
+
+
+def check_floating_scores(scores: Tensor, name: str) -> None:
+    """Refuse scores whose dtype would cut off what is added to them.
+
+    Raises:
+        TypeError: They are not floating.
+    """
+    if not scores.is_floating_point():
+        raise TypeError(
+            f"scores are {scores.dtype}; {name} takes floating ones, products of queries and keys."
+        )
 
 
 class PositionRemapping(ABC):
@@ -178,9 +215,14 @@ class QueryKeyEncoding(nn.Module, ABC):
         table: Tensor,
         positions: Int64[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
-        """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``."""
+        """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``.
+
+        Raises:
+            TypeError: ``positions`` are not integers.
+            IndexError: A position is not a row of the table.
+        """
         if positions is not None:
-            table = table[positions]
+            table = table[checked_rows(table, positions)]
         return self.encode_queries(q, table), self.encode_keys(k, table)
 
     def encode_values(
@@ -300,7 +342,11 @@ class ScoreEncoding(nn.Module, ABC):
         """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …
 
         The hidden states are for encodings that read them, and needed by no other.
+
+        Raises:
+            TypeError: ``scores`` are not floating.
         """
+        check_floating_scores(scores, type(self).__name__)
         if q_positions is None:
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:
@@ -372,13 +418,20 @@ class ScoreBias(ScoreEncoding):
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores + table``, added in float32 at least and rounded once."""
+        """``scores + table``, added in float32 at least and rounded once.
+
+        Raises:
+            TypeError: ``scores`` are not floating.
+            ValueError: The table is of other heads, queries or keys.
+        """
+        check_floating_scores(scores, type(self).__name__)
         if table.shape[-3] != scores.shape[-3]:
             raise ValueError(
                 f"{type(self).__name__} was built for {table.shape[-3]} heads; "
                 f"scores have {scores.shape[-3]}. Build it with heads={scores.shape[-3]}."
             )
-        if torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
+        fits = table.shape[-2:] == scores.shape[-2:]  # one row would serve all queries alike
+        if not fits or torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
             raise ValueError(
                 f"scores have shape {tuple(scores.shape)} and the table {tuple(table.shape)}. Pass "
                 f"the positions of these queries and keys, one each."

@@ -8,7 +8,8 @@ from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
-from posenc.positions import NOWHERE, Coordinates, Positions, checked
+from posenc.positions import Coordinates, Positions, checked, placeless
+from posenc.positions.placeless import with_places
 
 Moved = Rotary | MultimodalRotary | AxialRotary
 
@@ -63,7 +64,7 @@ def move_keys(
             "arithmetic is 'float32'; its rounded angles do not add up. Move keys of an encoding "
             "with arithmetic='exact'."
         )
-    step = _difference(from_positions, to_positions)
+    step = _difference(from_positions, to_positions, rotary)
     dtype = torch.promote_types(keys.dtype, torch.float32)
     if isinstance(rotary, Rotary):
         table = rotation_table(rotary.sincos, step, dtype)
@@ -72,15 +73,14 @@ def move_keys(
     return rotary.encode_keys(keys, table)
 
 
-def _difference(start: Tensor | Positions, end: Tensor | Positions) -> Tensor | Coordinates:
+def _difference(
+    start: Tensor | Positions, end: Tensor | Positions, rotary: Moved
+) -> Tensor | Coordinates:
     start, end = checked(start, reals=True), checked(end, reals=True)
+    if not isinstance(rotary, Rotary):
+        start, end = _placed(start, end)
     if isinstance(start, Coordinates) or isinstance(end, Coordinates):
         return Coordinates(end) - Coordinates(start)
-    if bool(((start == NOWHERE) != (end == NOWHERE)).any()):
-        raise ValueError(
-            "A token stands nowhere before or after, and somewhere else; it was turned or will be, "
-            "by no distance. Leave such tokens nowhere in both."
-        )
     step = end - start
     # A sum of 64 bits runs over exactly if its sign is not that of what it must come from.
     if bool((((end ^ start) & (end ^ step)) < 0).any()):
@@ -89,3 +89,16 @@ def _difference(start: Tensor | Positions, end: Tensor | Positions) -> Tensor | 
             "the keys in two steps."
         )
     return step
+
+
+def _placed(
+    start: Tensor | Coordinates, end: Tensor | Coordinates
+) -> tuple[Tensor | Coordinates, Tensor | Coordinates]:
+    """Points with those that stand nowhere, before as after, at 0: these are turned by nothing."""
+    nowhere, later = placeless(start), placeless(end)
+    if bool((nowhere != later).any()):
+        raise ValueError(
+            "A token stands nowhere before or after, and somewhere else; it was turned or will be, "
+            "by no distance. Leave such tokens nowhere in both."
+        )
+    return with_places(start, nowhere), with_places(end, later)

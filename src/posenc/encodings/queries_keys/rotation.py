@@ -99,10 +99,14 @@ def rotate_together(
         outs: Where to write; ``contents`` itself rotates in place.
 
     Raises:
-        TypeError: Content is not floating.
+        TypeError: Content or table is not floating.
         ValueError: Its width or length does not fit.
         IndexError: A position is not a row of the table.
     """
+    if not table.is_floating_point():
+        raise TypeError(
+            f"The table is {table.dtype}; {name} rotates by floating cosines and sines."
+        )
     made = native_or_none(contents, table, positions, layout=layout, outs=outs, width=head_dim)
     if made is not None:
         return made

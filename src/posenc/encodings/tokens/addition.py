@@ -68,7 +68,7 @@ def add(
         out: Where to write the result; ``out=x`` adds in place.
 
     Raises:
-        TypeError: ``x`` is not floating.
+        TypeError: ``x`` or ``table`` is not floating.
         ValueError: The width or the length of ``x`` is not that of the table, or the table has
             rows for more sequences than ``x`` holds, or ``out`` is not like ``x``.
         IndexError: A position is not a row of the table.
@@ -77,6 +77,10 @@ def add(
         raise TypeError(
             f"x is {x.dtype}; {name} takes floating embeddings [*batch, seq, dim]. "
             f"Look token ids up in an embedding first."
+        )
+    if not table.is_floating_point():
+        raise TypeError(
+            f"The table is {table.dtype}; {name} adds floating rows, as of its table()."
         )
     if not batch_first and x.ndim < 3:
         raise ValueError(
