@@ -1,9 +1,9 @@
 """Encodings against the own files of packages that nothing here depends on (``make engines``).
 
-timm's sine-cosine, rotary and learned forms, PoPE-pytorch, the plain references of PaTH and of
-forgetting attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Of encodings
-that no package has, as DAPE, CABLE, GRAPE, CAPE and RePo, numbers that their authors' code gave are
-kept in ``tests/encodings/authors``.
+timm's sine-cosine, rotary, learned and convolutional forms, PoPE-pytorch, the plain references of
+PaTH and of forgetting attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Of
+encodings that no package has, as DAPE, CABLE, GRAPE, CAPE and RePo, numbers that their authors'
+code gave are kept in ``tests/encodings/authors``.
 """
 
 from fractions import Fraction
@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from posenc import (
     KERPLE,
+    PEG,
     AxialRotary,
     AxialSinusoidal,
     DINOv3Rotary,
@@ -108,6 +109,32 @@ def test_timm_resampling_of_a_learned_grid():
     want = learned.resample_abs_pos_embed(weight[None], [4, 9])[0]
     made = ours.resampled((4, 9), interpolation="bicubic", antialias=True).detach()
     torch.testing.assert_close(made, want, rtol=0, atol=1e-5)
+
+
+def test_timm_positional_convolution_of_twins():
+    def as_it_is(x, **_):
+        return x
+
+    beside = {
+        "timm.data": {"IMAGENET_DEFAULT_MEAN": None, "IMAGENET_DEFAULT_STD": None},
+        "timm.layers": {
+            **dict.fromkeys(("Mlp", "DropPath", "to_2tuple", "trunc_normal_"), torch.nn.Identity),
+            "use_fused_attn": bool,
+            **dict.fromkeys(("calculate_drop_path_rates", "get_device_dtype"), as_it_is),
+        },
+        "timm.models._builder": {"build_model_with_cfg": as_it_is},
+        "timm.models._features": {"feature_take_indices": as_it_is},
+        "timm.models._features_fx": {"register_notrace_module": as_it_is},
+        "timm.models._registry": {
+            "register_model": as_it_is, "generate_default_cfgs": as_it_is,
+        },
+        "timm.models.vision_transformer": {"Attention": torch.nn.Identity},
+    }  # fmt: skip
+    (package,) = files("timm", ("timm.models.twins",), beside)
+    theirs, ours, x = package.PosConv(6, 6), PEG(6), content(2, 20, 6)
+    ours.load_state_dict(theirs.proj[0].state_dict())
+    wanted = theirs(x.clone(), (4, 5)).detach()
+    torch.testing.assert_close(ours(x, grid(4, 5)).detach(), wanted)
 
 
 @pytest.mark.parametrize("rotated", [8, 6])

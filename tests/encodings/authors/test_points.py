@@ -6,7 +6,8 @@ import pytest
 import torch
 from tests.encodings.authors.values import CLOSE, SINGLE, eighths, fill, numbers
 
-from posenc import GRAPE, ComRoPE, LieRE, MHRoPE, MultimodalRotary, Rotary
+from posenc import GRAPE, ComRoPE, CyclicOffset, LieRE, MHRoPE, MultimodalRotary, Rotary
+from posenc.encodings.queries_keys.directions import spiral_vectors
 from posenc.frequencies import Proportional
 from posenc.positions import Coordinates, diagonal_video, symmetric_video
 
@@ -167,3 +168,30 @@ def test_mhrope():
     points = torch.tensor([[5, 2, 9], [3, 11, 4]])
     made = turned(encoding, eighths(1, 4, 2, 4, start=1), points)
     torch.testing.assert_close(made, numbers(theirs), **CLOSE)
+
+
+def test_spiral():
+    """huajianduzhuo-code/Spiral_RoPE@bde84ff, RoPE_DeiT/rope.py: VisionRotaryEmbedding(8, 9,
+    rotate=2, max_freq_lang=1.5, same_theta=False) of 9 × 9 patches.
+
+    By how much the angles of the patch one row and two columns from the middle differ from those of
+    the middle, pair by pair.
+    """
+    theirs = "1.5 0.15 0.0318198 0.003181979 3 0.3 0.01060661 0.00106066"
+    made = spiral_vectors(16, 4) @ torch.tensor([1.0, 2.0]).double()
+    torch.testing.assert_close(made, numbers(theirs), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        [[0, -1, -2, 2, 1], [1, 0, -1, -2, 2], [2, 1, 0, -1, -2], [-2, 2, 1, 0, -1],
+         [-1, -2, 2, 1, 0]],
+        [[0, -1, -2, -3, 2, 1], [1, 0, -1, -2, -3, 2], [2, 1, 0, -1, -2, -3],
+         [3, 2, 1, 0, -1, -2], [-2, 3, 2, 1, 0, -1], [-1, -2, 3, 2, 1, 0]],
+    ],
+)  # fmt: skip
+def test_cyclic_offset(theirs):
+    """sokrypton/ColabDesign@e31a56f, af/examples/af_cyc_design.ipynb: add_cyclic_offset."""
+    row = range(len(theirs))
+    assert CyclicOffset(len(theirs)).distance(row, row).tolist() == theirs

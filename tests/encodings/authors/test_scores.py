@@ -8,6 +8,7 @@ from posenc import (
     FIRE,
     KERPLE,
     CoPE,
+    DeBERTa,
     DualChunk,
     KERPLEWeight,
     Positional,
@@ -120,6 +121,25 @@ def test_transformer_xl():
     torch.testing.assert_close(
         made.detach().transpose(1, 2).ravel(), numbers(theirs), **SINGLE
     )  # its frequencies are float32
+
+
+def test_deberta_beyond_its_last_distance():
+    """microsoft/DeBERTa@4d7fe0b, DeBERTa/deberta.
+
+    disentangled_attention_bias of disentangled_attention.py with the buckets of da_utils.py, of one
+    head, 4 buckets and 5 positions, in which 8 tokens stand; and products by (3 · 2)^−½. The first
+    query and the last.
+    """
+    deberta = DeBERTa(1, 2, buckets=4, max_distance=5).double()
+    keys, queries = (torch.nn.Linear(2, 2).double() for _ in range(2))
+    fill(keys.weight, keys.bias, queries.weight, queries.bias, start=2)
+    deberta.load(eighths(8, 2, start=1), keys=keys, queries=queries)
+    q, k = (eighths(1, 1, 8, 2, start=n) for n in (6, 7))
+    made = deberta(q @ k.mT / 2**0.5, q=q, k=k)[0, 0, [0, 7]].detach()
+    theirs = """-0.08212807406 0.6346985141 -0.2639261409 -0.3380806155 -0.4098430103 -0.359609334
+        0.7208133879 -0.3811380524 -0.06299143544 -0.007973599423 -0.1562825487 0.06139671556
+        -0.2495736619 -0.2870495792 0.06618087521 -0.1251855109"""
+    torch.testing.assert_close(made.ravel(), numbers(theirs), **CLOSE)
 
 
 def test_selective_rope():
