@@ -6,8 +6,17 @@ import pytest
 import torch
 from tests.encodings.authors.values import CLOSE, SINGLE, eighths, fill, numbers
 
-from posenc import GRAPE, ComRoPE, CyclicOffset, LieRE, MHRoPE, MultimodalRotary, Rotary
-from posenc.encodings.queries_keys.directions import spiral_vectors
+from posenc import (
+    GRAPE,
+    ComRoPE,
+    CyclicOffset,
+    DirectedRotary,
+    LieRE,
+    MHRoPE,
+    MultimodalRotary,
+    Rotary,
+)
+from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.frequencies import Proportional
 from posenc.positions import Coordinates, diagonal_video, symmetric_video
 
@@ -168,6 +177,22 @@ def test_mhrope():
     points = torch.tensor([[5, 2, 9], [3, 11, 4]])
     made = turned(encoding, eighths(1, 4, 2, 4, start=1), points)
     torch.testing.assert_close(made, numbers(theirs), **CLOSE)
+
+
+def test_golden_gate():
+    """GoldenGateRoPENd(3, 2, 8, 0.5, 8.0, 0.25) of jerryxio.ng/posts/nd-rope, as copies of it stand
+    in public repositories: two tokens of 2 heads at points of three coordinates."""
+    encoding = DirectedRotary(
+        golden_gate_vectors(8, axes=3, heads=2, slowest=0.5, fastest=8.0, still=0.25)
+    )
+    points = Coordinates([[0.25, -0.5, 0.75], [1.0, 0.125, -0.5]])
+    q = eighths(1, 2, 2, 8, start=1).transpose(1, 2)
+    made = encoding.encode_queries(q, encoding.table(points, dtype=torch.float64))
+    theirs = """-0.625 0.089521669 -0.71980381 -0.93595743 -0.25 0.36415774 0.93408108 0.3736425
+        0.125 0.92372322 -0.071732968 -0.15536183 0.5 -0.84216106 -0.8354516 0.23235252
+        0.875 -0.50615752 0.18313688 1.1452674 -0.875 -0.44376749 0.32723978 0.28104758
+        -0.5 -0.021429241 0.98919493 0.21769613 -0.125 0.51494253 -0.76419461 0.80977368"""
+    torch.testing.assert_close(made.transpose(1, 2).ravel(), numbers(theirs), rtol=0, atol=2e-6)
 
 
 def test_spiral():
