@@ -23,7 +23,7 @@ from statistics import median
 import torch
 import torch.distributed as dist
 
-from posenc import ALiBi, Positional, Rotary, T5Bias, attention
+from posenc import KERPLE, ALiBi, Positional, Rotary, T5Bias, attention
 from posenc.distributed import Shards
 from posenc.distributed.collectives import everyones
 
@@ -38,6 +38,7 @@ ENCODINGS = {
     "rotary": lambda: Positional(queries_keys=Rotary(WIDTH)),
     "ALiBi": lambda: Positional(scores=ALiBi(HEADS)),
     "T5": lambda: Positional(scores=T5Bias(HEADS)),
+    "KERPLE": lambda: Positional(scores=KERPLE(HEADS)),
 }
 
 
