@@ -4,8 +4,11 @@ import pytest
 import torch
 
 from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attention
-from posenc.backends import shared_bias, strided
+from posenc.backends import block_gradients, far_keys, strided
+from posenc.backends.partial import InSegments, merge
+from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import toeplitz
+from posenc.backends.with_sum import merged_results
 
 LENGTH, WIDTH = 640, 8
 
@@ -78,6 +81,48 @@ def test_a_bias_that_learns_nothing_may_be_added(asked):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("first", [0, LENGTH // 2, LENGTH])
+@pytest.mark.parametrize("options", [{"is_causal": True}, {}], ids=["order", "both sides"])
+def test_keys_of_two_ranks_are_learned_part_by_part(monkeypatch, first, options):
+    """Rows of one part do not sum to zero; its keys lie far before, around or after the queries."""
+    torch.manual_seed(5)
+    bias, scale = t5(2), 0.3
+    q, grad = torch.randn(2, 2, 2, LENGTH, WIDTH, dtype=torch.float64)
+    k, v = torch.randn(2, 2, 1, 2 * LENGTH, WIDTH, dtype=torch.float64)
+    keys = [(t, u) for t, u in zip(k.split(LENGTH, 2), v.split(LENGTH, 2), strict=True)]
+    parts = [part_of(bias, offset, **options) for offset in (first, first - LENGTH)]
+    monkeypatch.setattr(block_gradients, "add_gradients", None)  # which forms all scores
+    with torch.no_grad():
+        results = [part(q, *some, scale=scale) for part, some in zip(parts, keys, strict=True)]
+        merged = merged_results(*merge(*results), grad)
+        near, far = (
+            part.gradients(q, *some, merged, scale=scale)
+            for part, some in zip(parts, keys, strict=True)
+        )
+    values = [part.biases[0].values for part in parts]
+    (weight,) = torch.autograd.grad(values, [bias.weight], [near[3], far[3]])
+    sides = [torch.cat(both, 2) for both in zip(near[1:3], far[1:3], strict=True)]
+    wanted = of_the_matrix(bias, (q, k, v), grad, first, scale, **options)
+    for one, other in zip((near[0] + far[0], *sides, weight), wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
+
+
+def part_of(bias, offset, **options) -> InSegments:
+    """As many queries as keys, the first of which stand ``offset`` apart."""
+    segment = Segment(slice(None), slice(0, LENGTH), slice(0, LENGTH), offset)
+    values = toeplitz([bias], LENGTH, LENGTH, offset, dtype=torch.float64, **options)
+    return InSegments((segment,), (segment.lengths,), (values,))
+
+
+def of_the_matrix(bias, content, grad, first, scale, is_causal=False) -> tuple[torch.Tensor, ...]:
+    """The gradients of queries, keys, values and the weight."""
+    q, k, v = (t.clone().requires_grad_() for t in content)
+    distance = first + torch.arange(q.shape[2])[:, None] - torch.arange(k.shape[2])
+    scores = q @ k.mT * scale + bias.profile(distance, dtype=torch.float64)
+    scores = scores.masked_fill(distance < 0, -torch.inf) if is_causal else scores
+    return torch.autograd.grad((scores.softmax(-1) @ v * grad).sum(), (q, k, v, bias.weight))
+
+
 def test_in_float32_the_gradient_of_the_bias_stays_near(asked):
     """What far keys receive is a difference of sums, so its error is told beside these."""
     wide, narrow = t5(2), t5(2)
@@ -117,6 +162,6 @@ def test_short_rows_are_learned_from_the_whole_matrix():
     bias = toeplitz([t5(2)], LENGTH, LENGTH, 0)
     q = torch.zeros(1, 2, LENGTH, WIDTH, dtype=torch.float64)
     short = q[:, :, : LENGTH - 200]
-    assert shared_bias.may_share(q, q, q, bias)
-    assert not shared_bias.may_share(short, q, q, bias)
-    assert not shared_bias.may_share(q, q, q[..., :4], bias)
+    assert far_keys.may_share(q, q, q, bias)
+    assert not far_keys.may_share(short, q, q, bias)
+    assert not far_keys.may_share(q, q, q[..., :4], bias)

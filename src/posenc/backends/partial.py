@@ -15,10 +15,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.base import Request
+from posenc.backends.block_gradients import add_all_gradients
 from posenc.backends.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.explicit import attend_explicitly
-from posenc.backends.flash import flash, flash_gradients, serves
-from posenc.backends.learned_bias import ELEMENTS, add_gradients, narrowed
+from posenc.backends.flash import flash, serves
+from posenc.backends.learned_bias import ELEMENTS, narrowed
 from posenc.backends.specification import AttentionSpecification, Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend_into, may_be_wide
@@ -256,45 +257,13 @@ class InSegments:
             grads = [dq[rows_of], dk[keys_of], dv[keys_of], learned[number]]
             of_all = Merged(merged.out[rows_of], merged.lse[rows_of], merged.grad[rows_of],
                             merged.delta[rows_of])  # fmt: skip
-            for block in blocks(content[0].shape, content[1].shape, bias, segment.offset):
-                _add(block, grads, content, bias, of_all, scale, self.softcap)
+            add_all_gradients(grads, content, bias, of_all, segment.offset, scale, self.softcap)
         return dq, dk, dv, *learned
 
     def _each(self) -> Iterator[tuple[Segment, int, Toeplitz]]:
         for segment in self.segments:
             number = self.lengths.index(segment.lengths)
             yield segment, number, self.biases[number]
-
-
-def _add(
-    block: Block,
-    grads: list[Tensor],
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    scale: float,
-    softcap: float | None,
-) -> None:
-    """Add the gradients of one block where they belong."""
-    q, k, v = content
-    if block.keys.start == block.keys.stop:
-        return
-    if bias.values.requires_grad or not serves(q, v, softcap):
-        for rows in narrowed(block, len(q)):
-            add_gradients(
-                rows, grads, q, k, v, bias, merged.out, merged.grad, scale, lse=merged.lse,
-                softcap=softcap,
-            )  # fmt: skip
-        return
-    some = content_of(block, q, k, v)
-    where = slice(None), block.heads, block.queries
-    out, grad = (t[where].flip(-2) for t in (merged.out, merged.grad))
-    made = flash_gradients(
-        grad, *some, out, merged.lse[where].flip(-1), bias_of(block, bias), scale=scale
-    )
-    grads[0][where] += made[0].flip(-2)
-    for total, new in zip(grads[1:3], made[1:], strict=True):
-        total[:, block.kv_heads, block.keys] += new
 
 
 def _small(block: Block, q: Tensor, v: Tensor, softcap: float | None) -> list[Block]:

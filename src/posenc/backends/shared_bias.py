@@ -1,32 +1,19 @@
 """The same where a bias learns one number for all far keys, as T5 does in its last bucket.
 
-Torch's fused operation gives the gradients of queries, keys and values as for a frozen bias. The
-gradient of the scores, dS = P ∘ (dO Vᵀ − δ), is formed on a band of near keys alone: a row of it
-sums to zero, so what all keys on one far side receive follows from what the others do. Where there
-are far keys on both sides, attention to those of the smaller side, with output o and log-sum-exp l,
-tells what they receive: Σ exp(l − L) (dO · o − δ).
+Torch's fused operation gives the gradients of queries, keys and values as for a frozen bias.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import ROWS, Block, bias_of, blocks, content_of, dead_rows
-from posenc.backends.flash import flash, serves
-from posenc.backends.learned_bias import anti_diagonals, narrowed, shearing
+from posenc.backends.blocks import blocks
+from posenc.backends.far_keys import add_to_bias
 from posenc.backends.partial import InSegments, Merged
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz
-
-
-def may_share(q: Tensor, k: Tensor, v: Tensor, bias: Toeplitz) -> bool:
-    """Whether most keys are far from most queries, and torch's fused operation takes these."""
-    if bias.shared_from is None or not serves(q, v):
-        return False
-    return 2 * (ROWS + 2 * bias.shared_from) <= min(q.shape[2], k.shape[2])
 
 
 def attend_and_share(
@@ -74,8 +61,7 @@ class _Attention(torch.autograd.Function):
         dq, dk, dv, _ = _whole(q, k, bias, offset).gradients(q, k, v, merged, scale=scale)
         dvalues = torch.zeros_like(values)
         for block in blocks(q.shape, k.shape, bias, offset):
-            for rows in _short(block):
-                _add_to_bias(rows, dvalues, (q, k, v), bias, merged, offset, scale)
+            add_to_bias(block, dvalues, (q, k, v), bias, merged, offset, scale)
         made = dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dvalues
         return *made, None, None, None, None
 
@@ -83,101 +69,3 @@ class _Attention(torch.autograd.Function):
 def _whole(q: Tensor, k: Tensor, bias: Toeplitz, offset: int) -> InSegments:
     segment = Segment(slice(None), slice(0, q.shape[2]), slice(0, k.shape[2]), offset)
     return InSegments((segment,), (segment.lengths,), (bias,))
-
-
-def _short(block: Block) -> Iterator[Block]:
-    """The block in few queries at a time: the fewer, the narrower is their band."""
-    last = block.queries.stop
-    if block.keys.start == block.keys.stop:
-        return
-    for start in range(block.queries.start, last, ROWS):
-        stop = min(start + ROWS, last)
-        queries = slice(start, stop)
-        first = block.first - (last - stop)
-        yield Block(block.heads, block.kv_heads, queries, block.keys, first)
-
-
-def _add_to_bias(
-    rows: Block,
-    dvalues: Tensor,
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    offset: int,
-    scale: float,
-) -> None:
-    """Add what some queries and all keys that they see give to the gradient of the bias."""
-    reach, (begin, end) = bias.shared_from, (rows.keys.start, rows.keys.stop)
-    assert reach is not None
-    low = min(max(offset + rows.queries.start - reach + 1, begin), end)
-    high = min(max(offset + rows.queries.stop - 1 + reach, low), end)
-    heads = slice(0, 1) if len(bias.values) == 1 else rows.heads
-    near = dvalues.new_zeros(rows.heads.stop - rows.heads.start)
-    for part in narrowed(_of_keys(rows, low, high), len(content[0])):
-        along = _along(part, content, bias, merged, scale)
-        of = heads if len(bias.values) == 1 else part.heads
-        first = bias.highest - part.first
-        dvalues[of, first : first + along.shape[-1]] += along.sum_to_size(
-            of.stop - of.start, along.shape[-1]
-        )
-        begins = part.heads.start - rows.heads.start
-        near[begins : begins + len(along)] += along.sum(-1)
-    before = after = torch.zeros_like(near)
-    if low - begin > end - high:
-        after = _of_far(_of_keys(rows, high, end), content, bias, merged, scale)
-        before = -near - after
-    elif end > high:
-        before = _of_far(_of_keys(rows, begin, low), content, bias, merged, scale)
-        after = -near - before
-    for column, far in ((bias.highest - reach, before), (bias.highest + reach, after)):
-        if 0 <= column < dvalues.shape[1]:
-            dvalues[heads, column] += far.sum_to_size(heads.stop - heads.start)
-
-
-def _of_keys(rows: Block, begin: int, end: int) -> Block:
-    first = rows.first - (begin - rows.keys.start)
-    return Block(rows.heads, rows.kv_heads, rows.queries, slice(begin, end), first)
-
-
-def _along(
-    block: Block,
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    scale: float,
-) -> Float[Tensor, "heads distances"]:
-    """The sum of each diagonal of dS, from the largest distance down."""
-    wide, where = bias.values.dtype, (slice(None), block.heads, block.queries)
-    q, k, v = (t.to(wide) for t in content_of(block, *content))
-    group = q.shape[1] // k.shape[1]
-
-    def by_key_head(t: Tensor) -> Tensor:
-        return t.unflatten(1, (-1, group))
-
-    grad = by_key_head(merged.grad[where].flip(-2))
-    lse, delta = (by_key_head(t[where].flip(-1)).unsqueeze(-1) for t in (merged.lse, merged.delta))
-    mask = bias_of(block, bias).expand(1, q.shape[1], -1, -1)
-    scores = torch.matmul(by_key_head(q) * scale, k.unsqueeze(2).mT).add_(by_key_head(mask))
-    weights = scores.sub_(lse).exp_()
-    to_weights = torch.matmul(grad, v.unsqueeze(2).mT).sub_(delta)
-    room = shearing(to_weights)
-    torch.mul(to_weights, weights, out=room[..., : k.shape[-2]])
-    return anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
-
-
-def _of_far(
-    block: Block,
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    scale: float,
-) -> Float[Tensor, "heads"]:
-    """The sum of dS over all of these keys, without dS."""
-    if block.keys.start == block.keys.stop:
-        return merged.lse.new_zeros(block.heads.stop - block.heads.start)
-    where = slice(None), block.heads, block.queries
-    some = content_of(block, *content)
-    out, lse = flash(*some, bias_of(block, bias), dead_rows(block, bias), scale=scale)
-    grad, total, delta = merged.grad[where].flip(-2), merged.lse[where], merged.delta[where]
-    share = (lse - total.flip(-1)).exp_()
-    return (((grad * out).sum(-1) - delta.flip(-1)) * share).sum((0, 2))

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from posenc._guards import eager, may_look
 from posenc.backends.base import Backend, Request
+from posenc.backends.far_keys import may_share
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
 from posenc.backends.partial import InSegments, in_segments
-from posenc.backends.shared_bias import attend_and_share, may_share
+from posenc.backends.shared_bias import attend_and_share
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend
