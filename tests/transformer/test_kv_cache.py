@@ -226,3 +226,32 @@ def test_a_later_turn_may_begin_with_padding(name):
     for row in range(2):
         alone = encoder(x[row : row + 1, real[row]])
         torch.testing.assert_close(got[row : row + 1, real[row]], alone, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_a_cache_of_another_depth_is_refused(size):
+    built = {depth: Encoder(8, 2, depth, is_causal=True).eval() for depth in (1, 2, 3)}
+    cache, x = KeyValueCache(size), torch.randn(1, 2, 8)
+    with torch.no_grad():
+        built[2](x, cache=cache)
+        for depth in (1, 3):
+            with pytest.raises(ValueError, match="holds keys of 2 layers, and this encoder has"):
+                built[depth](x, cache=cache)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_rows_in_a_narrow_dtype_are_no_mask(size):
+    encoder = Encoder(8, 2, 1, is_causal=True).eval()
+    cache, x = KeyValueCache(size), torch.randn(3, 5, 8)
+    with torch.no_grad():
+        whole = encoder(x)
+        encoder(x[:, :3], cache=cache)
+        cache.reorder(torch.tensor([1, 1, 1], dtype=torch.uint8))
+        got = encoder(x[1:2].expand(3, -1, -1)[:, 3:], cache=cache)
+    torch.testing.assert_close(got, whole[1:2, 3:].expand(3, -1, -1))
+    with pytest.raises(TypeError, match="rows are torch"):
+        cache.reorder(torch.tensor([0.0, 1.0, 2.0]))
+    with pytest.raises(TypeError):
+        cache.crop(2.5)
+    cache.crop(torch.tensor(3))
+    assert cache.length == 3

@@ -101,7 +101,36 @@ class PositionRemapping(ABC):
         """The positions where the tokens are taken to stand; ``generator`` draws what is random."""
 
 
-class TokenEncoding(nn.Module, ABC):
+class FixedOnceBuilt(nn.Module):
+    """A module that computes from some of its arguments when it is built, and not again.
+
+    To set one of these afterwards would change what it says of itself and nothing that it does.
+
+    Attributes:
+        fixed: Their names.
+
+    Example:
+        >>> from posenc import Rotary
+        >>> Rotary(8).pairing = "interleaved"
+        Traceback (most recent call last):
+        ...
+        AttributeError: Rotary computed from pairing when it was built, which setting it to \
+'interleaved' would not undo. Build another Rotary.
+    """
+
+    fixed: ClassVar[frozenset[str]] = frozenset()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.fixed and vars(self).get(name, value) is not value:
+            kind = type(self).__name__
+            raise AttributeError(
+                f"{kind} computed from {name} when it was built, which setting it to {value!r} "
+                f"would not undo. Build another {kind}."
+            )
+        super().__setattr__(name, value)
+
+
+class TokenEncoding(FixedOnceBuilt, ABC):
     """Place one: added to, or mixed into, the token embeddings.
 
     Attributes:
@@ -117,6 +146,8 @@ class TokenEncoding(nn.Module, ABC):
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
         keeps_neighbors_apart: Claim: no two adjacent whole positions have one row.
     """
+
+    fixed = frozenset({"arithmetic", "base", "convention", "form", "scale", "seed", "stretch"})
 
     dim: int
     batch_first: bool
@@ -155,7 +186,7 @@ class TokenEncoding(nn.Module, ABC):
         return self.encode(x, table)
 
 
-class QueryKeyEncoding(nn.Module, ABC):
+class QueryKeyEncoding(FixedOnceBuilt, ABC):
     """Place two: a change of queries and keys inside attention.
 
     Queries and keys have separate methods: some encodings treat them differently, grouped-query
@@ -175,6 +206,14 @@ class QueryKeyEncoding(nn.Module, ABC):
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
         keeps_neighbors_apart: Claim: no two adjacent whole positions have one row.
     """
+
+    fixed = frozenset(
+        {
+            *("arithmetic", "arrangement", "base", "form", "frequencies", "gain", "gamma", "grid"),
+            *("heads_first", "normalize", "pairing", "periods", "phases", "rotated", "scale_base"),
+            *("schedules", "sections", "split", "stretch", "vectors"),
+        }
+    )
 
     head_dim: int
     heads_first: bool = True
@@ -254,7 +293,7 @@ class QueryKeyEncoding(nn.Module, ABC):
         return self.encode_both(q, k, table)
 
 
-class ScoreEncoding(nn.Module, ABC):
+class ScoreEncoding(FixedOnceBuilt, ABC):
     """Place three: a change of the attention scores, scaled but unmasked, before softmax.
 
     Attributes:
@@ -268,6 +307,8 @@ class ScoreEncoding(nn.Module, ABC):
             Then ``encode`` takes ``q_features=`` and ``k_features=``, what ``query_features`` and
             ``key_features`` read there: a fourth projection, which a cache keeps as it keeps keys.
     """
+
+    fixed = frozenset({"alibi_bias_max", "base", "bidirectional", "first", "max_distance"})
 
     heads: int
     is_relative: bool

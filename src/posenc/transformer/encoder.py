@@ -207,8 +207,10 @@ class Encoder(nn.Module):
 
         Raises:
             TypeError: Positions or ids are not integers, or the mask is not boolean.
-            ValueError: A shape does not fit, or the arguments exclude each other.
+            ValueError: A shape does not fit, the arguments exclude each other, or ``cache`` was
+                filled by an encoder of another depth.
         """
+        _check_depth(cache, len(self.blocks))
         graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
         with nullcontext() if cache is None or graph else cache.undone_on_error():
             drop = None
@@ -395,6 +397,15 @@ class Encoder(nn.Module):
 
     def _bias_table(self, placement: Placement) -> TableBuilder:
         return partial(self.tables.biases, below=placement.below)
+
+
+def _check_depth(cache: KeyValueCache | None, depth: int) -> None:
+    if cache is None or cache.is_empty or len(cache.layers) in (0, depth):
+        return
+    raise ValueError(
+        f"The cache holds keys of {len(cache.layers)} layers, and this encoder has {depth}. Give "
+        f"each encoder a cache of its own."
+    )
 
 
 def _check_alone(padding_mask: Tensor | None, document_ids: Tensor | None) -> None:

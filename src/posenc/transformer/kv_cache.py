@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import index
 
 import torch
 from jaxtyping import Bool, Int64
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.backends.base import ShardedKeys
-from posenc.positions import Coordinates, consecutive
+from posenc.positions import Coordinates, checked, consecutive
 from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
 NONE = -(2**63) + 1
@@ -262,8 +263,10 @@ class KeyValueCache:
         """Forget all but the first ``length`` tokens, as when guessed ones are rejected.
 
         Raises:
-            ValueError: ``length`` is negative, or more than there are.
+            TypeError: ``length`` is no whole number.
+            ValueError: It is negative, or more than there are.
         """
+        length = index(length)
         if not 0 <= length <= self.length:
             raise ValueError(f"length is {length}; the cache holds {self.length} tokens.")
         own = length if self.held is None else int((self.held < length).sum())
@@ -305,6 +308,9 @@ class KeyValueCache:
             tensor([[5, 6],
                     [5, 6]])
         """
+        rows = torch.as_tensor(rows)
+        if rows.dtype != torch.bool:  # torch takes narrow numbers for a mask
+            rows = checked(rows, "rows")
         for layer in self.layers:
             layer.reorder(rows)
         if isinstance(self._length, Tensor):

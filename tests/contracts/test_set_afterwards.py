@@ -1,0 +1,73 @@
+"""An argument that is set on a built encoding does what it would have done, or is refused."""
+
+import importlib
+from contextlib import suppress
+
+import pytest
+import torch
+
+from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
+from posenc.frequencies import Geometric
+from posenc.positions import consecutive
+from posenc.testing import Case
+
+FILES = (
+    "arithmetic", "axial", "content", "features", "grid_tokens", "methods", "queries_keys",
+    "scores", "selective", "tokens",
+)  # fmt: skip
+CASES = {
+    f"{file}-{name}": case
+    for file in FILES
+    for name, case in importlib.import_module(f"tests.contracts.test_{file}").CASES.items()
+}
+
+
+def seen(case: Case, module: torch.nn.Module) -> list[torch.Tensor]:
+    subject, here = case.subject(), consecutive(6)
+    torch.manual_seed(0)
+    table = subject.tables(module.train(), here)
+    return [table, *subject.run_all(module, subject.content(6), here)]
+
+
+def shapes(module: torch.nn.Module) -> list[torch.Size]:
+    return [value.shape for value in module.state_dict().values()]
+
+
+def same(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return all(
+        one.shape == other.shape and torch.equal(one, other)
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+@pytest.mark.parametrize("case", list(CASES.values()), ids=list(CASES))
+def test_no_argument_is_set_in_vain(case):
+    for name, value in case.changes.items():
+        module, other = case.module(), case.module(**{name: value})
+        if name not in vars(module) or shapes(module) != shapes(other):
+            continue  # parameters have other shapes, or it is a property
+        other.load_state_dict(module.state_dict())  # what is drawn when it is built is drawn
+        with suppress(AttributeError, ValueError, TypeError):
+            before = seen(case, module)
+            setattr(module, name, getattr(other, name))
+            now, want = seen(case, module), seen(case, other)
+            assert same(now, want) or same(before, want), f"{name} is set, and not as it was built"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "value"),
+    [
+        (Rotary(8), "frequencies", Geometric(8, 500.0)),
+        (Rotary(8), "pairing", "interleaved"),
+        (Sinusoidal(8), "base", 500.0),
+        (Sinusoidal(8), "scale", "sqrt_dim"),
+        (ALiBi(8), "alibi_bias_max", 4.0),
+        (T5Bias(8), "bidirectional", False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_was_computed_from_stays_as_it_is(encoding, name, value):
+    kind = type(encoding).__name__
+    with pytest.raises(AttributeError, match=f"{kind} computed from {name} .*Build another {kind}"):
+        setattr(encoding, name, value)
+    setattr(encoding, name, getattr(encoding, name))
