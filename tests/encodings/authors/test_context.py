@@ -84,6 +84,15 @@ def test_dape(bias, theirs):
     torch.testing.assert_close(made[:, LOWER].ravel(), numbers(theirs), **within)
 
 
+def test_dape_without_a_bias():
+    """The same repository's megatron/model/positional_embeddings.py: DAPEV1."""
+    theirs = """-1.53640625 -1.2265625 0.616875 0.4373828125 0.8861132812 1.33484375 0.7066210938
+        1.155351562 -1.32984375 0.5271289062 -1.9878125 -1.630859375 -1.929375 -2.117070313
+        -1.647832031 -1.17859375 -1.835527344 -1.366289062 -1.74984375 -2.023222656"""
+    made = of_scores(DAPE(2, None, hidden=3))
+    torch.testing.assert_close(made[:, LOWER].ravel(), numbers(theirs), **CLOSE)
+
+
 @pytest.mark.parametrize(
     ("bias", "theirs"),
     [
@@ -105,7 +114,7 @@ def test_dape(bias, theirs):
     ],
 )
 def test_dape_v2(bias, theirs):
-    """The same repository's megatron/model/positional_embeddings.py: Alibi_DAPEV2 and others.
+    """The same file's Alibi_DAPEV2, Kerple_DAPEV2 and FIRE_DAPEV2.
 
     Rows of the first three queries; the last is another there, as DAPEv2 tells.
     """

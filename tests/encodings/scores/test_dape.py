@@ -54,13 +54,23 @@ def test_without_its_network_it_is_the_bias():
     assert torch.equal(dape(scores), ALiBi(HEADS)(scores))
 
 
+def test_without_a_bias_it_sees_scores_alone(drawn):
+    dape, scores = drawn(DAPE(HEADS, None)), torch.randn(2, HEADS, 5, 5).double()
+    assert torch.equal(dape(scores, range(7, 12), range(5)), dape(scores))
+    assert dape.table(range(7, 9), torch.zeros(2, 5).long()).shape == (2, HEADS, 2, 5)
+    with pytest.raises(TypeError, match="q_positions"):
+        dape.table([0.5], [1])
+
+
 def test_it_is_relative_where_its_bias_is():
     assert DAPE(HEADS, KERPLE(HEADS)).is_relative
+    assert DAPE(HEADS, None).is_relative
     assert not DAPE(HEADS, FIRE(HEADS)).is_relative
 
 
-def test_attention_is_its_definition():
-    dape, here = DAPE(4, KERPLE(4), hidden=5), torch.arange(6)
+@pytest.mark.parametrize("bias", [KERPLE(4), None])
+def test_attention_is_its_definition(bias):
+    dape, here = DAPE(4, bias, hidden=5), torch.arange(6)
     q, (k, v) = torch.randn(1, 4, 6, 8), torch.randn(2, 1, 2, 6, 8)
     positional = Positional(scores=(Shaw(4, 8, reach=2), dape))  # what stands before is seen too
     got = posenc.attention(q, k, v, is_causal=True, positional=positional)
@@ -71,9 +81,10 @@ def test_attention_is_its_definition():
     torch.testing.assert_close(got.double(), want, atol=1e-5, rtol=1e-5)
 
 
-def test_decoding_behind_a_cache_is_the_whole_pass():
+@pytest.mark.parametrize("scores", [(DAPE(2, KERPLE(2)),), (ALiBi(2), DAPE(2, None))])
+def test_decoding_behind_a_cache_is_the_whole_pass(scores):
     torch.manual_seed(0)
-    positional = Positional(scores=DAPE(2, KERPLE(2)))
+    positional = Positional(scores=scores)
     encoder = Encoder(8, 2, 2, positional=positional, is_causal=True).eval()
     x, cache = torch.randn(2, 6, 8), KeyValueCache()
     with torch.no_grad():

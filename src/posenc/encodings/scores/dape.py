@@ -5,10 +5,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc._guards import floating
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
-from posenc.positions import Positions
+from posenc.positions import Positions, checked
 
 
 class DAPE(ScoreEncoding):
@@ -17,7 +18,8 @@ class DAPE(ScoreEncoding):
     f maps the 2·heads numbers of a query and a key, their scores and the bias B of all heads, to
     ``heads`` numbers: one hidden layer, leaky ReLU. So heads see each other, and the same distance
     may weigh more in one context than in another. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE`` in
-    the paper. Encodings that stand before it are part of the scores that it sees.
+    the paper. Encodings that stand before it are part of the scores that it sees. Without a bias it
+    is scores + f(scores), as the authors have it over rotary positions or none.
 
     The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2 as ``expand`` and
     ``contract``. Where the bias is FIRE, the authors' has a leaky ReLU too, and its ``mlp`` goes
@@ -25,7 +27,7 @@ class DAPE(ScoreEncoding):
 
     Args:
         heads: Number of query heads.
-        bias: The bias B, for as many heads.
+        bias: The bias B, for as many heads, or None.
         hidden: Width of the hidden layer.
         device: Where the parameters are made.
         dtype: Their dtype.
@@ -36,7 +38,8 @@ class DAPE(ScoreEncoding):
 
     Reference:
         Zheng et al. 2024, "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation",
-        equation 3 (arXiv:2405.14722); ``DAPE.py`` of chuanyang-Zheng/DAPE.
+        equation 3 (arXiv:2405.14722); ``DAPE.py`` of chuanyang-Zheng/DAPE, without a bias
+        ``DAPEV1`` in its ``positional_embeddings.py``.
 
     Example:
         >>> from posenc import ALiBi
@@ -50,7 +53,7 @@ class DAPE(ScoreEncoding):
     def __init__(
         self,
         heads: int,
-        bias: ScoreBias,
+        bias: ScoreBias | None,
         hidden: int = 32,
         *,
         device: torch.device | str | None = None,
@@ -58,11 +61,13 @@ class DAPE(ScoreEncoding):
     ):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
-        check_bias("DAPE", heads, bias)
+        if bias is not None:
+            check_bias("DAPE", heads, bias)
         self.heads, self.bias, self.hidden = heads, bias, hidden
-        self.is_relative, self.takes_reals = bias.is_relative, bias.takes_reals
+        self.is_relative = bias is None or bias.is_relative
+        self.takes_reals = bias is None or bias.takes_reals
         factory = {"device": device, "dtype": dtype}
-        self.expand = nn.Linear(2 * heads, hidden, **factory)
+        self.expand = nn.Linear(heads if bias is None else 2 * heads, hidden, **factory)
         self.contract = nn.Linear(hidden, heads, **factory)
 
     def reset_parameters(self) -> None:
@@ -77,7 +82,13 @@ class DAPE(ScoreEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The table of the bias."""
+        """The table of the bias; zeros without one."""
+        if self.bias is None:
+            queries = checked(q_positions, "q_positions", reals=True)
+            keys = checked(k_positions, "k_positions", reals=True)
+            rows = torch.broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
+            zero = torch.zeros((), dtype=floating(dtype), device=queries.device)
+            return zero.expand(*rows, self.heads, queries.shape[-1], keys.shape[-1])
         return self.bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
 
     def encode(
@@ -93,7 +104,8 @@ class DAPE(ScoreEncoding):
         checked_content("DAPE", self.heads, scores)
         wide = scores.to(working_dtype(scores.dtype))
         bias = table.to(wide.dtype).expand(wide.shape)
-        pairs = torch.cat([wide, bias], dim=-3).movedim(-3, -1)
+        parts = [wide] if self.bias is None else [wide, bias]
+        pairs = torch.cat(parts, dim=-3).movedim(-3, -1)
         inner = F.leaky_relu(products(pairs, self.expand.weight) + self.expand.bias.to(wide.dtype))
         made = products(inner, self.contract.weight) + self.contract.bias.to(wide.dtype)
         return (wide + bias + made.movedim(-1, -3)).to(scores.dtype)
