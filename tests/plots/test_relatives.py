@@ -180,6 +180,13 @@ def test_directions_and_their_mirror_images_stand_where_pairs_look():
     assert bottom > top  # y grows downward
 
 
+def test_directions_of_heads_are_those_of_all_their_pairs():
+    heads = np.array([[[0.0, 1.0], [0.1, 0.0]], [[0.1, 0.1], [0.5, 0.5]]])
+    one, flat = (plots.directions({"a": each}) for each in (heads, heads.reshape(4, 2)))
+    for got, want in zip(one.collections, flat.collections, strict=True):
+        np.testing.assert_array_equal(got.get_offsets(), want.get_offsets())
+
+
 @pytest.mark.parametrize(
     ("draw", "text"),
     [
@@ -196,6 +203,7 @@ def test_directions_and_their_mirror_images_stand_where_pairs_look():
         (lambda: plots.growth({"a": {1: 1.0, 2: 0.0}}), "a has a size or a cost of 0 or less"),
         (lambda: plots.norms([1.0], [1.0, 2.0]), "1 embeddings, 2 encodings"),
         (lambda: plots.scaling([1.0], {}, trained_length=3), "for all 1 pairs"),
+        (lambda: plots.directions({"a": np.ones((2, 2, 3))}), "3 axes; the plane has two"),
         (lambda: plots.directions({}), "vectors is empty"),
         (lambda: plots.directions({"a": np.zeros((3, 2))}), "No pair of a turns"),
         (lambda: plots.directions({"a": np.ones((3, 3))}), "3 axes; the plane has two"),

@@ -79,7 +79,7 @@ def test_coordinates_stay_int64():
         (lambda: grid(2, 3, order=(0, 0)), "order is (0, 0); it must name each axis once, as (0,"),
         (lambda: grid(2, 3, order=1), "order is 1; it must name each axis once"),
         (lambda: prefixed([1, 2]), "points have shape (2,); they must be [*batch, seq, axes]"),
-        (lambda: prefixed([[1, 2]], -1), "count is -1; it must be a whole number from 0 to 65536"),
+        (lambda: prefixed([[1, 2]], -1), "count is -1; it must be a whole number from 0 to 65535"),
         (lambda: prefixed([[1, 2]], at=(1,)), "at is (1,); the points have 2 axes."),
         (lambda: packed_grids([]), "sizes are []; give one or more images"),
         (lambda: packed_grids([(1, 2), (3,)]), "all with as many axes"),

@@ -18,6 +18,7 @@ MODELS = {
     "cogvideox": {"heads": 48, "head_dim": 64},
     "cogvideox_2b": {"dim": 1920, "heads": 30},
     "cohere": {"heads": 64, "kv_heads": 8, "head_dim": 128, "is_causal": True},
+    "conformer": {"heads": 16, "head_dim": 64},
     "cpvt": {"dim": 192, "heads": 3},
     "croco": {"heads": 16, "head_dim": 64},
     "dab_detr": {"dim": 256, "heads": 8},
@@ -51,6 +52,7 @@ MODELS = {
     "mistral": {"heads": 32, "kv_heads": 8, "head_dim": 128, "is_causal": True},
     "modernbert": {"heads": 12, "head_dim": 64},
     "mpt": {"heads": 32, "head_dim": 128, "is_causal": True},
+    "musicgen": {"dim": 1024, "heads": 16, "is_causal": True},
     "opt": {"dim": 768, "heads": 12, "is_causal": True},
     "phi3": {"heads": 32, "head_dim": 96, "is_causal": True},
     "pixart": {"dim": 1152, "heads": 16},
@@ -67,6 +69,7 @@ MODELS = {
     "sam": {"heads": 12, "head_dim": 64},
     "siglip": {"dim": 768, "heads": 12},
     "smollm3": {"heads": 16, "kv_heads": 4, "head_dim": 128, "is_causal": True},
+    "stable_diffusion_3": {"dim": 1536, "heads": 24},
     "swin": {"heads": 3, "head_dim": 32},
     "swin_v2": {"heads": 3, "head_dim": 32},
     "t5": {"heads": 12, "head_dim": 64, "scale": 1.0},
@@ -94,7 +97,7 @@ GRIDS = {
 VIDEOS = ("cogvideox", "flux", "hunyuan_video", "ltx2", "ltx_video", "minimax_h3", "qwen_image",
           "vjepa2", "wan")  # fmt: skip
 GRIDS |= dict.fromkeys(VIDEOS, (2, 2, 3))
-GRIDS |= dict.fromkeys(("cpvt", "mae", "pixart", "rt_detr", "siglip"), (3, 4))
+GRIDS |= dict.fromkeys(("cpvt", "mae", "pixart", "rt_detr", "siglip", "stable_diffusion_3"), (3, 4))
 GRIDS |= {"cogvideox_2b": (2, 2, 3), "ltx2_audio": (5,)}
 BEHIND_TOKENS = {  # so many tokens without a place, then a grid
     "ast": (2, (3, 4)), "beit": (1, (3, 4)), "clip_vision": (1, (3, 4)), "deit": (2, (3, 4)),

@@ -4,6 +4,7 @@ import torch
 from transformers import M2M100Config, OPTConfig, WhisperConfig
 from transformers.models.bert.modeling_bert import BertConfig, BertEmbeddings
 from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
+from transformers.models.musicgen.modeling_musicgen import MusicgenSinusoidalPositionalEmbedding
 from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
@@ -58,3 +59,10 @@ def test_opt_skips_two_rows():
         ours.weight.copy_(theirs.weight)
     mask = torch.ones(1, 9, dtype=torch.long)
     torch.testing.assert_close(ours.table(consecutive(9))[None], theirs(mask))
+
+
+def test_musicgen_has_cosines_first():
+    (ours,) = recipes.musicgen(16).tokens
+    want = MusicgenSinusoidalPositionalEmbedding.get_embedding(50, 16)
+    # Angles up to 49 with frequencies, angles and functions rounded to float32.
+    torch.testing.assert_close(ours.table(consecutive(50)), want, atol=2**-24 * 160, rtol=0)

@@ -40,6 +40,9 @@ AXIAL = {
 }
 """The form of ``AxialRotary`` that each has; "" where none of the library's was held against it."""
 
+OF_DINOV3 = ("dinov3_vit", "eomt_dinov3")
+"""Of these, models with the rotations of DINOv3, which is no axial form."""
+
 TABLES = frozenset(
     {
         "cohere_compass_vision", "gemma4_vision", "glm4v_moe_vision", "glm4v_vision",

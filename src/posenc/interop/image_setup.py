@@ -8,7 +8,7 @@ from posenc.encodings.queries_keys.axial_forms import FORMS
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.interop import schemes
 from posenc.interop.configurations import Configuration
-from posenc.interop.image_models import AXIAL, TABLES
+from posenc.interop.image_models import AXIAL, OF_DINOV3, TABLES
 from posenc.interop.setup import LayerSetup, Part
 
 COORDINATES = "positions are (row, column) of a patch"
@@ -29,6 +29,8 @@ def image_part(config: Configuration, name: str) -> Part:
     form = AXIAL[config.model_type]
     if not form:
         words = "rotates by the two coordinates of a patch, in a form that was not held against it"
+        if config.model_type in OF_DINOV3:
+            words = "rotates by where a patch is between −1 and 1, as posenc.DINOv3Rotary does"
         return Part(name, config.model_type, (LayerSetup(None, None),) * count, notes=(words,))
     head = _head(config)
     rope = config.get("rope_parameters", "rope_scaling") or {}
@@ -63,7 +65,10 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
     width, grid = config.whole("hidden_size"), patches_of(config)
     before = schemes.PATCHES[kind] + bool(config.values.get("distilled"))
     table = LearnedGrid(width, grid, prefix=before, device="meta")
-    return [table], ("interpolated where an image has another number of patches",)
+    notes = ("interpolated where an image has another number of patches",)
+    if kind == "vit_mae":
+        notes = ("its rows are sines, as posenc.AxialSinusoidal has them; not trained", *notes)
+    return [table], notes
 
 
 def patches_of(config: Configuration) -> tuple[int, ...]:

@@ -242,7 +242,7 @@ PROMPTED: Mapping[str, str] = {
         f"{name}_{part}": words
         for name in ("sam3", "sam3_lite_text")
         for part, words in {
-            "detr_encoder": "sines of the two coordinates of an image",
+            "detr_encoder": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
             "detr_decoder": "sines of the coordinates of boxes and of an image, and biases by how "
             "far a patch is from the sides of a box",
             "geometry_encoder": "sines of the coordinates of boxes and of an image",
@@ -349,10 +349,10 @@ WORDS: Mapping[str, str] = {
     "yolos": "a learned table of patches, and one more in every layer where its file says so",
     "blip_2_qformer": "none of its queries; learned vectors of text, where it is given text",
     "canine": "learned vectors of characters, after which a stack of 16384 positions",
-    "conditional_detr": "sines of the two coordinates of an image",
+    "conditional_detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
     "cpmant": "buckets of distance between segments, as T5's within one",
-    "deformable_detr": "sines of the two coordinates of an image",
-    "detr": "sines of the two coordinates of an image",
+    "deformable_detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
+    "detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
     "fastspeech2_conformer": "sinusoids of distance, as Transformer-XL",
     "florence_vision": "learned tables of rows and columns",
     "fsmt": "sinusoids of its own, after the padding token",

@@ -28,7 +28,8 @@ def directions(
 
     Args:
         vectors: ``[pairs, 2]`` by name, along (y, x) in radians a unit, as of
-            ``posenc.inspection.directions.frequency_vectors``.
+            ``posenc.inspection.directions.frequency_vectors``; of ``[heads, pairs, 2]`` the pairs
+            of all heads.
         title: A line above the picture.
         ax: Where to draw; a new figure by default.
         theme: ``light`` or ``dark``.
@@ -72,6 +73,8 @@ def directions(
 
 
 def _moving(name: str, values: ArrayLike) -> np.ndarray:
+    if np.ndim(values) == 3:
+        values = np.concatenate(np.asarray(values), axis=0)
     pairs = numbers(values, name, 2)
     if pairs.shape[1] != 2:
         raise ValueError(f"{name} has {pairs.shape[1]} axes; the plane has two. Pick two of them.")

@@ -7,7 +7,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.grids import grid
-from posenc.positions.placeless import NOWHERE, prefixed
+from posenc.positions.placeless import PADDING, prefixed
 from posenc.positions.whole import check_whole_numbers
 
 
@@ -61,5 +61,5 @@ def packed_grids(
         raise ValueError(
             f"The images have {len(points)} tokens together, and length is {length}. Pack fewer."
         )
-    nowhere = torch.full((missing, axes.pop()), NOWHERE, dtype=torch.int64, device=device)
+    nowhere = torch.full((missing, axes.pop()), PADDING, dtype=torch.int64, device=device)
     return torch.cat((points, nowhere)), torch.cat((ids, ids.new_full((missing,), -1)))

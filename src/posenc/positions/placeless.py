@@ -19,6 +19,9 @@ NOWHERE = -(2**63)
 MANY = 2**16
 """So many tokens without a place are told apart."""
 
+PADDING = NOWHERE + MANY - 1
+"""Every coordinate of padding behind packed images, the last of these marks."""
+
 
 @overload
 def prefixed(
@@ -66,8 +69,8 @@ def prefixed(
             lambda steps: prefixed(steps, count, at=at), lambda rest: prefixed(rest, count, at=0)
         )
     points = _checked_points(points)
-    if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count <= MANY:
-        raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY}.")
+    if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count < MANY:
+        raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY - 1}.")
     axes = points.shape[-1]
     if at is None:
         rows = torch.arange(int(count), device=points.device).unsqueeze(-1).expand(-1, axes)

@@ -43,6 +43,7 @@ from posenc.recipes.rotary_vision import (
 from posenc.recipes.scores import (
     beit,
     bloom,
+    conformer,
     deberta_v3,
     mpt,
     sam,
@@ -52,7 +53,7 @@ from posenc.recipes.scores import (
     transformer_xl,
 )
 from posenc.recipes.tokens import bert, m2m100, opt, vaswani2017, whisper_encoder
-from posenc.recipes.tokens_audio import ast, data2vec_audio, wav2vec2, whisper_decoder
+from posenc.recipes.tokens_audio import ast, data2vec_audio, musicgen, wav2vec2, whisper_decoder
 from posenc.recipes.tokens_vision import (
     clip_vision,
     cogvideox_2b,
@@ -66,6 +67,7 @@ from posenc.recipes.tokens_vision import (
     pixart,
     rt_detr,
     siglip,
+    stable_diffusion_3,
     vit,
     vivit,
 )
@@ -79,6 +81,7 @@ __all__ = [
     "cogvideox",
     "cogvideox_2b",
     "cohere",
+    "conformer",
     "cpvt",
     "croco",
     "dab_detr",
@@ -112,6 +115,7 @@ __all__ = [
     "mistral",
     "modernbert",
     "mpt",
+    "musicgen",
     "opt",
     "phi3",
     "pixart",
@@ -128,6 +132,7 @@ __all__ = [
     "sam",
     "siglip",
     "smollm3",
+    "stable_diffusion_3",
     "swin",
     "swin_v2",
     "t5",

@@ -39,6 +39,27 @@ def bloom(heads: int = 32) -> Positional:
     return Positional(scores=ALiBi(heads, is_causal=True))
 
 
+def conformer(heads: int = 16, head_dim: int = 64) -> Positional:
+    """Conformer of speech, as wav2vec 2.0 Conformer, Parakeet and FastSpeech 2: Transformer-XL's.
+
+    It looks both ways, which ``TransformerXL`` does too. A checkpoint's ``pos_bias_u`` and
+    ``pos_bias_v`` are u and v. Its sinusoids have sine and cosine in turn, so ``linear_pos.weight``
+    has to be given as ``weight[:, [*range(0, dim, 2), *range(1, dim, 2)]]``.
+
+    Args:
+        heads: Number of heads.
+        head_dim: Width of a head.
+
+    Reference:
+        Gulati et al. 2020, "Conformer", section 2.1 (arXiv:2005.08100).
+
+    Example:
+        >>> conformer(4, 16).scores[0].weight.shape
+        torch.Size([64, 64])
+    """
+    return Positional(scores=TransformerXL(heads, head_dim))
+
+
 def deberta_v3(heads: int = 12, head_dim: int = 64) -> Positional:
     """DeBERTa V2 and V3: content to position and position to content, 256 logarithmic buckets.
 

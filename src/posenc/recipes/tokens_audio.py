@@ -1,9 +1,11 @@
 """Models of speech and sound that add positions to their tokens."""
 
 from posenc.encodings.positional import Positional
+from posenc.encodings.tokens.conventions import timestep
 from posenc.encodings.tokens.convolutional import Convolutional
 from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.learned_grid import LearnedGrid
+from posenc.encodings.tokens.sinusoidal import Sinusoidal
 
 
 def ast(dim: int = 768, *, size: tuple[int, int] = (12, 101)) -> Positional:
@@ -35,6 +37,19 @@ def data2vec_audio(dim: int = 768) -> Positional:
     """
     convolutions = Convolutional(dim, 19, depth=5, weight_norm=False, layer_norm=True)
     return Positional(tokens=convolutions)
+
+
+def musicgen(dim: int = 1024) -> Positional:
+    """MusicGen's decoder: cosines, then sines, n^(−i / (dim/2 − 1)).
+
+    Reference:
+        Copet et al. 2023 (arXiv:2306.05284); ``MusicgenSinusoidalPositionalEmbedding``.
+
+    Example:
+        >>> musicgen(4).tokens[0].table([0])
+        tensor([[1., 1., 0., 0.]])
+    """
+    return Positional(tokens=Sinusoidal(dim, convention=timestep(shift=1, flip=True)))
 
 
 def wav2vec2(dim: int = 768) -> Positional:

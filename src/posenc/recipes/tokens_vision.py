@@ -190,6 +190,27 @@ def siglip(dim: int = 768, *, size: int = 14) -> Positional:
     return Positional(tokens=LearnedGrid(dim, (size, size)))
 
 
+def stable_diffusion_3(dim: int = 1536, *, max_size: int = 192, base_size: int = 64) -> Positional:
+    """Stable Diffusion 3: MAE's form over the middle of a large grid, whatever the image's size.
+
+    Positions of h × w patches are ``posenc.positions.grid(h, w, start=((192 - h) // 2,
+    (192 - w) // 2))``: a crop of 192 × 192, so the middles of all images stand at one point.
+
+    Args:
+        dim: Width of the tokens.
+        max_size: ``pos_embed_max_size``; 384 in Stable Diffusion 3.5 Medium.
+        base_size: ``sample_size / patch_size``.
+
+    Reference:
+        Esser et al. 2024 (arXiv:2403.03206), section 5.3.2, and ``PatchEmbed`` of diffusers.
+
+    Example:
+        >>> stable_diffusion_3().tokens[0].stretch
+        (Fraction(3, 1), Fraction(3, 1))
+    """
+    return Positional(tokens=AxialSinusoidal(dim, "mae", stretch=Fraction(max_size, base_size)))
+
+
 def vit(dim: int = 768, *, size: int = 14) -> Positional:
     """ViT: a class token and 14 × 14 patches, each with a learned vector.
 

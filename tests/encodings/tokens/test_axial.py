@@ -22,6 +22,7 @@ from transformers.models.rt_detr.modeling_rt_detr import RTDetrSinePositionEmbed
 from transformers.models.vit_mae.modeling_vit_mae import ViTMAEEmbeddings
 
 from posenc import AxialSinusoidal, Sinusoidal
+from posenc.encodings.tokens.grid_forms import ELSEWHERE
 from posenc.positions import Coordinates, consecutive, grid, kept, masked_grid, prefixed
 
 
@@ -219,7 +220,7 @@ def test_a_prefix_is_left_alone_wherever_it_is():
     [
         (lambda: AxialSinusoidal(10), "dim is 10; form 'mae' shares it among 2 axes, so it must"),
         (lambda: AxialSinusoidal(12, "cogvideox"), "so it must be a multiple of 16."),
-        (lambda: AxialSinusoidal(8, "vit"), "form is 'vit'; it must be 'mae', 'rt_detr'"),
+        (lambda: AxialSinusoidal(8, "some"), "form is 'some'; it must be 'mae', 'rt_detr'"),
         (lambda: AxialSinusoidal(8, "detr", axes=3), "axes is 3; form 'detr' has 2."),
         (lambda: AxialSinusoidal(8, stretch=(1, 2, 3)), "stretch is (1, 2, 3); give one number"),
         (lambda: AxialSinusoidal(8, stretch=0), "stretch is 0; it must be a finite number above"),
@@ -238,3 +239,9 @@ def test_a_prefix_is_left_alone_wherever_it_is():
 def test_what_it_refuses(make, text):
     with refused(text):
         make()
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_names_of_models_are_answered_with_what_they_have(name):
+    with pytest.raises(ValueError, match=re.escape(ELSEWHERE[name])):
+        AxialSinusoidal(16, name)

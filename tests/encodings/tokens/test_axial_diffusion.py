@@ -7,9 +7,13 @@ from fractions import Fraction
 
 import pytest
 import torch
-from diffusers.models.embeddings import get_2d_sincos_pos_embed, get_3d_sincos_pos_embed
+from diffusers.models.embeddings import (
+    PatchEmbed,
+    get_2d_sincos_pos_embed,
+    get_3d_sincos_pos_embed,
+)
 
-from posenc import AxialSinusoidal
+from posenc import AxialSinusoidal, recipes
 from posenc.positions import grid
 
 ULP = 2.0**-24
@@ -34,3 +38,11 @@ def test_cogvideox(scale):
     encoding = AxialSinusoidal(32, "cogvideox", stretch=(1, scale, scale))
     ours = encoding.table(grid(3, 4, 5), dtype=torch.float64)
     torch.testing.assert_close(ours, theirs.flatten(0, 1), rtol=0, atol=2 * 5 / scale * ULP)
+
+
+def test_stable_diffusion_3_crops_the_middle():
+    module = PatchEmbed(height=16, width=16, patch_size=2, embed_dim=16, pos_embed_max_size=24)
+    want = module.cropped_pos_embed(10, 14)[0]  # of 5 × 7 patches
+    (ours,) = recipes.stable_diffusion_3(16, max_size=24, base_size=8).tokens
+    table = ours.table(grid(5, 7, start=((24 - 5) // 2, (24 - 7) // 2)))
+    torch.testing.assert_close(table, want.float(), rtol=0, atol=2 * 8 * ULP + ULP)

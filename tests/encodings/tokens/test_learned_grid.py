@@ -147,6 +147,19 @@ def test_packed_images_share_the_grid():
     assert torch.equal(encoding.table(points), encoding.weight[rows])
 
 
+@pytest.mark.parametrize("prefix", [0, 1])
+def test_padding_behind_packed_images_gets_zeros_and_trains_no_row(prefix):
+    """Also not that of the class token, which stands nowhere as padding does."""
+    encoding = LearnedGrid(4, (3, 3), prefix=prefix, std=1.0)
+    points, images = packed_grids([(2, 2), (1, 3)], prefix=prefix, length=12)
+    table = encoding.table(points)
+    assert not table[images < 0].any()
+    short, _ = packed_grids([(2, 2), (1, 3)], prefix=prefix)
+    assert torch.equal(table[images >= 0], encoding.table(short))
+    table[images < 0].sum().backward()
+    assert not encoding.weight.grad.any()
+
+
 def test_a_weight_with_a_grid_of_its_own():
     sam = torch.randn(1, 4, 6, 8)
     encoding = LearnedGrid.from_state_dict({"vision_encoder.pos_embed": sam})

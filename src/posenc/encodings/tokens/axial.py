@@ -13,7 +13,7 @@ from posenc.encodings.arguments import check_choice, check_flag, check_positive_
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import SinCosChannels
-from posenc.encodings.tokens.grid_forms import GRID_FORMS, GridForm
+from posenc.encodings.tokens.grid_forms import ELSEWHERE, GRID_FORMS, GridForm
 from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.kernels.sincos.operator import cos_sin
@@ -96,6 +96,8 @@ class AxialSinusoidal(TokenEncoding):
         check_whole(dim=dim)
         check_positive_number(base=base)
         if not isinstance(form, GridForm):
+            if isinstance(form, str) and form in ELSEWHERE:
+                raise ValueError(f"form is {form!r}, which is {ELSEWHERE[form]}.")
             check_choice(tuple(GRID_FORMS), form=form)
             form = GRID_FORMS[form]
         check_flag(batch_first=batch_first)

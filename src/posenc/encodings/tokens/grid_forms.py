@@ -148,3 +148,17 @@ GRID_FORMS: dict[str, GridForm] = {
     )
 }
 """Every form by its name."""
+
+ELSEWHERE = {
+    "pixart": "form='mae' with stretch=size · scale / base size: see posenc.recipes.pixart",
+    "dit": "form='mae'",
+    "sd3": "form='mae' with stretch=3, at a crop: see posenc.recipes.stable_diffusion_3",
+    "aimv2": "form='rt_detr'",
+    "dab_detr": "form='detr' with base=20",
+    "mask2former": "form='detr'",
+    "maskformer": "form='detr'",
+    "sam2": "form='detr'",
+    "vit": "learned: LearnedGrid(dim, (14, 14), prefix=1)",
+    "nerf": "NeRFFeatures(axes, bands)",
+}
+"""Names that are asked for, and what they are here."""

@@ -14,6 +14,7 @@ from posenc.encodings.arguments import check_choice, check_flag, check_number, c
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import NOWHERE, Integers, checked, placeless
+from posenc.positions.placeless import PADDING
 
 Interpolation = Literal["bicubic", "linear"]
 
@@ -31,9 +32,10 @@ class LearnedGrid(TokenEncoding):
 
     and likewise for any number of axes, the last one fastest. Positions are ``[*batch, seq, axes]``
     as ``posenc.positions.grid(H, W)`` makes them. Class tokens and registers that have rows of
-    their own stand nowhere: ``posenc.positions.prefixed(grid(H, W), prefix)``. Rows lie as in the
-    checkpoints of ViT and its kin. Another resolution is ``resized``, or, where the trained
-    weight shall learn from it, ``resampled``.
+    their own stand nowhere: ``posenc.positions.prefixed(grid(H, W), prefix)``. Padding behind
+    images that ``posenc.positions.packed_grids`` packs gets zeros. Rows lie as in the checkpoints of
+    ViT and its kin. Another resolution is ``resized``, or, where the trained weight shall learn from
+    it, ``resampled``.
 
     Args:
         dim: Width of the embeddings.
@@ -194,11 +196,15 @@ points of its grid, or make one of another size with resized(...).
                 f"positions have shape {tuple(points.shape)}; {self!r} takes "
                 f"[*batch, seq, {len(self.size)}], as of posenc.positions.grid."
             )
-        rows = F.embedding(self._rows(points), self.weight)
+        padding = points[..., 0] == PADDING
+        rows = F.embedding(self._rows(points, padding), self.weight)
+        if not may_look(padding) or bool(padding.any()):
+            rows = rows.masked_fill(padding.unsqueeze(-1), 0)
         return rows.to(dtype)
 
-    def _rows(self, points: Tensor) -> Tensor:
-        """Which row of the weight each token takes."""
+    def _rows(self, points: Tensor, padding: Tensor) -> Tensor:
+        """Which row of the weight each token takes; for padding any."""
+        points = points.masked_fill(padding.unsqueeze(-1), 0)
         nowhere = placeless(points)
         number = points[..., 0] - NOWHERE
         inside = points.masked_fill(nowhere.unsqueeze(-1), 0)
