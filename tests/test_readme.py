@@ -100,6 +100,18 @@ def test_every_encoding_stands_in_the_row_of_its_place(place):
     assert names - {n for n in dir(everywhere) if not n.startswith("_")} == set()
 
 
+def test_what_fields_look_for_is_there_by_the_name_it_has_here():
+    """The last cell of a row by field names what can be had: whole objects, methods, recipes."""
+    rows = re.findall(r"^\| [^|]+ \| ([^|]*) \|$", ENCODINGS.partition("## By the word")[2], re.M)
+    spans = {span for row in rows for span in re.findall(r"`([^`]+)`", row)}
+    assert len(spans) > 80
+    for span in spans:
+        of = posenc
+        for name in re.match(r"[\w.]+", span)[0].split("."):
+            assert hasattr(of, name), span
+            of = getattr(of, name)
+
+
 def test_every_command_is_in_the_table():
     from posenc.cli.commands import COMMANDS
 

@@ -33,9 +33,9 @@ class LearnedGrid(TokenEncoding):
     and likewise for any number of axes, the last one fastest. Positions are ``[*batch, seq, axes]``
     as ``posenc.positions.grid(H, W)`` makes them. Class tokens and registers that have rows of
     their own stand nowhere: ``posenc.positions.prefixed(grid(H, W), prefix)``. Padding behind
-    images that ``posenc.positions.packed_grids`` packs gets zeros. Rows lie as in the checkpoints of
-    ViT and its kin. Another resolution is ``resized``, or, where the trained weight shall learn from
-    it, ``resampled``.
+    images that ``posenc.positions.packed_grids`` packs gets zeros. Rows lie as in the checkpoints
+    of ViT and its kin. Another resolution is ``resized``, or, where the trained weight shall learn
+    from it, ``resampled``.
 
     Args:
         dim: Width of the embeddings.
