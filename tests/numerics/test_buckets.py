@@ -121,3 +121,10 @@ def test_numbers_that_do_not_fit():
         t5_buckets(FAR, 32, 8)
     with pytest.raises(ValueError, match="a max_distance of at least 130"):
         deberta_buckets(FAR, 256, 100)
+
+
+@pytest.mark.parametrize("sort", [t5_buckets, lambda x: deberta_buckets(x, 8, 24)])
+def test_distances_are_whole(sort):
+    with pytest.raises(TypeError, match=r"distances are torch\.float32; they must be integers"):
+        sort(torch.tensor([2.5]))
+    assert torch.equal(sort(torch.arange(9, dtype=torch.int16)), sort(torch.arange(9)))

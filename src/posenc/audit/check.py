@@ -19,6 +19,7 @@ from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
 from posenc.audit.report import CannotCheckError, Report
 from posenc.audit.subjects import Subject, subject_of
+from posenc.encodings.arguments import check_whole
 
 Kind = Literal["added", "rotary", "bias", "table"]
 
@@ -85,7 +86,8 @@ def check(
 
     Raises:
         CannotCheckError: It cannot be built, or fits no form that is known.
-        ValueError: An unknown kind, fault or question.
+        ValueError: An unknown kind, fault or question, or ``dim`` or ``length`` is no whole number
+            from 1 on.
 
     Example:
         >>> import math
@@ -101,6 +103,8 @@ def check(
         raise ValueError(f"layout is {layout!r} and seq_first is True, which is sbd. Give one.")
     layout = "sbd" if seq_first else layout
     _check_names(kind, layout, ignore, only)
+    sizes = {"dim": dim, "length": length}
+    check_whole(**{name: size for name, size in sizes.items() if size is not None})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         parts = models.parts(factory, config)

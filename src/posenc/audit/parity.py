@@ -21,6 +21,7 @@ from posenc.audit.comparing.sides import (
 )
 from posenc.audit.models import expected
 from posenc.audit.report import CannotCheckError
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.pairing import Pairing, split
 
@@ -117,7 +118,8 @@ def parity(
 
     Raises:
         CannotCheckError: They cannot be compared; its words say why.
-        ValueError: The configuration has no rotary encoding, or the length is no number of tokens.
+        ValueError: The configuration has no rotary encoding, or ``length``, ``layer`` or ``seed``
+            is no whole number that it can be.
 
     Example:
         >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)
@@ -126,7 +128,10 @@ def parity(
         >>> parity("vllm", "flash-attention", encoding=Rotary(64), length=100).is_equal
         True
     """
-    if length is not None and not 1 <= length <= LONGEST:
+    check_whole(0, layer=layer, seed=seed)
+    if length is not None:
+        check_whole(length=length)
+    if length is not None and length > LONGEST:
         raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
     encoding = encoding if config is None else _of_config(config)
     sides = [

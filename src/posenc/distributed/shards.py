@@ -20,6 +20,7 @@ from posenc.distributed.spreading import ShardedAttention
 from posenc.distributed.tokens import Tokens, of_words
 from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive, in_documents, left_padded, runs
+from posenc.positions.whole import check_whole_numbers
 
 
 class Shards:
@@ -153,6 +154,7 @@ class Shards:
             dim: The axis of tokens; that of the batch is the first where rows are cut differently.
 
         Raises:
+            TypeError: ``dim`` is no whole number.
             ValueError: The axis has another length than the rows.
         """
         if isinstance(whole, Coordinates):
@@ -171,6 +173,7 @@ class Shards:
             dim: The axis of tokens.
 
         Raises:
+            TypeError: ``dim`` is no whole number.
             ValueError: The axis has another length than this rank's part of the rows.
         """
         dim = self._axis(part, dim, self.local, "part")
@@ -200,6 +203,7 @@ class Shards:
         return places
 
     def _axis(self, x: Tensor, dim: int, expected: int, name: str) -> int:
+        check_whole_numbers(dim=dim)
         if not -x.ndim <= dim < x.ndim or x.shape[dim] != expected:
             raise ValueError(
                 f"{name} has shape {tuple(x.shape)}; axis {dim} must hold {expected} tokens, as "
@@ -213,8 +217,10 @@ class Shards:
         """Rows, positions, documents and padding of any rank.
 
         Raises:
+            TypeError: ``rank`` is no whole number.
             ValueError: There is no such rank.
         """
+        check_whole_numbers(rank=rank)
         if not 0 <= rank < self.world:
             raise ValueError(f"rank is {rank} of {self.world}; it must be one of 0 … world − 1.")
         return self._by_rank[rank]
@@ -418,6 +424,10 @@ def _device_of(group: object, *given: object) -> torch.device:
 def _from_lengths(
     length: int | None, lengths: Sequence[int] | Tensor, padding_mask: Tensor | None
 ) -> tuple[int, Bool[Tensor, "batch length"]]:
+    if length is not None:
+        check_whole(length=length)
+    if not isinstance(lengths, Tensor):
+        check_whole_numbers(**{f"lengths[{row}]": each for row, each in enumerate(lengths)})
     counts = checked(lengths, "lengths")
     if padding_mask is not None:
         raise ValueError("lengths and padding_mask were given; both say what is real. Pass one.")

@@ -7,7 +7,13 @@ from numbers import Integral
 
 from posenc.frequencies.geometric import Geometric
 from posenc.frequencies.longrope import LongRoPE
-from posenc.frequencies.schedule import Number, Schedule, check_schedule
+from posenc.frequencies.schedule import (
+    Number,
+    Schedule,
+    check_length,
+    check_schedule,
+    listed,
+)
 from posenc.frequencies.yarn import YaRN
 
 
@@ -67,11 +73,13 @@ class ByLength:
         """``of`` up to the trained length L0, and YaRN by each factor s up to s·L0.
 
         Raises:
+            TypeError: ``factors`` are no numbers.
             ValueError: As of ``YaRN``.
         """
-        extended = tuple(
-            (int(factor * trained_length), YaRN(of, factor, trained_length)) for factor in factors
-        )
+        check_length("ByLength.yarn", trained_length)
+        given = listed("ByLength.yarn", "factors", factors)
+        schedules = [YaRN(of, factor, trained_length) for factor in given]
+        extended = [(int(yarn.factor * trained_length), yarn) for yarn in schedules]
         return cls(((trained_length, of), *extended))
 
     @classmethod

@@ -135,12 +135,8 @@ class DyYaRN:
 
 def _extension(owner: object, length: int, trained_length: int) -> Fraction:
     check_length(owner, trained_length)
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise ValueError(
-            f"{type(owner).__name__}: length is {length!r}; it must be a whole number of patches "
-            f"from 1 on."
-        )
-    return max(Fraction(length, trained_length), Fraction(1))
+    check_length(owner, length, name="length")
+    return max(Fraction(int(length), int(trained_length)), Fraction(1))
 
 
 def _kappa(owner: DyNTK | DyYaRN, time: Number) -> Fraction:

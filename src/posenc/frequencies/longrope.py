@@ -91,7 +91,12 @@ class LongRoPE:
             return float((1 + exact(self.factor).ln() / exact(self.trained_length).ln()).sqrt())
 
     def at(self, length: int) -> Divided:
-        """The schedule for sequences of ``length`` tokens: long above the trained length."""
+        """The schedule for sequences of ``length`` tokens: long above the trained length.
+
+        Raises:
+            ValueError: ``length`` is no whole number from 1 on.
+        """
+        check_length(self, length, name="length")
         divisors = self.long if length > self.trained_length else self.short
         return Divided(self.of, divisors, self.attention_factor)
 

@@ -100,7 +100,7 @@ def intrinsic_frequency(schedule: Schedule, frames: int) -> int:
         >>> intrinsic_frequency(Geometric(16, base=256.0), 48)
         4
     """
-    check_length("intrinsic_frequency", frames)
+    check_length("intrinsic_frequency", frames, name="frames")
     away = [abs(round(period) - frames) if period != float("inf") else float("inf")
             for period in schedule.wavelengths()]  # fmt: skip
     return away.index(min(away)) + 1

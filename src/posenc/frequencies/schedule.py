@@ -34,8 +34,8 @@ Number = int | float | Fraction
 
 def exact(number: Number) -> Decimal:
     """A number as the rational that it is, to the digits of the context."""
-    whole = Fraction(number)
-    return Decimal(whole.numerator) / Decimal(whole.denominator)
+    whole = Fraction(number)  # of numpy's numbers, which no Decimal takes, it keeps the kind
+    return Decimal(int(whole.numerator)) / Decimal(int(whole.denominator))
 
 
 def check_positive(owner: object, **values: Number) -> None:
@@ -66,18 +66,23 @@ def check_extension(owner: object, factor: Number) -> None:
         )
 
 
-def check_length(owner: object, trained_length: int, least: int = 1) -> None:
-    """Refuse a trained length that is no number of tokens.
+def check_length(owner: object, length: int, least: int = 1, name: str = "trained_length") -> None:
+    """Refuse a length, trained or other, that is no number of tokens.
 
     Raises:
         ValueError: It is no whole number, or too small.
     """
-    whole = isinstance(trained_length, Integral) and not isinstance(trained_length, bool)
-    if not whole or trained_length < least:
+    whole = isinstance(length, Integral) and not isinstance(length, bool)
+    if not whole or length < least:
         raise ValueError(
-            f"{type(owner).__name__}: trained_length is {trained_length!r}; it must be a whole "
-            f"number of tokens from {least} on."
+            f"{_name_of(owner)}: {name} is {length!r}; it must be a whole number of tokens from "
+            f"{least} on."
         )
+
+
+def _name_of(owner: object) -> str:
+    """What a function is called, or the class of a schedule."""
+    return owner if isinstance(owner, str) else type(owner).__name__
 
 
 def check_schedule(owner: object, of: object) -> None:
@@ -105,7 +110,7 @@ def listed(owner: object, name: str, values: Iterable[Number]) -> tuple[Number, 
         given = None
     if given is None or any(is_no_number(value) for value in given):
         raise TypeError(
-            f"{type(owner).__name__}: {name} is {values!r}; it must be several numbers, as a list."
+            f"{_name_of(owner)}: {name} is {values!r}; it must be several numbers, as a list."
         )
     return given
 

@@ -9,10 +9,15 @@ from torch import Tensor
 from posenc.frequencies import Schedule
 from posenc.numerics.sincos import SinCos
 from posenc.positions import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 
 def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "length bits"]:
     """The digits of 0 … length − 1, the lowest first; digit j changes every 2^j positions.
+
+    Raises:
+        TypeError: A number is not whole.
+        ValueError: ``length`` is negative, or ``bits`` below 1.
 
     Example:
         >>> binary_digits(4)
@@ -21,8 +26,12 @@ def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "len
                 [0, 1],
                 [1, 1]])
     """
-    bits = max(1, (length - 1).bit_length()) if bits is None else bits
-    return consecutive(length).unsqueeze(-1) >> torch.arange(bits) & 1
+    positions = consecutive(length)
+    bits = max(1, (int(length) - 1).bit_length()) if bits is None else bits
+    check_whole_numbers(bits=bits)
+    if bits < 1:
+        raise ValueError(f"bits is {bits}; it must be 1 or more.")
+    return positions.unsqueeze(-1) >> torch.arange(bits) & 1
 
 
 def sines(schedule: Schedule, length: int) -> Float[Tensor, "length pairs"]:

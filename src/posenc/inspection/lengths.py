@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 
 import torch
 
 from posenc.encodings.scores import T5Bias
 from posenc.numerics.buckets import between_t5_borders
+from posenc.positions.whole import check_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def length_statistics(
 
     Raises:
         TypeError: A length is no whole number.
-        ValueError: A length is negative.
+        ValueError: A length is negative, or no position was trained.
 
     Example:
         >>> found = length_statistics([3, 70, 12], trained_length=64, bias=T5Bias(2))
@@ -58,8 +58,13 @@ def length_statistics(
     """
     documents = tokens = longest = beyond = documents_beyond = 0
     if trained_length is not None:
-        trained_length = index(trained_length)
-    for length in map(index, lengths):
+        check_whole_numbers(trained_length=trained_length)
+        trained_length = int(trained_length)
+        if trained_length < 1:
+            raise ValueError(f"trained_length is {trained_length}; it must be 1 or more.")
+    for each in lengths:
+        check_whole_numbers(length=each)
+        length = int(each)
         if length < 0:
             raise ValueError(f"A document has {length} tokens; lengths are 0 or more.")
         documents, tokens = documents + 1, tokens + length

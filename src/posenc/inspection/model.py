@@ -10,6 +10,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.inspection.rotary import RotaryNumbers, numbers_of, promised
+from posenc.interop.configurations import check_length
 from posenc.interop.rotary_config import RotaryLayer
 from posenc.interop.setup import Certainty, LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
@@ -108,7 +109,7 @@ def inspect_model(
         dtype: In which other implementations hold positions and frequencies.
 
     Raises:
-        ValueError: ``length`` is below 1, or the configuration cannot be read.
+        ValueError: ``length`` is no whole number from 1 on, or the configuration cannot be read.
         OSError: The file cannot be read.
 
     Example:
@@ -116,8 +117,7 @@ def inspect_model(
         >>> [part.name for part in numbers.parts], numbers["encoder"].layers[0].softmax_scale
         (['encoder', 'decoder', 'cross-attention'], 1.0)
     """
-    if length is not None and length < 1:
-        raise ValueError(f"length is {length}; it must be 1 or more, in tokens.")
+    check_length(length)
     plain = positional_setup(config)
     targets = [length or _promised(part) for part in plain]
     # Once more, since some frequencies depend on the length.

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.positions.whole import check_whole_numbers
 from posenc.transformer import Encoder
 
 
@@ -42,6 +43,7 @@ def order_effect(
         order: The other order, as indices into ``x``.
 
     Raises:
+        TypeError: ``order`` holds what is no whole number.
         ValueError: ``order`` is no permutation of the tokens, or the encoder is in training mode.
 
     Example:
@@ -50,6 +52,7 @@ def order_effect(
         >>> effect.attention_difference < 1e-12
         True
     """
+    check_whole_numbers(**{f"order[{place}]": one for place, one in enumerate(order)})
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
     if encoder.training:

@@ -1,9 +1,12 @@
 """How alike one patch of a grid is to all others, by what an encoding says of them."""
 
 from collections.abc import Sequence
+from math import prod
 
 from jaxtyping import Float64
 from torch import Tensor
+
+from posenc.positions.whole import check_whole_numbers
 
 
 def patch_similarity(
@@ -21,6 +24,7 @@ def patch_similarity(
         patch: The point in question.
 
     Raises:
+        TypeError: A size, or a coordinate of the point, is no whole number.
         ValueError: The table has other rows, there is no such point, or its row is zero.
 
     Example:
@@ -32,9 +36,9 @@ def patch_similarity(
         tensor([0.9419, 1.0000, 0.9419], dtype=torch.float64)
     """
     rows = table.detach().flatten(1).double()
-    count = 1
-    for length in size:
-        count *= length
+    for name, values in (("size", size), ("patch", patch)):
+        check_whole_numbers(**{f"{name}[{axis}]": one for axis, one in enumerate(values)})
+    count = prod(size)
     if len(rows) != count:
         raise ValueError(f"table has {len(rows)} rows; a grid of {tuple(size)} has {count} points.")
     if len(patch) != len(size) or not all(0 <= p < n for p, n in zip(patch, size, strict=True)):

@@ -1,7 +1,6 @@
 """What implementations with floating positions and angles lose, measured against exact tables."""
 
 from dataclasses import dataclass
-from operator import index
 
 import torch
 
@@ -9,6 +8,7 @@ from posenc._guards import floating
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import FromCheckpoint, Schedule
 from posenc.positions import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 WINDOW = 1024
 """So many positions before the target length are looked at: the error grows with the position."""
@@ -56,7 +56,8 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         >>> precision.first_shared, precision.sharing, precision.float32_error < 1e-3
         (256, 8, True)
     """
-    length = index(length)
+    check_whole_numbers(length=length)
+    length = int(length)
     if not 1 <= length <= LAST:
         raise ValueError(f"length is {length}; it must be from 1 to 2^62.")
     rounded = FromCheckpoint(schedule.float32("float32").to(floating(dtype)))

@@ -10,7 +10,7 @@ import torch
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies.huggingface import Rope
 from posenc.inspection.precision import Precision, precision_of
-from posenc.interop.configurations import read
+from posenc.interop.configurations import check_length, read
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 
 
@@ -96,7 +96,7 @@ def inspect_config(
         dtype: In which other implementations hold positions and frequencies.
 
     Raises:
-        ValueError: ``length`` is below 1, or the configuration cannot be read.
+        ValueError: ``length`` is no whole number from 1 on, or the configuration cannot be read.
         OSError: The file cannot be read.
 
     Example:
@@ -106,8 +106,7 @@ def inspect_config(
         >>> first.pairs, first.unfinished, first.finished_later
         (64, 18, 9)
     """
-    if length is not None and length < 1:
-        raise ValueError(f"length is {length}; it must be 1 or more, in tokens.")
+    check_length(length)
     plain = read_layers(config)
     lengths = [promised(layer.rope) for layer in plain if layer]
     target = length or max((most for most in lengths if most), default=None)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from posenc.encodings.arguments import check_whole
 from posenc.frequencies import Schedule
 
 Band = Literal["kept", "mixed", "stretched"]
@@ -44,7 +45,7 @@ def scaling_of(
     where it grew as much as that of any pair; the others are mixed.
 
     Raises:
-        ValueError: They have different numbers of pairs.
+        ValueError: They have different numbers of pairs, or a length is no whole number from 1 on.
 
     Example:
         >>> from posenc.frequencies import Geometric, YaRN
@@ -54,6 +55,7 @@ def scaling_of(
         >>> bands.count("kept"), bands.count("mixed"), bands.count("stretched"), bands.unseen
         (21, 25, 18, 18)
     """
+    check_whole(trained_length=trained_length, target_length=target_length)
     before, after = plain.wavelengths(), scaled.wavelengths()
     if len(before) != len(after):
         raise ValueError(

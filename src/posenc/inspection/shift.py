@@ -11,6 +11,7 @@ from posenc.encodings.tokens import Sinusoidal
 from posenc.frequencies import Powers
 from posenc.numerics.sincos import SinCos
 from posenc.positions import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
         length: Number of positions from 0 on.
 
     Raises:
+        TypeError: ``offset`` or ``length`` is no whole number.
         ValueError: ``length`` is not positive.
 
     Reference:
@@ -60,6 +62,7 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
         >>> shift_map(Sinusoidal(8, convention="per_dimension"), 10).reason
         'sines and cosines have no common frequency'
     """
+    check_whole_numbers(offset=offset, length=length)
     if length < 1:
         raise ValueError(f"length is {length}; it must be 1 or more.")
     rows = encoding.table(consecutive(length), dtype=torch.float64).detach()

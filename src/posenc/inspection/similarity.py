@@ -11,6 +11,7 @@ from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
 from posenc.inspection.closest import closest_positions
 from posenc.positions import consecutive
+from posenc.positions.whole import check_whole_numbers
 
 BLOCK = 1024  # rows of the Gram matrix that are held at a time
 
@@ -51,12 +52,19 @@ def dot_product_profile(
 
     Where sines and cosines come in pairs it is Σ_i cos(k ω_i), whatever p.
 
+    Raises:
+        TypeError: A number is not whole.
+        ValueError: ``length`` is not positive.
+
     Example:
         >>> from posenc import Sinusoidal
         >>> near, far = (dot_product_profile(Sinusoidal(8), 5, position=p) for p in (0, 10**6))
         >>> bool((near - far).abs().max() < 1e-12)
         True
     """
+    check_whole_numbers(length=length, position=position)
+    if length < 1:
+        raise ValueError(f"length is {length}; it must be 1 or more.")
     rows = _rows(encoding, length, position)
     return rows @ rows[0]
 
@@ -70,6 +78,7 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
     compared, some at a time.
 
     Raises:
+        TypeError: ``length`` is no whole number.
         ValueError: There are fewer than two positions.
 
     Example:
@@ -78,6 +87,7 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
         >>> pair.first, pair.second, round(pair.distance, 4)
         (0, 44, 0.0177)
     """
+    check_whole_numbers(length=length)
     if length < 2:
         raise ValueError(f"length is {length}; a pair needs 2 positions or more.")
     rows = _rows(encoding, length, 0)

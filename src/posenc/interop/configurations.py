@@ -7,6 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from posenc.encodings.arguments import check_whole
 from posenc.interop.model_types import known, respelled, spelled
 
 NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_config")
@@ -132,6 +133,23 @@ class Configuration:
         """
         field = self.field(*names)
         return None if field is None else finite(field, self.values[field])
+
+
+def check_length(length: int | None) -> None:
+    """Refuse a length of sequences that is no number of tokens; None: it is not told.
+
+    Raises:
+        ValueError: It is no whole number from 1 on.
+
+    Example:
+        >>> check_length(None)
+        >>> check_length(2.5)
+        Traceback (most recent call last):
+        ...
+        ValueError: length is 2.5; it must be a whole number from 1 on.
+    """
+    if length is not None:
+        check_whole(length=length)
 
 
 def finite(name: str, value: object) -> float:

@@ -11,7 +11,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import Rope
 from posenc.interop import rope_models
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import Configuration, check_length, read
 from posenc.interop.layer_types import layer_bases, layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, rope_of, width_of_head
 from posenc.interop.rope_types import schedule_of
@@ -66,14 +66,16 @@ def rotary_from_config(
             trained length, with which transformers starts: no stretch, and the short factors.
 
     Raises:
-        ValueError: There is no rotary encoding, a key or type is unknown, a value is missing, or
-            the layers differ and ``layer_type`` is not given.
+        ValueError: There is no rotary encoding, a key or type is unknown, a value is missing, the
+            layers differ and ``layer_type`` is not given, or ``length`` is no whole number from 1
+            on.
         OSError: The file cannot be read.
 
     Example:
         >>> rotary_from_config({"model_type": "gptj", "n_embd": 64, "n_head": 4, "rotary_dim": 8})
         Rotary(Geometric(dim=8, base=10000.0), head_dim=16, pairing='interleaved')
     """
+    check_length(length)
     found = layers_by_type(checked(read(config)), length)
     if layer_type is None:
         return _only(found)
@@ -114,6 +116,7 @@ def read_layers(
     config: Any | dict[str, Any] | str | Path, *, length: int | None = None
 ) -> tuple[RotaryLayer | None, ...]:
     """What ``rotaries_from_config`` gives, each with the dictionary that it was read from."""
+    check_length(length)
     return read_layers_of(read(config), length)
 
 

@@ -9,7 +9,13 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.interop import rope_models, schemes
-from posenc.interop.configurations import NESTS, Configuration, parts_of, read_whole
+from posenc.interop.configurations import (
+    NESTS,
+    Configuration,
+    check_length,
+    parts_of,
+    read_whole,
+)
 from posenc.interop.diffusion_setup import (
     foreign_part,
     is_foreign,
@@ -73,7 +79,8 @@ def positional_setup(
 
     Raises:
         ValueError: The model is not known and its file does not say what it does, a key is
-            unknown, or a value does not fit; the message says which.
+            unknown, or a value does not fit; the message says which. Or ``length`` is no whole
+            number from 1 on.
         OSError: The file cannot be read.
 
     Example:
@@ -83,6 +90,7 @@ def positional_setup(
         >>> positional_setup({"model_type": "t5"})["decoder"].layers[0].positional.scores[0]
         T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
     """
+    check_length(length)
     whole = read_whole(config)
     if is_foreign(whole.values):
         part = foreign_part(whole.values)

@@ -64,6 +64,9 @@ class Training:
     def rate(self, step: int) -> float:
         """The learning rate of update ``step``, from 0 on.
 
+        Raises:
+            ValueError: ``step`` is no whole number from 0 on.
+
         Example:
             >>> training = Training(steps=1000, learning_rate=1.0)
             >>> training.rate(0), training.rate(99), round(training.rate(550), 6)
@@ -71,6 +74,7 @@ class Training:
         """
         from math import cos, pi
 
+        check_whole(0, step=step)
         warm = min(self.warm_up, self.steps // 10)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
@@ -96,6 +100,11 @@ class Extension:
     factor: int
     steps: int = 0
     learning_rate: float = 5e-4
+
+    def __post_init__(self):
+        check_whole(factor=self.factor)
+        check_whole(0, steps=self.steps)
+        check_positive_number(learning_rate=self.learning_rate)
 
 
 @dataclass(frozen=True)

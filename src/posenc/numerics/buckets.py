@@ -7,6 +7,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.positions import checked
+from posenc.positions.whole import check_whole_numbers
+
 
 def t5_buckets(
     distance: Int64[Tensor, "*shape"],
@@ -32,6 +35,7 @@ def t5_buckets(
         bidirectional: Whether keys after their query are told apart.
 
     Raises:
+        TypeError: A number, or a distance, is not whole.
         ValueError: The numbers do not fit each other.
 
     Reference:
@@ -42,7 +46,7 @@ def t5_buckets(
         tensor([ 0,  1,  7,  8, 15, 15, 17])
     """
     borders = t5_borders(buckets, max_distance, bidirectional)
-    return between_t5_borders(distance, borders, bidirectional)
+    return between_t5_borders(checked(distance, "distances"), borders, bidirectional)
 
 
 def between_t5_borders(
@@ -61,17 +65,23 @@ def between_t5_borders(
     return side + torch.bucketize(_away(distance), starts, right=True)
 
 
-@cache
 def t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[int, ...]:
     """The least distance of each bucket of one side.
 
     Raises:
+        TypeError: A number is not whole.
         ValueError: The numbers do not fit each other.
 
     Example:
         >>> t5_borders(32, 128, True)
         (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91)
     """
+    check_whole_numbers(buckets=buckets, max_distance=max_distance)
+    return _t5_borders(int(buckets), int(max_distance), bool(bidirectional))
+
+
+@cache
+def _t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[int, ...]:
     side = buckets // 2 if bidirectional else buckets
     alone = side // 2
     if alone < 1 or (bidirectional and buckets % 2):
@@ -110,6 +120,7 @@ def deberta_buckets(
         max_distance: M.
 
     Raises:
+        TypeError: A number, or a distance, is not whole.
         ValueError: The numbers do not fit each other.
 
     Reference:
@@ -120,7 +131,8 @@ def deberta_buckets(
         >>> deberta_buckets(torch.tensor([3, -3, 128, 129, 511]), 256, 512)
         tensor([  3,  -3, 128, 129, 255])
     """
-    return between_deberta_ends(distance, deberta_ends(buckets, max_distance))
+    ends = deberta_ends(buckets, max_distance)
+    return between_deberta_ends(checked(distance, "distances"), ends)
 
 
 def between_deberta_ends(
@@ -137,17 +149,23 @@ def between_deberta_ends(
     return torch.where(away <= mid, distance, far * distance.sign())
 
 
-@cache
 def deberta_ends(buckets: int, max_distance: int) -> tuple[int, ...]:
     """The largest distance of the buckets mid, mid + 1, … 2·mid − 1.
 
     Raises:
+        TypeError: A number is not whole.
         ValueError: The numbers do not fit each other.
 
     Example:
         >>> deberta_ends(8, 24)
         (4, 7, 12, 23)
     """
+    check_whole_numbers(buckets=buckets, max_distance=max_distance)
+    return _deberta_ends(int(buckets), int(max_distance))
+
+
+@cache
+def _deberta_ends(buckets: int, max_distance: int) -> tuple[int, ...]:
     mid = buckets // 2
     if mid < 2 or max_distance - 1 <= mid:
         raise ValueError(

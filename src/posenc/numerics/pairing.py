@@ -10,6 +10,8 @@ from typing import Literal, get_args
 from jaxtyping import Shaped
 from torch import Tensor
 
+from posenc.positions.whole import check_whole_numbers
+
 Pairing = Literal["half", "interleaved"]
 Rotated = Literal["prefix", "suffix"]
 
@@ -56,6 +58,7 @@ def permutation(
         rotated: Whether the first or the last r channels are rotated.
 
     Raises:
+        TypeError: A width is no whole number.
         ValueError: An odd width, a head narrower than r, or an unknown name.
 
     Example:
@@ -64,6 +67,7 @@ def permutation(
     """
     checked_pairing(to)
     head_dim = rotated_dim if head_dim is None else head_dim
+    check_whole_numbers(rotated_dim=rotated_dim, head_dim=head_dim)
     if rotated_dim % 2 or not 0 < rotated_dim <= head_dim:
         raise ValueError(
             f"rotated_dim is {rotated_dim} of head_dim {head_dim}; it must be even, and not more "
@@ -97,13 +101,18 @@ def convert_channels(
         rotated_dim: Width that is rotated; the whole head unless given.
         rotated: Where it lies.
 
+    Raises:
+        TypeError: ``rotated_dim`` is no whole number.
+        ValueError: It is odd, or wider than the head, or a name is unknown.
+
     Example:
         >>> import torch
         >>> convert_channels(torch.arange(6), "half", rotated_dim=4)
         tensor([0, 2, 1, 3, 4, 5])
     """
     width = x.shape[-1]
-    return x[..., permutation(rotated_dim or width, to, head_dim=width, rotated=rotated)]
+    turned = width if rotated_dim is None else rotated_dim
+    return x[..., permutation(turned, to, head_dim=width, rotated=rotated)]
 
 
 def convert_projection(
@@ -127,19 +136,22 @@ def convert_projection(
         rotated: Where it lies.
 
     Raises:
-        ValueError: The rows are not whole heads.
+        TypeError: A width is no whole number.
+        ValueError: The rows are not whole heads, or as of ``permutation``.
 
     Example:
         >>> import torch
         >>> convert_projection(torch.arange(8), "interleaved", head_dim=4)
         tensor([0, 2, 1, 3, 4, 6, 5, 7])
     """
-    if weight.shape[0] % head_dim:
+    check_whole_numbers(head_dim=head_dim)
+    if head_dim < 1 or weight.shape[0] % head_dim:
         raise ValueError(
             f"weight has {weight.shape[0]} rows, which are no whole heads of {head_dim}. Pass the "
             f"weight of nn.Linear as it is: [heads · head_dim, in]."
         )
-    order = permutation(rotated_dim or head_dim, to, head_dim=head_dim, rotated=rotated)
+    turned = head_dim if rotated_dim is None else rotated_dim
+    order = permutation(turned, to, head_dim=head_dim, rotated=rotated)
     return weight.unflatten(0, (-1, head_dim))[:, order].flatten(0, 1)
 
 
@@ -172,7 +184,8 @@ def convert_fused(
         rotated: Where it lies.
 
     Raises:
-        ValueError: The rows are not those heads, or the order is unknown.
+        TypeError: A number is not whole.
+        ValueError: The rows are not those heads, or the order is unknown, or as of ``permutation``.
 
     Example:
         >>> import torch
@@ -180,10 +193,11 @@ def convert_fused(
         tensor([ 0,  2,  1,  3,  4,  6,  5,  7,  8,  9, 10, 11])
     """
     kv_heads = heads if kv_heads is None else kv_heads
+    check_whole_numbers(heads=heads, head_dim=head_dim, kv_heads=kv_heads)
     rows = (heads + 2 * kv_heads) * head_dim
     if order not in get_args(FusedOrder):
         raise ValueError(f"order is {order!r}; it must be one of {get_args(FusedOrder)}.")
-    if weight.shape[0] != rows or heads % kv_heads:
+    if min(heads, head_dim, kv_heads) < 1 or weight.shape[0] != rows or heads % kv_heads:
         raise ValueError(
             f"weight has {weight.shape[0]} rows; {heads} query heads and {kv_heads} key and value "
             f"heads of width {head_dim} are {rows}, in whole groups."
@@ -191,6 +205,7 @@ def convert_fused(
     groups = kv_heads if order == "grouped" else 1
     each = weight.unflatten(0, (groups, -1, head_dim)).clone()
     rotated_heads = each.shape[1] - kv_heads // groups  # all but the values of a group
-    channels = permutation(rotated_dim or head_dim, to, head_dim=head_dim, rotated=rotated)
+    turned = head_dim if rotated_dim is None else rotated_dim
+    channels = permutation(turned, to, head_dim=head_dim, rotated=rotated)
     each[:, :rotated_heads] = each[:, :rotated_heads][:, :, channels]
     return each.flatten(0, 2)

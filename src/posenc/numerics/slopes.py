@@ -1,15 +1,20 @@
 """Per-head slopes: how steeply each head's bias falls with distance."""
 
 from math import log2
+from numbers import Integral
 
 
 def geometric(heads: int, most: float = 8.0) -> tuple[float, ...]:
     """m_h = 2^(−most · h / heads) for h = 1 … heads.
 
+    Raises:
+        ValueError: ``heads`` is no whole number from 1 on.
+
     Example:
         >>> geometric(4)
         (0.25, 0.0625, 0.015625, 0.00390625)
     """
+    _check_heads(heads)
     return tuple(2.0 ** (-most * head / heads) for head in range(1, heads + 1))
 
 
@@ -31,7 +36,11 @@ def alibi(heads: int, most: float = 8.0) -> tuple[float, ...]:
         >>> alibi(3)
         (0.0625, 0.00390625, 0.25)
     """
-    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
-        raise ValueError(f"heads is {heads!r}; it must be a positive whole number.")
+    _check_heads(heads)
     lower = 2 ** int(log2(heads))
     return geometric(lower, most) + geometric(2 * lower, most)[0::2][: heads - lower]
+
+
+def _check_heads(heads: int) -> None:
+    if isinstance(heads, bool) or not isinstance(heads, Integral) or heads < 1:
+        raise ValueError(f"heads is {heads!r}; it must be a positive whole number.")

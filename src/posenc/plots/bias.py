@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Look, Theme, dress, look, new_axes, numbers
 
 # Distances this near have as much room each as all farther ones have by ratio.
@@ -42,7 +43,7 @@ def bias(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: The shapes do not fit each other.
+        ValueError: The shapes do not fit each other, or a head has no number from 0 on.
 
     Example:
         >>> import torch
@@ -59,6 +60,7 @@ def bias(
             f"one each."
         )
     names = range(len(values)) if heads is None else heads
+    check_whole(0, **{f"heads[{row}]": head for row, head in enumerate(names)})
     if len(names) != len(values):
         raise ValueError(f"{len(names)} heads came for {len(values)} rows; give one number each.")
     colors = look(theme)

@@ -5,6 +5,7 @@ from statistics import median
 
 from matplotlib.axes import Axes
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Theme, dress, look, new_axes, numbers
 
 
@@ -26,7 +27,7 @@ def costs(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is nothing to draw.
+        ValueError: There is nothing to draw, or ``parameters`` are no whole numbers from 0 on.
 
     Example:
         >>> ax = costs({"mine": [10.0, 12.0, 11.0]}, {"mine": 32})
@@ -35,6 +36,7 @@ def costs(
     """
     if not any(milliseconds.values()):
         raise ValueError("milliseconds is empty; give at least one encoding with a run.")
+    check_whole(0, **{f"parameters[{name!r}]": count for name, count in parameters.items()})
     colors = look(theme)
     ax = new_axes(7.0, 1.0 + 0.32 * len(milliseconds), colors) if ax is None else ax
     for row, (name, runs) in enumerate(milliseconds.items()):

@@ -8,6 +8,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, dress, look, new_axes, reach
+from posenc.positions.whole import check_whole_numbers
 
 # Up to this many positions each one has a dot: the encoding lives at whole numbers only.
 DOTTED = 120
@@ -37,6 +38,7 @@ def curves(
         theme: ``light`` or ``dark``.
 
     Raises:
+        TypeError: ``start`` or a dimension is no whole number.
         ValueError: ``table`` is not a matrix, has no such column, or the labels do not fit.
 
     Example:
@@ -49,12 +51,13 @@ def curves(
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     width = values.shape[1]
     chosen = spread(width) if dimensions is None else list(dimensions)
+    check_whole_numbers(start=start, **{f"dimensions[{i}]": one for i, one in enumerate(chosen)})
     if outside := [index for index in chosen if not 0 <= index < width]:
         raise ValueError(f"dimension {outside[0]} is not in the table, which has 0 … {width - 1}.")
     names = [f"dimension {index}" for index in chosen] if labels is None else list(labels)
     if len(names) != len(chosen):
         raise ValueError(f"{len(names)} labels came for {len(chosen)} dimensions; give one each.")
-    ax = _draw(values, chosen, names, start, ax, theme)
+    ax = _draw(values, chosen, names, int(start), ax, theme)
     if title:
         ax.set_title(title, fontsize="medium")
     dress(ax, look(theme))

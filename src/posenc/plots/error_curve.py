@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Theme, dress, look, new_axes
 
 SEEN = 1e-3  # an error that attention scores begin to show
@@ -29,7 +30,7 @@ def error_curve(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is nothing to draw.
+        ValueError: There is nothing to draw, or a position is no whole number from 0 on.
 
     Example:
         >>> ax = error_curve({"mine": {100: 4e-6, 1000: 4e-5}})
@@ -38,6 +39,8 @@ def error_curve(
     """
     if not any(errors.values()):
         raise ValueError("errors is empty; give at least one position and its error.")
+    for position in (each for by_position in errors.values() for each in by_position):
+        check_whole(0, position=position)
     colors = look(theme)
     ax = new_axes(7.0, 4.0, colors) if ax is None else ax
     for turn, (name, by_position) in enumerate(errors.items()):

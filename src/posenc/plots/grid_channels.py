@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
+from posenc.positions.whole import check_whole_numbers
 
 FEW = 32
 
@@ -36,7 +38,9 @@ def grid_channels(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: The table has other rows than the grid has points, or no such channels.
+        TypeError: A size or a channel is no whole number.
+        ValueError: The table has other rows than the grid has points, or no such channels, or
+            ``columns`` is no whole number from 1 on.
 
     Example:
         >>> ax = grid_channels([[0.0, 1.0], [0.8, 0.5]], (1, 2))
@@ -44,6 +48,8 @@ def grid_channels(
         (['channel 0', '1'], [[0.0, 0.8]])
     """
     values = numbers(table, "table", 2)
+    check_whole_numbers(**{f"size[{axis}]": one for axis, one in enumerate(size)})
+    check_whole(columns=columns)
     if len(size) != 2 or size[0] * size[1] != len(values):
         raise ValueError(
             f"table has {len(values)} rows and size is {tuple(size)}; give (height, width) of as "
@@ -51,8 +57,9 @@ def grid_channels(
         )
     dim = values.shape[1]
     chosen = list(range(0, dim, -(-dim // FEW))) if channels is None else list(channels)
-    if not chosen or columns < 1 or not all(0 <= channel < dim for channel in chosen):
-        raise ValueError(f"channels are {chosen}; the table has 0 … {dim - 1}, 1 or more a row.")
+    check_whole_numbers(**{f"channels[{place}]": one for place, one in enumerate(chosen)})
+    if not chosen or not all(0 <= channel < dim for channel in chosen):
+        raise ValueError(f"channels are {chosen}; the table has 0 … {dim - 1}.")
     pictures = [values[:, channel].reshape(tuple(size)) for channel in chosen]
     most = max(abs(picture).max() for picture in pictures) if limit is None else limit
     colors = look(theme)

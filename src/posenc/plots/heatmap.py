@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Look, Theme, bar, dress, look
+from posenc.positions.whole import check_whole_numbers
 
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
@@ -60,7 +62,9 @@ def heatmap(
         dpi: Pixels per inch of a figure of its own, for more pixels; 100 by default.
 
     Raises:
-        ValueError: ``table`` is not a matrix, or the theme is unknown.
+        TypeError: ``start`` or ``first_column`` is no whole number.
+        ValueError: ``table`` is not a matrix, the theme is unknown, or ``each`` or ``dpi`` is no
+            whole number from 1 on.
 
     Example:
         >>> ax = heatmap([[0.0, 1.0], [0.84, 0.54]])
@@ -70,6 +74,9 @@ def heatmap(
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
+    check_whole_numbers(start=start, first_column=first_column)
+    check_whole(each=each, dpi=DPI if dpi is None else dpi)
+    start, first_column = int(start), int(first_column)
     colors = look(theme)
     most = np.abs(values[np.isfinite(values)]).max(initial=0.0) if limit is None else limit
     most = float(most) or 1.0

@@ -6,6 +6,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers, reach
+from posenc.positions.whole import check_whole_numbers
 
 
 def similarity_matrix(
@@ -26,6 +27,7 @@ def similarity_matrix(
         theme: ``light`` or ``dark``.
 
     Raises:
+        TypeError: ``start`` is no whole number.
         ValueError: It is no square of finite numbers.
 
     Example:
@@ -33,6 +35,8 @@ def similarity_matrix(
         (-1.0, 1.0)
     """
     values = _square(products, "products")
+    check_whole_numbers(start=start)
+    start = int(start)
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most, size = np.abs(values).max() or 1.0, len(values)
@@ -68,6 +72,7 @@ def shift_map(
         theme: ``light`` or ``dark``.
 
     Raises:
+        TypeError: ``offset`` is no whole number.
         ValueError: It is no square of finite numbers.
 
     Example:
@@ -76,6 +81,7 @@ def shift_map(
         True
     """
     values = _square(matrix, "matrix")
+    check_whole_numbers(offset=offset)
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most = reach(values)

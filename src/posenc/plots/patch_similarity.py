@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
+from posenc.positions.whole import check_whole_numbers
 
 
 def patch_similarity(
@@ -30,6 +31,7 @@ def patch_similarity(
         theme: ``light`` or ``dark``.
 
     Raises:
+        TypeError: A coordinate of the patch, or ``columns``, is no whole number.
         ValueError: There are none, their sizes differ, or there is no such patch.
 
     Example:
@@ -39,6 +41,8 @@ def patch_similarity(
     """
     pictures = [numbers(values, name, 2) for name, values in similarities.items()]
     sizes = {picture.shape for picture in pictures}
+    places = {f"patch[{axis}]": one for axis, one in enumerate(patch)}
+    check_whole_numbers(**places, columns=columns)
     if len(sizes) != 1 or columns < 1:
         raise ValueError(
             f"similarities have sizes {sorted(sizes)}; give one or more, all of one, and columns "

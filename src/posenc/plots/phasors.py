@@ -9,6 +9,7 @@ from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, dress, look, new_axes, numbers, reach
+from posenc.positions.whole import check_whole_numbers
 
 
 def phasors(
@@ -33,6 +34,7 @@ def phasors(
         theme: ``light`` or ``dark``.
 
     Raises:
+        TypeError: ``position`` is no whole number.
         ValueError: The numbers of cosines and sines differ.
 
     Example:
@@ -41,6 +43,7 @@ def phasors(
         [['pair', '0', '0°'], ['pair', '1', '90°']]
     """
     xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
+    check_whole_numbers(position=position)
     if len(xs) != len(ys):
         raise ValueError(f"There are {len(xs)} cosines and {len(ys)} sines; give one each.")
     colors = look(theme)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from posenc.encodings.arguments import check_whole
+
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
@@ -22,7 +24,7 @@ def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -
         dpi: Pixels per inch of a ``png``; those of the figure if not given.
 
     Raises:
-        ValueError: There is no such format here.
+        ValueError: There is no such format here, or ``dpi`` is no whole number from 1 on.
 
     Example:
         >>> import io
@@ -34,6 +36,8 @@ def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -
     """
     if kind not in DATES:
         raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(DATES)}.")
+    if dpi is not None:
+        check_whole(dpi=dpi)
     with mpl.rc_context(TEXT):
         figure.savefig(
             file,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import ScalarFormatter
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Theme, dress, key, look, new_axes, numbers
 
 
@@ -33,7 +34,8 @@ def scaling(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: Nothing is given, or the numbers of pairs differ.
+        ValueError: Nothing is given, the numbers of pairs differ, or ``trained_length`` is no whole
+            number from 1 on.
 
     Example:
         >>> from posenc.frequencies import Geometric, Linear
@@ -42,6 +44,7 @@ def scaling(
         >>> [round(float(y), 6) for y in ax.lines[0].get_ydata()]
         [4.0, 4.0, 4.0, 4.0]
     """
+    check_whole(trained_length=trained_length)
     lengths = numbers(plain, "plain", 1)
     if not scaled or any(len(after) != len(lengths) for after in scaled.values()):
         raise ValueError(

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Look, Theme, bar, dress, look, new_axes, numbers, reach
 
 
@@ -72,7 +73,7 @@ def binary_comparison(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: It is no matrix.
+        ValueError: It is no matrix, or ``bits`` no whole number from 1 on.
 
     Example:
         >>> ax = binary_comparison([[0.0], [0.84], [0.91], [0.14]])
@@ -81,6 +82,7 @@ def binary_comparison(
     """
     values = numbers(sines, "sines", 2)
     digits = max(1, (len(values) - 1).bit_length()) if bits is None else bits
+    check_whole(bits=digits)
     binary = 2.0 * (np.arange(len(values))[:, None] >> np.arange(digits) & 1) - 1
     colors = look(theme)
     ax = new_axes(8.0, max(3.0, 0.2 * len(values) + 1.2), colors) if ax is None else ax

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Look, Theme, dress, key, look, new_axes
 
 
@@ -32,7 +33,7 @@ def wavelengths(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is no schedule.
+        ValueError: There is no schedule, or a length is no whole number from 1 on.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -42,6 +43,8 @@ def wavelengths(
     """
     if not schedules:
         raise ValueError("schedules is empty; give wavelengths by name.")
+    lengths = {"trained_length": trained_length, "target_length": target_length}
+    check_whole(**{name: length for name, length in lengths.items() if length is not None})
     colors = look(theme)
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     for turn, (name, values) in enumerate(schedules.items()):

@@ -6,6 +6,7 @@ them.
 
 from collections.abc import Sequence
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.temperature import Temperature
@@ -99,6 +100,9 @@ def gpt_neox(head_dim: int = 96) -> Positional:
     Args:
         head_dim: 96 in the 20B model; Pythia has 64 to 256 and the same quarter.
 
+    Raises:
+        ValueError: A size is no whole number from 1 on.
+
     Reference:
         Black et al. 2022, section 2.1 (arXiv:2204.06745).
 
@@ -106,6 +110,7 @@ def gpt_neox(head_dim: int = 96) -> Positional:
         >>> gpt_neox().queries_keys[0]
         Rotary(Geometric(dim=24, base=10000.0), head_dim=96)
     """
+    check_whole(head_dim=head_dim)
     return Positional(queries_keys=Rotary(Geometric(head_dim // 4), head_dim=head_dim))
 
 
@@ -185,7 +190,7 @@ def phi3(
         longest: What the model is extended to; it makes the attention factor.
 
     Raises:
-        ValueError: One list is given without the other.
+        ValueError: One list is given without the other, or a length is no whole number from 1 on.
 
     Reference:
         Abdin et al. 2024, section 2 (arXiv:2404.14219); Ding et al. 2024, "LongRoPE"
@@ -198,6 +203,7 @@ def phi3(
         >>> extended.queries_keys[0].frequencies.divisors
         (1.0, 32.0)
     """
+    check_whole(length=length, longest=longest)
     if (short is None) != (long is None):
         raise ValueError(
             "phi3 was given one of short and long; the configuration of a 128k model has both, as "

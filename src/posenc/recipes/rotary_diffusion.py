@@ -5,6 +5,7 @@ Text beside the patches is said with each; a text that is not rotated stands at 
 
 from fractions import Fraction
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.ltx import LTXRotary
@@ -163,6 +164,9 @@ def ltx_video(head_dim: int = 64, heads: int = 32, *, frame_rate: int = 25) -> P
         heads: Number of heads.
         frame_rate: Frames a second; 20 seconds are from −1 to 1.
 
+    Raises:
+        ValueError: A size or rate is no whole number from 1 on.
+
     Reference:
         HaCohen et al. 2024, "LTX-Video", section 2.3 (arXiv:2501.00103);
         ``LTXVideoRotaryPosEmbed`` of diffusers.
@@ -171,6 +175,7 @@ def ltx_video(head_dim: int = 64, heads: int = 32, *, frame_rate: int = 25) -> P
         >>> ltx_video().queries_keys[0]
         LTXRotary(64, heads=32, sizes=(125/2, 64, 64), base=10000.0)
     """
+    check_whole(frame_rate=frame_rate)
     sizes = (Fraction(20 * frame_rate, 8), 64, 64)
     return Positional(queries_keys=LTXRotary(head_dim, heads, sizes))
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
@@ -106,6 +107,9 @@ def rope_vit_mixed(head_dim: int = 64, heads: int = 6, depth: int = 12) -> tuple
         heads: 6; 12 in the base model, 16 in the large one.
         depth: 12; 24 in the large model.
 
+    Raises:
+        ValueError: A size is no whole number from 1 on.
+
     Reference:
         Heo et al. 2024, section 3.3 (arXiv:2403.13298).
 
@@ -113,6 +117,7 @@ def rope_vit_mixed(head_dim: int = 64, heads: int = 6, depth: int = 12) -> tuple
         >>> len(rope_vit_mixed()), rope_vit_mixed()[0].queries_keys[0]
         (12, RoPEMixed(64, heads=6, base=10.0))
     """
+    check_whole(depth=depth)
     return tuple(Positional(queries_keys=RoPEMixed(head_dim, heads)) for _ in range(depth))
 
 
@@ -129,6 +134,9 @@ def eva02(
         grid: Rows and columns of patches.
         trained: Those of pre-training; (16, 16) for 224 pixels.
 
+    Raises:
+        ValueError: A size is no whole number from 1 on.
+
     Reference:
         Fang et al. 2023, "EVA-02" (arXiv:2303.11331); ``RotaryEmbeddingCat`` of timm.
 
@@ -136,7 +144,10 @@ def eva02(
         >>> eva02(grid=(32, 32)).queries_keys[0].stretch
         (Fraction(2, 1), Fraction(2, 1))
     """
-    stretch = tuple(Fraction(now, then) for now, then in zip(grid, trained, strict=True))
+    sizes = list(zip(grid, trained, strict=True))
+    for now, then in sizes:
+        check_whole(grid=now, trained=then)
+    stretch = tuple(Fraction(now, then) for now, then in sizes)
     return Positional(queries_keys=AxialRotary(head_dim, form="eva02", stretch=stretch))
 
 

@@ -6,6 +6,7 @@ zeros, stand nowhere: ``posenc.positions.prefixed(grid(14, 14), 1)``.
 
 from fractions import Fraction
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
@@ -153,6 +154,9 @@ def pixart(
         base_size: As in the configuration: ``sample_size / patch_size``.
         interpolation_scale: As in the configuration: 2 for 1024 pixels, 1 for 512.
 
+    Raises:
+        ValueError: A size is no whole number from 1 on.
+
     Reference:
         Chen et al. 2023 (arXiv:2310.00426), and ``get_2d_sincos_pos_embed`` of diffusers.
 
@@ -160,6 +164,7 @@ def pixart(
         >>> pixart().tokens[0].stretch
         (Fraction(2, 1), Fraction(2, 1))
     """
+    check_whole(size=size, base_size=base_size, interpolation_scale=interpolation_scale)
     stretch = Fraction(size, base_size) * interpolation_scale
     return Positional(tokens=AxialSinusoidal(dim, "mae", stretch=stretch))
 
@@ -201,6 +206,9 @@ def stable_diffusion_3(dim: int = 1536, *, max_size: int = 192, base_size: int =
         max_size: ``pos_embed_max_size``; 384 in Stable Diffusion 3.5 Medium.
         base_size: ``sample_size / patch_size``.
 
+    Raises:
+        ValueError: A size is no whole number from 1 on.
+
     Reference:
         Esser et al. 2024 (arXiv:2403.03206), section 5.3.2, and ``PatchEmbed`` of diffusers.
 
@@ -208,6 +216,7 @@ def stable_diffusion_3(dim: int = 1536, *, max_size: int = 192, base_size: int =
         >>> stable_diffusion_3().tokens[0].stretch
         (Fraction(3, 1), Fraction(3, 1))
     """
+    check_whole(max_size=max_size, base_size=base_size)
     return Positional(tokens=AxialSinusoidal(dim, "mae", stretch=Fraction(max_size, base_size)))
 
 

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import hooked, recorded
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens import Learned
 from posenc.positions import consecutive
 from posenc.transformer.embedding import TokenEmbedding
@@ -50,6 +51,7 @@ class BertEmbeddings(nn.Module):
         eps: float = 1e-12,
     ):
         super().__init__()
+        check_whole(types=types)
         self.words = TokenEmbedding(num_embeddings, dim, padding_idx=padding_idx)
         self.token_types = TokenEmbedding(types, dim)
         self.positions = Learned(dim, max_len)

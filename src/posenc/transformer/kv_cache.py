@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import index
 
 import torch
 from jaxtyping import Bool, Int64
@@ -10,7 +9,9 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.backends.base import ShardedKeys
+from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive
+from posenc.positions.whole import check_whole_numbers
 from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
 NONE = -(2**63) + 1
@@ -101,7 +102,13 @@ class KeyValueCache:
         return self.positions is None
 
     def layer(self, index: int) -> LayerCache:
-        """The part of one attention layer."""
+        """The part of one attention layer.
+
+        Raises:
+            ValueError: ``index`` is no whole number from 0 on.
+        """
+        if type(index) is not int or index < 0:
+            check_whole(0, index=index)
         while len(self.layers) <= index:
             self.layers.append(self._new_layer())
         return self.layers[index]
@@ -266,7 +273,8 @@ class KeyValueCache:
             TypeError: ``length`` is no whole number.
             ValueError: It is negative, or more than there are.
         """
-        length = index(length)
+        check_whole_numbers(length=length)
+        length = int(length)
         if not 0 <= length <= self.length:
             raise ValueError(f"length is {length}; the cache holds {self.length} tokens.")
         own = length if self.held is None else int((self.held < length).sum())

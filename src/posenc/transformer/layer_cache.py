@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.arguments import check_whole
+
 if TYPE_CHECKING:
     from posenc.transformer.kv_cache import KeyValueCache
 
@@ -69,7 +71,12 @@ class LayerCache:
         return [each[:, 0, : self.length] for each in self.features]
 
     def crop(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens."""
+        """Forget all but the first ``length`` tokens.
+
+        Raises:
+            ValueError: ``length`` is no whole number from 0 on.
+        """
+        check_whole(0, length=length)
         self.length = min(self.length, length)
         if not self.length:
             self.keys = self.values = None

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from posenc._guards import may_look
 from posenc.backends.base import Backend
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import (
     QueryKeyEncoding,
     RelativeBias,
@@ -92,6 +93,9 @@ class Tables:
     Args:
         most: The largest number of positions to keep rows for.
 
+    Raises:
+        ValueError: ``most`` is no whole number from 0 on.
+
     Example:
         >>> from posenc import Sinusoidal
         >>> tables, encoding = Tables(), Sinusoidal(4)
@@ -103,6 +107,7 @@ class Tables:
     """
 
     def __init__(self, most: int = 2**16):
+        check_whole(0, most=most)
         self.most = most
         self.kept: WeakKeyDictionary[nn.Module, Kept] = WeakKeyDictionary()
 

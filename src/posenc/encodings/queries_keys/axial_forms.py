@@ -76,8 +76,9 @@ class AxialForm:
         """Channels of each axis in a head of some width.
 
         Raises:
-            ValueError: There is no such split of it.
+            ValueError: ``head_dim`` is no whole number from 1 on, or there is no such split of it.
         """
+        check_whole(head_dim=head_dim)
         split = self.split(head_dim) if callable(self.split) else self.split
         return checked_split(split, len(self.axes), head_dim)
 

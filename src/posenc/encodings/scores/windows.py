@@ -26,7 +26,7 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
         ((7, 7), (4, 8))
     """
     sizes = window if isinstance(window, tuple) else (window, window)
-    wrong = len(sizes) != 2 or any(isinstance(size, bool) for size in sizes)
+    wrong = len(sizes) != 2 or any(_is_switch(size) for size in sizes)
     try:
         height, width = sizes if wrong else tuple(operator.index(size) for size in sizes)
     except (TypeError, ValueError):
@@ -36,6 +36,10 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
             f"{name} is {window!r}; it must be a whole number from 1 on, or (height, width)."
         )
     return height, width
+
+
+def _is_switch(size: object) -> bool:
+    return isinstance(size, bool) or getattr(size, "dtype", None) == torch.bool
 
 
 def displacements(

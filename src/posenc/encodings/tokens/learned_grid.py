@@ -346,6 +346,8 @@ def _number_of_rows(prefix: int, size: tuple[int, ...]) -> int:
 
 def _told(rows: int, size: Sequence[int] | None, prefix: int | None) -> tuple[tuple[int, ...], int]:
     """The size and the prefix of a weight of so many rows."""
+    if prefix is not None:
+        check_whole(0, prefix=prefix)
     if size is not None:
         size = _checked_size(size)
         prefix = rows - prod(size) if prefix is None else prefix
@@ -359,7 +361,7 @@ def _told(rows: int, size: Sequence[int] | None, prefix: int | None) -> tuple[tu
                 f"before it. Say which with size=(height, width) and prefix=..."
             )
         prefix = left
-    if prefix < 0 or prefix + prod(size) != rows:
+    if prefix < 0 or prefix + prod(size) != rows:  # a size may be too large
         raise ValueError(
             f"weight has {rows} rows; size {size} and prefix {prefix} have {prefix + prod(size)}."
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from posenc.interop.configurations import read
+from posenc.interop.configurations import check_length, read
 from posenc.interop.patching.admission import Admitted, Unlike, Unread, admitted
 from posenc.interop.patching.angles import ALL, Changes, ExactAngles
 from posenc.interop.patching.extension import Extension, extended, is_dictionary
@@ -89,8 +89,8 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
 
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.
-        ValueError: It is patched already, what it gives is not what its configuration means, or
-            ``rotary`` does not fit its heads.
+        ValueError: It is patched already, what it gives is not what its configuration means,
+            ``rotary`` does not fit its heads, or ``length`` is no whole number from 1 on.
 
     Example:
         >>> import torch
@@ -104,6 +104,7 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
         >>> torch.equal(model(ids).logits, before), torch.equal(longer, before)
         (True, False)
     """
+    check_length(length)
 
     def wanted(found: Admitted) -> Layers:
         return extended(found, rotary, length)
