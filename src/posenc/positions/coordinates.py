@@ -246,7 +246,9 @@ class Coordinates:
         return Coordinates._made(self.values.clamp(min=0), rest, self.scale_text)
 
     def floats(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "*shape"]:
-        """As floats, within one rounding to float64 and one to ``dtype``.
+        """As floats: within 3 units in the last place of float64, and one rounding to ``dtype``.
+
+        Fewer than 2^53 steps of a power of two are exact in float64.
 
         Raises:
             TypeError: ``dtype`` is no floating one.

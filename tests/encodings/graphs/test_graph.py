@@ -79,3 +79,20 @@ def test_without_scipy_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'posenc\[graphs\]'"):
         RandomWalkEncoding(2).table(Graph(edges((0, 1))))
+
+
+def test_edges_that_are_written_to_afterwards_are_seen():
+    edges = torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+    graph = Graph(edges, 3)
+    assert not graph.is_directed
+    LaplacianEncoding(k=1).table(graph)
+    edges[:, 0] = torch.tensor([0, 0])
+    assert graph.is_directed
+    with pytest.raises(ValueError, match="goes one way alone"):
+        LaplacianEncoding(k=1).table(graph)
+
+
+def test_weights_whose_sum_leaves_float64_are_refused():
+    edges = torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+    with pytest.raises(ValueError, match="must be finite"):
+        Graph(edges, 3, torch.full((6,), 1e308, dtype=torch.float64))

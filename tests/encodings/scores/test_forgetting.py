@@ -111,3 +111,10 @@ def test_what_does_not_fit_is_told():
         forgetting_bias(torch.zeros(1, 3), q_positions=consecutive(3))
     with pytest.raises(ValueError, match="heads is 0"):
         Forgetting(0, 8)
+
+
+def test_gates_whose_sums_mean_nothing_are_refused():
+    with pytest.raises(ValueError, match=r"log_forget\.clamp\(min=-1e4\)"):
+        forgetting_bias(torch.tensor([[-1.0, -torch.inf, -2.0]]))
+    with pytest.raises(TypeError, match="must be floating"):
+        forgetting_bias(torch.ones(1, 3, dtype=torch.int64))

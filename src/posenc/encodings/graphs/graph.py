@@ -1,7 +1,6 @@
 """A graph, or a batch of them, as a list of edges."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -31,7 +30,7 @@ class Graph:
     Raises:
         TypeError: Something is no tensor, or of another dtype.
         ValueError: A shape does not fit, a node does not exist, a weight is negative or not finite,
-            or an edge joins two graphs.
+            as the sum of all must be, or an edge joins two graphs.
 
     Example:
         >>> path = Graph(torch.tensor([[0, 1], [1, 2]])).undirected()
@@ -70,11 +69,10 @@ class Graph:
             return 1
         return int(self.batch.max()) + 1 if len(self.batch) else 0
 
-    @cached_property
+    @property
     def is_directed(self) -> bool:
         """Whether some edge has no counterpart of the same weight."""
-        adjacency = self.adjacency()
-        return (adjacency != adjacency.T).nnz > 0
+        return is_directed(self.adjacency())
 
     def undirected(self) -> "Graph":
         """The graph with every edge going both ways, with the larger weight of the two.
@@ -113,6 +111,16 @@ class Graph:
         made = sparse.coo_array((values, (rows, columns)), shape=shape).tocsr()
         made.eliminate_zeros()
         return made
+
+
+def is_directed(adjacency: Any) -> bool:
+    """Whether a sparse matrix is not its own transpose.
+
+    Example:
+        >>> is_directed(Graph(torch.tensor([[0], [1]])).adjacency())
+        True
+    """
+    return (adjacency != adjacency.T).nnz > 0
 
 
 def checked_graph(graph: object) -> Graph:
@@ -179,5 +187,6 @@ def _check_weight(weight: object, edges: int) -> None:
             f"edge_weight has shape {tuple(weight.shape)}; there are {edges} edges, so it must be "
             f"[{edges}]."
         )
-    if not (weight.isfinite() & (weight >= 0)).all():
+    total = weight.detach().cpu().double().sum()  # no degree may leave float64
+    if not (total.isfinite() and (weight >= 0).all()):
         raise ValueError("edge_weight must be finite and not negative: walks and degrees need it.")

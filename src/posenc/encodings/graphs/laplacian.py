@@ -12,7 +12,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
 from posenc.encodings.graphs.components import Blocks, Components
-from posenc.encodings.graphs.graph import Graph, checked_graph
+from posenc.encodings.graphs.graph import Graph, checked_graph, is_directed
 from posenc.encodings.graphs.modes import sparse_modes
 from posenc.encodings.graphs.ranking import Candidates
 from posenc.encodings.graphs.sparse import scipy_sparse
@@ -125,12 +125,12 @@ class LaplacianEncoding:
             Eigenvectors(vectors=tensor([[ 0.7071,  0.0000],
                     [-0.7071,  0.0000]]), values=tensor([[2., 0.]]), real=tensor([[ True, False]]))
         """
-        if checked_graph(graph).is_directed:
+        adjacency = checked_graph(graph).adjacency()
+        if is_directed(adjacency):  # as it is now: its tensors may have been written to
             raise ValueError(
                 "An edge of the graph goes one way alone, and a Laplacian needs both. Pass "
                 "graph.undirected()."
             )
-        adjacency = graph.adjacency()
         if not self.self_loops:
             adjacency = _without_loops(adjacency)
         found = self._found(adjacency, graph)

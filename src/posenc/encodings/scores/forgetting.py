@@ -5,6 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc._guards import may_look
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import sums_after_key
@@ -28,7 +29,9 @@ def forgetting_bias(
         k_positions: Where the keys stand, in the order of their row.
 
     Raises:
-        ValueError: Positions were given for one side alone.
+        TypeError: ``log_forget`` is not floating.
+        ValueError: It is not finite, as that of a gate of 0, or positions were given for one side
+            alone.
 
     Reference:
         Lin et al. 2025, "Forgetting Transformer" (arXiv:2503.02130).
@@ -39,6 +42,7 @@ def forgetting_bias(
                  [-0.5000,  0.0000,  0.0000],
                  [-0.7500, -0.2500,  0.0000]]])
     """
+    _check_gates(log_forget)
     if (q_positions is None) != (k_positions is None):
         raise ValueError(
             "Positions were given for one side alone. Pass q_positions and k_positions, or neither."
@@ -46,6 +50,17 @@ def forgetting_bias(
     if q_positions is None or k_positions is None:
         q_positions = k_positions = consecutive(log_forget.shape[-1], device=log_forget.device)
     return sums_after_key(log_forget.unsqueeze(-2), checked_distances(q_positions, k_positions))
+
+
+def _check_gates(log_forget: Tensor) -> None:
+    if not log_forget.is_floating_point():
+        raise TypeError(f"log_forget is {log_forget.dtype}; it must be floating.")
+    looks = log_forget.is_cpu and may_look(log_forget)
+    if looks and not bool(log_forget.isfinite().all()):
+        raise ValueError(
+            "log_forget holds numbers that are not finite, whose sums cannot be taken off each "
+            "other. For a gate that closes give a large one, as log_forget.clamp(min=-1e4)."
+        )
 
 
 class Forgetting(ScoreEncoding):
