@@ -56,6 +56,7 @@ from .encodings.scores import CABLE as CABLE
 from .encodings.scores import DAPE as DAPE
 from .encodings.scores import FIRE as FIRE
 from .encodings.scores import KERPLE as KERPLE
+from .encodings.scores import AdditiveGRAPE as AdditiveGRAPE
 from .encodings.scores import ALiBi as ALiBi
 from .encodings.scores import CoPE as CoPE
 from .encodings.scores import Cyclic as Cyclic

@@ -6,6 +6,7 @@ from posenc import (
     CABLE,
     DAPE,
     KERPLE,
+    AdditiveGRAPE,
     ALiBi,
     Cyclic,
     DAPEv2,
@@ -26,6 +27,12 @@ def around_a_ring(heads, period):
 
 
 CASES = {
+    "additive-grape": Case(
+        AdditiveGRAPE,
+        {"heads": 4, "head_dim": 8, "omega": 2.0},
+        {"gates": ("key",), "omega": 0.5, "std": 0.25},
+        bitwise=False,
+    ),
     "cable": Case(CABLE, {"heads": 4, "dim": 6}, {"std": 1.0}, bitwise=False),
     "cyclic": Case(
         Cyclic,

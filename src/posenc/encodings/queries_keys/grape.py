@@ -21,10 +21,9 @@ class GRAPE(QueryKeyEncoding):
     exact value to keep: angles are float64.
 
     This is the multiplicative form of rank 2. Of the others in the paper, planes of pairs of
-    channels with fixed speeds are ``Rotary``, and the additive form recovers ``ALiBi`` and, with
-    gates of tokens, ``Forgetting``. Learned speeds of such planes, slopes gated by a query or a
-    key, and sums of gates along the path of each query, which the authors' code has too, are not
-    here. That code turns planes of channels alone: at a width of 2 it is this.
+    channels with fixed speeds are ``Rotary``. The additive form is ``AdditiveGRAPE``; it recovers
+    ``ALiBi`` and, with gates of tokens, ``Forgetting``. The authors' code turns planes of channels
+    alone, at learned speeds: at a width of 2 it is this.
 
     Args:
         head_dim: Width of a head, 2 or more.

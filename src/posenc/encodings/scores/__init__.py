@@ -1,5 +1,6 @@
 """Place three: encodings that change the attention scores before softmax."""
 
+from posenc.encodings.scores.additive_grape import AdditiveGRAPE
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.cable import CABLE
 from posenc.encodings.scores.cope import CoPE
@@ -31,6 +32,7 @@ __all__ = [
     "FIRE",
     "KERPLE",
     "ALiBi",
+    "AdditiveGRAPE",
     "CoPE",
     "Cyclic",
     "DAPEv2",

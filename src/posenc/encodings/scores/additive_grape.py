@@ -1,0 +1,161 @@
+"""Additive GRAPE: ALiBi's slopes, steeper or flatter by what a query and a key say."""
+
+from collections.abc import Sequence
+from math import expm1, log
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from posenc.encodings.arguments import check_number, check_positive_number, check_whole
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.picked import grouped_keys
+from posenc.numerics import slopes
+from posenc.positions import Positions, float_distances
+
+Gate = Literal["query", "key"]
+
+EPSILON = 1e-6
+
+
+class AdditiveGRAPE(ScoreEncoding):
+    """score(q, k) −= d · m_h · ω_h · ( softplus(v_h · q / √w) + softplus(u_h · k / √w) )
+
+    with d = max(q_position − k_position, 0), w the width of a head, m_h the slopes of ``ALiBi``,
+    ω_h > 0 learned for each head and u_h, v_h learned directions of length 1. With one gate, of
+    queries or of keys, its softplus stands alone. Where u and v meet nothing, it is ALiBi with
+    slopes m_h · ω_h · ln 2 a gate. In the authors' models it is the only encoding, over queries and
+    keys that are normalized.
+
+    A checkpoint's ``omega``, ``u`` and ``v`` load under these names.
+
+    Args:
+        heads: Number of query heads.
+        head_dim: Width of a head.
+        gates: ``"query"``, ``"key"``, or both.
+        omega: ω of every head at first.
+        std: Standard deviation of the normal initialization of u and v before they are brought to
+            length 1; head_dim^−½ if not given.
+        device: Where the parameters are made.
+        dtype: Their dtype.
+
+    Attributes:
+        omega: What softplus makes ω of, ``[heads]``.
+        u: Directions of the keys, ``[heads, head_dim]``, or None.
+        v: Directions of the queries, likewise.
+
+    Raises:
+        ValueError: A number is not positive, a gate has no such name, or queries or keys that a
+            gate reads were not given.
+
+    Reference:
+        Zhang et al. 2025, "Group Representational Position Encoding", additive GRAPE
+        (arXiv:2512.07805); ``QueryKeyGatedAdditiveBias`` and its two parts in
+        model-architectures/GRAPE.
+
+    Example:
+        >>> grape, q, k = AdditiveGRAPE(1, 2), torch.zeros(1, 1, 3, 2), torch.ones(1, 1, 3, 2)
+        >>> _ = nn.init.zeros_(grape.u)  # now both gates are ln 2, and the slope is 2^-8
+        >>> grape(torch.zeros(1, 1, 3, 3), q=q, k=k).detach()[0, 0]
+        tensor([[ 0.0000,  0.0000,  0.0000],
+                [-0.0054,  0.0000,  0.0000],
+                [-0.0108, -0.0054,  0.0000]])
+    """
+
+    is_relative = True
+    is_pairwise = True
+    takes_reals = True
+
+    def __init__(
+        self,
+        heads: int,
+        head_dim: int,
+        *,
+        gates: Sequence[Gate] = ("query", "key"),
+        omega: float = 1.0,
+        std: float | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__()
+        check_whole(heads=heads, head_dim=head_dim)
+        check_positive_number(omega=omega)
+        if std is not None:
+            check_number(0.0, std=std)
+        known = isinstance(gates, Sequence) and all(gate in get_args(Gate) for gate in gates)
+        if not known or not gates or isinstance(gates, str):
+            raise ValueError(f"gates is {gates!r}; give ('query',), ('key',), or both.")
+        self.heads, self.head_dim, self.first_omega = heads, head_dim, omega
+        self.gates = tuple(dict.fromkeys(gates))
+        self.std = head_dim**-0.5 if std is None else std
+        self.slopes = slopes.alibi(heads)
+        factory = {"device": device, "dtype": dtype}
+        self.omega = nn.Parameter(torch.empty(heads, **factory))
+        self.u = self.v = None
+        if "key" in gates:
+            self.u = nn.Parameter(torch.empty(heads, head_dim, **factory))
+        if "query" in gates:
+            self.v = nn.Parameter(torch.empty(heads, head_dim, **factory))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw u and v anew from N(0, std²), and set ω to what it began as."""
+        # The inverse of softplus, which for large numbers is the number itself.
+        first = log(expm1(self.first_omega)) if self.first_omega < 30 else self.first_omega
+        nn.init.constant_(self.omega, first)
+        for direction in (self.u, self.v):
+            if direction is not None:
+                nn.init.normal_(direction, std=self.std)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch q_len k_len"]:
+        """d of every pair; float32 unless another dtype is asked for.
+
+        Raises:
+            TypeError: Positions are neither integers nor coordinates.
+            ValueError: Two of them are 2^63 or more apart.
+        """
+        return float_distances(q_positions, k_positions, dtype or torch.float32).clamp(min=0)
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Float[Tensor, "*rows q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` less their penalty, in float32 at least and rounded once."""
+        checked_content("AdditiveGRAPE", self.heads, scores)
+        wide, rate = working_dtype(scores.dtype), 0.0
+        if self.v is not None:
+            checked_content("AdditiveGRAPE", self.heads, scores, q=(q, self.head_dim))
+            assert q is not None
+            rate = rate + self._gate(q.to(wide), self.v).unsqueeze(-1)
+        if self.u is not None:
+            checked_content("AdditiveGRAPE", self.heads, scores, k=(k, self.head_dim))
+            assert k is not None
+            keys = grouped_keys(k.to(wide), self.heads)
+            rate = rate + self._gate(keys, self.u).unsqueeze(-2)
+        steep = scores.new_tensor(self.slopes, dtype=wide) * F.softplus(self.omega.to(wide))
+        return (scores - table.unsqueeze(-3) * steep[:, None, None] * rate).to(scores.dtype)
+
+    def _gate(
+        self, x: Float[Tensor, "*batch heads seq head_dim"], direction: Float[Tensor, "heads _"]
+    ) -> Float[Tensor, "*batch heads seq"]:
+        """softplus of the content along the direction of each head, over √head_dim."""
+        along = F.normalize(direction.to(x.dtype), dim=-1, eps=EPSILON)
+        return F.softplus(products(x, along.unsqueeze(-2)).squeeze(-1) * self.head_dim**-0.5)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"heads={self.heads}, head_dim={self.head_dim}, gates={self.gates}"

@@ -1,0 +1,127 @@
+"""Additive GRAPE: numbers of its authors' classes, ALiBi as its limit, and what its gates see."""
+
+from fractions import Fraction
+from math import log
+
+import pytest
+import torch
+from tests.encodings.authors.values import SINGLE, eighths, fill, numbers
+
+from posenc import AdditiveGRAPE, ALiBi, Positional, attention
+from posenc.positions import Coordinates
+from posenc.testing.reference import reference_attention
+from posenc.transformer import Encoder, KeyValueCache
+
+LOWER = torch.ones(4, 4, dtype=torch.bool).tril()
+
+
+@pytest.mark.parametrize(
+    ("gates", "theirs"),
+    [
+        (
+            ("key",),
+            """0 -0.0345252119 0 -0.0690504238 -0.03364341706 0 -0.1035756394 -0.06728683412
+            -0.0365717411 0 0 -0.0006676113117 0 -0.001335222623 -0.0007539954968 0 -0.002002833877
+            -0.001507990994 -0.0007676243549 0""",
+        ),
+        (
+            ("query",),
+            """0 -0.05804551393 0 -0.1327695847 -0.06638479233 0 -0.1138047874 -0.07586985826
+            -0.03793492913 0 0 -0.0007295705145 0 -0.00259855506 -0.00129927753 0 -0.002215777291
+            -0.001477184938 -0.0007385924691 0""",
+        ),
+        (
+            ("query", "key"),
+            """0 -0.0925707221 0 -0.201820001 -0.1000282094 0 -0.2173804343 -0.1431566924
+            -0.07450667024 0 0 -0.001397181884 0 -0.003933778033 -0.002053273143 0 -0.004218610935
+            -0.002985175699 -0.001506216824 0""",
+        ),
+    ],
+)
+def test_it_is_the_authors_class(gates, theirs):
+    """model-architectures/GRAPE@f5b539f, model/llama-mha-grape-a-{key,query,querykey}gated.py.
+
+    KeyGatedAdditiveBias and its like for 2 heads of width 3 and 4 tokens.
+    """
+    grape = AdditiveGRAPE(2, 3, gates=gates).double()
+    with torch.no_grad():
+        grape.omega.copy_(torch.tensor([0.5, -1.0]))
+    for start, direction in ((3, grape.u), (4, grape.v)):
+        if direction is not None:
+            fill(direction, start=start)
+    q, k = (eighths(1, 4, 2, 3, start=n).transpose(1, 2) for n in (1, 2))
+    made = grape(torch.zeros(1, 2, 4, 4).double(), q=q, k=k)[0][:, LOWER]
+    torch.testing.assert_close(made.detach().ravel(), numbers(theirs), **SINGLE)
+
+
+@pytest.mark.parametrize("gates", [("query",), ("key",), ("query", "key")])
+def test_where_gates_see_nothing_it_is_alibi(gates, content):
+    q, k, _ = content()
+    grape = AdditiveGRAPE(4, 8, gates=gates, omega=0.7).double()
+    for direction in (grape.u, grape.v):
+        if direction is not None:
+            torch.nn.init.zeros_(direction)
+    slopes = [slope * 0.7 * log(2) * len(gates) for slope in ALiBi(4).slopes]
+    scores, seconds = q @ k.mT, Coordinates(range(12), scale=Fraction(1, 4))
+    for positions in ((), (seconds, seconds)):
+        want = ALiBi(4, slopes=slopes, is_causal=True)(scores, *positions)
+        made = grape(scores, *positions, q=q, k=k)
+        torch.testing.assert_close(made, want, rtol=0, atol=1e-7)
+
+
+def test_what_a_gate_meets_makes_it_steeper():
+    grape = AdditiveGRAPE(1, 2, gates=("key",))
+    with torch.no_grad():
+        grape.u.copy_(torch.tensor([[3.0, 0.0]]))  # of whatever length
+    k = torch.tensor([[[[-9.0, 5.0], [0.0, -7.0], [9.0, 1.0], [0.0, 0.0]]]])
+    last = grape(torch.zeros(1, 1, 1, 4), [3], range(4), k=k)[0, 0, 0]
+    per_step = last[:3] / torch.tensor([-3.0, -2.0, -1.0])
+    assert (per_step.diff() > 0).all()
+    assert last[3] == 0
+
+
+def test_attention_is_its_definition(drawn, content):
+    q, k, v = content(kv_heads=2)
+    grape, here = drawn(AdditiveGRAPE(4, 8)), torch.arange(12)
+    positional = Positional(scores=grape)
+    got = attention(q, k, v, is_causal=True, positional=positional)
+    want = reference_attention(
+        q, k, v, positional=positional, q_positions=here, k_positions=here,
+        visible=lambda row, i, j: j <= i,
+    )  # fmt: skip
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-6)  # distances are float32
+
+
+def test_decoding_behind_a_cache_is_the_whole_pass():
+    torch.manual_seed(0)
+    positional = Positional(scores=AdditiveGRAPE(4, 4, omega=40.0))
+    encoder = Encoder(16, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
+    x, cache = torch.randn(2, 6, 16), KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(6)]
+        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), rtol=1e-5, atol=1e-5)
+
+
+def test_it_begins_at_the_omega_that_it_is_given():
+    for omega in (1e-3, 1.0, 29.0, 1e4):
+        made = torch.nn.functional.softplus(AdditiveGRAPE(2, 4, omega=omega).omega)
+        torch.testing.assert_close(made, torch.full((2,), omega), rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: AdditiveGRAPE(2, 4, gates=()), r"gates is \(\); give"),
+        (lambda: AdditiveGRAPE(2, 4, gates="key"), "gates is 'key'; give"),
+        (lambda: AdditiveGRAPE(2, 4, gates=("value",)), r"gates is \('value',\)"),
+        (lambda: AdditiveGRAPE(2, 4)(torch.zeros(2, 3, 3)), "was given no q; it depends on"),
+        (
+            lambda: AdditiveGRAPE(2, 4, gates=("key",))(torch.zeros(1, 2, 3, 3),
+                                                        q=torch.zeros(1, 2, 3, 4)),
+            "was given no k; it depends on",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_told(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()
