@@ -80,6 +80,7 @@ from .encodings.scores import Temperature as Temperature
 from .encodings.scores import TransformerXL as TransformerXL
 from .encodings.scores import forgetting_bias as forgetting_bias
 from .encodings.tokens import PEG as PEG
+from .encodings.tokens import AxialLearned as AxialLearned
 from .encodings.tokens import AxialSinusoidal as AxialSinusoidal
 from .encodings.tokens import Convolutional as Convolutional
 from .encodings.tokens import Learned as Learned

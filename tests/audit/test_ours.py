@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.encodings.test_arguments import SOUND
 
-from posenc import ComRoPE, LearnedGrid, LogTemperature, QueryTemperature
+from posenc import AxialLearned, ComRoPE, LearnedGrid, LogTemperature, QueryTemperature
 from posenc.audit import check
 from posenc.audit.encodings import INTERFACES
 from posenc.testing import Case, differentiation
@@ -26,7 +26,12 @@ def test_neighbors_that_share_a_row_as_they_say_are_no_fault():
 
 @pytest.mark.parametrize(
     "encoding",
-    [LearnedGrid(8, (4, 4), prefix=1), LogTemperature(2), QueryTemperature(16)],
+    [
+        LearnedGrid(8, (4, 4), prefix=1),
+        AxialLearned(8, (4, 4)),
+        LogTemperature(2),
+        QueryTemperature(16),
+    ],
     ids=lambda each: type(each).__name__,
 )
 def test_objects_at_their_defaults_are_not_blamed(encoding):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import PEG, AxialSinusoidal, Convolutional, LearnedGrid, LevelEmbedding
+from posenc import PEG, AxialLearned, AxialSinusoidal, Convolutional, LearnedGrid, LevelEmbedding
 from posenc.testing import Case, batteries
 
 
@@ -56,6 +56,13 @@ CASES = {
         LearnedGrid,
         {"dim": 6, "size": (8, 8)},
         {"prefix": 2, "std": 0.5, "dropout": 0.5, "batch_first": False},
+        limit=64,
+        lift=place,
+    ),
+    "axial-learned": Case(
+        AxialLearned,
+        {"dim": 6, "size": (8, 8), "join": "forward"},
+        {"join": "backward", "std": 0.5, "dropout": 0.5, "batch_first": False},
         limit=64,
         lift=place,
     ),

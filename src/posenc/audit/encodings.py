@@ -11,6 +11,7 @@ from torch import Tensor
 from posenc.audit.report import Fault, Report, Verdict
 from posenc.audit.subjects import Subject
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.tokens.axial_learned import AxialLearned
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.testing.battery import Check, battery
 from posenc.testing.cases import Case
@@ -44,7 +45,7 @@ def _case(subject: Subject, thing: Any) -> Case:
     """What the battery must know, as far as the thing says it."""
     heads = getattr(thing, "heads", 4)
     head_dim = getattr(thing, "head_dim", 8)
-    table = isinstance(thing, LearnedGrid)
+    table = isinstance(thing, LearnedGrid | AxialLearned)
     return Case(
         lambda: _filled(subject.build()),
         heads=heads,

@@ -1,5 +1,6 @@
 # The public names, one line an export.
 from .axial import AxialSinusoidal as AxialSinusoidal
+from .axial_learned import AxialLearned as AxialLearned
 from .convolutional import Convolutional as Convolutional
 from .learned import Learned as Learned
 from .learned_grid import LearnedGrid as LearnedGrid

@@ -1,0 +1,89 @@
+"""AxialLearned against the models that learn rows and columns apart."""
+
+import pytest
+import torch
+from transformers import Florence2Config, Florence2VisionConfig, Gemma4VisionConfig
+from transformers.models.detr.modeling_detr import DetrLearnedPositionEmbedding
+from transformers.models.florence2.modeling_florence2 import (
+    Florence2VisionLearnedAbsolutePositionEmbedding2D,
+)
+from transformers.models.gemma4.modeling_gemma4 import Gemma4VisionPatchEmbedder
+
+from posenc import AxialLearned
+from posenc.positions import grid, packed_grids, prefixed
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        DetrLearnedPositionEmbedding(8),
+        Florence2VisionLearnedAbsolutePositionEmbedding2D(
+            Florence2Config(
+                vision_config=Florence2VisionConfig(embed_dim=(8, 8, 8, 17)).to_dict(),
+            )
+        ),
+    ],
+    ids=["detr", "florence2"],
+)
+@torch.no_grad()
+def test_columns_stand_before_rows_in_detr_and_florence2(module):
+    rows, columns = module.row_embeddings.weight, module.column_embeddings.weight
+    for each in (rows, columns):
+        torch.nn.init.normal_(each)
+    ours = AxialLearned.from_tables([rows, columns], "backward")
+    assert ours.dim == rows.shape[1] + columns.shape[1]
+    if isinstance(module, DetrLearnedPositionEmbedding):
+        want = module((1, 3, 4, 5), torch.device("cpu"), torch.float32)
+    else:
+        want = module(torch.zeros(1, 3, 4, 5))
+    assert torch.equal(ours.table(grid(4, 5)), want[0].flatten(1).T)
+
+
+@torch.no_grad()
+def test_gemma4_sums_them_and_gives_padding_zeros():
+    module = Gemma4VisionPatchEmbedder(Gemma4VisionConfig(hidden_size=8, position_embedding_size=9))
+    torch.nn.init.normal_(module.position_embedding_table)
+    points, images = packed_grids([(2, 3), (4, 1)], length=12)
+    padding = images < 0
+    theirs = points.flip(-1).masked_fill(padding.unsqueeze(-1), -1)  # x first
+    want = module._position_embeddings(theirs[None], padding[None])[0]
+    ours = AxialLearned.from_tables(module.position_embedding_table.flip(0))
+    assert torch.equal(ours.table(points), want)
+
+
+def test_axes_side_by_side_share_the_width_and_the_first_has_the_rest():
+    for join, order in (("forward", (0, 1, 2)), ("backward", (2, 1, 0))):
+        encoding = AxialLearned(8, (2, 3, 4), join)
+        parts = encoding.table([[1, 2, 3]]).split([4, 2, 2], dim=-1)
+        rows = encoding.tables[0][1], encoding.tables[1][2], encoding.tables[2][3]
+        for part, axis in zip(parts, order, strict=True):
+            assert torch.equal(part[0], rows[axis])
+
+
+def test_what_stands_nowhere_gets_zeros_and_trains_no_vector():
+    encoding = AxialLearned(4, (2, 2))
+    table = encoding.table(prefixed(grid(2, 2), 1))
+    assert not table[0].any()
+    table[0].sum().backward()
+    assert not any(each.grad.any() for each in encoding.tables)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: AxialLearned(4, ()), "size is ()"),
+        (lambda: AxialLearned(4, (2, 0)), r"size\[1\] is 0; it must be a whole number from 1 on"),
+        (lambda: AxialLearned(1, (2, 2), "forward"), "dim is 1; 2 axes share it"),
+        (lambda: AxialLearned(4, (2, 2), "product"), "join is 'product'; it must be 'sum'"),
+        (lambda: AxialLearned(4, (2, 2)).table([0, 1]), r"takes \[\*batch, seq, 2\]"),
+        (lambda: AxialLearned(4, (2, 2)).table([[0, -1]]), r"Point \(0, -1\) is outside"),
+        (lambda: AxialLearned.from_tables([]), "tables have shapes"),
+        (
+            lambda: AxialLearned.from_tables([torch.zeros(3, 2), torch.zeros(3, 5)], "forward"),
+            r"the widths of 7 channels are \[4, 3\]",
+        ),
+    ],
+)
+def test_what_it_refuses(make, text):
+    with pytest.raises(ValueError, match=text):
+        make()
