@@ -33,10 +33,12 @@ from posenc import (
     attention,
     audit,
     explain_attention,
+    explorer,
     inspection,
     lab,
     plots,
     recipes,
+    testing,
     transformer,
 )
 from posenc.distributed import KeyShards, Shards
@@ -358,6 +360,10 @@ USUAL = {
         partial(drawn, plots.wavelengths, {"mine": [6.0, 60.0]}),
         {"trained_length": (64, 1), "target_length": (128, 1)},
     ),
+    "testing.Case": Usual(
+        partial(testing.Case, Rotary),
+        {"limit": (8, 1), "heads": (4, 1), "kv_heads": (2, 1), "head_dim": (8, 1)},
+    ),
     "audit.check": Usual(
         partial(audit.check, torch.nn.Identity, only=["decodes-as-it-prefills"]),
         {"dim": (8, 1), "length": (16, 1)},
@@ -365,6 +371,16 @@ USUAL = {
     "audit.parity": Usual(
         partial(audit.parity, "transformers", "vllm", encoding=ROTARY),
         {"length": (4, 1), "layer": (0, 0), "seed": (0, 0)},
+    ),
+    "explorer.Explorer": Usual(explorer.Explorer, {"height": (400, 1)}),
+    "explorer.show": Usual(explorer.show, {"height": (400, 1)}),
+    "lab.Configuration": Usual(
+        lambda layer=1, **numbers: lab.Configuration(
+            *("copy", numbers.pop("task_version", 1), {}, (), (layer,), ""),
+            *(lab.ModelSize(), lab.Training()),
+            **numbers,
+        ),
+        {"task_version": (1, 0), "layer": (1, 0), "seed": (0, ANY), "format": (1, 0)},
     ),
     "lab.Extension": Usual(partial(lab.Extension, "", (), ""), {"factor": (2, 1), "steps": (2, 0)}),
     "lab.ModelSize": Usual(lab.ModelSize, {"dim": (8, 1), "heads": (2, 1), "depth": (1, 1)}),
@@ -442,7 +458,16 @@ USUAL |= {f"recipes.{name}": of_recipe(name) for name in recipes.__all__}
 PLACES = [
     *("", ".encodings.tokens", ".encodings.queries_keys", ".encodings.scores"),
     *(".encodings.remapping", ".encodings.graphs", ".frequencies", ".distributed"),
-    *(".transformer", ".recipes", ".plots", ".audit", ".lab", ".interop.exports"),
+    *(
+        ".transformer",
+        ".recipes",
+        ".plots",
+        ".testing",
+        ".audit",
+        ".lab",
+        ".explorer",
+        ".interop.exports",
+    ),
     *(".interop.huggingface", ".interop.serving", ".interop.torch"),
     *(".numerics.buckets", ".numerics.pairing", ".numerics.slopes"),
     *(f".inspection.{file.stem}" for file in Path(inspection.__path__[0]).glob("[!_]*.py")),
@@ -462,6 +487,7 @@ NOT_ASKED = {
         *("numerics.buckets.between_t5_borders", "numerics.buckets.between_deberta_ends"),
         *(f"lab.Task.{name}" for name in ("generate", "reported", "tokens")),
     ],
+    "takes positions": ["testing.Case.far"],
     "take the shapes of tensors": [
         *(f"interop.huggingface.RowOrder.{name}" for name in ("rows", "index", "keeps_blocks")),
         "interop.huggingface.row_orders",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
+from posenc.encodings.arguments import check_whole
 from posenc.explorer.bundling import page
 
 
@@ -15,12 +16,18 @@ class Explorer:
     Attributes:
         height: Height of the frame, in pixels.
 
+    Raises:
+        ValueError: ``height`` is no whole number from 1 on.
+
     Example:
         >>> Explorer(height=600)._repr_html_()[:42]
         '<iframe title="posenc explorer" width="100'
     """
 
     height: int = 900
+
+    def __post_init__(self):
+        check_whole(height=self.height)
 
     def _repr_html_(self) -> str:
         return (
@@ -37,12 +44,10 @@ def show(height: int = 900) -> Explorer:
         height: Height of the frame, in pixels.
 
     Raises:
-        ValueError: ``height`` is not positive.
+        ValueError: ``height`` is no whole number from 1 on.
 
     Example:
         >>> show(700)
         Explorer(height=700)
     """
-    if height < 1:
-        raise ValueError(f"height is {height}; it must be a positive number of pixels, as 900.")
     return Explorer(height)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, log
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from posenc.frequencies.schedule import Schedule, is_no_number, listed
@@ -49,9 +50,10 @@ class Powers(Schedule):
         return tuple(Fraction(n) / Fraction(self.denominator) for n in self.numerators)
 
     def radians(self) -> tuple[Decimal, ...]:
-        log_base = Decimal(self.base).ln()
+        base = int(self.base) if isinstance(self.base, Integral) else self.base
+        log_base = Decimal(base).ln()
         return tuple(
-            (-log_base * e.numerator / e.denominator).exp() if e else Decimal(1)
+            (-log_base * int(e.numerator) / int(e.denominator)).exp() if e else Decimal(1)
             for e in self.exponents
         )
 

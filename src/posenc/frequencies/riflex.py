@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Integral
 
 import torch
 from jaxtyping import Float32
@@ -52,16 +53,13 @@ class RIFLEx(Schedule):
     def __post_init__(self):
         check_schedule(self, self.of)
         count = len(self.of)
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= count:
+        whole = isinstance(self.k, Integral) and not isinstance(self.k, bool)
+        if not whole or not 1 <= self.k <= count:
             raise ValueError(
                 f"RIFLEx: k is {self.k!r}; {self.of!r} has frequencies 1 … {count}. Find it by "
                 f"intrinsic_frequency(schedule, frames)."
             )
-        if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 1:
-            raise ValueError(
-                f"RIFLEx: length is {self.length!r}; it must be a whole number of latent frames "
-                f"from 1 on."
-            )
+        check_length(self, self.length, name="length")
         check_positive(self, share=self.share)
         self._settle(
             attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor
@@ -72,7 +70,7 @@ class RIFLEx(Schedule):
 
     def radians(self) -> tuple[Decimal, ...]:
         every = list(self.of.radians())
-        every[self.k - 1] = exact(self.share) * TWO_PI / self.length
+        every[self.k - 1] = exact(self.share) * TWO_PI / int(self.length)
         return tuple(every)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.encodings.arguments import check_number, check_positive_number, check_whole
 from posenc.lab.tasks import TASKS, Task
+from posenc.positions.whole import check_whole_numbers
 
 FORMAT = 1
 """Raised when training itself changes, so that all runs are made anew."""
@@ -92,6 +93,10 @@ class Extension:
         factor: The longer rows, in trained lengths.
         steps: Updates at the longer length; 0 is none.
         learning_rate: Constant, in these.
+
+    Raises:
+        ValueError: ``factor`` is no whole number from 1 on, ``steps`` none from 0 on, or the rate
+            not positive.
     """
 
     of: str
@@ -122,6 +127,10 @@ class Configuration:
         training: The budget.
         seed: Of everything that is drawn.
         extension: What happens after training, if anything.
+
+    Raises:
+        TypeError: ``seed`` is no whole number.
+        ValueError: A version or a layer is no whole number from 0 on.
     """
 
     task: str
@@ -135,6 +144,12 @@ class Configuration:
     seed: int
     extension: Extension | None = None
     format: int = field(default=FORMAT)
+
+    def __post_init__(self):
+        check_whole(0, task_version=self.task_version, format=self.format)
+        check_whole_numbers(seed=self.seed)
+        for layer in self.nope_layers:
+            check_whole(0, nope_layers=layer)
 
     @property
     def id(self) -> str:

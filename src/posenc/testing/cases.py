@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.positions import Coordinates, consecutive
 
@@ -33,6 +34,9 @@ class Case:
         distinct: Whether adjacent positions always have different tables.
         heads_first: The layout that the arguments ask for, for encodings of queries and keys.
 
+    Raises:
+        ValueError: A number of heads or positions, or a width, is no whole number from 1 on.
+
     Example:
         >>> from posenc import Sinusoidal
         >>> from posenc.testing import battery
@@ -51,6 +55,11 @@ class Case:
     lift: Callable[[Tensor], Tensor] | None = None
     distinct: bool = True
     heads_first: bool = True
+
+    def __post_init__(self):
+        check_whole(heads=self.heads, kv_heads=self.kv_heads, head_dim=self.head_dim)
+        if self.limit is not None:
+            check_whole(limit=self.limit)
 
     def module(self, **changes: Any) -> nn.Module:
         """The encoding, with the same random parameters each time, in evaluation mode."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 
 import torch
 from jaxtyping import Bool, Int64
@@ -61,14 +62,15 @@ class KeyValueCache:
     """
 
     def __init__(self, size: int | None = None, *, shards: ShardedKeys | None = None) -> None:
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        whole = isinstance(size, Integral) and not isinstance(size, bool)
+        if size is not None and (not whole or size < 1):
             raise ValueError(f"size is {size!r}; it must be a number of tokens from 1 on, or None.")
         if size is not None and shards is not None:
             raise ValueError(
                 f"size is {size} and shards were given; a graph of one step holds all keys. Leave "
                 f"size out."
             )
-        self.size, self.shards = size, shards
+        self.size, self.shards = None if size is None else int(size), shards
         self.layers: list[LayerCache] = []
         self.positions: Tensor | Coordinates | None = None
         self.padding_mask: Tensor | None = None
@@ -340,13 +342,13 @@ class KeyValueCache:
             ValueError: ``n`` is not positive, or nothing is kept yet.
         """
         kept = [layer.keys for layer in self.layers if layer.keys is not None]
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not kept:
+        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1 or not kept:
             raise ValueError(
                 f"n is {n!r} and the cache holds {len(kept)} layers; repeat a filled cache 1 time "
                 f"or more."
             )
         rows = torch.arange(len(kept[0]), device=kept[0].device)
-        self.reorder(rows.repeat_interleave(n))
+        self.reorder(rows.repeat_interleave(int(n)))
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
