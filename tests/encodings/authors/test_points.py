@@ -8,17 +8,19 @@ from tests.encodings.authors.values import CLOSE, SINGLE, eighths, fill, numbers
 
 from posenc import (
     GRAPE,
+    AxialRotary,
     ComRoPE,
     CyclicOffset,
     DirectedRotary,
     LieRE,
     MHRoPE,
     MultimodalRotary,
+    RoPEMixed,
     Rotary,
 )
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.frequencies import Proportional
-from posenc.positions import Coordinates, diagonal_video, symmetric_video
+from posenc.positions import Coordinates, diagonal_video, grid, symmetric_video
 
 POINTS = Coordinates(torch.tensor([[2, 1], [3, -2]]), scale=Fraction(1, 4))
 
@@ -177,6 +179,48 @@ def test_mhrope():
     points = torch.tensor([[5, 2, 9], [3, 11, 4]])
     made = turned(encoding, eighths(1, 4, 2, 4, start=1), points)
     torch.testing.assert_close(made, numbers(theirs), **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("form", "theirs"),
+    [
+        (
+            "croco",
+            """0.125 0.75 -0.75 -0.125 0.5857027769 -1.019962549 0.2181220949 0.1489176154
+            0.4351184666 -0.5723771453 0.9090087414 0.6963364482 -0.1425385773 0.0761610046
+            -0.8900464773 -1.004900217""",
+        ),
+        (
+            "rope_vit",
+            """-0.563565433 0.5104105473 -0.7337739468 -0.1992505789 0.5 -1 -0.375 0.25
+            0.03850185871 1.117370844 -0.02649367601 0.7598836422 -0.3000428379 -0.6986410022
+            0.5973355174 -0.9450874925""",
+        ),
+    ],
+)
+def test_axial_forms(form, theirs):
+    """naver/croco@d7de070, models/pos_embed.py: RoPE2D, as it is without CUDA. And
+    naver-ai/rope-vit@ce85c2e, deit/models_v2_rope.py: compute_axial_cis(8, 3, 2), apply_rotary_emb.
+
+    Tokens 1 and 5 of 2 rows of 3.
+    """
+    q = eighths(1, 1, 6, 8, start=1)[:, :, [1, 5]]
+    made = turned(AxialRotary(8, form=form), q, grid(2, 3)[[1, 5]])
+    torch.testing.assert_close(made, numbers(theirs), **SINGLE)
+
+
+def test_rope_mixed():
+    """The same file's compute_mixed_cis of one layer and 2 heads, of the same tokens."""
+    mixed = RoPEMixed(8, heads=2)
+    mixed.load(eighths(2, 8, start=4).float())
+    q = eighths(1, 2, 6, 8, start=1)[:, :, [1, 5]]
+    theirs = """-0.2498713434 0.7181150913 -0.5104105473 0.563565433 0.09898126125 -1.113643885
+        -0.4251931608 0.1494516134 1.054535031 -0.3714241087 0.5050331354 -0.5683894157
+        -0.7436647415 0.1583909541 1.032863617 0.4280102849 -0.5271696448 0.9288256764
+        -0.332344383 0.3939190209 0.75 -0.75 -0.3939190209 0.332344383 -0.03866091743 -0.9091921449
+        1.063958764 0.09282617271 -0.4510492682 -0.2493582815 1.017756104 -0.2986177504"""
+    made = turned(mixed, q, grid(2, 3)[[1, 5]])
+    torch.testing.assert_close(made, numbers(theirs), **SINGLE)
 
 
 def test_golden_gate():
