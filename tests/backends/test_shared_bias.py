@@ -5,6 +5,7 @@ import torch
 
 from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attention
 from posenc.backends import block_gradients, far_keys, strided
+from posenc.backends.blocks import ROWS
 from posenc.backends.partial import InSegments, merge
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import toeplitz
@@ -158,10 +159,12 @@ def test_only_what_is_known_to_share_numbers_does():
 
 
 def test_short_rows_are_learned_from_the_whole_matrix():
-    """There a band would be most of it."""
+    """There a band would be most of it; few queries of a long row have a narrow one."""
     bias = toeplitz([t5(2)], LENGTH, LENGTH, 0)
     q = torch.zeros(1, 2, LENGTH, WIDTH, dtype=torch.float64)
-    short = q[:, :, : LENGTH - 200]
+    short, few = q[:, :, : LENGTH - 200], q[:, :, :ROWS]
     assert far_keys.may_share(q, q, q, bias)
-    assert not far_keys.may_share(short, q, q, bias)
+    assert far_keys.may_share(few, q, q, bias)
+    assert not far_keys.may_share(q, short, short, bias)
+    assert not far_keys.may_share(few[:, :, 1:], q, q, bias)
     assert not far_keys.may_share(q, q, q[..., :4], bias)

@@ -26,7 +26,7 @@ def may_share(q: Tensor, k: Tensor, v: Tensor, bias: Toeplitz) -> bool:
     """Whether most keys are far from most queries, and torch's fused operation takes these."""
     if bias.shared_from is None or not serves(q, v):
         return False
-    return 2 * (ROWS + 2 * bias.shared_from) <= min(q.shape[2], k.shape[2])
+    return q.shape[2] >= ROWS and 2 * (ROWS + 2 * bias.shared_from) <= k.shape[2]
 
 
 def _short(block: Block) -> Iterator[Block]:
