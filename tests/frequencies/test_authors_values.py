@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import Rotary
-from posenc.frequencies import DyNTK, DyYaRN, Geometric, Resonance, RIFLEx, YaRN
+from posenc.frequencies import Clipped, DyNTK, DyYaRN, Geometric, Resonance, RIFLEx, YaRN
 
 SINGLE = {"rtol": 0, "atol": 5e-7}
 
@@ -69,3 +69,14 @@ def test_resonance_of_yarn():
         6, 13, 26, 57, 126, 298, 795, 1413, 2513, 4469, 7948, 14133, 25133, 44693, 79477, 141332
     )  # fmt: skip
     assert made.attention_factor == pytest.approx(1.138629436111989, rel=1e-15)
+
+
+def test_clipped():
+    """hrlics/CoPE@ed52ba5, modeling_cope.py: LlamaRotaryEmbedding with use_cope, over the default
+    frequencies of 64 channels and base 500000: its inv_freq from the tenth on."""
+    theirs = """0.0165604409 0.0109895291 0.00729266508 0.00480641937 0.00312444358 0.00200269162
+        0.00126511324 0.000787042489 0.000481698342 0.000289641146 0.000170786079 9.85100851e-05
+        5.53983227e-05 3.02345052e-05 1.59098017e-05 7.99461395e-06 3.77903052e-06 1.63854008e-06
+        6.21516847e-07 1.8541256e-07 3.0971183e-08 0"""
+    made = torch.tensor([float(w) for w in Clipped(Geometric(64, 500_000)).radians()[10:]])
+    torch.testing.assert_close(made.double(), numbers(theirs), rtol=1e-5, atol=1e-12)

@@ -1,4 +1,4 @@
-"""DAPE, CABLE, RePo, GRAPE and CAPE against numbers that came out of their authors' code."""
+"""DAPE, CABLE, RePo, GRAPE, CAPE and PoSE against numbers that came out of their authors' code."""
 
 import pytest
 import torch
@@ -13,6 +13,7 @@ from posenc import (
     KERPLE,
     ALiBi,
     DAPEv2,
+    PoSE,
     Positional,
     RePo,
     Rotary,
@@ -212,3 +213,22 @@ def test_cape(monkeypatch, end, theirs, fourth):
     torch.testing.assert_close(made.floats(), numbers(theirs), **within)
     table = Sinusoidal(8).table(made, dtype=torch.float64)
     torch.testing.assert_close(table[3], numbers(fourth), **within)
+
+
+@pytest.mark.parametrize(
+    ("end", "seq", "theirs"),
+    [
+        (0, 5, [0, 1, 2, 3, 4]),
+        (1, 5, [0, 1, 2, 10, 11]),
+        (1, 6, [0, 1, 2, 9, 10, 11]),
+    ],
+)
+def test_pose(monkeypatch, end, seq, theirs):
+    """dwzhu-pku/PoSE@a3d4ba8, src/train_pose.py: train_preprocess_function_pose for 12 positions.
+
+    Its random.randint was made to return its lower bound, then its upper; so are the draws here.
+    """
+    from posenc.encodings.remapping import pose
+
+    monkeypatch.setattr(pose, "uniform", lambda most, _: end * most)
+    assert PoSE(12)(range(seq)).tolist() == theirs
