@@ -87,6 +87,7 @@ from .encodings.tokens import Learned as Learned
 from .encodings.tokens import LearnedGrid as LearnedGrid
 from .encodings.tokens import LevelEmbedding as LevelEmbedding
 from .encodings.tokens import NeRFFeatures as NeRFFeatures
+from .encodings.tokens import PerceiverFeatures as PerceiverFeatures
 from .encodings.tokens import RandomFourierFeatures as RandomFourierFeatures
 from .encodings.tokens import Sinusoidal as Sinusoidal
 from .encodings.tokens import Time2Vec as Time2Vec

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import NeRFFeatures, RandomFourierFeatures, Time2Vec
+from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
 from posenc.testing import Case, batteries
 
 
@@ -22,6 +22,12 @@ CASES = {
         NeRFFeatures,
         {"axes": 2, "bands": 3},
         {"include_input": True, **ADDED},
+        lift=point,
+    ),
+    "perceiver": Case(
+        PerceiverFeatures,
+        {"resolution": (16, 9), "bands": 3},
+        {"include_input": False, **ADDED},
         lift=point,
     ),
 }

@@ -1,4 +1,4 @@
-"""Features of real coordinates: NeRF's octaves, random Fourier features, Time2Vec."""
+"""Features of real coordinates: NeRF's octaves, Perceiver's bands, random ones, Time2Vec."""
 
 import math
 import random
@@ -8,10 +8,14 @@ from statistics import NormalDist
 import pytest
 import torch
 from mpmath import mp, mpf
+from transformers.models.perceiver.modeling_perceiver import (
+    build_linear_positions,
+    generate_fourier_features,
+)
 
-from posenc import NeRFFeatures, RandomFourierFeatures, Time2Vec
+from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
 from posenc.frequencies import TurnsPerUnit
-from posenc.positions import Coordinates, grid
+from posenc.positions import Coordinates, grid, normalized_grid
 
 POINTS = Coordinates([[Fraction(1, 3), Fraction(-1, 10)], [0.75, 1]])
 
@@ -157,3 +161,45 @@ def test_wrong_shapes_and_names():
         RandomFourierFeatures(7)
     with pytest.raises(ValueError, match="function is"):
         Time2Vec(4, "tanh")
+
+
+# Perceiver ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("include_input", [True, False])
+def test_perceiver_is_the_models(include_input):
+    places = build_linear_positions((5, 7)).reshape(1, 35, 2)
+    want = generate_fourier_features(places, 6, (32, 9), concat_pos=include_input)
+    ours = PerceiverFeatures((32, 9), 6, include_input=include_input)
+    table = ours.table(normalized_grid(5, 7, at="corners"))
+    # Angles up to 16π of coordinates, bands and products that are each rounded to float32.
+    torch.testing.assert_close(
+        table, want.view_as(table), rtol=0, atol=2**-24 * (3 * 16 * math.pi + 2)
+    )
+
+
+def test_bands_of_perceiver_are_rounded_once(oracle):
+    """A third of the way between them too, at a coordinate that is no float."""
+    features = PerceiverFeatures((9,), bands=4, include_input=False)
+    (row,) = features.table(
+        Coordinates.stack([Coordinates([1], scale=Fraction(1, 3))], -1)
+    ).tolist()
+    for k, band in enumerate((Fraction(1), Fraction(13, 6), Fraction(10, 3), Fraction(9, 2))):
+        with mp.workdps(60):
+            angle = mp.pi * mp_of(band / 3)
+            cosine = mpf(0) if band / 3 == Fraction(3, 2) else mp.cos(angle)
+            want = [oracle.nearest(value, torch.float32) for value in (mp.sin(angle), cosine)]
+        assert [row[k], row[4 + k]] == want
+
+
+@pytest.mark.parametrize(
+    ("resolution", "bands", "text"),
+    [
+        ((), 4, "resolution is ()"),
+        ((224, 1), 4, r"resolution\[1\] is 1; it must be a whole number from 2 on"),
+        ((224,), 0, "bands is 0"),
+    ],
+)
+def test_perceiver_refuses(resolution, bands, text):
+    with pytest.raises(ValueError, match=text):
+        PerceiverFeatures(resolution, bands)

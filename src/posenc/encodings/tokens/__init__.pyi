@@ -7,6 +7,7 @@ from .learned_grid import LearnedGrid as LearnedGrid
 from .level import LevelEmbedding as LevelEmbedding
 from .nerf import NeRFFeatures as NeRFFeatures
 from .peg import PEG as PEG
+from .perceiver import PerceiverFeatures as PerceiverFeatures
 from .random_fourier import RandomFourierFeatures as RandomFourierFeatures
 from .sinusoidal import Sinusoidal as Sinusoidal
 from .time2vec import Time2Vec as Time2Vec
