@@ -5,7 +5,9 @@ import math
 import re
 from fractions import Fraction
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,3 +142,18 @@ def test_what_follows_from_the_fields_is_kept_with_them(factor, all_dim):
     assert other.softmax_factor >= yarn.softmax_factor
     assert dataclasses.replace(yarn) == yarn
     assert yarn.attention_factor == pytest.approx(1.0 if all_dim else 0.1 * math.log(factor) + 1)
+
+
+def test_a_base_that_is_a_fraction_or_a_number_of_numpy_is_that_number():
+    plain = Geometric(8, 10_000)
+    for base in (Fraction(10_000), np.int64(10_000), np.float64(10_000)):
+        assert Geometric(8, base).turns() == plain.turns()
+        assert torch.equal(Geometric(8, base).float32("float32"), plain.float32("float32"))
+    third = Geometric(2, Fraction(10_000, 3)), Geometric(4, Fraction(10_000, 3))
+    assert third[0].turns()[0] == third[1].turns()[0]
+    assert third[1].wavelengths()[1] == pytest.approx(2 * math.pi * (10_000 / 3) ** 0.5, rel=1e-15)
+
+
+def test_frequencies_of_several_layers_are_no_schedule():
+    with pytest.raises(ValueError, match=r"shape \(2, 4\); they must be one row"):
+        FromCheckpoint(torch.ones(2, 4))

@@ -98,3 +98,46 @@ def test_what_cannot_be_taken_over():
     module.layers[1].norm2.eps = 1e-3
     with pytest.raises(ValueError, match="are of 2 makes"):
         encoder_from_torch(module)
+
+
+class HalfLinear(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) / 2
+
+
+def _with_zero_keys(layer):
+    layer.self_attn.add_zero_attn = True
+
+
+def _with_learned_keys(layer):
+    layer.self_attn = nn.MultiheadAttention(16, 4, batch_first=True, add_bias_kv=True)
+
+
+def _with_own_linear(layer):
+    layer.linear2 = HalfLinear(32, 16)
+
+
+def _with_another_norm(layer):
+    layer.norm1 = nn.RMSNorm(16)
+
+
+def _with_a_hook(layer):
+    layer.linear1.register_forward_hook(lambda module, given, out: 2 * out)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_with_zero_keys, "adds keys of its own"),
+        (_with_learned_keys, "adds keys of its own"),
+        (_with_own_linear, "linear2 of a layer is a HalfLinear"),
+        (_with_another_norm, "norm1 of a layer is a RMSNorm"),
+        (_with_a_hook, "has forward hooks"),
+    ],
+)
+def test_what_weights_do_not_tell_is_refused(change, said):
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    module = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    change(module.layers[1])
+    with pytest.raises((TypeError, ValueError), match=said):
+        encoder_from_torch(module)

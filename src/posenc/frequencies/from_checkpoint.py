@@ -21,7 +21,7 @@ class FromCheckpoint(Schedule):
         frequencies: Radians per position; a tensor of any float dtype, or numbers.
 
     Raises:
-        ValueError: There is no frequency, or one is not finite.
+        ValueError: There is no frequency, one is not finite, or a tensor of them is no row.
 
     Example:
         >>> FromCheckpoint(torch.tensor([1.0, 0.1])).frequencies
@@ -32,7 +32,12 @@ class FromCheckpoint(Schedule):
 
     def __init__(self, frequencies: Tensor | Iterable[float | Fraction]):
         if isinstance(frequencies, Tensor):
-            frequencies = frequencies.detach().cpu().double().flatten().tolist()
+            if frequencies.ndim != 1:
+                raise ValueError(
+                    f"frequencies have shape {tuple(frequencies.shape)}; they must be one row, a "
+                    f"number for each pair. Build a schedule for each layer or head."
+                )
+            frequencies = frequencies.detach().cpu().double().tolist()
         values = listed(self, "frequencies", frequencies)
         bad = [w for w in values if not isfinite(w)]
         if bad or not values:

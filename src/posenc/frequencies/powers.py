@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, log
-from numbers import Integral
 from typing import TYPE_CHECKING
 
-from posenc.frequencies.schedule import Schedule, is_no_number, listed
+from posenc.frequencies.schedule import Schedule, exact, is_no_number, listed
 
 if TYPE_CHECKING:
     from jaxtyping import Float32
@@ -29,7 +28,7 @@ class Powers(Schedule):
         tensor([1.0000, 0.1000])
     """
 
-    base: int | float
+    base: int | float | Fraction
     numerators: tuple[int, ...]
     denominator: int | float
 
@@ -50,8 +49,8 @@ class Powers(Schedule):
         return tuple(Fraction(n) / Fraction(self.denominator) for n in self.numerators)
 
     def radians(self) -> tuple[Decimal, ...]:
-        base = int(self.base) if isinstance(self.base, Integral) else self.base
-        log_base = Decimal(base).ln()
+        simple = isinstance(self.base, int | float)
+        log_base = (Decimal(self.base) if simple else exact(self.base)).ln()
         return tuple(
             (-log_base * int(e.numerator) / int(e.denominator)).exp() if e else Decimal(1)
             for e in self.exponents
@@ -64,4 +63,5 @@ class Powers(Schedule):
         numerators = torch.tensor(self.numerators, dtype=torch.float32)
         if form == "float32-log":
             return torch.exp(numerators * (-log(self.base) / self.denominator))
-        return 1.0 / (self.base ** (numerators / self.denominator))
+        base = self.base if isinstance(self.base, int | float) else float(self.base)
+        return 1.0 / (base ** (numerators / self.denominator))

@@ -6,6 +6,7 @@ proposed for torch, and the modules of torchtune and torchtitan, from ``rotary_s
 
 from torch import Tensor, nn
 
+from posenc._guards import hooked
 from posenc.encodings.positional import Positional
 from posenc.interop.rotary_signatures import (
     ComplexRoPE,
@@ -23,6 +24,14 @@ __all__ = [
     "rotary_embedding",
 ]
 
+PARTS = {
+    "self_attn": (nn.MultiheadAttention,),
+    "self_attn.out_proj": (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear),
+    **dict.fromkeys(("linear1", "linear2"), (nn.Linear,)),
+    **dict.fromkeys(("norm1", "norm2"), (nn.LayerNorm,)),
+}
+"""The parts of torch's layer, and what each may be."""
+
 
 def encoder_from_torch(
     module: nn.TransformerEncoder, *, positional: Positional | None = None, is_causal: bool = False
@@ -39,8 +48,9 @@ def encoder_from_torch(
         is_causal: Whether a token sees only itself and the tokens before it.
 
     Raises:
-        TypeError: The module, its layers or norms are of other classes.
-        ValueError: Its layers are not all of one make.
+        TypeError: The module, its layers or their parts are of other classes.
+        ValueError: Its layers are not all of one make, their attention adds keys of its own, or
+            they have hooks.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
@@ -95,7 +105,30 @@ def _checked(layer: nn.Module) -> nn.TransformerEncoderLayer:
             f"A layer is a {type(layer).__name__}; only torch.nn.TransformerEncoderLayer can be "
             f"taken over, since a class of one's own may compute something else."
         )
+    _check_parts(layer)
     return layer
+
+
+def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
+    """Refuse a layer in which something was put that its weights do not tell."""
+    for name, kinds in PARTS.items():
+        part = layer.get_submodule(name)
+        if type(part) not in kinds:
+            raise TypeError(
+                f"{name} of a layer is a {type(part).__name__}; only {kinds[0].__name__} can be "
+                f"taken over."
+            )
+    attention = layer.self_attn
+    if attention.add_zero_attn or attention.bias_k is not None or attention.bias_v is not None:
+        raise ValueError(
+            "self_attn of a layer adds keys of its own (add_zero_attn, add_bias_kv), which an "
+            "Encoder has not. Build it without."
+        )
+    if any(hooked(part) for part in layer.modules()):
+        raise ValueError(
+            "A layer has forward hooks, which see and may change what it computes; an Encoder "
+            "takes weights alone. Remove them first."
+        )
 
 
 def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:

@@ -117,11 +117,14 @@ class SinCos:
         """What was made for a scale, which takes longer than the table of a few tokens."""
         if is_dynamo_compiling():
             return make()
-        if key not in self._at_scales:
-            while len(self._at_scales) >= KEPT_SCALES:
-                del self._at_scales[next(iter(self._at_scales))]
-            self._at_scales[key] = make()
-        return self._at_scales[key]
+        made = self._at_scales.get(key)
+        if made is None:
+            made = make()
+            # Of a copy: another thread may make and drop some meanwhile.
+            for old in list(self._at_scales)[: len(self._at_scales) - KEPT_SCALES + 1]:
+                self._at_scales.pop(old, None)
+            self._at_scales[key] = made
+        return made
 
     def parts(self, positions: Tensor | Coordinates) -> list[Summand]:
         """Steps with the turns of one, whose phases add up to those of ``positions``.
