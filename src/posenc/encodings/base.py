@@ -18,7 +18,7 @@ Before any place there are the positions themselves; a ``PositionRemapping`` cha
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -120,7 +120,7 @@ class FixedOnceBuilt(nn.Module):
 
     fixed: ClassVar[frozenset[str]] = frozenset()
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in self.fixed and vars(self).get(name, value) is not value:
             kind = type(self).__name__
             raise AttributeError(
