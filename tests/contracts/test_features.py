@@ -16,7 +16,10 @@ ADDED = {"dropout": 0.5, "batch_first": False}
 CASES = {
     "time2vec": Case(Time2Vec, {"dim": 6}, {"function": "cos", **ADDED}),
     "random-fourier": Case(
-        RandomFourierFeatures, {"dim": 8, "axes": 2}, {"std": 2.0, "seed": 1, **ADDED}, lift=point
+        RandomFourierFeatures,
+        {"dim": 8, "axes": 2},
+        {"std": 2.0, "seed": 1, "sines_first": True, **ADDED},
+        lift=point,
     ),
     "nerf": Case(
         NeRFFeatures,

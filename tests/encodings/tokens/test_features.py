@@ -7,11 +7,14 @@ from statistics import NormalDist
 
 import pytest
 import torch
+from diffusers.models.embeddings import GaussianFourierProjection
 from mpmath import mp, mpf
+from transformers import SamVisionConfig
 from transformers.models.perceiver.modeling_perceiver import (
     build_linear_positions,
     generate_fourier_features,
 )
+from transformers.models.sam.modeling_sam import SamPositionalEmbedding
 
 from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
 from posenc.frequencies import TurnsPerUnit
@@ -161,6 +164,38 @@ def test_wrong_shapes_and_names():
         RandomFourierFeatures(7)
     with pytest.raises(ValueError, match="function is"):
         Time2Vec(4, "tanh")
+
+
+@torch.no_grad()
+def test_prompts_of_sam_and_noise_levels_of_score_models_have_directions_of_their_own():
+    """The models round angles, of two products, to float32."""
+    sam = SamPositionalEmbedding(SamVisionConfig(num_pos_feats=6, hidden_size=32))
+    noise = GaussianFourierProjection(6, scale=16.0, log=False)
+    points = torch.tensor([[[[0.1, 0.7], [1.0, 0.25]]]])
+    levels = torch.tensor([[0.3], [2.0]])
+    for given, at, want in (
+        (sam.positional_embedding.T, 2 * points - 1, sam(points)),
+        (noise.weight[:, None], levels, noise(levels[:, 0])),
+    ):
+        ours = RandomFourierFeatures.from_directions(given, sines_first=True)
+        assert "given directions, sines_first=True" in repr(ours)
+        most = 2 * math.pi * (at.abs() @ given.abs().T).max().item()
+        got = ours.table(Coordinates(at))
+        torch.testing.assert_close(got, want, rtol=0, atol=2**-24 * (6 * most + 2))
+
+
+@pytest.mark.parametrize(
+    ("directions", "error", "text"),
+    [
+        ([[1.0]], TypeError, "directions are list; they must be a tensor of floats"),
+        (torch.ones(2, 2, dtype=torch.int64), TypeError, "directions are torch.int64"),
+        (torch.ones(2), ValueError, r"directions have shape \(2,\)"),
+        (torch.tensor([[float("nan")]]), ValueError, "they must be finite numbers"),
+    ],
+)
+def test_what_are_no_directions_is_refused(directions, error, text):
+    with pytest.raises(error, match=text):
+        RandomFourierFeatures.from_directions(directions)
 
 
 # Perceiver ----------------------------------------------------------------------------------------

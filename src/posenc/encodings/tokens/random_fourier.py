@@ -27,13 +27,15 @@ class RandomFourierFeatures(TokenEncoding):
 
     Coordinates are real numbers (``posenc.positions.Coordinates``), one for each axis. σ says how
     fine the features are: small ones are smooth, large ones tell near points apart. The same seed
-    gives the same B on every machine; B is no parameter, and in no state dict.
+    gives the same B on every machine; B is no parameter, and in no state dict. That of a trained
+    model, as SAM's prompts or the noise levels of score models, is taken by ``from_directions``.
 
     Args:
         dim: Width, twice the number of rows of B.
         axes: Number of coordinates.
         std: σ, in turns a unit; 10 is a good one for images on [0, 1]² in the paper.
         seed: Where B comes from.
+        sines_first: Whether the sines come before the cosines, as in SAM and score models.
         dropout: Probability of dropping an element of the sum while training.
         batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
 
@@ -65,6 +67,7 @@ class RandomFourierFeatures(TokenEncoding):
         std: float = 10.0,
         seed: int = 0,
         *,
+        sines_first: bool = False,
         dropout: float = 0.0,
         batch_first: bool = True,
     ):
@@ -76,12 +79,51 @@ class RandomFourierFeatures(TokenEncoding):
         if dim % 2:
             raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
         self.dim, self.axes, self.std, self.seed = dim, axes, std, seed
-        check_flag(batch_first=batch_first)
+        check_flag(sines_first=sines_first, batch_first=batch_first)
+        self.sines_first = sines_first
         self.dropout, self.batch_first = checked_dropout(dropout), batch_first
-        self.directions = _drawn(dim // 2, axes, std, seed)
-        self.parts = tuple(
-            SinCos(TurnsPerUnit(along)) for along in zip(*self.directions, strict=True)
-        )
+        self._look(_drawn(dim // 2, axes, std, seed))
+
+    @classmethod
+    def from_directions(
+        cls, directions: Float[Tensor, "rows axes"], *, sines_first: bool = False
+    ) -> "RandomFourierFeatures":
+        """The features of given directions, taken as the exact numbers that they hold.
+
+        SAM's are ``positional_embedding.T``, for points (x, y) from −1 to 1; those of diffusers'
+        ``GaussianFourierProjection`` are ``weight[:, None]``, for logarithms of noise levels. Both
+        have the sines first.
+
+        Args:
+            directions: B, in turns a unit.
+            sines_first: As above.
+
+        Raises:
+            TypeError: It is no tensor of floats.
+            ValueError: It is not ``[rows, axes]``, or a number is not finite.
+
+        Example:
+            >>> features = RandomFourierFeatures.from_directions(torch.tensor([[0.125]]))
+            >>> features.table([[1]])
+            tensor([[0.7071, 0.7071]])
+        """
+        if not isinstance(directions, Tensor) or not directions.is_floating_point():
+            kind = getattr(directions, "dtype", type(directions).__name__)
+            raise TypeError(f"directions are {kind}; they must be a tensor of floats.")
+        if directions.ndim != 2 or not directions.numel() or not directions.isfinite().all():
+            raise ValueError(
+                f"directions have shape {tuple(directions.shape)}; they must be finite numbers "
+                f"[rows, axes]."
+            )
+        rows, axes = directions.shape
+        made = cls(2 * rows, axes, sines_first=sines_first)
+        made._look([tuple(map(Fraction, row)) for row in directions.detach().double().tolist()])
+        made.given = True
+        return made
+
+    def _look(self, directions: list[tuple[Fraction, ...]]) -> None:
+        self.directions, self.given = directions, False
+        self.parts = tuple(SinCos(TurnsPerUnit(along)) for along in zip(*directions, strict=True))
 
     def table(
         self,
@@ -96,7 +138,8 @@ class RandomFourierFeatures(TokenEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points = checked_points(positions, self.axes)
-        return torch.cat(cos_sin_of_axes(self.parts, points, floating(dtype)), dim=-1)
+        cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))
+        return torch.cat((sin, cos) if self.sines_first else (cos, sin), dim=-1)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]
@@ -112,7 +155,10 @@ class RandomFourierFeatures(TokenEncoding):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.dim}, axes={self.axes}, std={self.std}, seed={self.seed}"
+        first = ", sines_first=True" if self.sines_first else ""
+        if self.given:
+            return f"{self.dim}, axes={self.axes}, given directions{first}"
+        return f"{self.dim}, axes={self.axes}, std={self.std}, seed={self.seed}{first}"
 
 
 def _drawn(rows: int, axes: int, std: float, seed: int) -> list[tuple[Fraction, ...]]:
