@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -531,3 +532,13 @@ def test_flex_says_what_it_holds():
     said = explain_attention(x, x, x, positional=Positional(scores=ALiBi(2)), backend="flex",
                              q_positions=far, k_positions=far)  # fmt: skip
     assert "a table of queries × keys" in said
+
+
+@pytest.mark.parametrize("backend", [None, "dense", "explicit"])
+def test_a_window_of_numpy_is_its_number(backend):
+    """One of 8 bits too, which adds up to 127 and no further."""
+    x = content(q_len=SEQ, k_len=SEQ)
+    wide = [part.repeat(1, 1, 10, 1) for part in x]
+    for window in (np.int64(100), np.int8(100)):
+        given = attention(*wide, window=window, is_causal=True, backend=backend)
+        assert torch.equal(given, attention(*wide, window=100, is_causal=True, backend=backend))

@@ -113,6 +113,8 @@ def prepared(
     check_content(query, key, value, enable_gqa, positional if keys_encoded is True else None)
     check_hidden(query, key, q_hidden, k_hidden)
     check_numbers(dropout_p=dropout_p, scale=scale, softcap=softcap, window=window)
+    if window is not None and type(window) is not int:
+        window = int(window)  # numpy's wrap around, as masks compute with it
     check_flags(is_causal=is_causal, keys_encoded=keys_encoded)
     places = Places(query, key, q_positions, k_positions)
     masks = TokenMasks(

@@ -1,6 +1,6 @@
 """What attention reads, checked: content, masks over scores, numbers and flags."""
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import cast
 
 import torch
@@ -125,7 +125,7 @@ def check_numbers(*, dropout_p: object, scale: object, softcap: object, window: 
     if softcap is not None and not (_is_number(softcap) and cast(float, softcap) > 0):
         raise _wrong("softcap", softcap, "a positive number, as 50.0, or None")
     if window is not None and (
-        not isinstance(window, int) or isinstance(window, bool) or window < 1
+        not isinstance(window, int | Integral) or isinstance(window, bool) or window < 1
     ):
         raise _wrong("window", window, "the number of positions a query sees, its own among them: "
                      "1 or more, or None")  # fmt: skip
