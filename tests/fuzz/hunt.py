@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.fuzz import attention, caches, commands, constructors, kernels
+from tests.fuzz import attention, caches, commands, constructors, kernels, places
 from tests.fuzz.tally import TALLY, Tally
 
 PHASES = [Phase.generate, Phase.shrink]
@@ -80,6 +80,8 @@ HUNTS = {
     "attention": Hunt(of_cases(attention.cases(), attention.check), 0.55),
     "packing": Hunt(of_cases(caches.packings(), caches.check_packing), 0.1),
     "conversations": Hunt(converse, 0.04),
+    "places": Hunt(of_cases(places.layouts(), places.check_layout), 0.04),
+    "coordinates": Hunt(of_cases(places.sums(), places.check_sum), 0.02),
     "constructors": Hunt(of_cases(constructors.calls(), constructors.check_call), 0.3),
     "commands": Hunt(of_cases(commands.lines(), commands.check_line), 0.02),
     "kernels": Hunt(kernels.run, 0.002),

@@ -5,12 +5,14 @@ import torch
 from hypothesis import Phase
 from tests.fuzz.hunt import HUNTS, hunt
 
+from posenc import positions
 from posenc.backends import arguments, choice, specification, strided, token_masks
 from posenc.transformer import placement
 
 
 @pytest.mark.parametrize(
-    ("name", "cases"), [("attention", 20), ("packing", 5), ("conversations", 2)]
+    ("name", "cases"),
+    [("attention", 20), ("packing", 5), ("conversations", 2), ("places", 60), ("coordinates", 20)],
 )
 def test_a_short_hunt_finds_nothing(name, cases):
     hunt([name], cases, start=0)
@@ -108,6 +110,24 @@ def a_scale_unheard(monkeypatch):
     monkeypatch.setattr(choice.Explicit, "__call__", unheard)
 
 
+def starts_that_run_over(monkeypatch):
+    """Positions behind a start at the end of int64 come out at 0."""
+    monkeypatch.setattr(
+        positions,
+        "left_padded",
+        lambda mask, *, start=0: ((mask != 0).cumsum(-1) + (start - 1)).clamp(min=0),
+    )
+
+
+def sizes_that_are_cut(monkeypatch):
+    """torch takes the whole part of a start."""
+    monkeypatch.setattr(
+        positions,
+        "consecutive",
+        lambda length, *, start=0: torch.arange(start, start + length, dtype=torch.int64),
+    )
+
+
 FAULTS = {
     keys_padding_for_queries: "attention",
     last_documents_for_queries: "attention",
@@ -118,6 +138,8 @@ FAULTS = {
     order_by_rows: "attention",
     a_scale_unheard: "attention",
     padding_that_waits: "conversations",
+    starts_that_run_over: "places",
+    sizes_that_are_cut: "places",
 }
 
 

@@ -1,0 +1,177 @@
+"""Positions built from random numbers of any size and kind, against Python's own whole numbers.
+
+What comes back is what the definition says, number by number, or words that say why not: nothing
+runs over int64, and nothing that is no whole number is cut to one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, product
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from tests.fuzz.tally import TALLY
+
+from posenc import positions
+from posenc.positions import Coordinates
+
+LAST = 2**63 - 1
+ENDS = (0, 1, -1, 5, -7, 2**31, 2**40, 2**53 + 1, 2**61, 2**62, LAST - 3, LAST, LAST + 1, -LAST)
+ODD = (2.5, 2.0, True, Fraction(5, 2), "3", None, np.float32(2.5), torch.tensor(2.5))
+
+sizes = st.integers(0, 4)
+starts = st.sampled_from(ENDS) | st.integers(-9, 9)
+rows = st.lists(st.booleans(), min_size=1, max_size=6)
+rationals = st.builds(
+    Fraction,
+    st.integers(-99, 99) | st.sampled_from(ENDS[:9]),
+    st.sampled_from([1, 2, 3, 10, 2**20]),
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One call, and what it must give.
+
+    Attributes:
+        name: The function, of ``posenc.positions``.
+        given: Its arguments.
+        named: Those by name.
+        want: The numbers by the definition.
+    """
+
+    name: str
+    given: tuple
+    named: dict[str, Any]
+    want: Callable[[], list]
+
+
+def _run(start: int, length: int) -> list[int]:
+    return [start + i for i in range(length)]
+
+
+def _padded(mask: list[bool], start: int) -> list[int]:
+    counts = accumulate(mask)
+    return [max(start + count - 1, min(start, 0)) for count in counts]
+
+
+def _documents(lengths: list[int]) -> list[int]:
+    return [place for length in lengths for place in range(length)]
+
+
+def _grid(shape: list[int], start: int, stride: int) -> list[list[int]]:
+    return [[start + stride * i for i in point] for point in product(*map(range, shape))]
+
+
+def _video(frames: int, height: int, width: int, start: int) -> list[list[int]]:
+    step = height + width - 1
+    return [
+        [
+            start + step * frame + row + column
+            for row in (y, height - 1 - y)
+            for column in (x, width - 1 - x)
+        ]
+        for frame, y, x in product(range(frames), range(height), range(width))
+    ]
+
+
+@st.composite
+def layouts(draw) -> Layout:
+    """A call with whole numbers, of which one in four is put wrong."""
+    a, b, c = (draw(sizes) for _ in range(3))
+    start, stride = draw(starts), draw(starts)
+    mask, lengths = draw(rows), draw(st.lists(sizes, max_size=4))
+    layout = draw(
+        st.sampled_from(
+            [
+                Layout("consecutive", (a,), {"start": start}, lambda: _run(start, a)),
+                Layout("decoding", (abs(start), a), {}, lambda: _run(abs(start), a)),
+                Layout("left_padded", (torch.tensor(mask),), {"start": start},
+                       lambda: _padded(mask, start)),
+                Layout("left_padded", (torch.tensor([mask]),),
+                       {"start": torch.tensor([max(min(start, LAST), -LAST)])},
+                       lambda: [_padded(mask, start)]),
+                Layout("packed", (lengths,), {}, lambda: _documents(lengths)),
+                Layout("grid", (a, b), {"start": start, "stride": stride},
+                       lambda: _grid([a, b], start, stride)),
+                Layout("centers", (a, b), {"start": start, "cell": c},
+                       lambda: _grid([a, b], 2 * start + c, 2 * c)),
+                Layout("symmetric_video", (a, b, c), {"start": start},
+                       lambda: _video(a, b, c, start)),
+                Layout("shard", (4 * a, b % 2, 2), {"layout": "zigzag"},
+                       lambda: [i + a * piece for piece in (b % 2, 3 - b % 2) for i in range(a)]),
+                Layout("prefixed", (torch.zeros(1, 2, dtype=torch.int64), a), {"at": start},
+                       lambda: [[start, start]] * a + [[0, 0]]),
+            ]
+        )
+    )  # fmt: skip
+    if draw(st.integers(0, 3)):
+        return layout
+    odd = draw(st.sampled_from(ODD))
+    if "start" in layout.named:
+        return Layout(layout.name, layout.given, {**layout.named, "start": odd}, _refusal)
+    if isinstance(layout.given[0], int):
+        return Layout(layout.name, (odd, *layout.given[1:]), layout.named, _refusal)
+    return layout
+
+
+def _refusal() -> list:
+    raise AssertionError("what is no whole number of int64 was taken")
+
+
+def check_layout(layout: Layout) -> None:
+    """Make it, and compare."""
+    TALLY.count("cases", "places")
+    try:
+        made = getattr(positions, layout.name)(*layout.given, **layout.named)
+    except (ValueError, TypeError, RuntimeError):
+        TALLY.count("places", f"{layout.name} refused")
+        return
+    assert made.dtype == torch.int64, f"{layout} gave {made.dtype}"
+    assert made.tolist() == layout.want(), f"{layout} gave {made.tolist()}"
+    TALLY.count("places", layout.name)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Coordinates that meet others and a number, in one of the four ways."""
+
+    values: list[Fraction]
+    others: list[Fraction]
+    number: Fraction
+    what: str
+
+
+@st.composite
+def sums(draw) -> Sum:
+    """Coordinates of random scales."""
+    count = draw(st.integers(1, 4))
+    some = st.lists(rationals, min_size=count, max_size=count)
+    what = draw(st.sampled_from(["+", "-", "* number", "/ number", "+ number", "number -"]))
+    return Sum(draw(some), draw(some), draw(rationals), what)
+
+
+def check_sum(case: Sum) -> None:
+    """Exact, as fractions are, or refused."""
+    TALLY.count("cases", "coordinates")
+    number = case.number
+    ways: dict[str, tuple[Callable, Callable]] = {
+        "+": (lambda c, d: c + d, lambda x, y: x + y),
+        "-": (lambda c, d: c - d, lambda x, y: x - y),
+        "* number": (lambda c, _: c * number, lambda x, _: x * number),
+        "/ number": (lambda c, _: c / number, lambda x, _: x / number),
+        "+ number": (lambda c, _: c + number, lambda x, _: x + number),
+        "number -": (lambda c, _: number - c, lambda x, _: number - x),
+    }
+    ours, theirs = ways[case.what]
+    try:
+        made = ours(Coordinates(case.values), Coordinates(case.others)).tolist()
+    except (ValueError, TypeError, ZeroDivisionError):
+        TALLY.count("places", "coordinates refused")
+        return
+    want = [theirs(x, y) for x, y in zip(case.values, case.others, strict=True)]
+    assert made == want, f"{case} gave {made}, not {want}"
+    TALLY.count("places", f"coordinates {case.what}")
