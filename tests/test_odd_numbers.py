@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from tests.encodings.test_arguments import BUILDING_BLOCKS, SOUND, is_ours, refusal_of
-from tests.usual_calls import SLOW, USUAL, whole_numbers
+from tests.usual_calls import SEVERAL, SLOW, USUAL, whole_numbers
 
 from posenc import inspection
 
@@ -117,3 +117,11 @@ def test_odd_numbers_are_refused_in_words_that_tell_them(name):
             assert refusal is not None, f"{argument}={odd!r} is answered"
             assert is_ours(refusal), f"{argument}={odd!r}: {refusal!r}"
             assert argument in str(refusal) or str(odd) in str(refusal), f"{refusal!r}"
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_one_number_is_no_several(name):
+    for one in (4, 2.5, True, torch.tensor(4), np.int64(4)):
+        with pytest.raises((TypeError, ValueError)) as refusal:
+            SEVERAL[name](one)
+        assert is_ours(refusal.value), f"{one!r}: {refusal.value!r}"

@@ -215,6 +215,12 @@ USUAL = {
         ),
         {"longest": (2, 1), "heads": (2, 1), "kv_heads": (1, 1)},
     ),
+    "interop.huggingface.multimodal_positions": Usual(
+        lambda frames=1, height=2: huggingface.multimodal_positions(
+            {"model_type": "qwen2_vl"}, [0, 1, 1, 0], image_grids=[(frames, height, 4)]
+        ),
+        {"frames": (1, 1), "height": (2, 1)},
+    ),
     "interop.huggingface.patch": Usual(partial(huggingface.patch, torch.nn.Identity()), LENGTH),
     "interop.huggingface.positional_setup": Usual(
         partial(huggingface.positional_setup, LLAMA), LENGTH
@@ -286,7 +292,7 @@ USUAL = {
         partial(similarity.unique_up_to, SINUSOIDAL), {"length": (4, 0)}
     ),
     "plots.bias": Usual(
-        lambda heads: drawn(plots.bias, [[0.0, 1.0]], [0, 1], heads=[heads]), {"heads": (3, 0)}
+        lambda heads: drawn(plots.bias, [[0.0, 1.0]], [0, 1], heads=[heads]), {"heads": (3, ANY)}
     ),
     "plots.binary_comparison": Usual(
         partial(drawn, plots.binary_comparison, [[0.0], [0.8]]), {"bits": (2, 1)}
@@ -439,3 +445,25 @@ def of_recipe(name: str) -> Usual:
 
 
 USUAL |= {f"recipes.{name}": of_recipe(name) for name in recipes.__all__}
+
+SEVERAL = {
+    "recipes.ast": lambda size: recipes.ast(size=size),
+    "distributed.Shards": lambda lengths: Shards(lengths=lengths),
+    "encodings.tokens.LearnedGrid.resized": LearnedGrid(2, (2, 2)).resized,
+    "frequencies.ByLength.yarn": lambda factors: ByLength.yarn(PLAIN, 64, factors),
+    "inspection.lengths.length_statistics": lengths.length_statistics,
+    "inspection.order.order_effect": partial(order_of.order_effect, ENCODER, torch.ones(3, 8)),
+    "inspection.patches.patch_similarity": partial(
+        patches.patch_similarity, SINUSOIDAL.table(TOKENS), patch=(0, 0)
+    ),
+    "interop.huggingface.multimodal_positions": lambda grids: huggingface.multimodal_positions(
+        {"model_type": "qwen2_vl"}, [0, 1], image_grids=grids
+    ),
+    "plots.bias": lambda heads: plots.bias([[0.0, 1.0]], [0, 1], heads=heads),
+    "plots.curves": lambda dimensions: plots.curves([[0.0, 1.0]], dimensions=dimensions),
+    "plots.grid_channels": lambda size: plots.grid_channels([[0.0], [0.8]], size),
+    "plots.patch_similarity": partial(plots.patch_similarity, {"mine": [[0.0, 1.0]]}),
+    "recipes.dinov3": lambda grid: recipes.dinov3(grid=grid),
+    "recipes.eva02": lambda grid: recipes.eva02(grid=grid),
+}
+"""Calls that take several numbers at once, by these."""

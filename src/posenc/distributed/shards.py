@@ -20,7 +20,7 @@ from posenc.distributed.spreading import ShardedAttention
 from posenc.distributed.tokens import Tokens, of_words
 from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive, in_documents, left_padded, runs
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 
 class Shards:
@@ -427,7 +427,7 @@ def _from_lengths(
     if length is not None:
         check_whole(length=length)
     if not isinstance(lengths, Tensor):
-        check_whole_numbers(**{f"lengths[{row}]": each for row, each in enumerate(lengths)})
+        check_several_whole_numbers(lengths=lengths)
     counts = checked(lengths, "lengths")
     if padding_mask is not None:
         raise ValueError("lengths and padding_mask were given; both say what is real. Pass one.")

@@ -49,8 +49,8 @@ class Powers(Schedule):
         return tuple(Fraction(n) / Fraction(self.denominator) for n in self.numerators)
 
     def radians(self) -> tuple[Decimal, ...]:
-        simple = isinstance(self.base, int | float)
-        log_base = (Decimal(self.base) if simple else exact(self.base)).ln()
+        base = self.base
+        log_base = (Decimal(base) if isinstance(base, int | float) else exact(base)).ln()
         return tuple(
             (-log_base * int(e.numerator) / int(e.denominator)).exp() if e else Decimal(1)
             for e in self.exponents

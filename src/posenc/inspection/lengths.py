@@ -56,6 +56,9 @@ def length_statistics(
         >>> found.longest, found.beyond, found.documents_beyond, found.buckets_never_met
         (70, 6, 1, (15, 16, 31))
     """
+    single = isinstance(lengths, torch.Tensor) and not lengths.ndim
+    if single or not isinstance(lengths, Iterable):
+        raise TypeError(f"lengths is {lengths!r}; it must be several whole numbers, as a list.")
     documents = tokens = longest = beyond = documents_beyond = 0
     if trained_length is not None:
         check_whole_numbers(trained_length=trained_length)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_several_whole_numbers
 from posenc.transformer import Encoder
 
 
@@ -52,7 +52,7 @@ def order_effect(
         >>> effect.attention_difference < 1e-12
         True
     """
-    check_whole_numbers(**{f"order[{place}]": one for place, one in enumerate(order)})
+    check_several_whole_numbers(order=order)
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
     if encoder.training:

@@ -6,7 +6,7 @@ from math import prod
 from jaxtyping import Float64
 from torch import Tensor
 
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_several_whole_numbers
 
 
 def patch_similarity(
@@ -36,8 +36,7 @@ def patch_similarity(
         tensor([0.9419, 1.0000, 0.9419], dtype=torch.float64)
     """
     rows = table.detach().flatten(1).double()
-    for name, values in (("size", size), ("patch", patch)):
-        check_whole_numbers(**{f"{name}[{axis}]": one for axis, one in enumerate(values)})
+    check_several_whole_numbers(size=size, patch=patch)
     count = prod(size)
     if len(rows) != count:
         raise ValueError(f"table has {len(rows)} rows; a grid of {tuple(size)} has {count} points.")

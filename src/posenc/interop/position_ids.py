@@ -1,6 +1,6 @@
 """Position ids of multimodal models, as each family of transformers counts them, by its file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from posenc.interop.configurations import Configuration, read_whole
 from posenc.positions.modalities import After, mixed_modalities
+from posenc.positions.whole import check_several_whole_numbers
 
 FRAMES_APART = frozenset(
     {
@@ -72,6 +73,7 @@ def multimodal_positions(
             ``mixed_modalities``; by default as the installed release of transformers has it.
 
     Raises:
+        TypeError: A size of a grid is no whole number.
         ValueError: The model is another one, its file lacks a size, patches cannot be merged, a
             frame stands at a fraction of a position, or as of ``mixed_modalities``.
 
@@ -120,8 +122,7 @@ def _merged(
     side = _vision(config, "spatial_merge_size", 2)
     frames = _vision(config, "temporal_merge_size", 2) if family in MERGED_FRAMES else 1
     found = []
-    for grid in [] if grids is None else grids.tolist() if isinstance(grids, Tensor) else grids:
-        t, h, w = (int(n) for n in grid)
+    for t, h, w in _sizes(grids, "video_grids" if is_video else "image_grids"):
         merged = frames if is_video else 1
         if h % side or w % side or t % merged:
             raise ValueError(
@@ -131,6 +132,22 @@ def _merged(
         apart = is_video and family in FRAMES_APART
         found += [(1, *whole[1:])] * whole[0] if apart else [whole]
     return found
+
+
+def _sizes(grids: Any, name: str) -> Iterator[tuple[int, int, int]]:
+    """Frames, height and width of each grid, in patches."""
+    several = [] if grids is None else grids.tolist() if isinstance(grids, Tensor) else grids
+    if not isinstance(several, Iterable):
+        raise TypeError(f"{name} is {grids!r}; it must be several (frames, height, width).")
+    for index, grid in enumerate(several):
+        check_several_whole_numbers(**{f"{name}[{index}]": grid})
+        sizes = tuple(int(size) for size in grid)
+        if len(sizes) != 3 or min(sizes) < 1:
+            raise ValueError(
+                f"{name}[{index}] is {sizes}; it must be (frames, height, width) in patches, each "
+                f"from 1 on."
+            )
+        yield sizes
 
 
 def _vision(config: Configuration, name: str, usual: int) -> int:

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
-from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Look, Theme, dress, look, new_axes, numbers
+from posenc.positions.whole import check_several_whole_numbers
 
 # Distances this near have as much room each as all farther ones have by ratio.
 NEAR = 16
@@ -43,7 +43,8 @@ def bias(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: The shapes do not fit each other, or a head has no number from 0 on.
+        TypeError: The number of a head is not whole.
+        ValueError: The shapes do not fit each other.
 
     Example:
         >>> import torch
@@ -60,7 +61,7 @@ def bias(
             f"one each."
         )
     names = range(len(values)) if heads is None else heads
-    check_whole(0, **{f"heads[{row}]": head for row, head in enumerate(names)})
+    check_several_whole_numbers(heads=names)
     if len(names) != len(values):
         raise ValueError(f"{len(names)} heads came for {len(values)} rows; give one number each.")
     colors = look(theme)

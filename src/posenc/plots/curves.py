@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, dress, look, new_axes, reach
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 # Up to this many positions each one has a dot: the encoding lives at whole numbers only.
 DOTTED = 120
@@ -50,8 +50,9 @@ def curves(
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     width = values.shape[1]
+    check_whole_numbers(start=start)
+    check_several_whole_numbers(dimensions=() if dimensions is None else dimensions)
     chosen = spread(width) if dimensions is None else list(dimensions)
-    check_whole_numbers(start=start, **{f"dimensions[{i}]": one for i, one in enumerate(chosen)})
     if outside := [index for index in chosen if not 0 <= index < width]:
         raise ValueError(f"dimension {outside[0]} is not in the table, which has 0 … {width - 1}.")
     names = [f"dimension {index}" for index in chosen] if labels is None else list(labels)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_several_whole_numbers
 
 FEW = 32
 
@@ -48,7 +48,7 @@ def grid_channels(
         (['channel 0', '1'], [[0.0, 0.8]])
     """
     values = numbers(table, "table", 2)
-    check_whole_numbers(**{f"size[{axis}]": one for axis, one in enumerate(size)})
+    check_several_whole_numbers(size=size)
     check_whole(columns=columns)
     if len(size) != 2 or size[0] * size[1] != len(values):
         raise ValueError(
@@ -56,8 +56,8 @@ def grid_channels(
             f"many points."
         )
     dim = values.shape[1]
+    check_several_whole_numbers(channels=() if channels is None else channels)
     chosen = list(range(0, dim, -(-dim // FEW))) if channels is None else list(channels)
-    check_whole_numbers(**{f"channels[{place}]": one for place, one in enumerate(chosen)})
     if not chosen or not all(0 <= channel < dim for channel in chosen):
         raise ValueError(f"channels are {chosen}; the table has 0 … {dim - 1}.")
     pictures = [values[:, channel].reshape(tuple(size)) for channel in chosen]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 
 def patch_similarity(
@@ -41,8 +41,8 @@ def patch_similarity(
     """
     pictures = [numbers(values, name, 2) for name, values in similarities.items()]
     sizes = {picture.shape for picture in pictures}
-    places = {f"patch[{axis}]": one for axis, one in enumerate(patch)}
-    check_whole_numbers(**places, columns=columns)
+    check_several_whole_numbers(patch=patch)
+    check_whole_numbers(columns=columns)
     if len(sizes) != 1 or columns < 1:
         raise ValueError(
             f"similarities have sizes {sorted(sizes)}; give one or more, all of one, and columns "

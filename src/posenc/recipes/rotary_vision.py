@@ -12,6 +12,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 from posenc.frequencies import Geometric
+from posenc.positions.whole import check_several_whole_numbers
 
 
 def qwen2_vl(head_dim: int = 128) -> Positional:
@@ -135,7 +136,8 @@ def eva02(
         trained: Those of pre-training; (16, 16) for 224 pixels.
 
     Raises:
-        ValueError: A size is no whole number from 1 on.
+        TypeError: A size is no whole number.
+        ValueError: They are not two each, from 1 on.
 
     Reference:
         Fang et al. 2023, "EVA-02" (arXiv:2303.11331); ``RotaryEmbeddingCat`` of timm.
@@ -144,10 +146,12 @@ def eva02(
         >>> eva02(grid=(32, 32)).queries_keys[0].stretch
         (Fraction(2, 1), Fraction(2, 1))
     """
-    sizes = list(zip(grid, trained, strict=True))
-    for now, then in sizes:
-        check_whole(grid=now, trained=then)
-    stretch = tuple(Fraction(now, then) for now, then in sizes)
+    check_several_whole_numbers(grid=grid, trained=trained)
+    if len(grid) != 2 or len(trained) != 2 or min(*grid, *trained) < 1:
+        raise ValueError(
+            f"grid is {grid} and trained {trained}; both must be (rows, columns), from 1 on."
+        )
+    stretch = tuple(Fraction(int(now), int(then)) for now, then in zip(grid, trained, strict=True))
     return Positional(queries_keys=AxialRotary(head_dim, form="eva02", stretch=stretch))
 
 
