@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from diffusers.models.embeddings import get_2d_sincos_pos_embed
 from tests.audit.zoo.right import added, bias, rotary
 
 import posenc
@@ -81,3 +82,33 @@ def test_what_is_left_unsaid_is_the_default(schedule):
     text = without_defaults(schedule)
     assert eval(text, dict(vars(frequencies))) == schedule
     assert len(text) < len(repr(schedule))
+
+
+class OfPatches(torch.nn.Module):
+    """A vision transformer's table, which takes one length or any that is no longer."""
+
+    def __init__(self, table: torch.Tensor, cut: bool):
+        super().__init__()
+        self.pos_embed, self.cut = torch.nn.Parameter(table[None], requires_grad=False), cut
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + (self.pos_embed[:, : x.shape[1]] if self.cut else self.pos_embed).to(x.dtype)
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "whole"])
+@pytest.mark.parametrize("tokens", [0, 1])
+def test_sines_of_patches_are_named_also_where_one_length_is_taken(tokens, cut):
+    table = get_2d_sincos_pos_embed(
+        16, (14, 14), base_size=14, output_type="pt", cls_token=bool(tokens), extra_tokens=tokens
+    )
+    report = check(OfPatches(table.float(), cut))
+    behind = " behind 1 of zeros" if tokens else ""
+    assert f"14 × 14 patches{behind}, equal to posenc.AxialSinusoidal(16, form='mae')" in (
+        report.identity
+    )
+    assert "is-a-known-function" in {v.question for v in report.verdicts if v.outcome == "passed"}
+
+
+def test_a_learned_table_of_patches_is_no_known_one():
+    torch.manual_seed(0)
+    assert "AxialSinusoidal" not in check(OfPatches(torch.randn(197, 16), False)).identity

@@ -24,6 +24,8 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
     show = f"import torch\nsubject(torch.zeros(1, 8, {inquiry.view.dim}))[0]"
     if found is not None:
         return _slips(found, show)
+    if inquiry.square is not None:
+        return f"{inquiry.square.off:.1g} from {inquiry.square.said}"
     if inquiry.learns:
         raise NotAskedError("its numbers are learned; any table is a right one")
     if inquiry.view.grid is not None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isqrt
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +12,34 @@ from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
 from posenc.audit.report import NotAskedError
+from posenc.encodings.tokens.axial import AxialSinusoidal
+from posenc.positions import grid, prefixed
 
 ROUNDING = 1e-5
 """What two ways to compute one number in float32 may be apart."""
+
+
+LARGEST = 64**2 + 1
+"""The longest table that is held against those of square images."""
+
+OF_SQUARES = ("mae", "rt_detr", "timm", "positional_encodings")
+"""The forms of ``AxialSinusoidal`` that images without padding are encoded by."""
+
+
+@dataclass
+class Square:
+    """A table that is one of the published ones for the patches of a square image."""
+
+    encoding: AxialSinusoidal
+    side: int
+    prefix: int
+    off: float
+
+    @property
+    def said(self) -> str:
+        """What it is, in words."""
+        before = f" behind {self.prefix} of zeros" if self.prefix else ""
+        return f"{self.side} × {self.side} patches{before}, equal to posenc.{self.encoding!r}"
 
 
 @dataclass
@@ -27,7 +53,7 @@ class AddedInquiry:
     @cached_property
     def near(self) -> Tensor:
         """Its first rows, float64."""
-        return self.view.rows(min(64, self.view.longest(64)))
+        return self.view.rows(self.view.longest(64))[:64]  # what has one length takes that alone
 
     @cached_property
     def learns(self) -> bool:
@@ -49,6 +75,25 @@ class AddedInquiry:
         return found
 
     @cached_property
+    def square(self) -> Square | None:
+        """The encoding of square images that it is, if it is one."""
+        view = self.view
+        if view.grid is not None or self.sinusoid is not None or view.dim % 4:
+            return None
+        count = view.longest(LARGEST)
+        for prefix in (0, 1):
+            side = isqrt(max(count - prefix, 0))
+            if side < 3 or side**2 != count - prefix:
+                continue
+            points, rows = prefixed(grid(side, side), prefix), view.rows(count)
+            for form in OF_SQUARES:
+                encoding = AxialSinusoidal(view.dim, form, axes=2)
+                off = (encoding.table(points, dtype=torch.float64) - rows).abs().max().item()
+                if off < ROUNDING:
+                    return Square(encoding, side, prefix, off)
+        return None
+
+    @cached_property
     def table(self) -> Tensor:
         """As many rows as are judged, float64."""
         return self.view.rows(self.view.longest(self.length))
@@ -57,6 +102,8 @@ class AddedInquiry:
     def error(self) -> tuple[Tensor, Tensor]:
         """Some positions up to the length that is judged, and how far each row is from exact."""
         found = self.sinusoid
+        if self.square is not None:
+            raise NotAskedError("it has one table, all of which was held against the exact one")
         if found is None:
             raise NotAskedError("what it should be is not known, so nothing can be held against it")
         size = min(len(self.table), self.length)
@@ -74,6 +121,8 @@ class AddedInquiry:
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
             ours = recipe or f"posenc.Sinusoidal({_arguments(found)})"
             return f"{found.said}: equal to {ours} within {off:.1g} to position {size - 1:,}"
+        if self.square is not None:
+            return f"a table of {self.square.said} within {self.square.off:.1g}"
         if self.learns:
             return (
                 f"a learned table, at least {self.view.longest(self.length):,} rows of "
