@@ -319,3 +319,18 @@ def test_what_classes_say_is_what_the_package_says():
         pytest.skip("the list is of the release that the tests are run with")
     theirs = json.loads(json.dumps(said()))
     assert {name: dict(known(name)) for name in names()} == theirs
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("dinov3_vit", "posenc.DINOv3Rotary"),
+        ("gemma4_vision", "summed (posenc.AxialLearned)"),
+        ("vit_mae", "its rows are sines, as posenc.AxialSinusoidal has them; not trained"),
+        ("wav2vec2", "posenc.Convolutional"),
+        ("detr", "posenc.AxialSinusoidal"),
+    ],
+)
+def test_what_is_said_in_words_names_the_encoding_that_it_is(kind, told):
+    parts = positional_setup(AutoConfig.for_model(kind))
+    assert any(told in note for part in parts for note in part.notes)

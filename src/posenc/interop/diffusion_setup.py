@@ -116,10 +116,16 @@ def _diffusers(values: Mapping[str, Any]) -> Part:
         count += config.whole("num_single_layers")
     head = config.whole("attention_head_dim")
     if name in SINES:
-        words = "sines and cosines of the two coordinates of a patch, scaled to the size trained on"
+        words = (
+            "sines and cosines of the two coordinates of a patch, scaled to the size trained on "
+            "(posenc.AxialSinusoidal)"
+        )
         return Part("image", name, (LayerSetup(None, None, head**-0.5),) * count, notes=(words,))
     if name.startswith("CogVideoX") and not config.get("use_rotary_positional_embeddings"):
-        words = "sines and cosines of frame, row and column, scaled to the size trained on"
+        words = (
+            "sines and cosines of frame, row and column, scaled to the size trained on "
+            "(posenc.AxialSinusoidal)"
+        )
         return Part("video", name, (LayerSetup(None, None, head**-0.5),) * count, notes=(words,))
     held = Positional(queries_keys=ROTATIONS[name](config, head))
     part = "image" if "2D" in name else "video"

@@ -45,7 +45,7 @@ OF_DINOV3 = ("dinov3_vit", "eomt_dinov3")
 
 TABLES = frozenset(
     {
-        "cohere_compass_vision", "gemma4_vision", "glm4v_moe_vision", "glm4v_vision",
+        "cohere_compass_vision", "glm4v_moe_vision", "glm4v_vision",
         "inkling2_vision", "kimi_k25_vision", "llama4_vision_model", "paddleocr_vl_vision",
         "qwen3_5_moe_vision", "qwen3_5_vision", "qwen3_omni_moe_vision_encoder",
         "qwen3_vl_moe_vision", "qwen3_vl_vision", "qwen4_exp_vision",

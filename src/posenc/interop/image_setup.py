@@ -56,6 +56,8 @@ def _qwen2(config: Configuration) -> bool:
 
 def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
     kind = config.model_type
+    if kind == "gemma4_vision":
+        return [], ("learned tables of rows and columns besides, summed (posenc.AxialLearned)",)
     if kind in TABLES:
         return [], ("a learned table of patches besides, interpolated to the image",)
     if kind not in schemes.PATCHES:

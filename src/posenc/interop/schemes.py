@@ -295,7 +295,7 @@ WORDS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         _named("kosmos_2_5_vision_model pix2struct_vision_model gemma4_unified_vision"),
-        "learned tables of rows and columns",
+        "learned tables of rows and columns (posenc.AxialLearned)",
     ),
     **dict.fromkeys(
         _named("gemma3n_audio gemma4_audio"), "sinusoids of distance, met by queries, within chunks"
@@ -354,14 +354,14 @@ WORDS: Mapping[str, str] = {
     "deformable_detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
     "detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
     "fastspeech2_conformer": "sinusoids of distance, as Transformer-XL",
-    "florence_vision": "learned tables of rows and columns",
+    "florence_vision": "learned tables of rows and columns (posenc.AxialLearned)",
     "fsmt": "sinusoids of its own, after the padding token",
     "funnel": "sinusoids of distance, as Transformer-XL",
     "longt5": "T5's buckets within blocks, and global tokens beside them",
     "moonshine_streaming_encoder": "none: its layers see a window of frames",
     "parakeet_encoder": "sinusoids of distance, as Transformer-XL",
     "pegasus_x": "sines and cosines, and a learned vector of each global token",
-    "pix2struct": "learned tables of rows and columns",
+    "pix2struct": "learned tables of rows and columns (posenc.AxialLearned)",
     "pix2struct_text_model": "T5's buckets of distance",
     "reformer": "axial learned vectors",
     "seamless_m4t": "sinusoids of distance in the speech encoder, sines and cosines in the text",
