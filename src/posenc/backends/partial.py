@@ -129,6 +129,12 @@ def _of_run(request: Request, run: slice) -> "InSegments | None":
     return None if isinstance(found, str) else found
 
 
+def in_one_segment(q: Tensor, k: Tensor, bias: Toeplitz, offset: int) -> "InSegments":
+    """For queries and keys that are one run each, ``offset`` apart."""
+    segment = Segment(slice(None), slice(0, q.shape[2]), slice(0, k.shape[2]), offset)
+    return InSegments((segment,), (segment.lengths,), (bias,))
+
+
 def in_segments(request: Request, spec: AttentionSpecification) -> "InSegments | str":
     """For keys that are one run; or why queries and these keys have no segments."""
     segments, made = spec.segments(), {}

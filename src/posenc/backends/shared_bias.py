@@ -11,8 +11,7 @@ from torch import Tensor
 
 from posenc.backends.blocks import blocks
 from posenc.backends.far_keys import add_to_bias
-from posenc.backends.partial import InSegments, Merged
-from posenc.backends.specification import Segment
+from posenc.backends.partial import Merged, in_one_segment
 from posenc.backends.toeplitz import Toeplitz
 
 
@@ -44,7 +43,7 @@ class _Attention(torch.autograd.Function):
         offset: int,
         scale: float,
     ) -> Tensor:
-        part = _whole(q, k, Toeplitz(values.detach(), highest, shared_from), offset)
+        part = in_one_segment(q, k, Toeplitz(values.detach(), highest, shared_from), offset)
         made = part(q, k, v, scale=scale)
         ctx.save_for_backward(q, k, v, values, *made)
         ctx.constants = highest, shared_from, offset, scale
@@ -58,14 +57,9 @@ class _Attention(torch.autograd.Function):
         bias = Toeplitz(values.detach(), highest, shared_from)
         lse = lse.masked_fill(lse == -torch.inf, 0.0)
         merged = Merged(out, lse, grad.to(out.dtype), (grad * out).sum(-1))
-        dq, dk, dv, _ = _whole(q, k, bias, offset).gradients(q, k, v, merged, scale=scale)
+        dq, dk, dv, _ = in_one_segment(q, k, bias, offset).gradients(q, k, v, merged, scale=scale)
         dvalues = torch.zeros_like(values)
         for block in blocks(q.shape, k.shape, bias, offset):
             add_to_bias(block, dvalues, (q, k, v), bias, merged, offset, scale)
         made = dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dvalues
         return *made, None, None, None, None
-
-
-def _whole(q: Tensor, k: Tensor, bias: Toeplitz, offset: int) -> InSegments:
-    segment = Segment(slice(None), slice(0, q.shape[2]), slice(0, k.shape[2]), offset)
-    return InSegments((segment,), (segment.lengths,), (bias,))

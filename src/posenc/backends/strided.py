@@ -10,10 +10,12 @@ from torch import Tensor
 
 from posenc._guards import eager, may_look
 from posenc.backends.base import Backend, Request
+from posenc.backends.blocks import ROWS
 from posenc.backends.far_keys import may_share
+from posenc.backends.flash import serves
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
-from posenc.backends.partial import InSegments, in_segments
+from posenc.backends.partial import InSegments, in_one_segment, in_segments
 from posenc.backends.shared_bias import attend_and_share
 from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
@@ -200,7 +202,21 @@ def _attend(
     q_len, k_len = query.shape[-2], key.shape[-2]
     if may_look(query) and query.numel() and _may_cut(bias, (q_len, k_len, offset)):
         bias = bias.cut_off(_largest_score(query, key, scale), k_len)
+    if not dropout_p and _takes_own_backward(query, key, value):
+        part = in_one_segment(query, key, bias, offset)
+        return attend_with_sum(part, query, key, value, None, scale=scale)
     return attend(query, key, value, bias, offset, scale=scale, dropout_p=dropout_p)
+
+
+def _takes_own_backward(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether gradients are wanted that blocks can add where they belong.
+
+    Autograd would make those of all keys anew for each block, mostly zeros, and add them up.
+    """
+    if not (may_look(query) and serves(query, value)) or torch.is_autocast_enabled("cpu"):
+        return False
+    wanted = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
+    return wanted and query.shape[2] > ROWS and key.shape[2] > 0 and len(query) > 0
 
 
 def _largest_score(query: Tensor, key: Tensor, scale: float) -> Tensor:

@@ -78,9 +78,11 @@ def attend(
 
 def may_be_wide(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether there are enough tokens, and results lose nothing before they are joined."""
-    if torch.is_autocast_enabled(q.device.type) or working_dtype(q.dtype) != q.dtype:
+    if not serves(q, v) or working_dtype(q.dtype) != q.dtype:
         return False
-    return len(q) > 0 and q.shape[2] >= FEWEST_ROWS and k.shape[2] >= FEWEST_KEYS and serves(q, v)
+    if torch.is_autocast_enabled("cpu"):
+        return False
+    return len(q) > 0 and q.shape[2] >= FEWEST_ROWS and k.shape[2] >= FEWEST_KEYS
 
 
 def attend_into(
