@@ -87,6 +87,7 @@ LLAMA = {
     "num_hidden_layers": 1,
     "max_position_embeddings": 64,
 }
+EXTENDED = LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}
 LONGROPE = LongRoPE(PLAIN, (1.0,) * 4, (2.0,) * 4, 64)
 BY_LENGTH = ByLength.yarn(PLAIN, 64)
 TABLES = serving.RequestTables(ROTARY, BY_LENGTH)
@@ -459,6 +460,7 @@ SEVERAL = {
     "interop.huggingface.multimodal_positions": lambda grids: huggingface.multimodal_positions(
         {"model_type": "qwen2_vl"}, [0, 1], image_grids=grids
     ),
+    "interop.serving.requests_from_config": partial(serving.requests_from_config, EXTENDED),
     "plots.bias": lambda heads: plots.bias([[0.0, 1.0]], [0, 1], heads=heads),
     "plots.curves": lambda dimensions: plots.curves([[0.0, 1.0]], dimensions=dimensions),
     "plots.grid_channels": lambda size: plots.grid_channels([[0.0], [0.8]], size),

@@ -13,7 +13,7 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
-from posenc.frequencies.schedule import Number, Schedule
+from posenc.frequencies.schedule import Number, Schedule, listed
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
 
@@ -188,11 +188,13 @@ def requests_from_config(
 
     Args:
         config: As of ``posenc.interop.huggingface.positional_setup``.
-        factors: Of YaRN; nothing to LongRoPE.
+        factors: Of YaRN, each 1 or more; nothing to LongRoPE.
         part: Which part of a model of several, as ``"text"``.
 
     Raises:
-        ValueError: Layers differ, the trained length is not told, or the schedule is another.
+        TypeError: ``factors`` are not several numbers.
+        ValueError: A factor is below 1, layers differ, the trained length is not told, or the
+            schedule is another.
         OSError: The file cannot be read.
 
     Example:
@@ -234,5 +236,7 @@ def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> By
             f"what {schedule!r} is at other factors does not follow from it",
             "Build ByLength yourself.",
         )
-    extended = [(int(factor * trained), replace(schedule, factor=factor)) for factor in factors]
+    given = listed("requests_from_config", "factors", factors)
+    schedules = [replace(schedule, factor=factor) for factor in given]
+    extended = [(int(yarn.factor * trained), yarn) for yarn in schedules]
     return ByLength(((trained, schedule.of), *extended))
