@@ -48,6 +48,7 @@ class ReRoPE:
         check_whole(window=self.window)
         if self.leak is not None:
             check_whole(leak=self.leak)
+            check_whole(**{"window times leak": self.window * self.leak})
 
     @property
     def parts(self) -> int:

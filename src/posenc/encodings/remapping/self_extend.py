@@ -50,6 +50,8 @@ class SelfExtend:
     def __post_init__(self):
         check_whole(group=self.group)
         check_whole(window=self.window)
+        if not self.floored:
+            check_whole(**{"window times group": self.window * self.group})
 
     @property
     def parts(self) -> int:
