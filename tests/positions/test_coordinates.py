@@ -336,7 +336,7 @@ def test_sums_grow_beyond_63_bits():
 
 
 def test_long_ones_are_indexed_joined_and_copied():
-    made = Coordinates([0.1, 3600.1, -0.1])
+    made = Coordinates([1e-5, 3600.1, -0.1])
     numbers = made.tolist()
     assert made[1:].tolist() == numbers[1:]
     assert made[-1].tolist() == numbers[-1]

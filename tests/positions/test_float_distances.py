@@ -20,9 +20,10 @@ def drawn(steps: int, seed: int, count: int = 12) -> Coordinates:
     return Coordinates([int(a) + int(b) * FINE for a, b in zip(whole, rest, strict=True)])
 
 
+@pytest.mark.parametrize("count", [12, 50])  # pairs that are made first, and cut first
 @pytest.mark.parametrize("steps", [2, 2**31 - 2, 2**31 - 1])
-def test_distances_of_two_parts_are_rounded_once(steps):
-    queries, keys = drawn(steps, 0), drawn(steps, 1)
+def test_distances_of_two_parts_are_rounded_once(steps, count):
+    queries, keys = drawn(steps, 0, count), drawn(steps, 1, count)
     assert queries.rest is not None
     made = float_distances(queries, keys, torch.float64)
     want = [[float(q - k) for k in keys.tolist()] for q in queries.tolist()]
@@ -55,6 +56,20 @@ def test_any_scale_is_that_of_exact_distances(scale):
     )
 
 
+def test_one_axis_has_distances():
+    """Along a last axis with a scale an entry, which is none of tokens, there are none."""
+    points = Coordinates([1, 2]) * Fraction(1, 2)
+    apart = Coordinates.stack([points[0], points[1] / 3], dim=-1)
+    for positions in ((apart, apart), (apart, torch.arange(2))):
+        with pytest.raises(ValueError, match="2 scales, one an axis"):
+            float_distances(*positions, torch.float64)
+        with pytest.raises(ValueError, match="2 scales, one an axis"):
+            checked_distances(*positions, reals=True)
+    for differences in (apart.differences, apart.float_differences):
+        with pytest.raises(ValueError, match="one scale"):
+            differences(apart)
+
+
 def test_differences_too_long_for_two_parts_are_refused():
     far = Coordinates([2**61 + FINE, -(2**61) + FINE])
     with pytest.raises(ValueError, match="125 bits"):
@@ -68,6 +83,41 @@ def test_many_numbers_become_the_floats_that_few_do():
     for coordinates in table:
         each = torch.stack([coordinates[i].floats(torch.float32) for i in range(len(coordinates))])
         assert torch.equal(coordinates.floats(torch.float32), each)
+
+
+def test_a_float_does_not_depend_on_its_neighbors():
+    """Of either sign, next to 0, and where float64 holds no whole step more."""
+    steps = torch.tensor([0, -1, -1, 5, -7, 2**53 + 2, -(2**53) - 2, -(2**53) - 1])
+    rests = torch.tensor([1, 2**62 - 1, 3, 2**61 + 1, 2**61 - 1, 0, 0, 2**61])
+    exact = [int(n) + int(r) * FINE for n, r in zip(steps, rests, strict=True)]
+    together, below = Coordinates(exact), [1.0 if n < 0 else 0.0 for n in exact]
+    for i, number in enumerate(exact):
+        alone = Coordinates([number, *exact[i : i + 1], 1 + FINE])[:1].floats()
+        assert torch.equal(together[i : i + 1].floats(), alone)
+        assert abs(Fraction(alone.item()) - number) <= abs(number) * Fraction(1, 2**53) * 3 / 2
+    assert torch.equal(together.floats().signbit().double(), torch.tensor(below).double())
+    apart = torch.cat([together[i : i + 1].floats() for i in range(len(exact))])
+    assert torch.equal(together.floats(), apart)
+
+
+@pytest.mark.parametrize("by", [(1, -2), (0, 0), (Fraction(1, 3), Fraction(-5, 7)), (2**40, FINE)])
+def test_each_axis_is_moved_by_a_number(by):
+    points = [Coordinates([[0.5, 2.0], [-3.25, 7.0]]), drawn(4, 8).unsqueeze(-1).expand(12, 2)]
+    points.append(Coordinates.stack([points[0][..., 0] / 3, points[0][..., 1]], dim=-1))
+    points.append(Coordinates.stack([drawn(4, 8), drawn(5, 9) / 7], dim=-1))
+    for each in points:
+        want = [[n + number for n, number in zip(row, by, strict=True)] for row in each.tolist()]
+        assert each.shifted(by).tolist() == want
+
+
+def test_as_many_numbers_as_axes_move_points():
+    with pytest.raises(ValueError, match=r"3 numbers are to be added .* of shape \(1, 2\)"):
+        Coordinates([[0.5, 2.0]]).shifted([1, 2, 3])
+    far = Coordinates([[2**62, 0]])
+    assert far.shifted([2**62, 1]).tolist() == [[2**63, 1]]
+    least = Fraction(1, 2**70)
+    assert Coordinates([[0, 0]]).shifted([least, 1]).tolist() == [[least, 1]]
+    assert Coordinates(torch.zeros(3, 0, dtype=torch.int64)).shifted([]).shape == (3, 0)
 
 
 def test_numbers_are_compared_and_added_as_fractions_are():

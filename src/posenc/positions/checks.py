@@ -163,6 +163,8 @@ def in_float64(values: Tensor | Coordinates) -> Float64[Tensor, "..."]:
         >>> in_float64(torch.tensor([2])), in_float64(Coordinates([0.5]))
         (tensor([2.], dtype=torch.float64), tensor([0.5000], dtype=torch.float64))
     """
+    if isinstance(values, Coordinates) and values.values.is_cpu:
+        return values.floats()
     near = values.to(where_float64(values.device))  # first: that device casts to no float64
     return floats(near, torch.float64)
 

@@ -1,8 +1,9 @@
 """Real coordinates: seconds, pixels, timesteps, held as whole numbers of one exact step."""
 
+from array import array
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil, frexp
+from math import ceil
 from numbers import Rational
 from typing import Any
 
@@ -14,20 +15,24 @@ from torch.compiler import is_dynamo_compiling
 from posenc._guards import floating, has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scales import (
+    Factor,
     Step,
     Text,
     as_fractions,
     checked_scale,
     exact,
+    factors,
+    multiplied,
     of_last_axis,
     product,
     read,
-    short,
+    shift,
     step_of_all,
+    steps_of,
     written,
 )
 from posenc.positions.words import (
-    MASK,
+    MIDDLE,
     REST_BITS,
     Words,
     as_floats,
@@ -38,11 +43,18 @@ from posenc.positions.words import (
     float_differences,
     negative,
     of_integers,
+    pairs,
     ranks,
 )
 
 MOST = 2**63 - 1
 """The largest count of steps."""
+
+LONG = 2**31
+"""Below so many steps, their differences and 20 bits of a rest are what float64 holds."""
+
+FEW_PAIRS = 1 << 11
+"""Up to so many pairs, the number of operations on them counts, and beyond what each works on."""
 
 CHUNK = 1 << 14
 """So many numbers at a time stay in cache, as those between all queries and keys do not."""
@@ -138,8 +150,9 @@ class Coordinates:
         return made
 
     def _words(self) -> Words:
-        rest = self.rest
-        return Words(self.values, torch.zeros_like(self.values) if rest is None else rest)
+        if self.rest is None:
+            return Words(self.values, torch.zeros_like(self.values))
+        return Words(self.values, self.rest)
 
     def _each(
         self, change: Callable[[Tensor], Tensor], scale: Step | Text | None = None
@@ -207,11 +220,10 @@ class Coordinates:
 
     def __getitem__(self, index: Any) -> "Coordinates":
         """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
-        text = self.scale_text
+        values, text = self.values[index], self.scale_text  # which tells if an index is wrong
         if isinstance(text, tuple):
-            self.values[index]  # which tells what is wrong with an index
             text = text[of_last_axis(index, self.ndim)]
-        return self._each(lambda words: words[index], text)
+        return Coordinates._made(values, None if self.rest is None else self.rest[index], text)
 
     def to(self, device: torch.device | str) -> "Coordinates":
         """The same on another device.
@@ -258,31 +270,16 @@ class Coordinates:
             tensor([0.3333, 0.6667])
         """
         dtype = floating(dtype)
-        if not has_float64(self.device):
-            return self.to("cpu").floats(dtype).to(self.device)
-        values, text = self.values, self.scale_text
-        factor = short(text) if isinstance(text, str) else None
-        if factor is None:
-            wide = torch.float64
-            whole = values.to(wide) if self.rest is None else as_floats(self._words(), wide)
-            return self._quotient(whole, wide).to(dtype)
-        if self.numel() <= CHUNK or not may_look(values):
-            return _floats(factor, dtype, values, self.rest)
+        values, scale = self.values, factors(self.scale_text)
+        if not (values.is_cpu or has_float64(values.device)):
+            return self.to("cpu").floats(dtype).to(values.device)
+        if values.numel() <= CHUNK or isinstance(self.scale_text, tuple) or not may_look(values):
+            return _floats(scale, dtype, values, self.rest)
         made = torch.empty(values.shape, dtype=dtype, device=values.device)
         given = [each for each in (made, values, self.rest) if each is not None]
         for to, *some in zip(*(each.reshape(-1).split(CHUNK) for each in given), strict=True):
-            _floats(factor, dtype, *some, out=to)
+            _floats(scale, dtype, *some, out=to)
         return made
-
-    def _quotient(self, values: Tensor, wide: torch.dtype) -> Tensor:
-        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
-        above = self._row([scale.numerator for scale in scales], wide)
-        if all(scale.denominator == 1 for scale in scales):
-            return values * above
-        return values * above / self._row([scale.denominator for scale in scales], wide)
-
-    def _row(self, numbers: list[int], wide: torch.dtype) -> Tensor:
-        return torch.tensor([float(n) for n in numbers], dtype=wide, device=self.device)
 
     def tolist(self) -> Any:
         """As fractions, exactly, in lists."""
@@ -323,7 +320,7 @@ class Coordinates:
     def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Any:
         bound = self._bound(other, relation)
         if bound is not None:
-            return relation(self.values, bound)
+            return self._compared_with_bound(*bound, relation)
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
@@ -332,22 +329,28 @@ class Coordinates:
             return relation(here.values, there.values)
         return compared(here._words(), there._words(), relation)
 
-    def _bound(self, other: Any, relation: Callable[..., Tensor]) -> int | None:
-        """The whole number that ``values`` have this relation to where coordinates have it to
-        ``other``, if that is a number and there is such a bound.
+    def _bound(self, other: Any, relation: Callable[..., Tensor]) -> tuple[int, int] | None:
+        """The whole number, and the rest, that counts have this relation to where coordinates have
+        it to ``other``, if that is a number and there is such a bound.
 
-        n < x is n < ⌈x⌉ and n ≤ x is n ≤ ⌊x⌋ for whole n; with rests, n < x for whole x alone.
+        n < x is n < ⌈x⌉ and n ≤ x is n ≤ ⌊x⌋ for whole n; of coordinates with rests, n counts units
+        of these.
         """
-        if not self._meets_number(other):
+        if not self._meets_number(other) or relation in (torch.eq, torch.ne):
             return None
-        above, below = self._steps_of(other)
-        strict = relation in (torch.lt, torch.ge)
-        if not strict and (self.rest is not None or relation not in (torch.le, torch.gt)):
-            return None
-        if self.rest is not None and above % below:
-            return None
-        bound = -(-above // below) if strict else above // below
-        return bound if abs(bound) <= MOST else None
+        above, below = steps_of(other, self._one_scale("A number"))
+        above = above << REST_BITS if self.rest is not None else above
+        bound = -(-above // below) if relation in (torch.lt, torch.ge) else above // below
+        count, rest = divmod(bound, 1 << REST_BITS) if self.rest is not None else (bound, 0)
+        return (count, rest) if abs(count) <= MOST else None
+
+    def _compared_with_bound(
+        self, count: int, rest: int, relation: Callable[..., Tensor]
+    ) -> Bool[Tensor, "*shape"]:
+        if self.rest is None or (rest == 0 and relation in (torch.lt, torch.ge)):
+            return relation(self.values, count)
+        same = self.values == count
+        return torch.where(same, relation(self.rest, rest), relation(self.values, count))
 
     # Exact arithmetic -----------------------------------------------------------------------------
 
@@ -357,7 +360,7 @@ class Coordinates:
         Raises:
             ValueError: It takes more steps than int64 holds.
         """
-        moved = self._moved(other)
+        moved = self._moved(other) if self._meets_number(other) else None
         if moved is not None:
             return moved
         others = _as_coordinates(other, self.device)
@@ -379,31 +382,49 @@ class Coordinates:
 
     __radd__ = __add__
 
-    def _moved(self, by: Any) -> "Coordinates | None":
-        """The sum with a number that is a whole number of steps, as 1 of halves, or of units of
-        rests; None: it is not so simple."""
-        if not self._meets_number(by):
-            return None
-        above, below = self._steps_of(by)
-        units, left = divmod(above << REST_BITS, below)
-        count, rest = units >> REST_BITS, units & MASK
-        size = None if left or (rest and self.rest is None) else _size(self.values)
-        if size is None or size + abs(count) >= MOST - 1:
-            return None
-        if self.rest is None:
-            return Coordinates._made(self.values + count, None, self.scale_text)
-        return Coordinates._made(*carried(self.values + count, self.rest + rest), self.scale_text)
+    def shifted(self, by: Sequence[Rational | int]) -> "Coordinates":
+        """The exact sum with a number for each entry of the last axis.
 
-    def _steps_of(self, number: Rational) -> tuple[int, int]:
-        """How many steps a number is, as a fraction: two whole numbers, the second positive."""
-        scale = self._one_scale("A number")
-        given = exact(number)
-        return given.numerator * scale.denominator, given.denominator * scale.numerator
+        Raises:
+            ValueError: There are not as many numbers as entries, or a sum takes too many steps.
+
+        Example:
+            >>> Coordinates([[0.5, 2.0]]).shifted([1, -2]).tolist()
+            [[Fraction(3, 2), Fraction(0, 1)]]
+        """
+        if self.ndim == 0 or self.shape[-1] != len(by):
+            raise ValueError(
+                f"{len(by)} numbers are to be added to coordinates of shape {tuple(self.shape)}; "
+                f"give one for each entry of the last axis."
+            )
+        if len(by) == 0:
+            return self
+        at_once = self.values.is_cpu and not is_dynamo_compiling() and all(map(_is_number, by))
+        moved = self._moved(tuple(by)) if at_once else None
+        if moved is not None:
+            return moved
+        axes = [self[..., axis] + number for axis, number in enumerate(by)]
+        return Coordinates.stack(axes, dim=-1)
+
+    def _moved(self, by: Rational | tuple[Rational | int, ...]) -> "Coordinates | None":
+        """The sum with a number, or with one for each entry of the last axis, where steps or rests
+        hold it, or steps cut finer; None: it is not so simple."""
+        found = shift(self.scale_text, by, self.rest is not None)  # type: ignore[arg-type]
+        size = None if found is None else _size(self.values)
+        if found is None or size is None:
+            return None
+        if max(size, 1) * found.finest + found.farthest >= MOST - 1:
+            return None
+        values = self.values if found.finest == 1 else self.values * _whole_row(found.cuts)
+        values = values + _whole_row(found.counts)
+        if self.rest is None or found.rests == 0:
+            return Coordinates._made(values, self.rest, found.text)
+        return Coordinates._made(*carried(values, self.rest + _whole_row(found.rests)), found.text)
 
     def _meets_number(self, other: Any) -> bool:
         """Whether ``other`` is a number, and can be counted in steps of the one scale."""
         one = isinstance(self.scale_text, str) and not is_dynamo_compiling()
-        return one and isinstance(other, Rational) and not isinstance(other, bool)
+        return one and _is_number(other)
 
     def differences(self, other: "Coordinates") -> "Coordinates":
         """Each less each of ``other``, exactly: ``self[..., :, None] - other[..., None, :]``.
@@ -416,13 +437,12 @@ class Coordinates:
             [[Fraction(0, 1), Fraction(-1, 2)], [Fraction(3, 2), Fraction(1, 1)]]
         """
         here, there = common_scale(self, other)
-        one, two = here._words(), there._words()
-        if not _adds_up(one.steps, two.steps, MOST - 1):
+        here._check_one_scale("A difference of all pairs")
+        if not _adds_up(here.values, there.values, MOST - 1):
             return here.unsqueeze(-1) - there.unsqueeze(-2)  # in steps of 2^62, or an error
         if here.rest is None and there.rest is None:
-            steps = one.steps.unsqueeze(-1) - two.steps.unsqueeze(-2)
-            return Coordinates._made(steps, None, here.scale_text)
-        return Coordinates._made(*differences(one, two), here.scale_text)
+            return Coordinates._made(pairs(here.values, there.values), None, here.scale_text)
+        return Coordinates._made(*differences(here._words(), there._words()), here.scale_text)
 
     def float_differences(
         self, other: "Coordinates", dtype: torch.dtype = torch.float64
@@ -442,17 +462,10 @@ class Coordinates:
         """
         dtype = floating(dtype)
         here, there = common_scale(self, other)
-        factor = short(here.scale_text) if isinstance(here.scale_text, str) else None
-        two = here.rest is not None or there.rest is not None
-        if not two or factor is None or frexp(factor)[0] != 0.5 or not has_float64(self.device):
+        if here.rest is None and there.rest is None:
             return here.differences(there).floats(dtype)
-        ours = here._words()
-        theirs = ours if there is here else there._words()
-        size, size_there = _sizes(ours.steps, theirs.steps)
-        if (size or 0) + (size_there or 0) >= MOST:
-            return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
-        long = size is None or size_there is None or max(size, size_there) >= 2**31
-        return float_differences(ours, theirs, factor, long=long).to(dtype)
+        here._check_one_scale("A difference of all pairs")
+        return differences_of_two_parts(here, there, dtype)
 
     def __neg__(self) -> "Coordinates":
         # −2^63 has no opposite in steps as small.
@@ -476,19 +489,19 @@ class Coordinates:
         """The exact product with a whole number or a ``Fraction``."""
         if isinstance(other, float):
             raise _float_met(f"{other!r}")
-        if isinstance(other, bool) or not isinstance(other, Rational):
+        if not _is_number(other):
             return NotImplemented
         if other == 0:
             return Coordinates(torch.zeros_like(self.values))
-        times = exact(other)
-        made = self._each(lambda words: words, product(self.scale, abs(times)))
-        return made if times > 0 else -made
+        text = multiplied(self.scale_text, abs(int(other.numerator)), int(other.denominator))
+        made = Coordinates._made(self.values, self.rest, text)
+        return made if other > 0 else -made
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> "Coordinates":
         """The exact quotient by a whole number or a ``Fraction``."""
-        if isinstance(other, bool) or not isinstance(other, Rational):
+        if not _is_number(other):
             return NotImplemented
         return self * (1 / exact(other))
 
@@ -600,17 +613,52 @@ class Coordinates:
 
 
 def _floats(
-    factor: float,
+    scale: tuple[Factor, Factor],
     dtype: torch.dtype,
     steps: Tensor,
     rest: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    wide = torch.float64
-    made = steps.to(wide) if rest is None else as_floats(Words(steps, rest), wide)
-    if out is not None:
-        return torch.mul(made, factor, out=out)
-    return (made if factor == 1.0 else made * factor).to(dtype)
+    wide = steps.double() if rest is None else as_floats(steps, rest)
+    above, below = scale
+    if below != 1.0:
+        wide = wide if above == 1.0 else wide.mul_(_row(above, wide))
+        wide = torch.div(wide, _divisor(below, wide), out=out)
+    elif out is not None:
+        return torch.mul(wide, _row(above, wide), out=out)
+    elif above != 1.0:
+        wide.mul_(_row(above, wide))
+    return _cast(wide, dtype)
+
+
+def _cast(wide: Tensor, dtype: torch.dtype) -> Tensor:
+    """``wide.to(dtype)``, which takes twice as long for a few numbers."""
+    if dtype is torch.float32:
+        return wide.float()
+    return wide if dtype is torch.float64 else wide.to(dtype)
+
+
+def _row(factor: Factor, like: Tensor) -> Tensor | float:
+    """A number as it is, and several as a row beside the last axis of ``like``."""
+    if not isinstance(factor, tuple):
+        return factor
+    if like.is_cpu and may_look(like):  # in a third of the time
+        return torch.frombuffer(array("d", factor), dtype=like.dtype)
+    return torch.tensor(factor, dtype=like.dtype, device=like.device)
+
+
+def _whole_row(numbers: int | tuple[int, ...]) -> Tensor | int:
+    """The same of whole numbers, on the CPU."""
+    if isinstance(numbers, int):
+        return numbers
+    return torch.frombuffer(array("q", numbers), dtype=torch.int64)
+
+
+def _divisor(factor: Factor, like: Tensor) -> Tensor | float:
+    """The same; a number as a tensor where torch would multiply with its reciprocal."""
+    if not isinstance(factor, tuple) and not (like.is_cpu and may_look(like)):
+        factor = (factor,)
+    return _row(factor, like)
 
 
 def _together(
@@ -620,6 +668,31 @@ def _together(
     if all(part.rest is None for part in parts):
         return Coordinates._made(values, None, scale)
     return Coordinates._made(values, join([part._words().rest for part in parts]), scale)
+
+
+def differences_of_two_parts(
+    here: Coordinates, there: Coordinates, dtype: torch.dtype
+) -> Float[Tensor, "*shape rows columns"]:
+    """``Coordinates.float_differences`` of coordinates at one scale, some of them with rests."""
+    steps, others = here.values, there.values
+    above, below = factors(here.scale_text)
+    assert not isinstance(above, tuple)
+    assert not isinstance(below, tuple)
+    if not (steps.is_cpu or has_float64(steps.device)):
+        return here.differences(there).floats(dtype)
+    reach = _reach(steps, others)
+    if reach is not None and 2 * reach >= MOST and not _adds_up(steps, others, MOST - 1):
+        return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
+    one = here._words()
+    other = one if there is here else there._words()
+    long = reach is None or reach >= LONG
+    few = not long and steps.numel() * others.size(-1) <= FEW_PAIRS
+    made = float_differences(one, other, long=long, few=few)
+    if below == 1.0:
+        made.mul_(above / MIDDLE)
+    else:
+        (made if above == 1.0 else made.mul_(above)).div_(_divisor(below * MIDDLE, made))
+    return _cast(made, dtype)
 
 
 def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
@@ -664,14 +737,14 @@ def _in_one_step(given: Sequence[Coordinates]) -> tuple[Coordinates, ...]:
     step = step_of_all([one for one in finest if isinstance(one, Fraction)])
     times = [(one / step).numerator for one in finest if isinstance(one, Fraction)]
     if all(each.rest is None for each in given) and all(map(_holds, given, times)):
-        pairs = zip(given, times, strict=True)
-        return tuple(Coordinates(_times_whole(each.values, n), scale=step) for each, n in pairs)
+        several = zip(given, times, strict=True)
+        return tuple(Coordinates(_times_whole(each.values, n), scale=step) for each, n in several)
     long = next((each for each in given if each.rest is not None and each._finest == step), None)
     if long is None:
         return _by_integers(given, times, step)
     # Distances of every pair meet a window: these are not touched.
-    pairs = zip(given, times, strict=True)
-    return tuple(each if each.scale == long.scale else _like(long, each, n) for each, n in pairs)
+    several = zip(given, times, strict=True)
+    return tuple(each if each.scale == long.scale else _like(long, each, n) for each, n in several)
 
 
 def _by_integers(
@@ -733,12 +806,23 @@ def _sizes(first: Tensor, second: Tensor) -> tuple[int | None, int | None]:
     return size, size if second is first else _size(second)
 
 
+def _reach(first: Tensor, second: Tensor) -> int | None:
+    """The largest |value| of both, in one look."""
+    if second is first or not may_look(first):
+        return _size(first)
+    return _size(torch.cat((first.flatten(), second.flatten())))
+
+
 def _size(values: Tensor) -> int | None:
     """The largest |value|, where anybody can look."""
     if not may_look(values) or not values.numel():
         return None
     low, high = values.aminmax()
     return max(-int(low), int(high))
+
+
+def _is_number(other: Any) -> bool:
+    return isinstance(other, Rational) and not isinstance(other, bool)
 
 
 def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:
@@ -760,7 +844,7 @@ def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:
         raise _float_met(f"{other!r}")
     if isinstance(other, list | tuple):
         raise TypeError(f"Coordinates meet a {type(other).__name__}; make it Coordinates(…), too.")
-    if isinstance(other, bool) or not isinstance(other, Rational):
+    if not _is_number(other):
         return None
     number = exact(other)
     if abs(number.numerator) > MOST:

@@ -9,7 +9,11 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.positions.checks import Positions, checked, floats
-from posenc.positions.coordinates import Coordinates, common_scale
+from posenc.positions.coordinates import (
+    Coordinates,
+    common_scale,
+    differences_of_two_parts,
+)
 
 FARTHEST = 2**63 - 1
 """The longest distance; −2^63 is left out, so that every distance has its opposite."""
@@ -124,12 +128,12 @@ def float_distances(
         >>> float_distances(Coordinates([2.5]), [0, 1], torch.float32)
         tensor([[2.5000, 1.5000]])
     """
-    if _real(q_positions, k_positions):
-        here, there = _alike(q_positions, k_positions)
-        if here.rest is not None or there.rest is not None:
-            return here.float_differences(there, dtype)
-        q_positions, k_positions = here, there
-    return floats(checked_distances(q_positions, k_positions, reals=True), dtype)
+    if not _real(q_positions, k_positions):
+        return floats(checked_distances(q_positions, k_positions), dtype)
+    here, there = _alike(q_positions, k_positions)
+    if here.rest is not None or there.rest is not None:
+        return differences_of_two_parts(here, there, dtype)
+    return here.with_words(lambda steps: checked_distances(steps, there.values)).floats(dtype)
 
 
 def _real(*positions: Tensor | Positions) -> bool:
@@ -149,7 +153,13 @@ def _of_coordinates(
 def _alike(queries: Tensor | Positions, keys: Tensor | Positions) -> tuple[Coordinates, ...]:
     here = queries if isinstance(queries, Coordinates) else _whole(queries, "q_positions")
     there = keys if isinstance(keys, Coordinates) else _whole(keys, "k_positions")
-    return common_scale(here, there)
+    here, there = common_scale(here, there)
+    if isinstance(here.scale_text, tuple):
+        raise ValueError(
+            f"positions have {len(here.scale_text)} scales, one an axis; distances are along one. "
+            f"Take it as positions[..., 0]."
+        )
+    return here, there
 
 
 def _whole(positions: Tensor | Positions, name: str) -> Coordinates:

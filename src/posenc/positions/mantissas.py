@@ -30,7 +30,8 @@ Parts = tuple[Int64[Tensor, "*shape"], Int64[Tensor, "*shape"] | None, Fraction]
 def exact_parts(values: Any, device: torch.device | str | None = None) -> Parts:
     """(n, r, s) with values = (n + r · 2^-62) · s, and r only where 63 bits hold no n · s.
 
-    Without r the step s is 1 where all are whole, else the coarsest there is.
+    Without r the step s is 1 where all are whole, else the coarsest there is. With r it is 1 where
+    that serves, so that steps are whole numbers of units; else the coarsest again.
 
     Raises:
         TypeError: ``values`` are no real numbers, or floats that nobody can look at.
@@ -99,7 +100,7 @@ def _of_floats(values: Tensor) -> Parts:
 
 
 def _whole(values: Tensor) -> tuple[Tensor, Tensor | None, int]:
-    """(n, r, k) with values = (n + r · 2^-62) · 2^k; no r, and k = 0, where that serves."""
+    """(n, r, k) with values = (n + r · 2^-62) · 2^k; no r, or else k = 0, where that serves."""
     fraction, exponent = torch.frexp(values)
     digits = (fraction * 2.0**DIGITS).to(torch.int64)
     exponent = exponent.to(torch.int64) - DIGITS
@@ -113,6 +114,7 @@ def _whole(values: Tensor) -> tuple[Tensor, Tensor | None, int]:
     if most - power > MOST_BITS:
         raise ValueError(_span(most - power, values))
     if most - power > BITS:
+        power = -REST_BITS if least >= -REST_BITS and most <= REST_BITS else least
         words = of_digits(digits, torch.where(there, exponent - power, 0))
         return words.steps, words.rest, power + REST_BITS
     shift = exponent - power
@@ -143,7 +145,10 @@ def words_of(
         steps, scale = _without_common_zeros(steps, scale)
     most = max(map(abs, steps), default=0)
     if most >= 2**BITS:
-        return of_integers(steps, device), scale * 2**REST_BITS
+        step = scale * 2**REST_BITS
+        if step.denominator == 1 and most * step.numerator < 2**MOST_BITS:  # a step of 1 serves
+            return of_integers([each * step.numerator for each in steps], device), ONE
+        return of_integers(steps, device), step
     return (torch.tensor(steps, dtype=torch.int64, device=device), None), scale
 
 

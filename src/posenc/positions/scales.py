@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Rational
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
+
+from posenc.positions.words import REST_BITS
 
 Step = Fraction | tuple[Fraction, ...]
 """A scale, or one for each entry of the last axis."""
 
 
 Text = str | tuple[str, ...]
+
+Factor = float | tuple[float, ...]
+"""One for all numbers, or one for each entry of the last axis."""
 
 ONE = "1/1"
 """The text of a scale of 1."""
@@ -60,24 +65,35 @@ def _read(text: str) -> Fraction:
 _kept = lru_cache(maxsize=256)(_read)
 
 
-def short(text: str) -> float | None:
-    """The scale of a text, if a float64 holds it and it is no very small or large one.
+def factors(text: Text) -> tuple[Factor, Factor]:
+    """Floats that counts of steps are multiplied with, and then divided by: one of both is 1 where
+    a scale has a power of two above or below.
 
     Example:
-        >>> short("3/4"), short("1/3")
-        (0.75, None)
+        >>> factors("3/4"), factors("4/3"), factors("5/3")
+        ((0.75, 1.0), (1.0, 0.75), (5.0, 3.0))
+        >>> factors(("1/2", "1/3"))
+        (1.0, (2.0, 3.0))
     """
-    return _short(text) if is_dynamo_compiling() else _kept_short(text)
+    return _factors(text) if is_dynamo_compiling() else _kept_factors(text)
 
 
-def _short(text: str) -> float | None:
-    scale = _fraction(text)
-    below = scale.denominator
-    holds = scale.numerator < 2**53 and below < 2**512 and below & (below - 1) == 0
-    return scale.numerator / below if holds else None
+def _factors(text: Text) -> tuple[Factor, Factor]:
+    scales = [_fraction(each) for each in ([text] if isinstance(text, str) else text)]
+    if all(_exponent_is_small(each.numerator, each.denominator) for each in scales):
+        return one_or_all([each.numerator / each.denominator for each in scales]), 1.0
+    if all(_exponent_is_small(each.denominator, each.numerator) for each in scales):
+        return 1.0, one_or_all([each.denominator / each.numerator for each in scales])
+    above = one_or_all([float(each.numerator) for each in scales])
+    return above, one_or_all([float(each.denominator) for each in scales])
 
 
-_kept_short = lru_cache(maxsize=256)(_short)
+def _exponent_is_small(digits: int, power: int) -> bool:
+    """Whether digits / power is a float and exact, and so are numbers of usual size times it."""
+    return digits < 2**53 and power < 2**512 and power & (power - 1) == 0
+
+
+_kept_factors = lru_cache(maxsize=256)(_factors)
 
 
 def checked_scale(scale: Any, values: Tensor | None) -> Step:
@@ -118,6 +134,92 @@ def product(one: Step, other: Step) -> Step:
     return tuple(a * b for a, b in pairs)
 
 
+def multiplied(text: Text, above: int, below: int) -> Text:
+    """The text of a scale times above / below.
+
+    Example:
+        >>> multiplied("1/3", 6, 5)
+        '2/5'
+    """
+    return (_multiplied if is_dynamo_compiling() else _kept_multiplied)(text, above, below)
+
+
+def _multiplied(text: Text, above: int, below: int) -> Text:
+    return written(product(read(text), Fraction(above, below)))
+
+
+_kept_multiplied = lru_cache(maxsize=256)(_multiplied)
+
+
+def steps_of(number: Rational, scale: Fraction) -> tuple[int, int]:
+    """How many steps a number is, as a fraction: two whole numbers, the second positive.
+
+    Example:
+        >>> steps_of(2, Fraction(3, 4))
+        (8, 3)
+    """
+    above, below = int(number.numerator), int(number.denominator)
+    return above * scale.denominator, below * scale.numerator
+
+
+class Shift(NamedTuple):
+    """What a sum adds to steps that are cut, and to rests: one number, or one an axis.
+
+    Attributes:
+        counts: What is added to the steps.
+        rests: What is added to the rests.
+        cuts: Into how many parts each step is cut before.
+        finest: The most of these.
+        farthest: The largest size of a count.
+        text: The scale of the sum.
+    """
+
+    counts: int | tuple[int, ...]
+    rests: int | tuple[int, ...]
+    cuts: int | tuple[int, ...]
+    finest: int
+    farthest: int
+    text: Text
+
+
+@lru_cache(maxsize=256)
+def shift(text: Text, by: Rational | tuple[Rational, ...], rests: bool) -> Shift | None:
+    """How to add a number, or one an axis; with rests None, where units of rests do not hold it.
+
+    Example:
+        >>> shift("1/2", 3, False), shift("1/2", (0, Fraction(1, 4)), False)
+        (Shift(counts=6, rests=0, cuts=1, finest=1, farthest=6, text='1/2'), \
+Shift(counts=(0, 1), rests=0, cuts=(1, 2), finest=2, farthest=1, text=('1/2', '1/4')))
+    """
+    numbers = by if isinstance(by, tuple) else (by,)
+    texts = text if isinstance(text, tuple) else (text,) * len(numbers)
+    pairs = zip(numbers, texts, strict=True)
+    steps = [Fraction(*steps_of(number, _fraction(each))) for number, each in pairs]
+    if rests:
+        units = [step * 2**REST_BITS for step in steps]
+        if any(unit.denominator != 1 for unit in units):
+            return None
+        words = [divmod(unit.numerator, 2**REST_BITS) for unit in units]
+        cuts = [1] * len(words)
+    else:
+        words, cuts = [(step.numerator, 0) for step in steps], [step.denominator for step in steps]
+    counts, more = zip(*words, strict=True)
+    finer = [_multiplied(each, 1, cut) for each, cut in zip(texts, cuts, strict=True)]
+    return Shift(
+        one_or_all(counts),
+        one_or_all(more),
+        one_or_all(cuts),
+        max(cuts),
+        max(map(abs, counts)),
+        one_or_all(finer),
+    )
+
+
+def one_or_all(each: Sequence[Any]) -> Any:
+    """What all entries are, or all of them."""
+    return each[0] if all(entry == each[0] for entry in each) else tuple(each)
+
+
 def per_axis(scale: Step, axes: int) -> tuple[Fraction, ...]:
     return scale if isinstance(scale, tuple) else (scale,) * axes
 
@@ -149,6 +251,8 @@ def as_fractions(values: Any, scale: Step) -> Any:
 
 def of_last_axis(index: Any, ndim: int) -> Any:
     """What of ``index`` is asked of the last axis."""
+    if type(index) is tuple and len(index) == 2 and index[0] is Ellipsis and type(index[1]) is int:
+        return index[1]  # as most ask
     entries = index if isinstance(index, tuple) else (index,)
     taken = [entry for entry in entries if entry is not None]
     ellipses = [place for place, entry in enumerate(taken) if entry is Ellipsis]

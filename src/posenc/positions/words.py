@@ -8,13 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
+
+from posenc._guards import may_look
 
 REST_BITS = 62
 """Of a rest: two of them add up within an int64."""
 
 MASK = (1 << REST_BITS) - 1
+
+OF_REST = 2.0**-REST_BITS
 
 MOST_BITS = 2 * REST_BITS
 """Of a count in units of 2^-62 of a step, so that two counts add up within their words."""
@@ -22,6 +26,14 @@ MOST_BITS = 2 * REST_BITS
 
 MIDDLE_BITS = 20
 """Of a rest, which with 32 of the steps are a whole number that float64 holds."""
+
+MIDDLE = 1 << MIDDLE_BITS
+
+LOW_BITS = REST_BITS - MIDDLE_BITS
+
+ABOVE_LOW = 1 << LOW_BITS
+
+OF_LOW, OF_UPPER = 2.0**-LOW_BITS, 2.0 ** (MIDDLE_BITS + 32)
 
 
 class Words(NamedTuple):
@@ -38,7 +50,7 @@ def carried(steps: Tensor, rest: Tensor) -> Words:
         >>> [word.tolist() for word in carried(torch.tensor([1]), torch.tensor([1 << 62]))]
         [[2], [0]]
     """
-    return Words(steps + (rest >> REST_BITS), rest & MASK)
+    return Words((rest >> REST_BITS).add_(steps), rest & MASK)
 
 
 def differences(one: Words, other: Words) -> Words:
@@ -49,48 +61,68 @@ def differences(one: Words, other: Words) -> Words:
         >>> [word.tolist() for word in differences(halves, halves)]
         [[[0, -1], [0, 0]], [[0, 2305843009213693952], [2305843009213693952, 0]]]
     """
-    steps = one.steps.unsqueeze(-1) - other.steps.unsqueeze(-2)
-    rest = one.rest.unsqueeze(-1) - other.rest.unsqueeze(-2)
-    return carried(steps, rest)  # opposites of all pairs would be four operations more
+    # Opposites of all pairs would be four operations more.
+    return carried(pairs(one.steps, other.steps), pairs(one.rest, other.rest))
 
 
 def float_differences(
-    one: Words, other: Words, factor: float, *, long: bool = True
-) -> Float[Tensor, "*shape rows columns"]:
-    """``differences`` as float64, times a power of two, rounded once where below 2^32 steps.
+    one: Words, other: Words, *, long: bool = True, few: bool = False
+) -> Float64[Tensor, "*shape rows columns"]:
+    """2^20 times ``differences`` as float64, rounded once where below 2^32 steps.
 
-    Numbers are cut before pairs are made of them, into a multiple of 2^32, one of 2^-20, and what
-    is left: pieces of as few digits that differences are exact. Sums from the largest piece on are
-    exact where they cancel, and where they do not, the last one rounds.
+    Numbers are cut into a multiple of 2^32, one of 2^-20, and what is left: pieces of as few digits
+    that differences are exact. Sums from the largest piece on are exact where they cancel, and
+    where they do not, the last one rounds.
 
     Args:
         one: Counts.
         other: What is subtracted.
-        factor: What counts are multiplied with, a power of two.
         long: Whether a count of steps takes more than 31 bits.
+        few: Whether pairs are made before they are cut, which is fewer operations; of many pairs
+            they are the longer ones.
 
     Example:
         >>> minus, most = torch.tensor([-1]), torch.tensor([MASK])
         >>> zero = Words(torch.tensor([0]), torch.tensor([0]))
-        >>> float_differences(Words(minus, most), zero, 2.0).item() == -(2.0**-61)
+        >>> float_differences(Words(minus, most), zero).item() == -(2.0**-42)
         True
     """
-    ours = _pieces(one, long)
-    pieces = zip(ours, ours if other is one else _pieces(other, long), strict=True)
-    low, middle, *upper = (a.unsqueeze(-1) - b.unsqueeze(-2) for a, b in pieces)
-    for part in upper:
-        middle.add_(part, alpha=2.0 ** (32 + MIDDLE_BITS))
-    middle.add_(low, alpha=2.0 ** (MIDDLE_BITS - REST_BITS))
-    return middle.mul_(factor * 2.0**-MIDDLE_BITS)
+    if long:
+        return _long_differences(one, other)
+    if few and other is not one:
+        low, middle = _pieces(pairs(one.steps, other.steps), pairs(one.rest, other.rest))
+    else:
+        low, middle = ours = _pieces(*one)
+        others = ours if other is one else _pieces(*other)
+        low, middle = pairs(low, others[0]), pairs(middle, others[1])
+    return middle.add_(low, alpha=OF_LOW)
 
 
-def _pieces(of: Words, long: bool) -> list[Tensor]:
-    """Whole numbers of up to 52 bits, as float64: in units of 2^-62, 2^-20 and, if any, 2^32."""
-    steps, high = of.steps, of.rest >> (REST_BITS - MIDDLE_BITS)
-    low = of.rest & ((1 << (REST_BITS - MIDDLE_BITS)) - 1)
-    middle = torch.add(high, steps & 0xFFFFFFFF if long else steps, alpha=1 << MIDDLE_BITS)
-    upper = [(steps >> 32).double()] if long else []
-    return [low.double(), middle.double(), *upper]
+def pairs(one: Tensor, other: Tensor) -> Tensor:
+    """Each less each of ``other``.
+
+    Example:
+        >>> pairs(torch.tensor([1, 2]), torch.tensor([0, 5]))
+        tensor([[ 1, -4],
+                [ 2, -3]])
+    """
+    return one.unsqueeze(-1) - (other if other.ndim == 1 else other.unsqueeze(-2))
+
+
+def _pieces(steps: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
+    """Whole numbers of up to 52 bits, as float64, in units of 2^-62 and 2^-20; a rest may be a
+    difference of two."""
+    high = rest >> LOW_BITS
+    low = torch.sub(rest, high, alpha=ABOVE_LOW).double()
+    return low, high.add_(steps, alpha=MIDDLE).double()
+
+
+def _long_differences(one: Words, other: Words) -> Tensor:
+    """The same of steps of any length, with what is above 32 bits of them as a third piece."""
+    ours, theirs = (_pieces(each.steps & 0xFFFFFFFF, each.rest) for each in (one, other))
+    upper = pairs((one.steps >> 32).double(), (other.steps >> 32).double())
+    middle = pairs(ours[1], theirs[1]).add_(upper, alpha=OF_UPPER)
+    return middle.add_(pairs(ours[0], theirs[0]), alpha=OF_LOW)
 
 
 def negative(of: Words) -> Words:
@@ -120,17 +152,18 @@ def ranks(*several: Words) -> tuple[Int64[Tensor, "*shape"], ...]:
     return tuple(part.view(each.steps.shape) for part, each in zip(parts, several, strict=True))
 
 
-def as_floats(of: Words, dtype: torch.dtype) -> Float[Tensor, "*shape"]:
-    """n, by the nearest whole step and what is left of it: a count next to 0 keeps its digits.
+def as_floats(steps: Tensor, rest: Tensor) -> Float64[Tensor, "*shape"]:
+    """n, by its steps and the rest, but for -1 and a rest: a count next to 0 keeps its digits.
 
     Example:
-        >>> minus, most = torch.tensor([-1, 1]), torch.tensor([MASK, 1 << 61])
-        >>> as_floats(Words(minus, most), torch.float64).tolist() == [-(2.0**-62), 1.5]
-        True
+        >>> as_floats(torch.tensor([-1, 1]), torch.tensor([MASK, 1 << 61])).tolist()
+        [-2.168404344971009e-19, 1.5]
     """
-    up = of.rest >> (REST_BITS - 1)
-    steps, rest = (of.steps + up).to(dtype), torch.sub(of.rest, up, alpha=1 << REST_BITS)
-    return torch.add(steps, rest.to(dtype), alpha=2.0**-REST_BITS)
+    if not (steps.is_cpu and may_look(steps) and steps.numel() and int(steps.min()) >= 0):
+        next_to_0 = (steps == -1).long()
+        rest = torch.sub(rest, next_to_0, alpha=1 << REST_BITS)
+        steps = next_to_0.add_(steps)
+    return steps.double().add_(rest.double(), alpha=OF_REST)
 
 
 def of_digits(digits: Int64[Tensor, "*shape"], shift: Int64[Tensor, "*shape"]) -> Words:

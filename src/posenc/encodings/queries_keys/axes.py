@@ -64,18 +64,25 @@ class AxisSinCos:
             ValueError: They do not have one coordinate an axis.
         """
         positions, nowhere = among_places(checked_points(positions, self.count))
+        axes = [positions[..., axis] for axis in range(self.count)]
+        return unturned(self.table_of_axes(axes, dtype, scaled=scaled), nowhere)
+
+    def table_of_axes(
+        self,
+        axes: Sequence[Int64[Tensor, "*shape"] | Coordinates],
+        dtype: torch.dtype | None = None,
+        *,
+        scaled: bool = True,
+    ) -> Float[Tensor, "*shape 2 pairs"]:
+        """``table`` of positions that are apart already, one axis each, and stand somewhere."""
         tables = [
             rotation_table(
-                sincos,
-                positions[..., axis],
-                dtype,
-                sincos.schedule.attention_factor if scaled else 1.0,
+                sincos, along, dtype, sincos.schedule.attention_factor if scaled else 1.0
             )
-            for axis, sincos in enumerate(self.parts)
+            for sincos, along in zip(self.parts, axes, strict=True)
         ]
         table = torch.cat(tables, dim=-1)
-        table = table if self.order == sorted(self.order) else table[..., self.order]
-        return unturned(table, nowhere)
+        return table if self.order == sorted(self.order) else table[..., self.order]
 
 
 def unturned(

@@ -159,15 +159,11 @@ class DINOv3Rotary(QueryKeyEncoding):
             ValueError: They do not have two coordinates.
         """
         points, nowhere = among_places(checked_points(positions, 2))
-        steps = 2 * checked_within(points, -REACH, REACH, reals=True)
-        height, width = self.sizes
-        if height == width:
-            steps = steps + (1 - height)
-        else:
-            steps = stacked([steps[..., 0] + (1 - height), steps[..., 1] + (1 - width)])
+        doubled = 2 * checked_within(points, -REACH, REACH, reals=True)
+        steps = _of_each_axis(doubled, [1 - size for size in self.sizes])
         if self.training and any((self.shift, self.jitter, self.rescale)):
-            return unturned(self._augmented(steps, floating(dtype)), nowhere)
-        return unturned(self.sincos.table(steps, dtype), nowhere)
+            return unturned(self._augmented(stacked(steps), floating(dtype)), nowhere)
+        return unturned(self.sincos.table_of_axes(steps, dtype), nowhere)
 
     def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         """The table at centers that are shifted and stretched at random."""
@@ -240,6 +236,16 @@ def _exact_periods(given: Tensor | Sequence[float], count: int) -> tuple[Fractio
             f"head_dim, as a checkpoint's rope_embed.periods."
         )
     return tuple(Fraction(value) for value in values)
+
+
+def _of_each_axis(
+    points: Tensor | Coordinates, by: Sequence[int]
+) -> list[Tensor] | list[Coordinates]:
+    """The coordinates of each axis, and a number added to them."""
+    if isinstance(points, Coordinates):
+        moved = points.shifted(by)
+        return [moved[..., axis] for axis in range(len(by))]
+    return [points[..., axis] + number for axis, number in enumerate(by)]
 
 
 def _check_stretches(shift: float | None, jitter: float | None, rescale: float | None) -> None:

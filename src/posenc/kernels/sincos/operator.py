@@ -108,12 +108,19 @@ def _fill(
     factor: float,
     fresh: bool,
 ) -> bool:
-    steps, *rests = (each.contiguous() for each in words)  # a batch may share its positions
+    steps, *rests = _of_one_stride(words)
     if not on_accelerator(columns.table, steps):
         return cpu.fill(columns, steps, turns, factor, fresh, *rests)
     from posenc.kernels.sincos import triton
 
     return triton.fill(columns, steps, turns, factor, *rests)
+
+
+def _of_one_stride(words: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """All in rows of one stride; a batch may share its positions."""
+    if words[0].ndim == 1 and (len(words) == 1 or words[0].stride() == words[1].stride()):
+        return words
+    return tuple(each.contiguous() for each in words)
 
 
 def table_to_fill(
