@@ -15,7 +15,7 @@ FILES = (
     "arithmetic", "axial", "content", "features", "grid_tokens", "methods", "queries_keys",
     "scores", "selective", "tokens",
 )  # fmt: skip
-CASES = {
+EVERY = {
     f"{file}-{name}": case
     for file in FILES
     for name, case in importlib.import_module(f"tests.contracts.test_{file}").CASES.items()
@@ -40,7 +40,7 @@ def same(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     )
 
 
-@pytest.mark.parametrize("case", list(CASES.values()), ids=list(CASES))
+@pytest.mark.parametrize("case", list(EVERY.values()), ids=list(EVERY))
 def test_no_argument_is_set_in_vain(case):
     for name, value in case.changes.items():
         module, other = case.module(), case.module(**{name: value})
