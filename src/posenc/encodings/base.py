@@ -181,7 +181,7 @@ class TokenEncoding(FixedOnceBuilt, ABC):
             )
         if positions is None:
             positions = consecutive(x.shape[-2 if self.batch_first else 0], device=x.device)
-        positions = checked(positions, device=x.device, reals=True)
+        positions = checked(positions, device=x.device, reals=bool(self.takes_reals))
         table = self.table(positions, dtype=working_dtype(x.dtype))  # type: ignore[arg-type]
         return self.encode(x, table)
 
@@ -288,7 +288,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)
-        positions = checked(positions, device=q.device, reals=True)
+        positions = checked(positions, device=q.device, reals=bool(self.takes_reals))
         table = self.table(positions, dtype=working_dtype(q.dtype))  # type: ignore[arg-type]
         return self.encode_both(q, k, table)
 
@@ -392,8 +392,12 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:
             k_positions = consecutive(scores.shape[-1], device=scores.device)
-        q_positions = checked(q_positions, "q_positions", device=scores.device, reals=True)
-        k_positions = checked(k_positions, "k_positions", device=scores.device, reals=True)
+        q_positions = checked(
+            q_positions, "q_positions", device=scores.device, reals=bool(self.takes_reals)
+        )
+        k_positions = checked(
+            k_positions, "k_positions", device=scores.device, reals=bool(self.takes_reals)
+        )
         table = self.table(q_positions, k_positions, dtype=working_dtype(scores.dtype))  # type: ignore[arg-type]
         features = {}
         if self.reads_hidden:
