@@ -52,7 +52,6 @@ NOT_ASKED = {
         *(f"interop.huggingface.RowOrder.{name}" for name in ("rows", "index", "keeps_blocks")),
         "interop.huggingface.row_orders",
     ],
-    "has a file whose digest names results of the lab": ["frequencies.DynamicNTK.at"],
 }
 
 

@@ -34,6 +34,7 @@ from posenc import (
 from posenc.distributed import KeyShards, Shards
 from posenc.frequencies import (
     ByLength,
+    DynamicNTK,
     DyNTK,
     DyYaRN,
     Geometric,
@@ -165,6 +166,7 @@ USUAL = {
     "frequencies.ByLength.key": Usual(BY_LENGTH.key, LENGTH),
     "frequencies.DyNTK.at": Usual(partial(DyNTK(PLAIN, 64).at, time=0.5), LENGTH),
     "frequencies.DyYaRN.at": Usual(partial(DyYaRN(PLAIN, 64).at, time=0.5), LENGTH),
+    "frequencies.DynamicNTK.at": Usual(DynamicNTK(PLAIN, 1.0, 64).at, LENGTH),
     "frequencies.LongRoPE.at": Usual(LONGROPE.at, LENGTH),
     "frequencies.intrinsic_frequency": Usual(
         partial(intrinsic_frequency, PLAIN), {"frames": (4, 1)}

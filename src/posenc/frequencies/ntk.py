@@ -102,7 +102,12 @@ class DynamicNTK:
         check_length(self, self.trained_length)
 
     def at(self, length: int) -> NTK:
-        """The schedule for sequences of ``length`` tokens."""
+        """The schedule for sequences of ``length`` tokens.
+
+        Raises:
+            ValueError: ``length`` is no positive whole number.
+        """
+        check_length(self, length, name="length")
         factor, length = Fraction(self.factor), max(length, self.trained_length)
         return NTK(self.of, factor * length / self.trained_length - (factor - 1))
 

@@ -54,10 +54,8 @@ def norm_shares(
     return NormShares(one, other, (scaled + encoding).norm(dim=-1), other**2 / (one**2 + other**2))
 
 
-def columns_that_move(
-    encoding: Float[Tensor, "seq dim"], *, less_than: float = 0.1
-) -> Float[Tensor, "dim"]:
-    """The range of each column; those below ``less_than`` hardly tell these positions apart.
+def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"]:
+    """The range of each column; those of a small one hardly tell these positions apart.
 
     Example:
         >>> import torch
