@@ -106,6 +106,17 @@ def test_positions_may_lie_in_steps():
         assert torch.equal(got, want)
 
 
+def test_both_words_may_lie_in_steps():
+    of, steps, rests = SinCos(Geometric(6)), torch.arange(20)[::3], torch.arange(20, 60)[::3][:7]
+    places = Coordinates(steps)
+    places.rest = rests
+    columns = Columns(torch.empty(7, 2, 3))
+    assert fill(columns, steps, of.long_turns(places), 1.0, rests)
+    want = of.cos_sin(places)
+    assert torch.equal(columns.cos, want[0])
+    assert torch.equal(columns.sin, want[1])
+
+
 def test_what_does_not_fit_is_not_taken():
     of, positions = SinCos(Geometric(4)), torch.arange(3)
     room = torch.zeros(3, 2, 2)
