@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from posenc import FIRE, ALiBi, CoPE, RelativeBias, SwinBias, T5Bias
+from posenc.encodings.scores.heads import bias_apart
 from posenc.positions import grid
 
 DISTANCE = torch.arange(-3, 9)
@@ -71,3 +72,12 @@ def test_what_cannot_be_cut_is_refused():
         ALiBi(8)[0, 1]
     with pytest.raises(TypeError, match="not subscriptable"):
         CoPE(8, 4, 4)[2:4]
+
+
+def test_heads_apart_have_the_slopes_that_they_had():
+    """Also of a bias whose slopes were not the usual ones, which are told, not computed anew."""
+    whole = ALiBi(8, alibi_bias_max=4.0)
+    part = bias_apart(whole, slice(2, 4))
+    assert part.slopes == whole.slopes[2:4]
+    with pytest.raises(AttributeError, match="Build another ALiBi"):
+        part.alibi_bias_max = 2.0

@@ -52,7 +52,9 @@ def bias_apart(bias: ScoreBias, heads: slice) -> ScoreBias | None:
     if axes is None or own - set(axes):
         return None
     part = deepcopy(bias)
+    vars(part)["fixed"] = frozenset()  # what is being built may still be set
     part.take_heads(_within(bias, heads))
+    del vars(part)["fixed"]
     return part
 
 
