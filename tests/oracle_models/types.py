@@ -84,6 +84,10 @@ def _parts(kind: type[PreTrainedConfig]) -> dict[str, str]:
             found[name] = getattr(inner, "model_type", "") or ""
         except Exception:
             found[name] = ""
+    # Evolla's encoder of proteins is listed among those alone that a file may hold.
+    for name, inner in (getattr(kind, "sub_configs", {}) or {}).items():
+        if name not in found and hasattr(inner, "num_hidden_layers"):
+            found[name] = getattr(inner, "model_type", "") or ""
     return found
 
 
