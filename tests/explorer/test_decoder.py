@@ -127,6 +127,7 @@ def test_what_is_said_of_what_was_forgotten(said, vectors):
         assert harmless is bool(wrong <= 1e-9)
 
 
+@pytest.mark.slow("the page in a browser")
 def test_a_decoder_is_stepped_by_buttons_keys_and_pointer(opened):
     found = opened("decoderStep=3")
     found.to("decoder")

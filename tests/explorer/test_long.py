@@ -149,6 +149,7 @@ def test_what_is_said_of_narrow_positions(said):
             assert numbers(before)[0] == pytest.approx(rounded, rel=1e-2)
 
 
+@pytest.mark.slow("the page in a browser")
 def test_methods_are_chosen_by_buttons_and_keys(opened):
     found = opened("factor=8")
     found.to("long")

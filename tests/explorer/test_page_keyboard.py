@@ -18,6 +18,7 @@ def tab_to(page, name: str) -> None:
     raise AssertionError(f"Tab never reaches {name}")
 
 
+@pytest.mark.slow("the page in a browser")
 def test_the_whole_lesson_by_keyboard(opened):
     found = opened()
     page, keys = found.page, found.page.keyboard

@@ -30,6 +30,7 @@ def test_the_bar_stays_and_says_where_the_reader_is(opened, width):
     assert found.page.evaluate("() => document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.slow("the page in a browser")
 def test_a_talk_by_keyboard(opened):
     found = opened()
     page = found.page
