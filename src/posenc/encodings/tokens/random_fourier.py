@@ -58,6 +58,7 @@ class RandomFourierFeatures(TokenEncoding):
 
     keeps_norm = True
     keeps_shift = True
+    fixed = TokenEncoding.fixed | {"std"}
     takes_reals = True
 
     def __init__(
