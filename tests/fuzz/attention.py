@@ -33,6 +33,7 @@ from posenc import (
     XPos,
     attention,
 )
+from posenc.backends import wide_blocks
 from posenc.backends.choice import BACKENDS
 from posenc.encodings.base import working_dtype
 from posenc.testing.reference import documents_of, reference_attention
@@ -409,7 +410,12 @@ def _run(case, content, given, backend, *, compiled=False):
     if compiled:
         torch.compiler.reset()
         call = torch.compile(attention, backend="aot_eager", fullgraph=True)
-    with warnings.catch_warnings(), torch.set_grad_enabled(learns), _interpreted_flex():
+    with (
+        warnings.catch_warnings(),
+        torch.set_grad_enabled(learns),
+        _interpreted_flex(),
+        _small_blocks(case.seed),
+    ):
         warnings.simplefilter("ignore")
         try:
             out = call(
@@ -423,6 +429,17 @@ def _run(case, content, given, backend, *, compiled=False):
     if not learns:
         return out, None
     return out, _gradients(case, out, leaves)
+
+
+@contextmanager
+def _small_blocks(number: int) -> Iterator[None]:
+    """Blocks so small that a few tokens take the ways that thousands take."""
+    chosen = {"FEWEST_ROWS": 1 + number % 4, "FEWEST_KEYS": 1 + number % 3,
+              "MANY_ROWS": 4 + number % 5, "ROWS": 1 + number % 4}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patched:
+        for name, size in chosen.items() if number % 2 else ():
+            patched.setattr(wide_blocks, name, size)
+        yield
 
 
 @contextmanager
