@@ -31,6 +31,7 @@ def test_one_position_a_second_and_none_unasked(played):
     assert after(found, 5000) == 14
 
 
+@pytest.mark.slow("the page in a browser")
 def test_speed_and_the_way_round(played):
     found = played("speed=10&position=45")
     found.page.click("#play")

@@ -85,6 +85,7 @@ def test_a_link_brings_back_the_section_and_its_state(opened):
     assert found.complaints == []
 
 
+@pytest.mark.slow("the page in a browser")
 def test_every_field_of_a_link_is_restored(opened):
     """Of each field of the second half one value that is not its default."""
     state = (

@@ -153,6 +153,7 @@ def test_what_is_said_of_partial_heads_and_of_both_pairings(said, vectors):
         assert ("the two agree" in words) is (abs(both[0] - both[1]) < 1e-9)
 
 
+@pytest.mark.slow("the page in a browser")
 def test_tokens_are_moved_and_pairs_chosen_by_pointer_and_keys(opened):
     found = opened("position=4&offset=3")
     found.to("slowly")
