@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Integral
 from typing import Any
 
 from jaxtyping import Float32
@@ -41,8 +42,10 @@ class Geometric(Schedule):
     base: int | float = 10_000.0
 
     def __post_init__(self):
-        if isinstance(self.dim, bool) or not isinstance(self.dim, int) or not 0 < self.dim <= MOST:
+        whole = isinstance(self.dim, Integral) and not isinstance(self.dim, bool)
+        if not whole or not 0 < self.dim <= MOST:
             raise ValueError(f"dim is {self.dim!r}; it must be a positive whole number, as 128.")
+        object.__setattr__(self, "dim", int(self.dim))  # numpy's, too
         self.powers  # noqa: B018 (a bad base is reported where it is given)
 
     @property

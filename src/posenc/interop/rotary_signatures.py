@@ -75,8 +75,9 @@ def rotary_embedding(
         cos, sin = (part.expand(x.shape[-2], part.shape[-1]) for part in (cos, sin))
     table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
     layout = RotaryLayout(interleaved, False, True)
+    width = x.shape[-1]
     return rotate_together(
-        (x,), table, None, layout, name="rotary_embedding", head_dim=x.shape[-1]
+        (x,), table, None, layout, name="rotary_embedding", head_dim=width, rotated_dim=width
     )[0]
 
 

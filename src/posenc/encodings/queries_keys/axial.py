@@ -17,7 +17,7 @@ from posenc.encodings.queries_keys.axial_forms import (
     checked_bases,
     checked_split,
 )
-from posenc.encodings.queries_keys.rotation import checked_heads, rotate_heads
+from posenc.encodings.queries_keys.rotation import check_rows, checked_heads, rotate_heads
 from posenc.frequencies import Linear, Schedule
 from posenc.numerics.sincos import Arithmetic
 from posenc.positions import Positions
@@ -166,6 +166,7 @@ class AxialRotary(QueryKeyEncoding):
             table,
             name="AxialRotary",
             head_dim=self.head_dim,
+            rotated_dim=sum(self.split),
             pairing=self.form.pairing,
             rotated=self.form.rotated,
             heads_first=self.heads_first,
@@ -185,6 +186,7 @@ class AxialRotary(QueryKeyEncoding):
         suffix = self.form.rotated == "suffix"
         blocks = x.split([rest, *widths] if suffix else [*widths, rest], dim=-1)
         turned = blocks[1:] if suffix else blocks[:-1]
+        check_rows(table, 2, sum(widths) // 2, name="AxialRotary")
         tables = table.split([width // 2 for width in widths], dim=-1)
         made = [
             rotate_heads(
@@ -192,6 +194,7 @@ class AxialRotary(QueryKeyEncoding):
                 of,
                 name="AxialRotary",
                 head_dim=block.shape[-1],
+                rotated_dim=block.shape[-1],
                 pairing=self.form.pairing,
                 heads_first=self.heads_first,
             )

@@ -5,7 +5,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import floating
-from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.base import checked_rows
+from posenc.encodings.queries_keys.rotation import check_rows, checked_heads
 from posenc.frequencies.schedule import Schedule
 from posenc.kernels.out import written
 from posenc.kernels.rotary.operator import RotaryLayout
@@ -70,8 +71,9 @@ class RotationByProfile:
             ValueError: Its width or length does not fit, or ``out`` has another shape or dtype.
             IndexError: A position is not a row of the table.
         """
-        rows = table if positions is None else table[positions]
         name, first = "Rotary", layout.heads_first
+        check_rows(table, 2, len(self.numbers), name=name)
+        rows = table if positions is None else table[checked_rows(table, positions)]
         checked_heads(x, rows.shape[-3], name=name, head_dim=head_dim, heads_first=first)
         cos, sin = (part.unsqueeze(-3 if first else -2) for part in rows.unbind(-2))
         width = 2 * rows.shape[-1]

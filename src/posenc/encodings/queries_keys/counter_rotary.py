@@ -97,6 +97,7 @@ class CounterRotary(QueryKeyEncoding):
             table,
             name="CounterRotary",
             head_dim=self.head_dim,
+            rotated_dim=self.rotary.rotated_dim,
             pairing=self.rotary.pairing,
             rotated=self.rotary.rotated,
             heads_first=self.heads_first,

@@ -198,7 +198,12 @@ class DINOv3Rotary(QueryKeyEncoding):
 
     def _rotate(self, x: Tensor, table: Tensor) -> Tensor:
         return rotate_heads(
-            x, table, name="DINOv3Rotary", head_dim=self.head_dim, heads_first=self.heads_first
+            x,
+            table,
+            name="DINOv3Rotary",
+            head_dim=self.head_dim,
+            rotated_dim=self.head_dim,
+            heads_first=self.heads_first,
         )
 
     def extra_repr(self) -> str:

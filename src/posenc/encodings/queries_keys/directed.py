@@ -165,15 +165,11 @@ class DirectedRotary(QueryKeyEncoding):
         Raises:
             ValueError: Width, length or number of heads is not that of the table.
         """
-        rotate = rotate_each_head if self.by_head else rotate_heads
-        return rotate(
-            q,
-            table,
-            name="DirectedRotary",
-            head_dim=self.head_dim,
-            pairing=self.pairing,
-            heads_first=self.heads_first,
-        )
+        layout = {"pairing": self.pairing, "heads_first": self.heads_first}
+        said = {"name": "DirectedRotary", "head_dim": self.head_dim}
+        if self.by_head:
+            return rotate_each_head(q, table, **said, **layout)
+        return rotate_heads(q, table, rotated_dim=self.head_dim, **said, **layout)
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "..."]

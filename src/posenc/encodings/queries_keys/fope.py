@@ -10,7 +10,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.queries_keys.rotation import check_rows, checked_heads
 from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
@@ -157,6 +157,7 @@ class FoPE(QueryKeyEncoding):
         checked_heads(
             q, table.shape[-4], name="FoPE", head_dim=self.head_dim, heads_first=self.heads_first
         )
+        check_rows(table, 2, self.heads, self.head_dim // 2, name="FoPE")
         heads = q.shape[-3 if self.heads_first else -2]
         if heads % self.heads:
             raise ValueError(

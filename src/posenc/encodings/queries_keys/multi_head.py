@@ -10,7 +10,7 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import rotate_each_head
+from posenc.encodings.queries_keys.rotation import check_rows, rotate_each_head
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
 
@@ -120,6 +120,8 @@ class MHRoPE(QueryKeyEncoding):
         return self._rotate(k, table, 1)
 
     def _rotate(self, x: Tensor, table: Tensor, group: int) -> Tensor:
+        pairs = self.head_dim // 2
+        check_rows(table, 2, len(self.sections), pairs, name="MHRoPE")
         still = torch.ones_like(table[..., :1, :])
         still[..., 1, :, :] = 0.0  # cos 1 and sin 0, for heads of no axis
         chosen = [axis for axis in self.axes_of_heads for _ in range(group)]

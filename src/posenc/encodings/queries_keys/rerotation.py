@@ -66,6 +66,7 @@ def rerotate(
         rotation_table(SinCos(step), positions, dtype, step.attention_factor),
         name="rerotate",
         head_dim=new.head_dim,
+        rotated_dim=new.rotated_dim,
         pairing=new.pairing,
         rotated=new.rotated,
         heads_first=new.heads_first,

@@ -1,5 +1,6 @@
 """The rotary encoding of Su et al., with any schedule of frequencies."""
 
+from numbers import Integral
 from typing import get_args
 
 import torch
@@ -159,7 +160,7 @@ class Rotary(QueryKeyEncoding):
             out: Where to write both; ``out=(q, k)`` rotates in place.
 
         Raises:
-            ValueError: Widths or lengths do not fit.
+            ValueError: Widths or lengths do not fit, or the table is that of another width.
             IndexError: A position is not a row of the table.
 
         Example:
@@ -178,7 +179,7 @@ class Rotary(QueryKeyEncoding):
         outs = contents if out is not None and out[0] is q and out[1] is k else out
         return rotate_together(
             contents, table, positions, self.layout, name="Rotary", head_dim=self.head_dim,
-            outs=outs,
+            rotated_dim=self.rotated_dim, outs=outs,
         )  # type: ignore[return-value]  # fmt: skip
 
     def _rotate(self, x: Tensor, table: Tensor, out: Tensor | None) -> Tensor:
@@ -193,6 +194,7 @@ class Rotary(QueryKeyEncoding):
             self.layout,
             name="Rotary",
             head_dim=self.head_dim,
+            rotated_dim=self.rotated_dim,
             outs=outs,
         )[0]
 
@@ -237,7 +239,7 @@ def _profile(arithmetic: str, schedule: Schedule, pairing: Pairing) -> RotationB
 
 
 def _schedule(frequencies: int | Schedule, base: int | float | None) -> Schedule:
-    if base is not None and not isinstance(frequencies, int):
+    if base is not None and not isinstance(frequencies, Integral):
         raise TypeError(
             f"base is {base} beside {frequencies!r}, which has its own. Give the base to the "
             f"schedule, or a width instead of a schedule, as Rotary(64, base={base})."

@@ -51,6 +51,7 @@ def rotate_heads(
     *,
     name: str,
     head_dim: int,
+    rotated_dim: int,
     pairing: Pairing = "half",
     rotated: Rotated = "prefix",
     heads_first: bool = True,
@@ -65,6 +66,7 @@ def rotate_heads(
         table: ``[seq, 2, pairs]`` for all rows of the batch, or ``[*batch, seq, 2, pairs]``.
         name: Who rotates, for the words of an error.
         head_dim: Width that ``x`` must have.
+        rotated_dim: How many of its channels are rotated.
 
     Raises:
         TypeError: ``x`` is not floating.
@@ -73,8 +75,16 @@ def rotate_heads(
     layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first, conjugate)
     contents = (x,)
     outs = None if out is None else contents if out is x else (out,)
-    made = rotate_together(contents, table, None, layout, name=name, head_dim=head_dim, outs=outs)
-    return made[0]
+    return rotate_together(
+        contents,
+        table,
+        None,
+        layout,
+        name=name,
+        head_dim=head_dim,
+        rotated_dim=rotated_dim,
+        outs=outs,
+    )[0]
 
 
 def rotate_together(
@@ -85,6 +95,7 @@ def rotate_together(
     *,
     name: str,
     head_dim: int,
+    rotated_dim: int,
     outs: tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     """``rotate_heads`` of queries and keys in one call, with rows looked up where they are used.
@@ -96,6 +107,7 @@ def rotate_together(
         layout: How heads are rotated, and in which layout they are.
         name: Who rotates, for the words of an error.
         head_dim: Width that heads must have.
+        rotated_dim: How many of their channels are rotated, two for each pair of the table.
         outs: Where to write; ``contents`` itself rotates in place.
 
     Raises:
@@ -107,6 +119,7 @@ def rotate_together(
         raise TypeError(
             f"The table is {table.dtype}; {name} rotates by floating cosines and sines."
         )
+    check_rows(table, 2, rotated_dim // 2, name=name)
     made = native_or_none(contents, table, positions, layout=layout, outs=outs, width=head_dim)
     if made is not None:
         return made
@@ -154,10 +167,36 @@ def rotate_each_head(
             f"{name} was built for {built} heads; content has {heads}. Build "
             f"{name}(heads={heads}), with as many key heads as query heads."
         )
+    check_rows(table, 2, heads, head_dim // 2, name=name)
     cos, sin = table.unbind(-3)
     if heads_first:
         cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
     return rotate(x, cos, sin, pairing=pairing)
+
+
+def check_rows(table: Tensor, *row: int, name: str) -> None:
+    """Refuse a table of another width, of which some channels would be turned, or broadcast.
+
+    Args:
+        table: What positions say.
+        row: The shape of what it says of one token.
+        name: Whose table it must be.
+
+    Raises:
+        ValueError: Its rows have another shape.
+
+    Example:
+        >>> check_rows(torch.zeros(5, 2, 2), 2, 4, name="Rotary")
+        Traceback (most recent call last):
+        ...
+        ValueError: The table has shape (5, 2, 2); this Rotary takes rows of shape (2, 4). Give it \
+its own table.
+    """
+    if table.shape[-len(row) :] != row or table.ndim <= len(row):
+        raise ValueError(
+            f"The table has shape {tuple(table.shape)}; this {name} takes rows of shape {row}. "
+            f"Give it its own table."
+        )
 
 
 def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first: bool) -> None:

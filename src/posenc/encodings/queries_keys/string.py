@@ -110,7 +110,9 @@ class CayleySTRING(QueryKeyEncoding):
         checked_heads(q, table.shape[-3], name=name, **layout)
         wide = torch.promote_types(q.dtype, torch.float32)
         based = q.to(wide) @ self.basis().to(wide).to(q.device).mT
-        return rotate_heads(based, table, name=name, pairing="interleaved", **layout).to(q.dtype)
+        return rotate_heads(
+            based, table, name=name, rotated_dim=self.head_dim, pairing="interleaved", **layout
+        ).to(q.dtype)
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]

@@ -120,6 +120,7 @@ class RemappedRotary(ScoreEncoding):
             rotation_table(self.sincos, steps, x.dtype),
             name="RemappedRotary",
             head_dim=self.rotary.head_dim,
+            rotated_dim=self.rotary.rotated_dim,
             pairing=self.rotary.pairing,
             rotated=self.rotary.rotated,
         )
