@@ -17,7 +17,7 @@ from posenc.encodings.queries_keys.axial_forms import (
     checked_bases,
     checked_split,
 )
-from posenc.encodings.queries_keys.rotation import check_rows, checked_heads, rotate_heads
+from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
 from posenc.frequencies import Linear, Schedule
 from posenc.numerics.sincos import Arithmetic
 from posenc.positions import Positions
@@ -174,9 +174,10 @@ class AxialRotary(QueryKeyEncoding):
 
     def _rotate_by_axis(self, x: Tensor, table: Tensor) -> Tensor:
         """Each block of channels by itself: pairs do not reach from one axis into another."""
-        checked_heads(
+        check_fit(
             x,
-            table.shape[-3],
+            table,
+            (2, sum(self.split) // 2),
             name="AxialRotary",
             head_dim=self.head_dim,
             heads_first=self.heads_first,
@@ -186,7 +187,6 @@ class AxialRotary(QueryKeyEncoding):
         suffix = self.form.rotated == "suffix"
         blocks = x.split([rest, *widths] if suffix else [*widths, rest], dim=-1)
         turned = blocks[1:] if suffix else blocks[:-1]
-        check_rows(table, 2, sum(widths) // 2, name="AxialRotary")
         tables = table.split([width // 2 for width in widths], dim=-1)
         made = [
             rotate_heads(

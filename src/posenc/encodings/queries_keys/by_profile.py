@@ -6,7 +6,7 @@ from torch import Tensor
 
 from posenc._guards import floating
 from posenc.encodings.base import checked_rows
-from posenc.encodings.queries_keys.rotation import check_rows, checked_heads
+from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
 from posenc.kernels.out import written
 from posenc.kernels.rotary.operator import RotaryLayout
@@ -72,9 +72,9 @@ class RotationByProfile:
             IndexError: A position is not a row of the table.
         """
         name, first = "Rotary", layout.heads_first
-        check_rows(table, 2, len(self.numbers), name=name)
         rows = table if positions is None else table[checked_rows(table, positions)]
-        checked_heads(x, rows.shape[-3], name=name, head_dim=head_dim, heads_first=first)
+        row = (2, len(self.numbers))
+        check_fit(x, rows, row, name=name, head_dim=head_dim, heads_first=first)
         cos, sin = (part.unsqueeze(-3 if first else -2) for part in rows.unbind(-2))
         width = 2 * rows.shape[-1]
         begin = head_dim - width if layout.suffix else 0

@@ -138,7 +138,13 @@ class ComRoPE(QueryKeyEncoding):
             ValueError: Width, length or number of heads is not that of the table.
         """
         return rotate_blocks(
-            q, table, name="ComRoPE", head_dim=self.head_dim, heads_first=self.heads_first
+            q,
+            table,
+            name="ComRoPE",
+            built=self.heads if self.by_head else 1,
+            block=self.block,
+            head_dim=self.head_dim,
+            heads_first=self.heads_first,
         )
 
     def encode_keys(

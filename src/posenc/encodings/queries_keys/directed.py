@@ -168,7 +168,7 @@ class DirectedRotary(QueryKeyEncoding):
         layout = {"pairing": self.pairing, "heads_first": self.heads_first}
         said = {"name": "DirectedRotary", "head_dim": self.head_dim}
         if self.by_head:
-            return rotate_each_head(q, table, **said, **layout)
+            return rotate_each_head(q, table, built=self.heads, **said, **layout)
         return rotate_heads(q, table, rotated_dim=self.head_dim, **said, **layout)
 
     def encode_keys(

@@ -10,7 +10,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import check_rows, checked_heads
+from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
@@ -154,10 +154,8 @@ class FoPE(QueryKeyEncoding):
         Raises:
             ValueError: Width, length or number of heads does not fit.
         """
-        checked_heads(
-            q, table.shape[-4], name="FoPE", head_dim=self.head_dim, heads_first=self.heads_first
-        )
-        check_rows(table, 2, self.heads, self.head_dim // 2, name="FoPE")
+        row = (2, self.heads, self.head_dim // 2)
+        check_fit(q, table, row, name="FoPE", head_dim=self.head_dim, heads_first=self.heads_first)
         heads = q.shape[-3 if self.heads_first else -2]
         if heads % self.heads:
             raise ValueError(

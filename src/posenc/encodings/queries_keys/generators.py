@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc._guards import floating
-from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
 
@@ -46,6 +46,8 @@ def rotate_blocks(
     table: Float[Tensor, "*rows heads n b b"],
     *,
     name: str,
+    built: int,
+    block: int,
     head_dim: int,
     heads_first: bool,
 ) -> Float[Tensor, "*batch _ _ head_dim"]:
@@ -55,6 +57,8 @@ def rotate_blocks(
         x: Queries or keys.
         table: The matrices of each token; with one head, for all heads alike.
         name: Who rotates, for the words of an error.
+        built: How many heads it was built for; 1 for all heads alike.
+        block: Channels of a block.
         head_dim: Width that heads must have.
         heads_first: The layout of ``x``.
 
@@ -62,8 +66,9 @@ def rotate_blocks(
         TypeError: ``x`` is not floating.
         ValueError: Width, length or number of heads is not that of the table.
     """
-    checked_heads(x, table.shape[-5], name=name, head_dim=head_dim, heads_first=heads_first)
-    heads, built = x.shape[-3 if heads_first else -2], table.shape[-4]
+    row = (built, head_dim // block, block, block)
+    check_fit(x, table, row, name=name, head_dim=head_dim, heads_first=heads_first)
+    heads = x.shape[-3 if heads_first else -2]
     if built not in (1, heads):
         raise ValueError(
             f"{name} was built for {built} heads; content has {heads}. Build "

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.encodings.scores.content import products
 from posenc.positions import Positions, checked, in_float64
 
@@ -112,9 +112,8 @@ class GRAPE(QueryKeyEncoding):
         Raises:
             ValueError: Width, length or number of heads does not fit.
         """
-        checked_heads(
-            q, table.shape[-3], name="GRAPE", head_dim=self.head_dim, heads_first=self.heads_first
-        )
+        row = (2, self.heads)
+        check_fit(q, table, row, name="GRAPE", head_dim=self.head_dim, heads_first=self.heads_first)
         x = q if self.heads_first else q.transpose(-2, -3)
         if x.shape[-3] % self.heads:
             raise ValueError(

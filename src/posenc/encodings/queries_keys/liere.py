@@ -107,7 +107,13 @@ class LieRE(QueryKeyEncoding):
             ValueError: Width, length or number of heads is not that of the table.
         """
         return rotate_blocks(
-            q, table, name="LieRE", head_dim=self.head_dim, heads_first=self.heads_first
+            q,
+            table,
+            name="LieRE",
+            built=self.heads if self.by_head else 1,
+            block=self.block,
+            head_dim=self.head_dim,
+            heads_first=self.heads_first,
         )
 
     def encode_keys(

@@ -152,6 +152,7 @@ class LTXRotary(QueryKeyEncoding):
             q,
             table,
             name="LTXRotary",
+            built=self.heads,
             head_dim=self.head_dim,
             pairing=self.pairing,
             heads_first=self.heads_first,

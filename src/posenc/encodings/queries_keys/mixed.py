@@ -147,6 +147,7 @@ class RoPEMixed(QueryKeyEncoding):
             q,
             table,
             name="RoPEMixed",
+            built=self.heads,
             head_dim=self.head_dim,
             pairing="interleaved",
             heads_first=self.heads_first,

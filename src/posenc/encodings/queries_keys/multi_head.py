@@ -130,6 +130,7 @@ class MHRoPE(QueryKeyEncoding):
             x,
             by_head,
             name="MHRoPE",
+            built=self.heads * group,
             head_dim=self.head_dim,
             pairing=self.rotary.pairing,
             heads_first=self.heads_first,

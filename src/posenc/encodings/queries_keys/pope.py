@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import checked_heads, rotation_table
+from posenc.encodings.queries_keys.rotation import check_fit, rotation_table
 from posenc.frequencies import Schedule
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
@@ -152,9 +152,8 @@ class PoPE(QueryKeyEncoding):
 
     def _rows(self, x: Tensor, table: Tensor) -> tuple[Tensor, ...]:
         """cos and sin, with an axis for the heads, in float32 at least."""
-        checked_heads(
-            x, table.shape[-3], name="PoPE", head_dim=self.head_dim, heads_first=self.heads_first
-        )
+        row = (2, self.channels)
+        check_fit(x, table, row, name="PoPE", head_dim=self.head_dim, heads_first=self.heads_first)
         table = table.to(torch.promote_types(table.dtype, working_dtype(x.dtype)))
         return tuple(part.unsqueeze(-3 if self.heads_first else -2) for part in table.unbind(-2))
 

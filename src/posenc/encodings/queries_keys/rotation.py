@@ -1,5 +1,7 @@
 """What every rotary encoding shares: the table of cosines and sines, and how heads meet it."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -129,11 +131,7 @@ def rotate_together(
         lead, tokens = positions.shape[:-1], positions.shape[-1]
     for x in contents:
         checked_heads(x, tokens, name=name, head_dim=head_dim, heads_first=layout.heads_first)
-        if torch.broadcast_shapes(x.shape[:-3], lead) != x.shape[:-3]:
-            raise ValueError(
-                f"x has batch axes {tuple(x.shape[:-3])} and the table {tuple(lead)}. Pass "
-                f"positions [seq] for all rows alike, or one row of them for each."
-            )
+        _check_batch(x, lead)
     return by_reference(contents, table, positions, layout, outs)
 
 
@@ -142,6 +140,7 @@ def rotate_each_head(
     table: Float[Tensor, "*rows 2 heads pairs"],
     *,
     name: str,
+    built: int,
     head_dim: int,
     pairing: Pairing,
     heads_first: bool,
@@ -152,6 +151,7 @@ def rotate_each_head(
         x: Queries or keys.
         table: A row a token, and in it one a head.
         name: Who rotates, for the words of an error.
+        built: How many heads it was built for.
         head_dim: Width that heads must have.
         pairing: Which channels form a pair.
         heads_first: The layout of ``x``.
@@ -160,18 +160,59 @@ def rotate_each_head(
         TypeError: ``x`` is not floating.
         ValueError: Width, length or number of heads is not that of the table.
     """
-    checked_heads(x, table.shape[-4], name=name, head_dim=head_dim, heads_first=heads_first)
-    heads, built = x.shape[-3 if heads_first else -2], table.shape[-2]
+    row = (2, built, head_dim // 2)
+    check_fit(x, table, row, name=name, head_dim=head_dim, heads_first=heads_first)
+    heads = x.shape[-3 if heads_first else -2]
     if heads != built:
         raise ValueError(
             f"{name} was built for {built} heads; content has {heads}. Build "
             f"{name}(heads={heads}), with as many key heads as query heads."
         )
-    check_rows(table, 2, heads, head_dim // 2, name=name)
     cos, sin = table.unbind(-3)
     if heads_first:
         cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
     return rotate(x, cos, sin, pairing=pairing)
+
+
+def check_fit(
+    x: Tensor,
+    table: Tensor,
+    row: tuple[int, ...],
+    *,
+    name: str,
+    head_dim: int,
+    heads_first: bool,
+) -> None:
+    """Refuse content and a table that are not of one encoding and of the same tokens.
+
+    Args:
+        x: Queries or keys.
+        table: What positions say.
+        row: The shape of what it says of one token.
+        name: Whose they must be.
+        head_dim: Width that ``x`` must have.
+        heads_first: The layout of ``x``.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: Something does not fit.
+    """
+    check_rows(table, *row, name=name)
+    *lead, tokens = table.shape[: -len(row)]
+    checked_heads(x, tokens, name=name, head_dim=head_dim, heads_first=heads_first)
+    _check_batch(x, lead)
+
+
+def _check_batch(x: Tensor, lead: Sequence[int]) -> None:
+    try:
+        fits = torch.broadcast_shapes(x.shape[:-3], lead) == x.shape[:-3]
+    except RuntimeError:  # neither is 1
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"x has batch axes {tuple(x.shape[:-3])} and the table {tuple(lead)}. Pass "
+            f"positions [seq] for all rows alike, or one row of them for each."
+        )
 
 
 def check_rows(table: Tensor, *row: int, name: str) -> None:

@@ -8,7 +8,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_number, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import points_of
-from posenc.encodings.queries_keys.rotation import checked_heads, rotate_heads
+from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
 from posenc.frequencies import Geometric
 from posenc.positions import Positions, in_float64
 
@@ -107,7 +107,7 @@ class CayleySTRING(QueryKeyEncoding):
             ValueError: Width or length is not that of the table.
         """
         name, layout = "CayleySTRING", {"head_dim": self.head_dim, "heads_first": self.heads_first}
-        checked_heads(q, table.shape[-3], name=name, **layout)
+        check_fit(q, table, (2, self.head_dim // 2), name=name, **layout)
         wide = torch.promote_types(q.dtype, torch.float32)
         based = q.to(wide) @ self.basis().to(wide).to(q.device).mT
         return rotate_heads(
@@ -206,9 +206,10 @@ class CirculantSTRING(QueryKeyEncoding):
         Raises:
             ValueError: Width or length is not that of the table.
         """
-        checked_heads(
+        check_fit(
             q,
-            table.shape[-3],
+            table,
+            (2, (self.head_dim - 1) // 2),
             name="CirculantSTRING",
             head_dim=self.head_dim,
             heads_first=self.heads_first,

@@ -9,7 +9,7 @@ from torch import Tensor
 from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotation import checked_heads
+from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.numerics.rounding import rounded
 from posenc.positions import Integers, checked
 
@@ -110,9 +110,10 @@ class QueryTemperature(QueryKeyEncoding):
         return k
 
     def _check(self, x: Tensor, table: Tensor) -> None:
-        checked_heads(
+        check_fit(
             x,
-            table.shape[-2],
+            table,
+            (1,),
             name="QueryTemperature",
             head_dim=self.head_dim,
             heads_first=self.heads_first,

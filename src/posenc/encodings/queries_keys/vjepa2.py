@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
-from posenc.encodings.queries_keys.rotation import check_rows, checked_heads
+from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies import Geometric
 from posenc.positions import Positions
 
@@ -77,14 +77,14 @@ class VJEPA2Rotary(QueryKeyEncoding):
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 angles"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` mixed, in float32 at least."""
-        checked_heads(
+        check_fit(
             q,
-            table.shape[-3],
+            table,
+            (2, AXES * self.width // 2),
             name="VJEPA2Rotary",
             head_dim=self.head_dim,
             heads_first=self.heads_first,
         )
-        check_rows(table, 2, AXES * self.width // 2, name="VJEPA2Rotary")
         # Each axis has half as many angles as channels: its first half takes them, then the second.
         table = table.unflatten(-1, (AXES, -1)).repeat_interleave(2, dim=-2).flatten(-2)
         cos, sin = table.unsqueeze(-4 if self.heads_first else -3).unbind(-2)

@@ -11,7 +11,7 @@ from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import rotation_table
+from posenc.encodings.queries_keys.rotation import check_rows, rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.numerics.rounding import rounded
 from posenc.positions import Coordinates, Positions, checked, floats, in_float64
@@ -100,12 +100,14 @@ class XPos(QueryKeyEncoding):
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` rotated and multiplied by ζ^(p/B)."""
+        check_rows(table, 4, len(self.rates), name="XPos")
         return self.rotary.encode_queries(q, table[..., :2, :])
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``k`` rotated and multiplied by ζ^(−p/B)."""
+        check_rows(table, 4, len(self.rates), name="XPos")
         return self.rotary.encode_keys(k, table[..., 2:, :])
 
     def _check_range(self, positions: Tensor) -> None:

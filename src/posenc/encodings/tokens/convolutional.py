@@ -169,7 +169,7 @@ class Convolutional(TokenEncoding):
             TypeError: ``x`` is not floating.
             ValueError: It has another width, or the table is of other tokens.
         """
-        check_content(x, table, name="Convolutional", dim=self.dim)
+        check_content(x, table, name="Convolutional", dim=self.dim, coordinates=1)
         order = consecutive(x.shape[-2], device=x.device)
         runs = order - table[..., 0]  # tokens that follow one another have this in common
         if may_look(runs) and bool((runs == runs[..., :1]).all()):

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 
-def check_content(x: Tensor, table: Tensor, *, name: str, dim: int) -> None:
+def check_content(x: Tensor, table: Tensor, *, name: str, dim: int, coordinates: int) -> None:
     """Refuse content that is not that of a table of positions, ``[*rows, seq, coordinates]``.
 
     Raises:
@@ -12,7 +12,7 @@ def check_content(x: Tensor, table: Tensor, *, name: str, dim: int) -> None:
 
     Example:
         >>> import torch
-        >>> check_content(torch.ones(3, 8), torch.ones(3, 2), name="PEG", dim=6)
+        >>> check_content(torch.ones(3, 8), torch.ones(3, 2), name="PEG", dim=6, coordinates=2)
         Traceback (most recent call last):
         ...
         ValueError: x has width 8; PEG was built for dim 6. Build it with dim=8.
@@ -23,6 +23,11 @@ def check_content(x: Tensor, table: Tensor, *, name: str, dim: int) -> None:
         raise ValueError(
             f"x has width {x.shape[-1]}; {name} was built for dim {dim}. Build it with "
             f"dim={x.shape[-1]}."
+        )
+    if table.shape[-1:] != (coordinates,):
+        raise ValueError(
+            f"The table has shape {tuple(table.shape)}; that of {name} holds positions of "
+            f"{coordinates} coordinates, [*rows, seq, {coordinates}]. Give it its own table."
         )
     rows, tokens = table.shape[:-1][::-1], x.shape[:-1][::-1]
     fits = rows[:1] == tokens[:1] and len(rows) <= len(tokens)

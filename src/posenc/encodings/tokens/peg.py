@@ -116,7 +116,7 @@ class PEG(TokenEncoding):
             ValueError: It has another width, the table is of other tokens, two tokens stand at one
                 point, or points lie so far apart that int64 cannot number them.
         """
-        check_content(x, table, name="PEG", dim=self.dim)
+        check_content(x, table, name="PEG", dim=self.dim, coordinates=self.axes)
         if not x.numel():
             return x.clone()
         wide = working_dtype(x.dtype)
