@@ -81,6 +81,21 @@ class CutsReals(Sinusoidal):
         return super().table(positions).to(dtype or torch.float32)
 
 
+class TurnsAPart(Rotary):
+    """Turns as many channels as a table has pairs for."""
+
+    def encode_keys(self, k, table):
+        narrow = Rotary(2 * table.shape[-1], head_dim=self.head_dim)
+        return narrow.encode_keys(k, table)
+
+
+class Broadcasts(Sinusoidal):
+    """Adds one row to all tokens where it is given one."""
+
+    def encode(self, x, table):
+        return (x + table).to(x.dtype)
+
+
 class Widens(Sinusoidal):
     """Gives float32 back for bfloat16."""
 
@@ -275,6 +290,8 @@ BROKEN = [
     (SaysNothingOfItsBase, {"dim": 8}, {"base": 100.0}, "arguments_matter"),
     (TakesFloats, {"dim": 8}, {}, "integers_only"),
     (CutsReals, {"dim": 8}, {}, "reals_are_not_cut"),
+    (TurnsAPart, {"frequencies": 8}, {}, "tables_of_others"),
+    (Broadcasts, {"dim": 8}, {}, "tables_of_others"),
     (MadeOnTheCpu, {"dim": 8, "max_len": 9}, {}, "parameters_are_made_as_asked"),
     (HasNoFactory, {"dim": 8}, {}, "parameters_are_made_as_asked"),
     (LearnsInAutocast, {"dim": 8, "max_len": 9}, {}, "autocast"),

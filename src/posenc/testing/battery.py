@@ -11,6 +11,7 @@ PLAIN = (
     shapes.content_is_left_alone,
     shapes.arguments_matter,
     shapes.integers_only,
+    shapes.tables_of_others,
     shapes.reals_are_not_cut,
     shapes.parameters_are_made_as_asked,
     purity.purity,

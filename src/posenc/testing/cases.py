@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.positions import Coordinates, consecutive
 
 Tensors = tuple[Tensor, ...]
+Use = tuple[str, Callable[[], object]]
+"""The name of a method, and a call of it."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,10 @@ class Subject:
         """``encode_output`` of some output; there is none in the place of tokens."""
         raise TypeError("Use the driver of a place inside attention.")
 
+    def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
+        """The calls in which content meets a table that is given, by their names."""
+        return []
+
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
@@ -172,6 +179,9 @@ class Tokens(Subject):
         placed = self.placed(positions, content[0].shape[-2], content[0].device)
         return super().run(module, content, placed)
 
+    def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
+        return [("encode", partial(module.encode, content[0], table))]  # type: ignore[arg-type]
+
 
 class QueriesKeys(Subject):
     """Queries ``[*batch, heads, seq, head_dim]`` and keys with fewer heads."""
@@ -186,6 +196,19 @@ class QueriesKeys(Subject):
             return module(*content, positions)
         made = module(*(part.transpose(-2, -3) for part in content), positions)
         return tuple(part.transpose(-2, -3) for part in made)
+
+    def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
+        if not self.case.heads_first:
+            content = tuple(part.transpose(-2, -3) for part in content)
+        q, k = content
+        names = {"encode_queries": (q,), "encode_keys": (k,), "encode_both": (q, k)}
+        if module.changes_values:
+            names["encode_values"] = (k,)
+        if module.changes_output:
+            names["encode_output"] = (q,)
+        return [
+            (name, partial(getattr(module, name), *given, table)) for name, given in names.items()
+        ]
 
     def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
         out = content[0] if self.case.heads_first else content[0].transpose(-2, -3)

@@ -2,9 +2,11 @@
 
 import inspect
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
@@ -96,6 +98,30 @@ def integers_only(case: Case) -> None:
             refusal = str(error)
         assert refusal, f"positions of {positions.dtype} were taken without a word"
         assert "int64" in refusal, f"the error does not say what is expected: {refusal}"
+
+
+def tables_of_others(case: Case) -> None:
+    """A table of other tokens, heads or widths is refused, and not broadcast or used in part."""
+    module, subject, seq = case.module().eval(), case.subject(), 4
+    content, table = subject.content(seq, ()), subject.tables(module, consecutive(seq))
+    for _, use in subject.uses(module, content, table):
+        use()  # its own is taken
+    for what, other in _others(table):
+        for name, use in subject.uses(module, content, other):
+            try:
+                use()
+            except (ValueError, TypeError, IndexError):
+                continue
+            raise AssertionError(f"{name} took a table of shape {tuple(table.shape)} {what}")
+
+
+def _others(table: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """A table cut and lengthened along each axis, and one of a batch that content has not."""
+    for axis, size in enumerate(table.shape):
+        for other in sorted({1, size - 1, size + 1} - {0, size}):
+            index = torch.arange(other) % size
+            yield f"with {other} along axis {axis}", table.index_select(axis, index)
+    yield "of a batch of three", table.expand(3, *table.shape)
 
 
 def reals_are_not_cut(case: Case) -> None:
