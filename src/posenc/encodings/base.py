@@ -82,6 +82,34 @@ def check_floating_scores(scores: Tensor, name: str) -> None:
         )
 
 
+def check_scores(scores: Tensor, table: Tensor, name: str) -> None:
+    """Refuse scores, and a table ``[*rows, heads, q_len, k_len]`` that is not of these scores.
+
+    Raises:
+        TypeError: ``scores`` are not floating.
+        ValueError: The table is of other heads, queries or keys.
+
+    Example:
+        >>> check_scores(torch.zeros(4, 3, 3), torch.zeros(4, 1, 3), "ALiBi")
+        Traceback (most recent call last):
+        ...
+        ValueError: scores have shape (4, 3, 3) and the table (4, 1, 3). Pass the positions of \
+these queries and keys, one each.
+    """
+    check_floating_scores(scores, name)
+    if table.ndim > 2 and table.shape[-3] != scores.shape[-3]:
+        raise ValueError(
+            f"{name} was built for {table.shape[-3]} heads; scores have {scores.shape[-3]}. Build "
+            f"it with heads={scores.shape[-3]}."
+        )
+    fits = table.ndim > 2 and table.shape[-2:] == scores.shape[-2:]  # no row serves all queries
+    if not fits or torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
+        raise ValueError(
+            f"scores have shape {tuple(scores.shape)} and the table {tuple(table.shape)}. Pass "
+            f"the positions of these queries and keys, one each."
+        )
+
+
 class PositionRemapping(ABC):
     """A change of the positions themselves, before any encoding sees them.
 
@@ -469,18 +497,7 @@ class ScoreBias(ScoreEncoding):
             TypeError: ``scores`` are not floating.
             ValueError: The table is of other heads, queries or keys.
         """
-        check_floating_scores(scores, type(self).__name__)
-        if table.shape[-3] != scores.shape[-3]:
-            raise ValueError(
-                f"{type(self).__name__} was built for {table.shape[-3]} heads; "
-                f"scores have {scores.shape[-3]}. Build it with heads={scores.shape[-3]}."
-            )
-        fits = table.shape[-2:] == scores.shape[-2:]  # one row would serve all queries alike
-        if not fits or torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
-            raise ValueError(
-                f"scores have shape {tuple(scores.shape)} and the table {tuple(table.shape)}. Pass "
-                f"the positions of these queries and keys, one each."
-            )
+        check_scores(scores, table, type(self).__name__)
         return (scores + table).to(scores.dtype)
 
 

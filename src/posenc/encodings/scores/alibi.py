@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import widest
+from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_positive_number
 from posenc.encodings.base import RelativeBias
 from posenc.numerics import slopes as slope_rules
@@ -92,12 +92,10 @@ class ALiBi(RelativeBias):
     def _at(
         self, away: Float[Tensor, "*shape"], dtype: torch.dtype | None
     ) -> Float[Tensor, "heads *shape"]:
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"dtype is {dtype}; a bias needs a floating dtype.")
         away = away.clamp(min=0) if self.is_causal else away.abs()
         slopes = torch.tensor(self.slopes, dtype=away.dtype, device=away.device)
         slopes = slopes.view(-1, *[1] * away.ndim)
-        return (slopes * (0.0 - away)).to(dtype or torch.float32)
+        return (slopes * (0.0 - away)).to(floating(dtype))
 
     def take_heads(self, heads: slice) -> None:
         """Forget the slopes of other heads."""

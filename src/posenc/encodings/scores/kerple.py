@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import eager
+from posenc._guards import eager, floating
 from posenc.encodings.arguments import check_choice, check_whole
-from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import RelativeBias, ScoreEncoding, check_scores, working_dtype
 from posenc.positions import Positions, checked, float_distances, floats
 
 Kernel = Literal["log", "power"]
@@ -87,7 +87,7 @@ class KERPLE(RelativeBias):
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The kernel of each head at each distance."""
-        distance, dtype = checked(distance, "distance", reals=True), dtype or torch.float32
+        distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         return self._at(floats(distance, dtype), dtype)
 
     def table(
@@ -103,7 +103,7 @@ class KERPLE(RelativeBias):
             TypeError: Positions are neither integers nor coordinates.
             ValueError: Two of them are 2^63 or more apart.
         """
-        dtype = dtype or torch.float32
+        dtype = floating(dtype)
         return self._at(float_distances(q_positions, k_positions, dtype), dtype).movedim(0, -3)
 
     def _at(
@@ -181,7 +181,7 @@ class KERPLEWeight(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The weight of every pair, at most 1."""
-        dtype = dtype or torch.float32
+        dtype = floating(dtype)
         distance = float_distances(q_positions, k_positions, dtype)
         away = distance.clamp(min=0).unsqueeze(-3)
         a, p = (
@@ -199,12 +199,13 @@ class KERPLEWeight(ScoreEncoding):
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` times their weight, in float32 at least and rounded once."""
-        if table.shape[-3] != scores.shape[-3]:
-            raise ValueError(
-                f"KERPLEWeight was built for {table.shape[-3]} heads; scores have "
-                f"{scores.shape[-3]}. Build it with heads={scores.shape[-3]}."
-            )
+        """``scores`` times their weight, in float32 at least and rounded once.
+
+        Raises:
+            TypeError: ``scores`` are not floating.
+            ValueError: The table is of other heads, queries or keys.
+        """
+        check_scores(scores, table, "KERPLEWeight")
         return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)
 
     def extra_repr(self) -> str:

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import floating, may_look
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -87,11 +87,9 @@ class Learned(TokenEncoding):
             ValueError: A position is negative or past the last one.
         """
         positions = checked(positions, device=self.weight.device)
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"dtype is {dtype}; a table of vectors needs a floating dtype.")
+        dtype = self.weight.dtype if dtype is None else floating(dtype)
         self._check_range(positions)
-        rows = F.embedding(positions, self.weight[self.offset :])
-        return rows if dtype is None else rows.to(dtype)
+        return F.embedding(positions, self.weight[self.offset :]).to(dtype)
 
     def encode(
         self,
