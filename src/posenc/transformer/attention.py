@@ -12,6 +12,7 @@ from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
+from posenc.transformer.identity import Identity, Maker, version_of
 from posenc.transformer.layer_cache import LayerCache
 from posenc.transformer.layers import check_window
 from posenc.transformer.tables import AttentionTables
@@ -126,6 +127,7 @@ class MultiHeadAttention(nn.Module):
         self.keys = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.values = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.output = nn.Linear(heads * self.head_dim, dim, bias=bias)
+        self.identity = Identity()
 
     def forward(
         self,
@@ -146,11 +148,15 @@ class MultiHeadAttention(nn.Module):
                 query may see a key. Floating: a number to add to the scores, −∞ to hide.
             is_causal: A token sees itself and those before it.
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
+
+        Raises:
+            ValueError: ``cache`` holds keys of another layer, or of this one with other weights.
         """
         tables = AttentionTables() if tables is None else tables
         q, k, v = self.project(x)
         q, k, v = encoded(q, k, v, tables)
         if cache is not None:
+            cache.serve(Maker(self.identity, version_of(getattr(self.keys, "weight", None))))
             k, v = cache.append(k, v)
         features = read_by_all(x, tables, cache)
         backend = tables.backend

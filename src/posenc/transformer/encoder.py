@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from operator import is_not
 from typing import cast
 
 import torch
@@ -20,6 +21,7 @@ from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions import Coordinates
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
+from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.kv_cache import KeyValueCache
 from posenc.transformer.layers import (
     ScoreEncodings,
@@ -162,6 +164,8 @@ class Encoder(nn.Module):
         self.final_norm = LayerNorm(dim, eps) if final_norm else None
         self.embedding_dropout = nn.Dropout(dropout if embedding_norm else 0.0)
         self.tables = Tables()
+        self._identity = Identity()
+        self._encodings: tuple[nn.Module, ...] = tuple(self._held())
         for layer in dict.fromkeys((self.first, *self.layers)):
             check_sizes(layer, dim, heads, dim // heads if head_dim is None else head_dim)
 
@@ -176,6 +180,18 @@ class Encoder(nn.Module):
     def first(self) -> Positional:
         """The encodings of the first block, whose tokens are those of the encoder."""
         return self.layers[0] if self.depth else cast(Positional, self.positional)
+
+    def _held(self) -> list[nn.Module]:
+        places = (place for layer in self.layers for place in layer.children())
+        return [encoding for place in places for encoding in cast(nn.ModuleList, place)]
+
+    @property
+    def identity(self) -> Identity:
+        """Who it is, for caches; another once its encodings are others."""
+        encodings = self._held()
+        if len(encodings) != len(self._encodings) or any(map(is_not, encodings, self._encodings)):
+            self._identity, self._encodings = Identity(), tuple(encodings)
+        return self._identity
 
     def forward(
         self,
@@ -208,12 +224,14 @@ class Encoder(nn.Module):
         Raises:
             TypeError: Positions or ids are not integers, or the mask is not boolean.
             ValueError: A shape does not fit, the arguments exclude each other, or ``cache`` was
-                filled by an encoder of another depth.
+                filled by another encoder, or by this one with other encodings or weights.
         """
         _check_depth(cache, len(self.blocks))
         graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
         with nullcontext() if cache is None or graph else cache.undone_on_error():
             drop = None
+            if cache is not None:
+                cache.serve(Maker(self.identity))
             if shards is None:
                 placement = self._placed(x, positions, padding_mask, document_ids, cache)
             else:

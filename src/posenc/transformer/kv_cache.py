@@ -13,6 +13,7 @@ from posenc.backends.base import ShardedKeys
 from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive
 from posenc.positions.whole import check_whole_numbers
+from posenc.transformer.identity import Maker, same_maker
 from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
 NONE = -(2**63) + 1
@@ -46,6 +47,7 @@ class KeyValueCache:
         held: ``[own]``: the places in the row of the tokens whose keys this device keeps, if cut.
         keeping: ``[own]``: which of the tokens of this pass these are.
         reads_shards: Whether the tokens of this pass are themselves cut among devices.
+        maker: The encoder whose keys are kept; no other is served.
 
     Raises:
         ValueError: ``size`` is not positive, or more tokens come than it has places; ``shards`` is
@@ -80,6 +82,7 @@ class KeyValueCache:
         self.held: Tensor | None = None
         self.keeping: Tensor | None = None
         self.reads_shards = False
+        self.maker: Maker | None = None
         self._length: int | Tensor = 0
 
     def __repr__(self) -> str:
@@ -119,6 +122,36 @@ class KeyValueCache:
         if self.shards is not None:
             return CutLayerCache(self)
         return LayerCache() if self.size is None else FixedLayerCache(self)
+
+    def serve(self, maker: Maker) -> None:
+        """Note which encoder adds tokens.
+
+        Raises:
+            ValueError: Another one made the keys that are kept.
+        """
+        self.maker = same_maker(self.maker, maker, "encoder")
+
+    def hand_over(self) -> None:
+        """Let the next encoder go on from these keys, whoever made them.
+
+        That is for one which would have made the same: a copy with equal weights, as a drafting
+        model may be, or the encoder of a cache that came from a file; and for keys that were
+        themselves changed, as by ``posenc.rerotate``. Nothing is known of these keys then.
+
+        Example:
+            >>> from copy import deepcopy
+            >>> from posenc.transformer import Encoder
+            >>> encoder = Encoder(8, 2, 1, is_causal=True).eval()
+            >>> cache, twin = KeyValueCache(), deepcopy(encoder)
+            >>> with torch.no_grad():
+            ...     _ = encoder(torch.zeros(1, 3, 8), cache=cache)
+            ...     cache.hand_over()
+            ...     twin(torch.zeros(1, 1, 8), cache=cache).shape
+            torch.Size([1, 1, 8])
+        """
+        self.maker = None
+        for layer in self.layers:
+            layer.hand_over()
 
     def extend(
         self,
@@ -285,6 +318,8 @@ class KeyValueCache:
                 layer.crop(own)
             else:
                 layer.length = 0  # other devices keep tokens of these rows
+        if not length:
+            self.maker = None
         if self.positions is None:
             return
         if isinstance(self._length, Tensor):

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
+from posenc.transformer.identity import Maker, same_maker
 
 if TYPE_CHECKING:
     from posenc.transformer.kv_cache import KeyValueCache
@@ -20,6 +21,10 @@ class LayerCache:
 
     While gradients are recorded nothing is written in place: the tokens are joined to new tensors,
     so decode under ``torch.no_grad`` or ``torch.inference_mode``.
+
+    Attributes:
+        maker: The attention layer whose keys are kept, where one gave them. It refuses keys of
+            another layer, and of the same one with weights that were written to since.
 
     Example:
         >>> cache = LayerCache()
@@ -34,6 +39,19 @@ class LayerCache:
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
         self.features: list[Tensor] = []
+        self.maker: Maker | None = None
+
+    def serve(self, maker: Maker) -> None:
+        """Note which attention layer appends keys.
+
+        Raises:
+            ValueError: The keys that are kept are not its own, or it had other weights then.
+        """
+        self.maker = same_maker(self.maker, maker, "attention layer")
+
+    def hand_over(self) -> None:
+        """Let the next attention layer go on from these keys, whoever made them."""
+        self.maker = None
 
     def append(
         self,
@@ -79,7 +97,7 @@ class LayerCache:
         check_whole(0, length=length)
         self.length = min(self.length, length)
         if not self.length:
-            self.keys = self.values = None
+            self.keys = self.values = self.maker = None
             self.features = []
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
@@ -145,6 +163,8 @@ class FixedLayerCache(LayerCache):
 
     def crop(self, length: int) -> None:
         """Nothing to forget: what stands past the length of the cache is hidden."""
+        if not length:
+            self.maker = None
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows that ``rows`` name; in place where there are as many."""

@@ -1,0 +1,83 @@
+"""Who made the keys that a cache holds."""
+
+import torch
+
+
+class Identity:
+    """Who a module is: a copy of it is another, and so is what was unpickled.
+
+    A cache that is copied or pickled together with its module goes on serving that module's copy.
+    """
+
+
+class Maker:
+    """Who made the keys that a cache holds, and with which version of the weights.
+
+    Args:
+        identity: Of the module.
+        version: torch's count of writes into the weights that make keys; ``None``: nothing is known
+            of that, as in a graph.
+    """
+
+    def __init__(self, identity: Identity, version: int | None = None) -> None:
+        self.identity, self.version = identity, version
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Maker":
+        copied = memo.get(id(self.identity))
+        if isinstance(copied, Identity):  # with its module, whose weights begin to count anew
+            return Maker(copied)
+        return Maker(self.identity, self.version)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"identity": self.identity, "version": None}
+
+
+def version_of(weight: object) -> int | None:
+    """torch's count of writes into ``weight``; ``None`` where there is none to trust.
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.zeros(2), requires_grad=False)
+        >>> version_of(weight), version_of(weight.add_(1))
+        (0, 1)
+    """
+    if type(weight) is not torch.nn.Parameter or torch.compiler.is_compiling():
+        return None  # subclasses gather theirs from other devices, or make them up at each look
+    return None if weight.is_inference() else weight._version  # type: ignore[attr-defined]
+
+
+def same_maker(kept: Maker | None, given: Maker, what: str) -> Maker:
+    """What a cache notes of the module that it is given to.
+
+    Raises:
+        ValueError: Another module made the keys that are kept, or this one with other weights.
+
+    Example:
+        >>> kept = same_maker(None, Maker(Identity()), "encoder")
+        >>> same_maker(kept, Maker(kept.identity), "encoder") is kept
+        True
+        >>> same_maker(kept, Maker(Identity()), "encoder")
+        Traceback (most recent call last):
+        ...
+        ValueError: The cache holds keys that another encoder made, or this one with other \
+encodings. Give each a cache of its own, and begin anew where it changes. Where this one would \
+have made the same keys (it is a copy of equal weights, or the cache came from a file), call \
+cache.hand_over() first.
+    """
+    if kept is None:
+        return given
+    if kept.identity is not given.identity:
+        raise ValueError(
+            f"The cache holds keys that another {what} made, or this one with other encodings. "
+            f"Give each a cache of its own, and begin anew where it changes. Where this one would "
+            f"have made the same keys (it is a copy of equal weights, or the cache came from a "
+            f"file), call cache.hand_over() first."
+        )
+    if kept.version is None:
+        return kept if given.version is None else given
+    if given.version not in (None, kept.version):
+        raise ValueError(
+            f"The cache holds keys that this {what} made before its weights were written to, as "
+            f"an optimizer or load_state_dict does. Fill a cache anew; where older keys are meant, "
+            f"as in a memory kept while training, call cache.hand_over() first."
+        )
+    return kept

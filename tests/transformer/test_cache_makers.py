@@ -1,0 +1,183 @@
+"""A cache knows whose keys it holds, and serves no other."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+
+from posenc import ALiBi, Learned, Positional, Rotary
+from posenc.transformer import Encoder, KeyValueCache, LayerCache, MultiHeadAttention
+
+ANOTHER = r"keys that another encoder made.*call cache\.hand_over\(\) first"
+WRITTEN = r"before its weights were written to.*call cache\.hand_over\(\) first"
+
+
+def encoder(seed: int = 0, **options) -> Encoder:
+    torch.manual_seed(seed)
+    options.setdefault("positional", Positional(queries_keys=Rotary(4)))
+    return Encoder(8, 2, 2, is_causal=True, **options).eval()
+
+
+PROMPT, STEP = (
+    torch.randn(1, seq, 8, generator=torch.Generator().manual_seed(seq)) for seq in (4, 1)
+)
+
+
+def filled(by: Encoder, size: int | None = None) -> KeyValueCache:
+    cache = KeyValueCache(size)
+    with torch.no_grad():
+        by(PROMPT, cache=cache)
+    return cache
+
+
+def goes_on(model: Encoder, cache: KeyValueCache) -> None:
+    """What comes out behind the cache is what one pass over everything gives."""
+    with torch.no_grad():
+        whole = model(torch.cat((PROMPT, STEP), dim=1))[:, -1:]
+        torch.testing.assert_close(model(STEP, cache=cache), whole)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_the_keys_of_another_encoder_of_equal_depth_are_refused(size):
+    first, second = encoder(0), encoder(1)
+    cache = filled(first, size)
+    with pytest.raises(ValueError, match=ANOTHER), torch.no_grad():
+        second(STEP, cache=cache)
+    assert cache.length == 4
+    goes_on(first, cache)
+
+
+def test_a_first_pass_that_fails_binds_the_cache_to_nobody():
+    first, second = encoder(positional=Positional(Learned(8, 2))), encoder(1)
+    for size in (None, 8):
+        cache = KeyValueCache(size)
+        with pytest.raises(ValueError, match="Position"):
+            first(PROMPT, cache=cache)
+        second(PROMPT, cache=cache)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_an_emptied_cache_serves_anyone(size):
+    first, second = encoder(0), encoder(1)
+    cache = filled(first, size)
+    cache.crop(0)
+    with torch.no_grad():
+        second(PROMPT, cache=cache)
+    goes_on(second, cache)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_cropped_reordered_repeated_and_copied_it_serves_whom_it_served(size):
+    first, cache = encoder(), filled(encoder(1), size)
+    cache = filled(first, size)
+    with torch.no_grad():
+        first(torch.randn(1, 2, 8), cache=cache)
+    cache.crop(4)
+    cache.reorder(torch.tensor([0]))
+    cache.repeat(1)
+    branch = copy.deepcopy(cache)
+    goes_on(first, cache)
+    goes_on(first, branch)
+    with pytest.raises(ValueError, match=ANOTHER):
+        encoder(1)(STEP, cache=copy.deepcopy(cache))
+
+
+def test_a_copied_encoder_takes_keys_when_that_is_said():
+    first = encoder()
+    twin, cache = copy.deepcopy(first), filled(first)
+    with pytest.raises(ValueError, match=ANOTHER):
+        twin(STEP, cache=cache)
+    cache.hand_over()
+    goes_on(twin, cache)
+    with pytest.raises(ValueError, match=ANOTHER):
+        first(STEP, cache=cache)
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))],
+    ids=["copied", "pickled"],
+)
+def test_copied_together_they_serve_each_other(copied):
+    first = encoder()
+    twin, cache = copied((first, filled(first)))
+    with pytest.raises(ValueError, match=ANOTHER):
+        first(STEP, cache=copy.copy(cache))
+    goes_on(twin, cache)
+
+
+def test_a_cache_from_a_file_is_asked_whose_it_is():
+    first, file = encoder(), io.BytesIO()
+    torch.save(filled(first), file)
+    file.seek(0)
+    cache = torch.load(file, weights_only=False)
+    with pytest.raises(ValueError, match="the cache came from a file"):
+        first(STEP, cache=cache)
+    cache.hand_over()
+    goes_on(first, cache)
+
+
+@pytest.mark.parametrize("change", ["positional", "inside"])
+def test_other_encodings_are_refused(change):
+    model = encoder(positional=Positional(scores=ALiBi(2)))
+    cache = filled(model)
+    if change == "positional":
+        model.positional = Positional()
+    else:
+        model.positional.scores[0] = ALiBi(2, alibi_bias_max=4)
+    with pytest.raises(ValueError, match=ANOTHER):
+        model(STEP, cache=cache)
+
+
+@pytest.mark.parametrize("change", ["optimizer", "load_state_dict"])
+def test_weights_written_to_are_noticed(change):
+    model = encoder()
+    cache = filled(model)
+    if change == "optimizer":
+        model(PROMPT).square().sum().backward()
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+    else:
+        model.load_state_dict(encoder(1).state_dict())
+    with pytest.raises(ValueError, match=WRITTEN):
+        model(STEP, cache=cache)
+    cache.hand_over()  # a memory kept while training
+    model(STEP, cache=cache)
+    goes_on(model, filled(model))
+
+
+def test_another_dtype_or_mode_is_no_write():
+    model = encoder()
+    cache = filled(model)
+    goes_on(model.train().eval().double().float(), cache)
+
+
+def test_one_cache_for_two_layers_is_refused():
+    torch.manual_seed(0)
+    first, second = MultiHeadAttention(8, 2), MultiHeadAttention(8, 2)
+    cache = LayerCache()
+    first(PROMPT, cache=cache)
+    with pytest.raises(ValueError, match="another attention layer made"):
+        second(PROMPT, cache=cache)
+    cache.hand_over()
+    second(PROMPT, cache=cache)
+
+
+@pytest.mark.compiles
+def test_compiled_steps_serve_their_own_and_refuse_others():
+    first, second = encoder(0), encoder(1)
+    compiled = {
+        each: torch.compile(each, fullgraph=True, backend="eager") for each in (first, second)
+    }
+    with torch.no_grad():
+        for model, step in compiled.items():
+            cache = KeyValueCache(8)
+            step(PROMPT, cache=cache)  # in a graph from the first token on
+            goes_on(model, copy.deepcopy(cache))
+            cache = filled(model, 8)
+            whole = model(torch.cat((PROMPT, STEP), dim=1))[:, -1:]
+            torch.testing.assert_close(step(STEP, cache=cache), whole)
+        for model, other in ((first, second), (second, first)):
+            with pytest.raises(Exception, match="another encoder made"):
+                compiled[other](STEP, cache=filled(model, 8))
