@@ -63,3 +63,12 @@ def test_over_padding_is_what_left_padded_says_of_padding(mask, seed):
 def test_over_padding_serves_a_batch_from_one_row():
     mask = torch.tensor([[True, True, False, True], [False, False, True, True]])
     assert over_padding([7, 8, 8, 9], mask).tolist() == [[7, 8, 8, 9], [8, 8, 8, 9]]
+
+
+def test_starts_are_one_a_row_and_none_is_spread_over_others():
+    mask = torch.ones(3, 4, dtype=torch.bool)
+    assert left_padded(mask, start=torch.tensor([1, 2, 3]))[:, 0].tolist() == [1, 2, 3]
+    assert left_padded(mask, start=torch.tensor(2))[:, 0].tolist() == [2, 2, 2]
+    for starts in ([5], [[1], [2], [3]], [1, 2]):
+        with pytest.raises(ValueError, match=r"start has shape .*one for each of the rows \(3,\)"):
+            left_padded(mask, start=torch.tensor(starts))

@@ -33,6 +33,7 @@ from posenc.positions import (
     checked_distances,
     consecutive,
 )
+from posenc.positions.whole import plain, with_plain_numbers
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -148,7 +149,13 @@ class FixedOnceBuilt(nn.Module):
 
     fixed: ClassVar[frozenset[str]] = frozenset()
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_plain_numbers(cls.__init__)  # type: ignore[method-assign]
+
     def __setattr__(self, name: str, value: Any) -> None:
+        value = plain(value)
         if name in self.fixed and vars(self).get(name, value) is not value:
             kind = type(self).__name__
             raise AttributeError(

@@ -15,6 +15,7 @@ from posenc.frequencies.schedule import (
     check_positive,
     exact,
     is_no_number,
+    rational,
 )
 
 
@@ -127,7 +128,7 @@ class DyYaRN:
         # At the end of all, borders of no turn at all: as far as a pair can be.
         least = max(kappa, Fraction(1, 10**12))
         beta, gamma = (
-            (Fraction(fast) * least, Fraction(slow) * least)
+            (rational(fast) * least, rational(slow) * least)
             for fast, slow in (self.beta, self.gamma)
         )
         return NTKByParts(self.of, factor, self.trained_length, beta, gamma)
@@ -144,7 +145,7 @@ def _kappa(owner: DyNTK | DyYaRN, time: Number) -> Fraction:
         raise ValueError(
             f"{type(owner).__name__}: time is {time!r}; it runs from 1 (noise) to 0 (the image)."
         )
-    return Fraction(owner.scale) * _power(Fraction(time), Fraction(owner.exponent))
+    return rational(owner.scale) * _power(rational(time), rational(owner.exponent))
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:

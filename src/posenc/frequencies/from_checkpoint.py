@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule, listed
+from posenc.frequencies.schedule import Schedule, listed, rational
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FromCheckpoint(Schedule):
                 f"frequencies hold {bad or 'nothing'}; they must be one or more finite numbers in "
                 f"radians per position, as a checkpoint's inv_freq."
             )
-        object.__setattr__(self, "frequencies", tuple(Fraction(w) for w in values))
+        object.__setattr__(self, "frequencies", tuple(rational(w) for w in values))
 
     def radians(self) -> tuple[Decimal, ...]:
         return tuple(Decimal(w.numerator) / Decimal(w.denominator) for w in self.frequencies)

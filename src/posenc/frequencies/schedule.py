@@ -32,10 +32,22 @@ TWO_PI = Decimal(
 Number = int | float | Fraction
 
 
+def rational(number: Number) -> Fraction:
+    """A number as the rational that it is, in Python's integers: powers of numpy's wrap.
+
+    Example:
+        >>> import numpy
+        >>> rational(numpy.int64(3)) ** 50 == 3**50
+        True
+    """
+    whole = Fraction(number)  # of numpy's numbers it keeps the kind
+    return Fraction(int(whole.numerator), int(whole.denominator))
+
+
 def exact(number: Number) -> Decimal:
-    """A number as the rational that it is, to the digits of the context."""
-    whole = Fraction(number)  # of numpy's numbers, which no Decimal takes, it keeps the kind
-    return Decimal(int(whole.numerator)) / Decimal(int(whole.denominator))
+    """The same to the digits of the context."""
+    whole = rational(number)
+    return Decimal(whole.numerator) / Decimal(whole.denominator)
 
 
 def check_positive(owner: object, **values: Number) -> None:
@@ -47,8 +59,8 @@ def check_positive(owner: object, **values: Number) -> None:
     for name, value in values.items():
         if is_no_number(value) or not (value > 0 and isfinite(value)):
             raise ValueError(
-                f"{type(owner).__name__}: {name} is {value!r}; it must be a positive and finite "
-                f"number."
+                f"{type(owner).__name__}: {name} is {_told(value)}; it must be a positive and "
+                f"finite number."
             )
 
 
@@ -73,11 +85,15 @@ def check_length(owner: object, length: int, least: int = 1, name: str = "traine
         ValueError: It is no whole number, or too small.
     """
     whole = isinstance(length, Integral) and not isinstance(length, bool)
-    if not whole or length < least:
+    if not whole or wraps(length) or length < least:
         raise ValueError(
-            f"{_name_of(owner)}: {name} is {length!r}; it must be a whole number of tokens from "
-            f"{least} on."
+            f"{_name_of(owner)}: {name} is {_told(length)}; it must be a whole number of tokens "
+            f"from {least} on."
         )
+
+
+def _told(value: object) -> str:
+    return f"{value!r}, whose products wrap (pass int of it)" if wraps(value) else repr(value)
 
 
 def _name_of(owner: object) -> str:
@@ -122,7 +138,22 @@ def is_no_number(value: object) -> bool:
         >>> is_no_number(True), is_no_number(0.5)
         (True, False)
     """
-    return isinstance(value, bool) or not isinstance(value, Rational | float)
+    return isinstance(value, bool) or not isinstance(value, Rational | float) or wraps(value)
+
+
+def wraps(value: object) -> bool:
+    """Whether ``value`` is a number of numpy, or a fraction of such, whose products soon wrap.
+
+    Those of fewer than 32 bits do, and those without a sign below 0.
+
+    Example:
+        >>> import numpy
+        >>> wraps(numpy.uint8(200)), wraps(Fraction(numpy.int8(3))), wraps(numpy.int64(200))
+        (True, True, False)
+    """
+    number = value.numerator if isinstance(value, Fraction) else value
+    dtype = getattr(number, "dtype", None) if isinstance(number, Integral) else None
+    return dtype is not None and (dtype.kind == "u" or dtype.itemsize < 4)
 
 
 class Schedule(ABC):

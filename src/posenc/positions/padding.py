@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.positions.checks import Integers, checked, checked_within
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_whole_numbers, plain
 
 MOST = 2**62
 """A start so far out leaves room for any row behind it."""
@@ -31,7 +31,7 @@ def left_padded(
     Raises:
         TypeError: ``mask`` is floating: an additive mask has 0 where a token is real. ``start`` is
             no whole number.
-        ValueError: ``start`` is beyond 2^62.
+        ValueError: ``start`` is beyond 2^62, or not one a row.
 
     Example:
         >>> left_padded(torch.tensor([[False, False, True, True], [True, True, True, True]]))
@@ -41,7 +41,13 @@ def left_padded(
         tensor([6, 7, 8])
     """
     count = checked_mask(mask).cumsum(-1)
+    start = plain(start)
     if isinstance(start, Tensor):
+        if start.ndim and start.shape != mask.shape[:-1]:
+            raise ValueError(
+                f"start has shape {tuple(start.shape)}, and mask {tuple(mask.shape)}; give one "
+                f"number, or one for each of the rows {tuple(mask.shape[:-1])}."
+            )
         start = checked_within(start, -MOST, MOST, "start").unsqueeze(-1)
         return (count + (start - 1)).maximum(start.clamp(max=0))
     check_whole_numbers(start=start)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.grids import MOST, grid
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_whole_numbers, plain
 
 
 def diagonal_video(
@@ -56,6 +56,7 @@ def diagonal_video(
                 f"{name} is {given!r}; it must be a whole number or a Fraction, as Fraction(3, 4)."
             )
     check_whole_numbers(frames=frames, height=height, width=width)
+    frames, height, width = map(plain, (frames, height, width))
     t, row, column = grid(frames, height, width, device=device).unbind(-1)
     t = Coordinates(t) * stride + start
     row, column = row - (height - 1) // 2, column - (width - 1) // 2
@@ -99,6 +100,7 @@ def symmetric_video(
         [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]
     """
     check_whole_numbers(frames=frames, height=height, width=width, start=start)
+    frames, height, width, start = map(plain, (frames, height, width, start))
     reach = (height + width - 1) * frames
     if isinstance(reach, int) and abs(start) + reach > MOST:
         raise ValueError(

@@ -1,10 +1,15 @@
 """Sizes, counts and starts are whole numbers: torch would cut 2.5 to 2 without a word."""
 
-from collections.abc import Iterable
-from numbers import Integral
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def check_whole_numbers(**values: object) -> None:
@@ -53,3 +58,63 @@ def _is_whole(value: object) -> bool:
         of_reals = value.is_floating_point() or value.is_complex() or value.dtype == torch.bool
         return value.ndim == 0 and not of_reals
     return isinstance(value, Integral | torch.SymInt) and not isinstance(value, bool)
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy as Python's own, in a list or tuple too; all else as it is.
+
+    numpy's numbers wrap: -numpy.uint8(2) is 254, and 16 heads of 16 are none. So does a tensor that
+    holds one; it gets 64 bits.
+
+    Example:
+        >>> import numpy
+        >>> plain((numpy.uint8(200), 2.5)), plain(torch.tensor(100, dtype=torch.int8)).dtype
+        ((200, 2.5), torch.int64)
+    """
+    kind = type(value)
+    if kind is tuple or kind is list:
+        made = kind(map(plain, value))
+        return value if all(map(_is_same, made, value)) else made
+    if kind.__module__ == "numpy" and isinstance(value, Real):
+        return value.item()  # type: ignore[attr-defined]
+    if kind is Tensor and value.ndim == 0 and _is_whole(value):
+        return value.to(torch.int64)
+    return value
+
+
+def with_plain_numbers(function: Function) -> Function:
+    """A function whose arguments are ``plain`` when it is called.
+
+    Example:
+        >>> import numpy
+        >>> with_plain_numbers(lambda reach: -reach)(numpy.uint8(2))
+        -2
+    """
+
+    @wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        return function(*map(plain, given), **{name: plain(value) for name, value in named.items()})
+
+    return called  # type: ignore[return-value]
+
+
+def keep_plain_numbers(made: Any) -> None:
+    """Make the fields of a dataclass ``plain``, of a frozen one too.
+
+    Example:
+        >>> import numpy
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Window:
+        ...     reach: int
+        >>> window = Window(numpy.uint8(2))
+        >>> keep_plain_numbers(window)
+        >>> -window.reach
+        -2
+    """
+    for each in fields(made):
+        object.__setattr__(made, each.name, plain(getattr(made, each.name)))
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other

@@ -12,6 +12,7 @@ from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
+from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker, version_of
 from posenc.transformer.layer_cache import LayerCache
 from posenc.transformer.layers import check_window
@@ -88,6 +89,7 @@ class MultiHeadAttention(nn.Module):
         torch.Size([1, 4, 6, 6])
     """
 
+    @with_plain_numbers
     def __init__(
         self,
         dim: int,

@@ -8,6 +8,7 @@ from posenc._guards import hooked, recorded
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens import Learned
 from posenc.positions import consecutive
+from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.embedding import TokenEmbedding
 from posenc.transformer.normalization import LayerNorm
 
@@ -40,6 +41,7 @@ class BertEmbeddings(nn.Module):
         torch.Size([1, 3, 16])
     """
 
+    @with_plain_numbers
     def __init__(
         self,
         dim: int,

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_choice
+from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
@@ -73,6 +74,7 @@ class Block(nn.Module):
         torch.Size([1, 6, 16])
     """
 
+    @with_plain_numbers
     def __init__(
         self,
         dim: int,

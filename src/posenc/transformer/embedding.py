@@ -8,6 +8,7 @@ from posenc._guards import may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.kernels.embedding.operator import embedded
+from posenc.positions.whole import with_plain_numbers
 
 
 class TokenEmbedding(nn.Module):
@@ -40,6 +41,7 @@ TokenEmbedding with num_embeddings=101 or more, or map unknown tokens and paddin
 exists.
     """
 
+    @with_plain_numbers
     def __init__(
         self, num_embeddings: int, dim: int, *, padding_idx: int | None = None, scale: Scale = None
     ):

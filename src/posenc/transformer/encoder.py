@@ -19,6 +19,7 @@ from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions import Coordinates
+from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.identity import Identity, Maker
@@ -108,6 +109,7 @@ class Encoder(nn.Module):
         torch.Size([2, 5, 16])
     """
 
+    @with_plain_numbers
     def __init__(
         self,
         dim: int,

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
+from posenc.positions.whole import with_plain_numbers
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -50,6 +51,7 @@ class FeedForward(nn.Module):
         torch.Size([2, 3, 16])
     """
 
+    @with_plain_numbers
     def __init__(
         self,
         dim: int,

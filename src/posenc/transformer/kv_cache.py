@@ -12,7 +12,7 @@ from posenc._guards import may_look
 from posenc.backends.base import ShardedKeys
 from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_whole_numbers, with_plain_numbers
 from posenc.transformer.identity import Maker, same_maker
 from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
 
@@ -63,6 +63,7 @@ class KeyValueCache:
         KeyValueCache(length=3, layers=0)
     """
 
+    @with_plain_numbers
     def __init__(self, size: int | None = None, *, shards: ShardedKeys | None = None) -> None:
         whole = isinstance(size, Integral) and not isinstance(size, bool)
         if size is not None and (not whole or size < 1):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.encodings.arguments import check_number, check_whole
+from posenc.positions.whole import with_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class LayerNorm(nn.Module):
         tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
 
+    @with_plain_numbers
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
         check_whole(dim=dim)
@@ -96,6 +98,7 @@ class BatchNorm(nn.Module):
                 [ 1., -1.]])
     """
 
+    @with_plain_numbers
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
         check_whole(dim=dim)

@@ -11,6 +11,7 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_row, share, uniform
 from posenc.positions import Integers, consecutive
+from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class PoSE(PositionRemapping):
     chunks: int = 2
 
     def __post_init__(self):
+        keep_plain_numbers(self)
         check_whole(longest=self.longest)
         check_whole(2, chunks=self.chunks)
 

@@ -11,6 +11,7 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_row, share
 from posenc.positions import Integers, checked
+from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Randomized(PositionRemapping):
     longest: int
 
     def __post_init__(self):
+        keep_plain_numbers(self)
         check_whole(longest=self.longest)
 
     def __call__(

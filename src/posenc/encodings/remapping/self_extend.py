@@ -9,6 +9,7 @@ from torch import Tensor
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
+from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class SelfExtend:
     floored: bool = True
 
     def __post_init__(self):
+        keep_plain_numbers(self)
         check_whole(group=self.group)
         check_whole(window=self.window)
         if not self.floored:

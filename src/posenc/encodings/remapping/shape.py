@@ -12,6 +12,7 @@ from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import uniform
 from posenc.positions import Integers, consecutive
 from posenc.positions.checks import checked_within
+from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class SHAPE(PositionRemapping):
     most: int
 
     def __post_init__(self):
+        keep_plain_numbers(self)
         check_whole(0, most=self.most)
 
     def __call__(
