@@ -103,7 +103,8 @@ def cos_sin_of(
 def _unsigned(word: Tensor) -> Tensor:
     """A word of 64 bits in float64, within rounding however small it is: the first that is not 0
     holds all digits of a fine coordinate's phase."""
-    return word.double() + (word < 0) * 2.0**64
+    wide = word.double()
+    return wide + (word < 0).to(wide.dtype) * 2.0**64  # a bool times a float has the default dtype
 
 
 def added(first: Phases, second: Phases) -> Phases:
