@@ -18,13 +18,14 @@ Before any place there are the positions themselves; a ``PositionRemapping`` cha
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import floating, may_look
+from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
 from posenc.positions import (
     Coordinates,
     Integers,
@@ -33,7 +34,6 @@ from posenc.positions import (
     checked_distances,
     consecutive,
 )
-from posenc.positions.whole import plain, with_plain_numbers
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -128,41 +128,6 @@ class PositionRemapping(ABC):
         generator: torch.Generator | None = None,
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """The positions where the tokens are taken to stand; ``generator`` draws what is random."""
-
-
-class FixedOnceBuilt(nn.Module):
-    """A module that computes from some of its arguments when it is built, and not again.
-
-    To set one of these afterwards would change what it says of itself and nothing that it does.
-
-    Attributes:
-        fixed: Their names.
-
-    Example:
-        >>> from posenc import Rotary
-        >>> Rotary(8).pairing = "interleaved"
-        Traceback (most recent call last):
-        ...
-        AttributeError: Rotary computed from pairing when it was built, which setting it to \
-'interleaved' would not undo. Build another Rotary.
-    """
-
-    fixed: ClassVar[frozenset[str]] = frozenset()
-
-    def __init_subclass__(cls, **named: Any) -> None:
-        super().__init_subclass__(**named)
-        if "__init__" in vars(cls):
-            cls.__init__ = with_plain_numbers(cls.__init__)  # type: ignore[method-assign]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        value = plain(value)
-        if name in self.fixed and vars(self).get(name, value) is not value:
-            kind = type(self).__name__
-            raise AttributeError(
-                f"{kind} computed from {name} when it was built, which setting it to {value!r} "
-                f"would not undo. Build another {kind}."
-            )
-        super().__setattr__(name, value)
 
 
 class TokenEncoding(FixedOnceBuilt, ABC):

@@ -1,0 +1,107 @@
+"""Modules that stay what they were built as: arguments are settled, and parameters are reals."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, Self
+
+from torch import Tensor, nn
+
+from posenc.encodings.arguments import check_floating
+from posenc.positions.whole import plain, with_plain_numbers
+
+
+class FixedOnceBuilt(nn.Module):
+    """A module that computes from some of its arguments when it is built, and not again.
+
+    To set one of these afterwards would change what it says of itself and nothing that it does.
+
+    Attributes:
+        fixed: Their names.
+
+    Example:
+        >>> from posenc import Rotary
+        >>> Rotary(8).pairing = "interleaved"
+        Traceback (most recent call last):
+        ...
+        AttributeError: Rotary computed from pairing when it was built, which setting it to \
+'interleaved' would not undo. Build another Rotary.
+    """
+
+    fixed: ClassVar[frozenset[str]] = frozenset()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        value = plain(value)
+        if name in self.fixed and vars(self).get(name, value) is not value:
+            kind = type(self).__name__
+            raise AttributeError(
+                f"{kind} computed from {name} when it was built, which setting it to {value!r} "
+                f"would not undo. Build another {kind}."
+            )
+        super().__setattr__(name, value)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        built = vars(cls).get("__init__")
+        if built is not None:
+            in_reals = "dtype" in inspect.signature(built).parameters
+            built = with_plain_numbers(built)
+            cls.__init__ = _in_reals(built) if in_reals else built
+
+    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
+        """torch's own, which takes no complex numbers in the place of reals.
+
+        Raises:
+            TypeError: It would be given some, whose imaginary parts went nowhere.
+        """
+        before = self._parameters.get(name)
+        if before is not None and param is not None and param.is_complex():
+            self._check_still_real(f"{name} is set to", before, param)
+        super().register_parameter(name, param)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        before = {name: each.detach() for name, each in self.named_parameters()}
+        super()._apply(fn, recurse)  # torch's, which casts
+        for name, each in self.named_parameters():
+            self._check_still_real(f"{name} was cast to", before[name], each)
+        return self
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        for name, each in self.named_parameters():
+            try:
+                self._check_still_real(
+                    f"{name} comes as", each, state_dict.get(prefix + name, each)
+                )
+            except TypeError as error:
+                error_msgs.append(str(error))
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def _check_still_real(self, told: str, before: Tensor, now: Tensor) -> None:
+        if now.is_complex() and not before.is_complex():
+            kind = type(self).__name__
+            raise TypeError(
+                f"{told} {now.dtype}; {kind} computes with reals, and imaginary parts would be "
+                f"lost. Build another {kind}, with parameters in a floating dtype."
+            )
+
+
+def _in_reals(built: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that refuses to hold its parameters in anything but floating numbers."""
+
+    @wraps(built)
+    def __init__(self: nn.Module, *args: Any, **options: Any) -> None:
+        check_floating(dtype=options.get("dtype"))
+        built(self, *args, **options)
+
+    return __init__
