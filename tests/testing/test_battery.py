@@ -193,6 +193,13 @@ class LearnsInAutocast(Learned):
         return torch.nn.functional.linear(rows, torch.eye(self.dim))
 
 
+class TakesTheDefault(Sinusoidal):
+    """Adds a product of a bool and a number, which torch rounds to its default dtype."""
+
+    def table(self, positions, *, dtype=None):
+        return super().table(positions, dtype=dtype) + (positions > 2).unsqueeze(-1) * 0.3
+
+
 class CastWithItsModule(Learned):
     """Gives the dtype of its parameters, whatever is asked for."""
 
@@ -295,6 +302,7 @@ BROKEN = [
     (MadeOnTheCpu, {"dim": 8, "max_len": 9}, {}, "parameters_are_made_as_asked"),
     (HasNoFactory, {"dim": 8}, {}, "parameters_are_made_as_asked"),
     (LearnsInAutocast, {"dim": 8, "max_len": 9}, {}, "autocast"),
+    (TakesTheDefault, {"dim": 8}, {}, "default_dtype"),
     (CastWithItsModule, {"dim": 8, "max_len": 9}, {}, "casts"),
     (RoundsInside, {"dim": 8, "max_len": 9}, {}, "casts"),
     (CutsAPart, {"dim": 8, "max_len": 9}, {}, "gradients_stay_finite"),

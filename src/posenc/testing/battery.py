@@ -17,6 +17,7 @@ PLAIN = (
     purity.purity,
     purity.casts,
     purity.autocast,
+    purity.default_dtype,
     purity.copies,
     purity.meta_device,
     purity.owns_parameters_only,

@@ -3,8 +3,10 @@
 import copy
 import io
 import pickle
+from collections.abc import Callable
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.positions import consecutive
 from posenc.testing.cases import Case
@@ -68,6 +70,38 @@ def autocast(case: Case) -> None:
         assert_same(subject.tables(inside, positions), table, "table in autocast", bitwise=True)
         for before, after in zip(made, subject.run(inside, content, positions), strict=True):
             assert after.dtype == before.dtype, f"autocast turned {before.dtype} into {after.dtype}"
+
+
+def default_dtype(case: Case) -> None:
+    """What torch takes for the dtype of new tensors changes nothing that was built."""
+    subject, module, positions = case.subject(), case.module().eval(), consecutive(7)
+    content, before = subject.content(7), torch.get_default_dtype()
+
+    def seen() -> tuple[torch.Tensor, ...]:
+        torch.manual_seed(0)
+        wide = subject.tables(module, positions, torch.float64)
+        return wide, subject.tables(module, positions), *subject.run(module, content, positions)
+
+    want, watched = seen(), _watched(seen)
+    try:
+        torch.set_default_dtype(torch.float16)
+        got, got_watched = seen(), _watched(seen)
+    finally:
+        torch.set_default_dtype(before)
+    assert_same(got, want, "default dtype", bitwise=True)
+    assert_same(got_watched, watched, "default dtype, by torch's operations", bitwise=True)
+
+
+class _Watching(TorchDispatchMode):
+    """Sees every operation and changes none: no kernel of our own runs under it."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def _watched(seen: Callable[[], tuple[torch.Tensor, ...]]) -> tuple[torch.Tensor, ...]:
+    with _Watching():
+        return seen()
 
 
 def copies(case: Case) -> None:
