@@ -229,6 +229,7 @@ class Encoder(nn.Module):
                 filled by another encoder, or by this one with other encodings or weights.
         """
         _check_depth(cache, len(self.blocks))
+        _check_kept(cache, len(self.blocks))
         graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
         with nullcontext() if cache is None or graph else cache.undone_on_error():
             drop = None
@@ -426,6 +427,19 @@ def _check_depth(cache: KeyValueCache | None, depth: int) -> None:
         f"The cache holds keys of {len(cache.layers)} layers, and this encoder has {depth}. Give "
         f"each encoder a cache of its own."
     )
+
+
+def _check_kept(cache: KeyValueCache | None, depth: int) -> None:
+    """Refuse a cache that was told of tokens whose keys it does not hold, or the other way."""
+    if cache is None or cache.is_empty or (cache.size is not None and cache.layers):
+        return
+    own = cache.length if cache.held is None else len(cache.held)
+    for index, kept in enumerate([layer.length for layer in cache.layers] or [0] * depth):
+        if kept != own:
+            raise ValueError(
+                f"The cache holds keys of {kept} tokens in layer {index}, and positions of {own}. "
+                f"An encoder records both itself: leave extend() to it, and crop the whole cache."
+            )
 
 
 def _check_alone(padding_mask: Tensor | None, document_ids: Tensor | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from numbers import Integral
 
 import torch
@@ -85,6 +86,10 @@ class KeyValueCache:
         self.reads_shards = False
         self.maker: Maker | None = None
         self._length: int | Tensor = 0
+
+    def __copy__(self) -> "KeyValueCache":
+        # Two answers to one prompt would write to the same buffers, and miss each other's tokens.
+        return deepcopy(self)
 
     def __repr__(self) -> str:
         size = "" if self.size is None else f", size={self.size}"
@@ -406,8 +411,8 @@ class KeyValueCache:
 def _joined_rows(
     kept: Tensor | Coordinates | None, new: Tensor | Coordinates, axis: int
 ) -> Tensor | Coordinates:
-    if kept is None:
-        return new
+    if kept is None:  # a copy, since whoever gave them may count on in place
+        return new.clone() if isinstance(new, Tensor) else Coordinates.cat([new], dim=axis)
     rows = torch.broadcast_shapes(kept.shape[:-1], new.shape[:-1]) if axis == -1 else None
     if rows is not None:
         kept, new = kept.expand(*rows, -1), new.expand(*rows, -1)

@@ -1,6 +1,7 @@
 """Encoded keys and values of one attention layer: in buffers that grow, that stay, or cut."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import torch
@@ -53,6 +54,10 @@ class LayerCache:
         """Let the next attention layer go on from these keys, whoever made them."""
         self.maker = None
 
+    def __copy__(self) -> "LayerCache":
+        # Two copies would write their tokens to the same places of one buffer.
+        return deepcopy(self)
+
     def append(
         self,
         keys: Float[Tensor, "batch kv_heads new head_dim"],
@@ -64,9 +69,11 @@ class LayerCache:
         """Keep these too, and give all that are kept.
 
         Raises:
-            ValueError: Batch, heads or width are not those of the tokens that are kept.
+            TypeError: They are wider than the numbers that are kept, and would be rounded to these.
+            ValueError: Batch, heads or width are not those of the tokens that are kept, or keys
+                and values are not of the same tokens.
         """
-        _check_like(keys, self.keys)
+        self._check_tokens(keys, values)
         self.keys = _joined(self.keys, self.length, keys)
         self.values = _joined(self.values, self.length, values)
         self.length += keys.shape[-2]
@@ -83,10 +90,30 @@ class LayerCache:
         """
         before = self.length - features[0].shape[-2]
         kept = self.features or [None] * len(features)
+        self._check_features(features, kept)
         self.features = [
             _joined(old, before, new.unsqueeze(1)) for old, new in zip(kept, features, strict=True)
         ]
         return [each[:, 0, : self.length] for each in self.features]
+
+    def _check_tokens(self, keys: Tensor, values: Tensor) -> None:
+        """Refuse what torch would broadcast or round to what is kept."""
+        if keys.shape[:-1] != values.shape[:-1]:
+            raise ValueError(
+                f"keys have shape {tuple(keys.shape)} and values {tuple(values.shape)}. Give one "
+                f"of each a token, [batch, kv_heads, new, head_dim]."
+            )
+        _check_like("keys", keys, self.keys)
+        _check_like("values", values, self.values)
+
+    def _check_features(self, features: Sequence[Tensor], kept: Sequence[Tensor | None]) -> None:
+        for old, new in zip(kept, features, strict=True):
+            if new.shape[:2] != features[0].shape[:2]:
+                raise ValueError(
+                    f"features have shapes {[tuple(each.shape) for each in features]}; they must "
+                    f"be [batch, new, width] of the same tokens."
+                )
+            _check_like("features", new.unsqueeze(1), old)
 
     def crop(self, length: int) -> None:
         """Forget all but the first ``length`` tokens.
@@ -133,12 +160,8 @@ class FixedLayerCache(LayerCache):
         Float[Tensor, "batch kv_heads size head_dim"],
         Float[Tensor, "batch kv_heads size head_dim"],
     ]:
-        """Write these at their places, and give all places.
-
-        Raises:
-            ValueError: Batch, heads or width are not those of the tokens that are kept.
-        """
-        _check_like(keys, self.keys)
+        """Write these at their places, and give all places; raises as ``LayerCache.append``."""
+        self._check_tokens(keys, values)
         size, writing = self.owner.size, self.owner.writing
         assert size is not None
         assert writing is not None
@@ -155,6 +178,7 @@ class FixedLayerCache(LayerCache):
         size, writing = self.owner.size, self.owner.writing
         assert size is not None
         assert writing is not None
+        self._check_features(features, self.features or [None] * len(features))
         if not self.features:
             self.features = [x.new_zeros(len(x), 1, size, x.shape[-1]) for x in features]
         for kept, new in zip(self.features, features, strict=True):
@@ -203,11 +227,18 @@ class CutLayerCache(LayerCache):
         return (keys, values) if self.owner.reads_shards else kept
 
 
-def _check_like(keys: Tensor, kept: Tensor | None) -> None:
-    if kept is not None and _but_length(keys) != _but_length(kept):
+def _check_like(name: str, new: Tensor, kept: Tensor | None) -> None:
+    if kept is None:
+        return
+    if _but_length(new) != _but_length(kept):
         raise ValueError(
-            f"keys have [batch, kv_heads, head_dim] = {_but_length(keys)}; the cache holds "
+            f"{name} have [batch, kv_heads, head_dim] = {_but_length(new)}; the cache holds "
             f"{_but_length(kept)}. Use one cache for one batch of one model."
+        )
+    if torch.promote_types(new.dtype, kept.dtype) != kept.dtype:
+        raise TypeError(
+            f"{name} are {new.dtype}, and the cache holds {kept.dtype}, to which they would be "
+            f"rounded. Begin a cache anew where a model is cast, or autocast ends."
         )
 
 
@@ -223,7 +254,7 @@ def in_rows(kept: Tensor, rows: Tensor) -> Tensor:
 
 def _joined(kept: Tensor | None, length: int, new: Tensor) -> Tensor:
     if kept is None:
-        return new
+        return new.clone()  # whoever gave it may write to it again
     frozen = kept.is_inference() and not torch.is_inference_mode_enabled()
     if torch.is_grad_enabled() or frozen:
         return torch.cat([kept[:, :, :length], new], dim=-2)

@@ -1,0 +1,154 @@
+"""What a cache keeps is its own: no tensor that a caller writes to, no buffer of another cache."""
+
+import copy
+
+import pytest
+import torch
+
+from posenc import ALiBi, CoPE, Positional, Rotary, T5Bias
+from posenc.positions import Coordinates
+from posenc.transformer import Encoder, KeyValueCache, LayerCache
+
+ENCODINGS = {
+    "none": Positional(),
+    "rotary": Positional(queries_keys=Rotary(4)),
+    "alibi": Positional(scores=ALiBi(4)),
+    "t5": Positional(scores=T5Bias(4)),
+    "cope": Positional(scores=CoPE(4, 4, max_positions=3)),
+}
+STEPS = 5
+
+
+@pytest.fixture(scope="module", params=ENCODINGS)
+def encoder(request):
+    torch.manual_seed(0)
+    return Encoder(16, 4, 2, positional=ENCODINGS[request.param], is_causal=True).eval()
+
+
+@pytest.fixture(scope="module")
+def x():
+    return torch.randn(2, STEPS, 16, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@torch.no_grad()
+def test_positions_that_are_counted_on_in_place(encoder, x, size):
+    cache, here, steps = KeyValueCache(size), torch.zeros(2, 1, dtype=torch.int64), []
+    for step in range(STEPS):
+        steps.append(encoder(x[:, step : step + 1], here, cache=cache))
+        here += 1
+    torch.testing.assert_close(torch.cat(steps, 1), encoder(x))
+
+
+@torch.no_grad()
+def test_coordinates_whose_steps_are_counted_on_in_place(x):
+    encoder = Encoder(16, 4, 1, positional=Positional(scores=ALiBi(4)), is_causal=True).eval()
+    steps = torch.zeros(2, 1, dtype=torch.int64)
+    cache, made = KeyValueCache(), []
+    for step in range(STEPS):
+        made.append(encoder(x[:, step : step + 1], Coordinates(steps), cache=cache))
+        steps += 1
+    torch.testing.assert_close(torch.cat(made, 1), encoder(x))
+
+
+@torch.no_grad()
+def test_masks_that_are_changed_in_place(encoder, x):
+    real = torch.ones(2, STEPS, dtype=torch.bool)
+    real[0, 0] = False
+    cache, now, steps = KeyValueCache(), real[:, :1].clone(), []
+    for step in range(STEPS):
+        steps.append(encoder(x[:, step : step + 1], padding_mask=now, cache=cache))
+        now[:] = True
+    want = encoder(x, padding_mask=real)
+    torch.testing.assert_close(torch.cat(steps, 1)[real], want[real])
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@torch.no_grad()
+def test_two_answers_to_one_prompt(encoder, x, size):
+    prompt, one, other = x[:, :3], x[:, 3:4], x[:, 4:]
+    cache = KeyValueCache(size)
+    encoder(prompt, cache=cache)
+    fork = copy.copy(cache)
+    for tokens, answer in ((one, cache), (other, fork), (other, cache), (one, fork)):
+        got = encoder(tokens, cache=answer)
+    torch.testing.assert_close(got, encoder(torch.cat((prompt, other, one), 1))[:, -1:])
+    assert cache.length == fork.length == 5
+
+
+@torch.no_grad()
+def test_a_buffer_for_each_step():
+    cache, step = LayerCache(), torch.zeros(1, 2, 1, 4)
+    for number in range(4):
+        keys, values = cache.append(step.fill_(number), step)
+        cache.append_features([step[:, 0]])
+    assert keys[0, 0, :, 0].tolist() == values[0, 0, :, 0].tolist() == [0, 1, 2, 3]
+    assert cache.features[0][0, 0, :4, 0].tolist() == [0, 1, 2, 3]
+
+
+@torch.no_grad()
+def test_two_copies_of_one_layer():
+    cache, ones = LayerCache(), torch.ones(1, 1, 1, 1)
+    for _ in range(3):
+        cache.append(ones, ones)
+    assert cache.capacity > cache.length  # so that both write to what is left
+    fork = copy.copy(cache)
+    keys, _ = cache.append(2 * ones, ones)
+    fork.append(3 * ones, ones)
+    assert keys.flatten().tolist() == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [((1, 2, 3, 4), (1, 2, 1, 4)), ((1, 2, 3, 4), (1, 1, 3, 4)), ((2, 2, 1, 4), (1, 2, 1, 4))],
+)
+def test_values_of_other_tokens_than_the_keys(keys, values):
+    cache = LayerCache()
+    with pytest.raises(ValueError, match="Give one of each a token"):
+        cache.append(torch.zeros(keys), torch.zeros(values))
+    assert cache.length == 0
+
+
+def test_values_and_features_of_another_width():
+    cache, x = LayerCache(), torch.zeros(1, 2, 3, 4)
+    cache.append(x, x)
+    cache.append_features([x[:, 0]])
+    with pytest.raises(ValueError, match=r"values have .* = \(1, 2, 1\); the cache holds"):
+        cache.append(x, x[..., :1])
+    cache.append(x, x)
+    with pytest.raises(ValueError, match=r"features have .* = \(1, 1, 1\); the cache holds"):
+        cache.append_features([x[:, 0, :, :1]])
+    with pytest.raises(ValueError, match="of the same tokens"):
+        LayerCache().append_features([x[:, 0], x[:, 0, :1]])
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize("name", ["none", "cope"])
+@torch.no_grad()
+def test_numbers_that_would_be_rounded_to_those_that_are_kept(name, size, x):
+    encoder = Encoder(16, 4, 1, positional=ENCODINGS[name], is_causal=True).eval().bfloat16()
+    cache = KeyValueCache(size)
+    encoder(x[:, :3].bfloat16(), cache=cache)
+    with pytest.raises(TypeError, match=r"keys are torch.float32, and the cache holds torch.bf"):
+        encoder.float()(x[:, 3:], cache=cache)
+    assert cache.length == 3
+    encoder.bfloat16()(x[:, 3:].bfloat16(), cache=cache)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@torch.no_grad()
+def test_tokens_of_which_nobody_has_keys(x, size):
+    encoder = Encoder(16, 4, 2, is_causal=True).eval()
+    cache = KeyValueCache(size)
+    cache.extend(torch.arange(3), None, batch=2)
+    with pytest.raises(ValueError, match="keys of 0 tokens in layer 0, and positions of 3"):
+        encoder(x[:, 3:], cache=cache)
+
+
+@torch.no_grad()
+def test_one_layer_that_was_cropped_alone(x):
+    encoder, cache = Encoder(16, 4, 2, is_causal=True).eval(), KeyValueCache()
+    encoder(x[:, :4], cache=cache)
+    cache.layer(1).crop(2)
+    with pytest.raises(ValueError, match="keys of 2 tokens in layer 1, and positions of 4"):
+        encoder(x[:, 4:], cache=cache)
