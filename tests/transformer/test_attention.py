@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from posenc import ALiBi, Positional
+from posenc.backends.sdpa import SDPA
 from posenc.transformer import AttentionTables, LayerCache, MultiHeadAttention
 from posenc.transformer.attention import join, split
 
@@ -165,3 +166,54 @@ def test_a_bias_for_another_number_of_heads():
     tables = tables_for(Positional(scores=ALiBi(1)), 5, torch.float32)
     with pytest.raises(ValueError, match=r"built for 1 heads; the queries have 4"):
         MultiHeadAttention(16, 4)(torch.randn(1, 5, 16), tables=tables)
+
+
+LAYER, X = MultiHeadAttention(16, 4), torch.randn(1, 5, 16)
+
+
+@pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    ("mask", "error", "told"),
+    [
+        (torch.ones(5, 5, dtype=torch.int64), TypeError, "attn_mask is torch.int64"),
+        (torch.ones(5, 5, dtype=torch.uint8), TypeError, "attn_mask is torch.uint8"),
+        (torch.ones(3, 1, 5, 5) > 0, ValueError, r"must broadcast to .* \[1, 4, 5, 5\]"),
+        (torch.ones(5, 4), ValueError, "must broadcast"),
+        ([[True] * 5] * 5, TypeError, "attn_mask is a list"),
+    ],
+)
+def test_masks_that_would_be_added_or_widen_the_batch(call, is_causal, mask, error, told):
+    with pytest.raises(error, match=told):
+        call(X, attn_mask=mask, is_causal=is_causal)
+
+
+@pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
+def test_a_word_is_no_flag(call):
+    with pytest.raises(TypeError, match="is_causal is 'False'; it must be True or False"):
+        call(X, is_causal="False")
+
+
+def test_masks_of_other_floating_dtypes():
+    mask = torch.randn(5, 5).half()
+    for call in (LAYER, lambda x, **given: LAYER.stages(x, **given).output):
+        for is_causal in (False, True):
+            assert_close(
+                call(X, attn_mask=mask, is_causal=is_causal),
+                call(X, attn_mask=mask.float(), is_causal=is_causal),
+            )
+
+
+def test_what_a_chosen_backend_would_not_see():
+    scores = tables_for(Positional(scores=ALiBi(4)), 5).scores
+    chosen = AttentionTables(backend=SDPA("told", is_causal=False))
+    with pytest.raises(ValueError, match="is_causal and a backend were given"):
+        LAYER(X, tables=chosen, is_causal=True)
+    with pytest.raises(ValueError, match="attn_mask and a backend were given"):
+        LAYER(X, tables=chosen, attn_mask=torch.ones(5, 5) > 0)
+    with pytest.raises(ValueError, match="scores and a backend were given"):
+        LAYER(X, tables=AttentionTables(scores=scores, backend=chosen.backend))
+    with pytest.raises(ValueError, match="window and a backend were given"):
+        MultiHeadAttention(16, 4, window=2)(X, tables=chosen)
+    with pytest.raises(ValueError, match="cannot be told one by one"):
+        LAYER.stages(X, tables=chosen)

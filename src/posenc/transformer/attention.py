@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.backends.choice import check_heads, from_tables
+from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
 from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
@@ -152,9 +153,15 @@ class MultiHeadAttention(nn.Module):
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
 
         Raises:
-            ValueError: ``cache`` holds keys of another layer, or of this one with other weights.
+            TypeError: The mask is neither boolean nor floating, or ``is_causal`` is no flag.
+            ValueError: ``cache`` holds keys of another layer, or of this one with other weights; the
+                mask does not broadcast to these scores; or ``tables`` bring a backend, which holds
+                masks and encodings of scores, and they are given beside it.
         """
         tables = AttentionTables() if tables is None else tables
+        check_flags(is_causal=is_causal)
+        if tables.backend is not None:
+            self._check_alone(tables, attn_mask, is_causal)
         q, k, v = self.project(x)
         q, k, v = encoded(q, k, v, tables)
         if cache is not None:
@@ -182,6 +189,12 @@ class MultiHeadAttention(nn.Module):
     ) -> AttentionStages:
         """The same attention with every number between, for one whole sequence."""
         tables = AttentionTables() if tables is None else tables
+        check_flags(is_causal=is_causal)
+        if tables.backend is not None:
+            raise ValueError(
+                "tables bring a backend, whose numbers cannot be told one by one. Pass "
+                "AttentionTables(queries_keys, scores), and masks by attn_mask and is_causal."
+            )
         q, k, v = self.project(x)
         encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
         attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
@@ -214,10 +227,28 @@ class MultiHeadAttention(nn.Module):
             output=self.output(side_by_side),
         )
 
+    def _check_alone(
+        self, tables: AttentionTables, attn_mask: Tensor | None, is_causal: bool
+    ) -> None:
+        """Refuse what a backend that is chosen already would not see."""
+        told = {
+            "scores": bool(tables.scores),
+            "attn_mask": attn_mask is not None,
+            "is_causal": is_causal,
+            "window": self.window is not None,
+        }
+        for name, given in told.items():
+            if given:
+                raise ValueError(
+                    f"{name} and a backend were given; the backend holds what it knows of masks "
+                    f"and scores, and no more. Choose it with these, or leave it out."
+                )
+
     def _masked(
         self, mask: Tensor | None, is_causal: bool, q: Tensor, k: Tensor
     ) -> tuple[Tensor | None, bool]:
         """The mask with the window in it; and with order too, where a flag would not do."""
+        mask = checked_attn_mask(mask, q, k)
         q_len, k_len = q.shape[-2], k.shape[-2]
         if self.window is not None:
             mask = joined(mask, within(self.window, q_len, k_len, device=q.device))
