@@ -458,6 +458,10 @@ BAD = [
     ({"window": 0}, ValueError, "window is 0; it must be the number of positions"),
     ({"window": 2.5}, ValueError, "window is 2.5"),
     ({"window": True}, TypeError, "window is True"),
+    ({"window": 2**63}, ValueError, r"window is 9223372036854775808; it must be less than 2\^63"),
+    ({"window": np.uint64(2**63)}, ValueError, r"must be less than 2\^63"),
+    ({"enable_gqa": "False"}, TypeError, "enable_gqa is 'False'; it must be True or False"),
+    ({"enable_gqa": 0}, TypeError, "enable_gqa is 0; it must be True or False"),
     ({"sinks": torch.zeros(3)}, ValueError, r"sinks have shape \(3,\); there are 2 query heads"),
     ({"sinks": [0.0, 0.0]}, TypeError, "sinks are list"),
     ({"padding_mask": torch.ones(1, 4)}, TypeError, "padding_mask is torch.float32.*pass ~mask"),
@@ -496,6 +500,25 @@ def test_wrong_arguments_are_told(change, error, text):
 def test_wrong_content_is_told(content, error, text):
     with pytest.raises(error, match=text):
         attention(*content)
+
+
+@pytest.mark.parametrize("backend", ["dense", "explicit"])
+@pytest.mark.parametrize("sunk", [False, True])
+def test_a_mask_of_the_lowest_number_hides_less_than_order_does(backend, sunk):
+    """Models hide padding so: in a row of nothing else, what it hides shares the weight."""
+    query, key, value = content(5, 5, dtype=torch.float32)
+    mask = torch.zeros(BATCH, 1, 5, 5)
+    mask[0, :, :, :2] = torch.finfo(torch.float32).min
+    sinks, here = torch.randn(HEADS) if sunk else None, torch.arange(5)
+    got = attention(query, key, value, mask, is_causal=True, backend=backend, sinks=sinks)
+    want = reference_attention(
+        query, key, value, added=mask, sinks=sinks, q_positions=here, k_positions=here,
+        visible=lambda row, q, k: k <= q,
+    )  # fmt: skip
+    torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-6)
+    if not sunk:
+        both = value[0, :, :2].mean(1).repeat_interleave(HEADS // KV_HEADS, 0)
+        torch.testing.assert_close(got[0, :, 1], both)
 
 
 def test_grouped_queries_may_be_refused():

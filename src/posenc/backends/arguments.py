@@ -110,6 +110,8 @@ def prepared(
 ) -> Arguments:
     """The arguments of ``attention``, checked; see there."""
     positional = checked_positional(positional)
+    if enable_gqa is not None:
+        check_flags(enable_gqa=enable_gqa)
     check_content(query, key, value, enable_gqa, positional if keys_encoded is True else None)
     check_hidden(query, key, q_hidden, k_hidden)
     check_numbers(dropout_p=dropout_p, scale=scale, softcap=softcap, window=window)

@@ -129,6 +129,8 @@ def check_numbers(*, dropout_p: object, scale: object, softcap: object, window: 
     ):
         raise _wrong("window", window, "the number of positions a query sees, its own among them: "
                      "1 or more, or None")  # fmt: skip
+    if window is not None and int(window) >= 2**63:  # torch would read 2^63 as −2^63
+        raise _wrong("window", window, "less than 2^63, as positions are; None hides nothing")
 
 
 def _is_number(value: object) -> bool:

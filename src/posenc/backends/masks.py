@@ -91,17 +91,21 @@ def masked_softmax(
         scores, seen = scores + mask.masked_fill(hidden, 0.0), ~hidden
     elif mask is not None:
         seen = mask
-    lowest = torch.finfo(scores.dtype).min
-    # The lowest number instead of −∞: exp gives 0 beside any real score, and no NaN in a dead row.
-    masked = scores if seen is None else scores.masked_fill(~seen, lowest)
+    masked, nothing = scores, None
+    if seen is not None:
+        # A dead row would be NaN. The lowest number instead of −∞ everywhere would take weight from
+        # keys whose additive mask is that number, as it is in many a model.
+        masked = scores.masked_fill(~seen, -torch.inf)
+        dead = (masked == -torch.inf).all(-1, keepdim=True)
+        masked, nothing = masked.masked_fill(dead, 0.0), dead | ~seen
     if sinks is not None:
         column = sinks.to(masked.dtype).view(-1, 1, 1).expand(*masked.shape[:-1], 1)
         weights = torch.cat((masked, column), dim=-1).softmax(-1)[..., :-1]
     else:
         weights = masked.softmax(-1)
-    if seen is None:
+    if seen is None or nothing is None:
         return scores, weights
-    return scores.masked_fill(~seen, -torch.inf), weights.masked_fill(~seen, 0.0)
+    return scores.masked_fill(~seen, -torch.inf), weights.masked_fill(nothing, 0.0)
 
 
 def nothing_of(*content: Tensor) -> Tensor:
