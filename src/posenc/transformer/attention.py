@@ -154,9 +154,9 @@ class MultiHeadAttention(nn.Module):
 
         Raises:
             TypeError: The mask is neither boolean nor floating, or ``is_causal`` is no flag.
-            ValueError: ``cache`` holds keys of another layer, or of this one with other weights; the
-                mask does not broadcast to these scores; or ``tables`` bring a backend, which holds
-                masks and encodings of scores, and they are given beside it.
+            ValueError: ``cache`` holds keys of another layer, or of this one with other weights;
+                the mask does not broadcast to these scores; or ``tables`` bring a backend, which
+                holds masks and encodings of scores, and they are given beside it.
         """
         tables = AttentionTables() if tables is None else tables
         check_flags(is_causal=is_causal)
