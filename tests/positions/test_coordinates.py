@@ -12,7 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc.positions import Coordinates, checked, checked_distances, common_scale, pair_distances
+from posenc.positions import (
+    Coordinates,
+    checked,
+    checked_distances,
+    common_scale,
+    pair_distances,
+    placeless,
+    prefixed,
+)
 
 TINY, HUGE = 5e-324, 1.7976931348623157e308
 
@@ -444,3 +452,50 @@ def test_arrays_of_whole_numbers_meet_coordinates_as_tensors_do():
     assert (whole == given).tolist() == (given == whole).tolist() == [False, True]
     assert (whole - given).tolist() == [Fraction(3, 2), 0]
     assert (given - whole).tolist() == [Fraction(-3, 2), 0]
+
+
+TWO_SCALES = Coordinates(torch.tensor([[1, 2], [3, 4]]), scale=(Fraction(1, 2), Fraction(1, 3)))
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda: TWO_SCALES[..., None],
+        lambda: TWO_SCALES[:, :, None],
+        lambda: TWO_SCALES[..., True],
+        lambda: TWO_SCALES[np.array([[True, False], [True, False]])],
+        lambda: Coordinates.stack([TWO_SCALES, TWO_SCALES], dim=-1),
+        lambda: Coordinates.stack([TWO_SCALES, TWO_SCALES], dim=2),
+    ],
+)
+def test_scales_stay_with_their_axis_or_are_refused(moved):
+    with pytest.raises((TypeError, ValueError), match="axis"):
+        moved()
+
+
+def test_joined_along_the_last_axis_each_entry_keeps_its_scale():
+    joined = Coordinates.cat([TWO_SCALES, TWO_SCALES[..., :1], Coordinates([[1], [2]])], dim=-1)
+    rows = zip(TWO_SCALES.tolist(), [1, 2], strict=True)
+    assert joined.tolist() == [[y, x, y, more] for (y, x), more in rows]
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda points: points + 1,
+        lambda points: points - Fraction(1, 3),
+        lambda points: 1 - points,
+        lambda points: -points,
+        lambda points: points.shifted([1, 1]),
+        lambda points: points + torch.tensor([[0, 0], [1, 1], [1, 1]]),
+        lambda points: Coordinates.cat([points, Coordinates([[Fraction(1, 3), 0]])]),
+        lambda points: Coordinates.stack([points, points * Fraction(1, 3)]),
+    ],
+)
+def test_what_stands_nowhere_is_moved_nowhere(moved):
+    points = prefixed(Coordinates([[0.5, 0.5]]), 2)
+    for some in (points, points[[1, 1, 2]]):
+        with pytest.raises(ValueError, match=r"stands nowhere.* cannot be moved"):
+            moved(some)
+    assert placeless(points * 2).tolist() == [True, True, False]
+    assert placeless(Coordinates.cat([points, points])).tolist() == [True, True, False] * 2

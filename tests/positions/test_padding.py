@@ -72,3 +72,13 @@ def test_starts_are_one_a_row_and_none_is_spread_over_others():
     for starts in ([5], [[1], [2], [3]], [1, 2]):
         with pytest.raises(ValueError, match=r"start has shape .*one for each of the rows \(3,\)"):
             left_padded(mask, start=torch.tensor(starts))
+
+
+def test_no_position_is_spread_over_a_row():
+    mask = torch.ones(2, 4, dtype=torch.bool)
+    for positions in ([5], [[5], [6]]):
+        with pytest.raises(ValueError, match="give one a token"):
+            over_padding(positions, mask)
+    assert over_padding([5, 6, 7, 7], torch.tensor([1, 2, 0, 1])).tolist() == [5, 6, 6, 7]
+    with pytest.raises(TypeError, match=r"mask is torch.float32"):
+        over_padding([5, 6], torch.zeros(2))

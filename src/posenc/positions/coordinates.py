@@ -53,6 +53,12 @@ MOST = 2**63 - 1
 LONG = 2**31
 """Below so many steps, their differences and 20 bits of a rest are what float64 holds."""
 
+NOWHERE = -(2**63)
+"""Every coordinate of the first token without a place; the next ones count on from there."""
+
+MANY = 2**16
+"""So many tokens without a place are told apart."""
+
 FEW_PAIRS = 1 << 11
 """Up to so many pairs, the number of operations on them counts, and beyond what each works on."""
 
@@ -163,7 +169,12 @@ class Coordinates:
         return Coordinates._made(change(self.values), rest, text)
 
     def _lengthened(self) -> "Coordinates":
-        """The same in steps of 2^62, and the rests."""
+        """The same in steps of 2^62, and the rests.
+
+        Raises:
+            ValueError: One is the mark of a token that stands nowhere.
+        """
+        _check_no_marks(self)
         scale = product(self.scale, Fraction(2**REST_BITS))
         return Coordinates._made(*carried(torch.zeros_like(self.values), self.values), scale)
 
@@ -219,10 +230,20 @@ class Coordinates:
         return f"Coordinates({self.values!r}, {rest}scale={self.scale!r})"
 
     def __getitem__(self, index: Any) -> "Coordinates":
-        """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
+        """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along.
+
+        Raises:
+            TypeError: The last axis has a scale for each entry, and is indexed with several.
+            ValueError: It has, and would be the last no more.
+        """
         values, text = self.values[index], self.scale_text  # which tells if an index is wrong
         if isinstance(text, tuple):
             text = text[of_last_axis(index, self.ndim)]
+            if isinstance(text, tuple) and values.shape[-1:] != (len(text),):
+                raise ValueError(
+                    f"The last axis has {len(text)} scales, one an entry; indexed so, the last has "
+                    f"shape {tuple(values.shape[-1:])}. Put new axes before it."
+                )
         return Coordinates._made(values, None if self.rest is None else self.rest[index], text)
 
     def to(self, device: torch.device | str) -> "Coordinates":
@@ -366,6 +387,7 @@ class Coordinates:
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
+        _check_no_marks(self, others)
         here, there = common_scale(self, others)
         if here.rest is None and there.rest is None:
             if _adds_up(here.values, there.values, MOST):
@@ -403,6 +425,7 @@ class Coordinates:
         moved = self._moved(tuple(by)) if at_once else None
         if moved is not None:
             return moved
+        _check_no_marks(self)
         axes = [self[..., axis] + number for axis, number in enumerate(by)]
         return Coordinates.stack(axes, dim=-1)
 
@@ -468,8 +491,11 @@ class Coordinates:
         return differences_of_two_parts(here, there, dtype)
 
     def __neg__(self) -> "Coordinates":
+        size = _size(self.values)
+        if size is not None and size > MOST - MANY:
+            _check_no_marks(self)
         # −2^63 has no opposite in steps as small.
-        given = self._lengthened() if _size(self.values) == MOST + 1 else self
+        given = self._lengthened() if size == MOST + 1 else self
         if given.rest is None:
             return given._each(torch.neg)
         return Coordinates._made(*negative(given._words()), given.scale_text)
@@ -570,6 +596,11 @@ class Coordinates:
         assert isinstance(scale, Fraction)
         return scale
 
+    def _texts(self) -> tuple[str, ...]:
+        """The scale of each entry of the last axis."""
+        text = self.scale_text
+        return text if isinstance(text, tuple) else (text,) * self.shape[-1]
+
     def _check_one_scale(self, operation: str) -> None:
         if isinstance(self.scale_text, tuple):
             raise ValueError(
@@ -583,6 +614,9 @@ class Coordinates:
     def stack(parts: Sequence["Coordinates"], dim: int = 0) -> "Coordinates":
         """As ``torch.stack``; along a new last axis (``dim=-1``) each part keeps its own scale.
 
+        Raises:
+            ValueError: A part has a scale an axis, and its last axis would be the last no more.
+
         Example:
             >>> y, x = Coordinates([0.5, 1.5]), Coordinates([0, 1])
             >>> Coordinates.stack([y, x], dim=-1)
@@ -595,11 +629,16 @@ class Coordinates:
             scale = texts[0] if len(set(texts)) == 1 else texts
             return _together(parts, lambda words: torch.stack(words, dim=-1), scale)
         alike = common_scale(*parts)
+        if last:
+            alike[0]._check_one_scale("stack along a new last axis")
+        _check_places(parts, alike)
         return _together(alike, lambda words: torch.stack(words, dim), alike[0].scale)
 
     @staticmethod
     def cat(parts: Sequence["Coordinates"], dim: int = 0) -> "Coordinates":
         """As ``torch.cat``, at the coarsest scale that all parts are whole numbers of.
+
+        Along the last axis each part keeps its own, where one has a scale an axis.
 
         Raises:
             ValueError: A part takes more than 124 bits there.
@@ -608,7 +647,11 @@ class Coordinates:
             >>> Coordinates.cat([Coordinates([0.5]), Coordinates([Fraction(1, 3)])])
             Coordinates(tensor([3, 2]), scale=Fraction(1, 6))
         """
+        if dim in (-1, parts[0].ndim - 1) and any(isinstance(p.scale_text, tuple) for p in parts):
+            texts = [text for part in parts for text in part._texts()]
+            return _together(parts, lambda words: torch.cat(words, dim), tuple(texts))
         alike = common_scale(*parts)
+        _check_places(parts, alike)
         return _together(alike, lambda words: torch.cat(words, dim), alike[0].scale)
 
 
@@ -668,6 +711,32 @@ def _together(
     if all(part.rest is None for part in parts):
         return Coordinates._made(values, None, scale)
     return Coordinates._made(values, join([part._words().rest for part in parts]), scale)
+
+
+def _check_places(parts: Sequence[Coordinates], alike: Sequence[Coordinates]) -> None:
+    """Refuse to give tokens that stand nowhere another scale: their marks are no counts of steps.
+
+    Raises:
+        ValueError: Some do, and would be given one.
+    """
+    given = zip(parts, alike, strict=True)
+    _check_no_marks(*(part for part, other in given if other is not part))
+
+
+def _check_no_marks(*parts: Coordinates) -> None:
+    """Refuse points that stand nowhere, as far as can be seen: what is made of them would stand.
+
+    Raises:
+        ValueError: All coordinates of a point are marks, as ``prefixed`` makes them.
+    """
+    for part in parts:
+        if part.ndim < 2 or not may_look(part.values) or not part.numel():
+            continue
+        if bool((part.values < NOWHERE + MANY).all(-1).any()):
+            raise ValueError(
+                "A token that stands nowhere, as a class token of posenc.positions.prefixed, "
+                "cannot be moved. Put such tokens before the points at last."
+            )
 
 
 def differences_of_two_parts(

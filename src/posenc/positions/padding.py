@@ -88,13 +88,23 @@ def over_padding(
 
     Args:
         positions: Where the tokens stand.
-        mask: True where a token is real.
+        mask: True (or nonzero) where a token is real.
+
+    Raises:
+        TypeError: ``mask`` is floating, or ``positions`` are not integers.
+        ValueError: ``positions`` are not one a token, of each row or of all.
 
     Example:
         >>> over_padding([5, 6, 7, 7, 8], torch.tensor([True, True, False, True, True]))
         tensor([5, 6, 6, 7, 8])
     """
-    positions = checked(positions, device=mask.device).expand(mask.shape)
+    mask, positions = checked_mask(mask), checked(positions, device=mask.device)
+    if positions.ndim == 0 or positions.shape[-1] != mask.shape[-1]:
+        raise ValueError(
+            f"positions have shape {tuple(positions.shape)}, and mask {tuple(mask.shape)}; give "
+            f"one a token, of each row or of all."
+        )
+    positions = positions.expand(mask.shape)
     index = consecutive(mask.shape[-1], device=mask.device).expand(mask.shape)
     before = torch.where(mask, index, -1).cummax(-1).values
     first = torch.where(mask, index, mask.shape[-1]).amin(-1, keepdim=True)

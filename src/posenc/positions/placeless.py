@@ -10,14 +10,8 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.positions.checks import Integers, Positions, checked
-from posenc.positions.coordinates import Coordinates
+from posenc.positions.coordinates import MANY, NOWHERE, Coordinates
 from posenc.positions.whole import check_whole_numbers
-
-NOWHERE = -(2**63)
-"""Every coordinate of the first token without a place; the next ones count on from there."""
-
-MANY = 2**16
-"""So many tokens without a place are told apart."""
 
 PADDING = NOWHERE + MANY - 1
 """Every coordinate of padding behind packed images, the last of these marks."""

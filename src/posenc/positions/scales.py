@@ -262,7 +262,7 @@ def of_last_axis(index: Any, ndim: int) -> Any:
     if ellipses and axes > ndim:
         raise IndexError(f"{axes} axes were asked of {ndim}.")
     last = taken[-1]
-    if not isinstance(last, slice) and not isinstance(last, Integral):
+    if not isinstance(last, slice) and (not isinstance(last, Integral) or isinstance(last, bool)):
         raise TypeError(
             f"The last axis was indexed with a {type(last).__name__}, and has a scale for each "
             f"entry. Index it with a number or a slice."
@@ -271,8 +271,15 @@ def of_last_axis(index: Any, ndim: int) -> Any:
 
 
 def _axes_of(entry: Any) -> int:
-    if entry is Ellipsis:
+    """How many axes an entry of an index is about; a mask, also of numpy or in lists, has its own.
+
+    Example:
+        >>> _axes_of(...), _axes_of(2), _axes_of([[True, False]])
+        (0, 1, 2)
+    """
+    if entry is Ellipsis or entry is True or entry is False:
         return 0
-    if isinstance(entry, Tensor) and entry.dtype == torch.bool:
-        return entry.ndim
-    return 1
+    if isinstance(entry, slice | Integral):
+        return 1
+    given = entry if isinstance(entry, Tensor) else torch.as_tensor(entry)
+    return given.ndim if given.dtype == torch.bool else 1
