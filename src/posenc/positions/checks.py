@@ -1,6 +1,6 @@
 """What a position is: an int64, or something that is one without any loss."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Literal, Protocol, overload, runtime_checkable
 
 import torch
@@ -268,16 +268,50 @@ def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
     if kind in ("i", "u"):
         return _array(values, name).to(device)
+    listed = _listed(values, name)
+    if len(_switched(listed)) > 1:
+        raise TypeError(
+            f"{name} hold True or False among numbers, which torch would count as 1 and 0; they "
+            f"must be integers (int64). A mask becomes positions through "
+            f"posenc.positions.left_padded(mask)."
+        )
     try:
-        made = torch.tensor(list(values if kind is None else values.tolist()), device=device)
+        made = torch.tensor(listed, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         if "Overflow" in str(error):
             raise ValueError(f"{name} hold a number that is no int64 ({error}).") from None
-        raise TypeError(
-            f"{name} are a {type(values).__name__}; they must be an int64 tensor, or a list, a "
-            f"range or an array of whole numbers. Build them with posenc.positions."
-        ) from None
+        raise TypeError(_no_list(values, name)) from None
     return made if made.numel() else made.to(torch.int64)
+
+
+def _listed(values: Any, name: str) -> list[Any]:
+    if isinstance(values, str | bytes | bytearray | Set | Mapping):  # no numbers, or no order
+        raise TypeError(_no_list(values, name))
+    try:
+        return list(values.tolist() if hasattr(values, "tolist") else values)
+    except TypeError:
+        raise TypeError(_no_list(values, name)) from None
+
+
+def _switched(values: Sequence[Any]) -> set[bool]:
+    """Whether entries are switches, for all of them."""
+    if set(map(type, values)) == {int}:  # nearly always, and soon seen
+        return {False}
+    found = set[bool]()
+    for each in values:
+        found |= _switched(each) if isinstance(each, list | tuple) else {_is_switch(each)}
+    return found
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
+
+
+def _no_list(values: Any, name: str) -> str:
+    return (
+        f"{name} are a {type(values).__name__}; they must be an int64 tensor, or a list, a range "
+        f"or an array of whole numbers. Build them with posenc.positions."
+    )
 
 
 def _array(values: Any, name: str) -> Tensor:

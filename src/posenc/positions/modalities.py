@@ -167,9 +167,7 @@ def _moments(
     """The times of the frames of one grid."""
     if spoken is None:
         return torch.arange(grid[0], device=device)
-    given = spoken[index]
-    given = given if isinstance(given, Tensor) else torch.tensor(list(given))
-    given = checked(given, f"times[{kind}]").to(device)
+    given = checked(spoken[index], f"times[{kind}]").to(device)
     if given.shape != (grid[0],):
         raise ValueError(
             f"times[{kind}][{index}] has {given.numel()} times for {grid[0]} frames; give one each."

@@ -52,9 +52,11 @@ def packed(
     elif isinstance(lengths, Tensor):
         counts = checked(lengths, "lengths")
     else:
-        for length in lengths or ():
+        assert lengths is not None
+        listed = list(lengths)
+        for length in listed:
             check_whole_numbers(length=length)
-        whole = [int(length) for length in lengths or ()]
+        whole = [int(length) for length in listed]
         counts = torch.tensor(whole, dtype=torch.int64, device=device)
     if counts.ndim != 1 or bool((counts < 0).any()):
         raise ValueError(f"lengths are {counts.tolist()}; they must be one row of 0 or more each.")

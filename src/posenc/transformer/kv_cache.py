@@ -359,9 +359,9 @@ class KeyValueCache:
             tensor([[5, 6],
                     [5, 6]])
         """
-        rows = torch.as_tensor(rows)
-        if rows.dtype != torch.bool:  # torch takes narrow numbers for a mask
-            rows = checked(rows, "rows")
+        mask = torch.as_tensor(rows)
+        # torch takes narrow numbers for a mask
+        rows = mask if mask.dtype == torch.bool else checked(rows, "rows")
         for layer in self.layers:
             layer.reorder(rows)
         if isinstance(self._length, Tensor):
