@@ -120,6 +120,8 @@ def test_a_heatmap_of_a_bias_is_one_head_query_by_key(run, refused):
     assert torch.equal(torch.tensor(told["rows"]), ALiBi(2).table(positions, positions)[1])
     assert "head 1" in run("heatmap", "--encoding", "ALiBi(2)", "--length", 4, "--head", 1).out
     assert "--head is 2" in refused("heatmap", "--encoding", "ALiBi(2)", "--head", 2)
+    assert "this encoding is none" in refused("heatmap", "--encoding", "Rotary(8)", "--head", 1)
+    assert "is for the terminal" in refused("heatmap", "--first-dimension", 3, "--format", "csv")
     assert "up to 4096" in refused("heatmap", "--encoding", "ALiBi(2)", "--length", 5000)
 
 

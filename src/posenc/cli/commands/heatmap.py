@@ -32,9 +32,13 @@ class Heatmap:
     convention: options.Convention = None
     start: options.Start = 0
     first_dimension: Annotated[
-        int, options.Option("First dimension that the terminal shows.", metavar="J")
-    ] = 0
-    head: Annotated[int, options.Option("Which head of a bias is drawn.", metavar="H")] = 0
+        int | None,
+        options.Option("First dimension that the terminal shows.", metavar="J", shown="0"),
+    ] = None
+    head: Annotated[
+        int | None,
+        options.Option("Which head of a bias is drawn.", metavar="H", shown="0"),
+    ] = None
     output: Annotated[
         Path | None,
         options.Option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
@@ -52,12 +56,10 @@ class Heatmap:
         encoding = chosen(self, dim=128, seed=self.seed)
         rows = rows_of(encoding)
         if rows.counted == "distance":
-            rows = bias_rows(encoding, self.head, self.start, self.length)
-        if not 0 <= self.first_dimension < len(rows.columns):
-            raise UserError(
-                f"--first-dimension is {self.first_dimension}; it must be one of "
-                f"0 … {len(rows.columns) - 1}"
-            )
+            rows = bias_rows(encoding, self.head or 0, self.start, self.length)
+        elif self.head is not None:
+            raise UserError("--head is which head of a bias is drawn; this encoding is none")
+        left = self._left(len(rows.columns))
         if self.format != "text":
             if self.output is not None:
                 raise UserError("--output draws and --format prints; give one of them")
@@ -67,8 +69,21 @@ class Heatmap:
         elif self.output is not None:
             self._draw(rows, _title(encoding, self))
         else:
-            place = {"start": self.start, "length": self.length, "left": self.first_dimension}
-            pictures.heatmap(rows, _title(encoding, self), **place)
+            pictures.heatmap(
+                rows, _title(encoding, self), start=self.start, length=self.length, left=left
+            )
+
+    def _left(self, columns: int) -> int:
+        """The first column that the terminal shows."""
+        if self.first_dimension is None:
+            return 0
+        if self.output is not None or self.format != "text":
+            raise UserError("--first-dimension is for the terminal; figures and files hold all")
+        if not 0 <= self.first_dimension < columns:
+            raise UserError(
+                f"--first-dimension is {self.first_dimension}; it must be one of 0 … {columns - 1}"
+            )
+        return self.first_dimension
 
     def _draw(self, rows: "Rows", title: str) -> None:
         from posenc.cli.render import figures
@@ -104,6 +119,6 @@ def _title(encoding: "Encoding", asked: Heatmap) -> str:
     if isinstance(encoding, Sinusoidal):
         name = f"Sinusoidal, {encoding.convention.name}"
         return f"{name}: {asked.length} positions, d = {encoding.dim}, n = {encoding.base:g}"
-    head = f", head {asked.head}" if isinstance(encoding, ScoreBias) else ""
+    head = f", head {asked.head or 0}" if isinstance(encoding, ScoreBias) else ""
     random = " (seeded random, not learned)" if learns(encoding) else ""
     return f"{name_of(encoding)}{head}: {asked.length} positions{random}"
