@@ -107,3 +107,13 @@ def test_what_it_refuses():
         move_keys(k, one, one, Rotary(8, arithmetic="float32"))
     with pytest.raises(TypeError, match="float"):
         move_keys(k, torch.tensor([0.5]), one, Rotary(8))
+
+
+def test_no_position_stands_for_those_of_other_tokens():
+    rotary, k, there = Rotary(8), torch.randn(1, 2, 3, 8), torch.tensor([4, 5, 6])
+    for start, end in ((torch.tensor([0]), there), (there, torch.tensor([0]))):
+        with pytest.raises(ValueError, match=r"to_positions \(.*give each token one of both"):
+            move_keys(k, start, end, rotary)
+    points = torch.zeros(3, 2, dtype=torch.int64)
+    with pytest.raises(ValueError, match="give each token one of both"):
+        move_keys(k, points[:1], points, AxialRotary(8))

@@ -39,8 +39,9 @@ def move_keys(
 
     Raises:
         TypeError: ``rotary`` is another encoding, or positions are not integers nor coordinates.
-        ValueError: It does not compute exactly, a position is more than 2^63 from the other, or a
-            token stands nowhere before or after but not both.
+        ValueError: It does not compute exactly, there are not as many positions as of the others, a
+            position is more than 2^63 from the other, or a token stands nowhere before or after but
+            not both.
 
     Reference:
         Su et al. 2021, "RoFormer", equation 16: R(m)ᵀR(n) = R(n − m) (arXiv:2104.09864).
@@ -77,6 +78,12 @@ def _difference(
     start: Tensor | Positions, end: Tensor | Positions, rotary: Moved
 ) -> Tensor | Coordinates:
     start, end = checked(start, reals=True), checked(end, reals=True)
+    axes = 1 if isinstance(rotary, Rotary) else 2
+    if start.shape[-axes:] != end.shape[-axes:]:
+        raise ValueError(
+            f"from_positions have shape {tuple(start.shape)} and to_positions {tuple(end.shape)}; "
+            f"give each token one of both."
+        )
     if not isinstance(rotary, Rotary):
         start, end = _placed(start, end)
     if isinstance(start, Coordinates) or isinstance(end, Coordinates):
