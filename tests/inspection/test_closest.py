@@ -35,3 +35,11 @@ def test_base_one_comes_near_after_seven_turns():
     # At base 1 every channel turns once in 2π, and 44 is 7.003 turns.
     found = closest_pair(Sinusoidal(3, 1.0, "per_dimension"), 60)
     assert found.second - found.first == 44
+
+
+def test_rows_of_another_width_have_no_closest_pair():
+    encoding = Sinusoidal(8, convention="per_dimension")
+    rows = encoding.table(torch.arange(9), dtype=torch.float64)
+    for some in (rows[:, :4], rows[:1], rows[0]):
+        with pytest.raises(ValueError, match=r"must be \[length, 8\], two rows or more"):
+            closest_positions(encoding, some)

@@ -20,6 +20,7 @@ from posenc.inspection.precision import precision_of
 from posenc.inspection.resolution import resolution
 from posenc.inspection.shift import shift_map
 from posenc.inspection.similarity import closest_pair, unique_up_to
+from posenc.plots import rotary_score
 from posenc.transformer import Encoder
 
 
@@ -44,11 +45,24 @@ def test_rotary_scores_are_those_of_attention():
     q, k = torch.randn(2, 8, dtype=torch.float64)
     content = q.expand(1, 1, 5, 8), k.expand(1, 1, 5, 8)
     turned_q, turned_k = rotary(*content, torch.arange(5))
-    torch.testing.assert_close(rotary_scores(rotary, q, k, 5), (turned_q @ turned_k.mT)[0, 0, 0])
+    scores = rotary_scores(rotary, q, k, 5)
+    torch.testing.assert_close(scores, (turned_q @ turned_k.mT)[0, 0, :, 0])
     values = torch.eye(5, dtype=torch.float64).expand(1, 1, 5, 5)
-    weights = attention(*content, values, positional=Positional(queries_keys=rotary))[0, 0, 0]
-    want = (rotary_scores(rotary, q, k, 5) / 8**0.5).softmax(0)
-    torch.testing.assert_close(weights, want)
+    weights = attention(*content, values, positional=Positional(queries_keys=rotary))[0, 0, -1]
+    torch.testing.assert_close(weights.flip(0), (scores / 8**0.5).softmax(0))
+
+
+def test_the_figure_of_rotary_scores_has_their_sign():
+    """Its axis is query − key, so two steps to the right the query stands two behind the key."""
+    rotary, (q, k) = Rotary(8), torch.randn(2, 8, dtype=torch.float64)
+    drawn = rotary_score(rotary_scores(rotary, q, k, 3)).lines[0]
+    at = [torch.tensor([place]) for place in (2, 0)]
+    query, key = (
+        rotary.encode_queries(x.view(1, 1, 8), rotary.table(where, dtype=torch.float64)).flatten()
+        for x, where in zip((q, k), at, strict=True)
+    )
+    assert drawn.get_xdata()[2] == 2
+    assert drawn.get_ydata()[2] == pytest.approx((query @ key).item())
 
 
 def test_positions_that_are_drawn_have_no_one_effect():

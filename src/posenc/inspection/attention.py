@@ -70,8 +70,9 @@ def attention_effect(
 def rotary_scores(
     rotary: Rotary, q: Float[Tensor, "head_dim"], k: Float[Tensor, "head_dim"], length: int
 ) -> Float[Tensor, "length"]:
-    """q · R(offset) k for offsets 0 … length − 1: what rotary attention sees of two vectors.
+    """R(distance) q · k for distances 0 … length − 1: what rotary attention sees of two vectors.
 
+    The distance is query − key, as everywhere: the key stands at 0, and the query so far after it.
     The attention factor of a schedule (YaRN's) is in both of them, as in attention.
 
     Example:
@@ -80,6 +81,6 @@ def rotary_scores(
         tensor([4.0000, 3.0805])
     """
     table = rotary.table(consecutive(length), dtype=torch.promote_types(q.dtype, torch.float32))
-    keys = rotary.encode_keys(k.expand(1, length, -1).contiguous(), table)
-    query = rotary.encode_queries(q.expand(1, 1, -1).contiguous(), table[:1])
-    return keys[0] @ query[0, 0]
+    queries = rotary.encode_queries(q.expand(1, length, -1).contiguous(), table)
+    key = rotary.encode_keys(k.expand(1, 1, -1).contiguous(), table[:1])
+    return queries[0] @ key[0, 0]

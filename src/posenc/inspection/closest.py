@@ -24,6 +24,9 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
     follow from the rows: neighbors give S, the first row gives D. So a pair costs three additions,
     whatever the width.
 
+    Raises:
+        ValueError: There are not two rows or more, as wide as the encoding.
+
     Example:
         >>> encoding = Sinusoidal(8, convention="per_dimension")
         >>> rows = encoding.table(torch.arange(60), dtype=torch.float64)
@@ -31,6 +34,11 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
         (20, 21)
     """
     length = len(rows)
+    if rows.ndim != 2 or length < 2 or rows.shape[1] != encoding.dim:
+        raise ValueError(
+            f"rows have shape {tuple(rows.shape)}; they must be [length, {encoding.dim}], two rows "
+            f"or more of {encoding!r}."
+        )
     near = torch.zeros(length, dtype=torch.float64)
     frequencies = [
         encoding.convention.channel(index, encoding.dim, encoding.base).frequency
