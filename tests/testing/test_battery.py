@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from posenc import ALiBi, CoPE, Learned, Rotary, Shaw, Sinusoidal, TokenEncoding
+from posenc import ALiBi, CoPE, Learned, Rotary, Shaw, Sinusoidal, Temperature, TokenEncoding
 from posenc.positions import consecutive
 from posenc.testing import Case, battery
 
@@ -240,6 +240,27 @@ class HasNoFactory(TokenEncoding):
         return x + table
 
 
+class OneFactorForAll(Temperature):
+    """Multiplies with whatever broadcasts, and its signature names no axes."""
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        return (scores * table.unsqueeze(-3)).to(scores.dtype)
+
+
+class TakesTheFirstQueries(Shaw):
+    """Cuts queries to the scores."""
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        return super().encode(scores, table, q=q[..., : scores.shape[-2], :])
+
+
+class CutsScores(Shaw):
+    """Has whole numbers come out where such went in."""
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        return super().encode(scores.float(), table, q=q).to(scores.dtype)
+
+
 class ClaimsPairs(CoPE):
     """It counts the tokens between, and denies it."""
 
@@ -299,6 +320,9 @@ BROKEN = [
     (CutsReals, {"dim": 8}, {}, "reals_are_not_cut"),
     (TurnsAPart, {"frequencies": 8}, {}, "tables_of_others"),
     (Broadcasts, {"dim": 8}, {}, "tables_of_others"),
+    (OneFactorForAll, {"heads": 4}, {}, "tables_of_others"),
+    (TakesTheFirstQueries, {"heads": 4, "head_dim": 8, "reach": 2}, {}, "content_of_others"),
+    (CutsScores, {"heads": 4, "head_dim": 8, "reach": 2}, {}, "content_of_others"),
     (MadeOnTheCpu, {"dim": 8, "max_len": 9}, {}, "parameters_are_made_as_asked"),
     (HasNoFactory, {"dim": 8}, {}, "parameters_are_made_as_asked"),
     (LearnsInAutocast, {"dim": 8, "max_len": 9}, {}, "autocast"),

@@ -18,7 +18,7 @@ Before any place there are the positions themselves; a ``PositionRemapping`` cha
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -26,6 +26,13 @@ from torch import Tensor, nn
 
 from posenc._guards import floating, may_look
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
+from posenc.encodings.signatures import (
+    HEADS,
+    check_floating,
+    check_table,
+    held_to_scores,
+    held_to_weights,
+)
 from posenc.positions import (
     Coordinates,
     Integers,
@@ -71,18 +78,6 @@ all positions that are asked for.
     return positions
 
 
-def check_floating_scores(scores: Tensor, name: str) -> None:
-    """Refuse scores whose dtype would cut off what is added to them.
-
-    Raises:
-        TypeError: They are not floating.
-    """
-    if not scores.is_floating_point():
-        raise TypeError(
-            f"scores are {scores.dtype}; {name} takes floating ones, products of queries and keys."
-        )
-
-
 def check_scores(scores: Tensor, table: Tensor, name: str) -> None:
     """Refuse scores, and a table ``[*rows, heads, q_len, k_len]`` that is not of these scores.
 
@@ -94,21 +89,10 @@ def check_scores(scores: Tensor, table: Tensor, name: str) -> None:
         >>> check_scores(torch.zeros(4, 3, 3), torch.zeros(4, 1, 3), "ALiBi")
         Traceback (most recent call last):
         ...
-        ValueError: scores have shape (4, 3, 3) and the table (4, 1, 3). Pass the positions of \
-these queries and keys, one each.
+        ValueError: scores have shape (4, 3, 3) and the table (4, 1, 3), which ALiBi takes as \
+[*rows, 4, 3, 3]. Pass the positions of these queries and keys, one each.
     """
-    check_floating_scores(scores, name)
-    if table.ndim > 2 and table.shape[-3] != scores.shape[-3]:
-        raise ValueError(
-            f"{name} was built for {table.shape[-3]} heads; scores have {scores.shape[-3]}. Build "
-            f"it with heads={scores.shape[-3]}."
-        )
-    fits = table.ndim > 2 and table.shape[-2:] == scores.shape[-2:]  # no row serves all queries
-    if not fits or torch.broadcast_shapes(scores.shape, table.shape) != scores.shape:
-        raise ValueError(
-            f"scores have shape {tuple(scores.shape)} and the table {tuple(table.shape)}. Pass "
-            f"the positions of these queries and keys, one each."
-        )
+    check_table(name, "scores", scores.shape[-3], scores, table, (HEADS,))
 
 
 class PositionRemapping(ABC):
@@ -296,6 +280,10 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
 class ScoreEncoding(FixedOnceBuilt, ABC):
     """Place three: a change of the attention scores, scaled but unmasked, before softmax.
 
+    A class that names the axes of its table in the signature of its ``encode``, as
+    ``table: Float[Tensor, "*rows heads q_len k_len"]``, need not check them: every call is held to
+    them, and so is ``encode_output``. See ``posenc.encodings.signatures``.
+
     Attributes:
         heads: Number of query heads.
         is_relative: Claim: the change depends on positions by their difference alone.
@@ -316,6 +304,12 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     changes_output: bool = False
     takes_reals: bool = False
     reads_hidden: bool = False
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        for name, held in (("encode", held_to_scores), ("encode_output", held_to_weights)):
+            if name in vars(cls):  # not once more for what is inherited
+                setattr(cls, name, held(vars(cls)[name]))
 
     @abstractmethod
     def table(
@@ -387,7 +381,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         Raises:
             TypeError: ``scores`` are not floating.
         """
-        check_floating_scores(scores, type(self).__name__)
+        check_floating(type(self).__name__, "scores", scores)
         if q_positions is None:
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:
@@ -469,7 +463,6 @@ class ScoreBias(ScoreEncoding):
             TypeError: ``scores`` are not floating.
             ValueError: The table is of other heads, queries or keys.
         """
-        check_scores(scores, table, type(self).__name__)
         return (scores + table).to(scores.dtype)
 
 

@@ -12,6 +12,7 @@ PLAIN = (
     shapes.arguments_matter,
     shapes.integers_only,
     shapes.tables_of_others,
+    shapes.content_of_others,
     shapes.reals_are_not_cut,
     shapes.parameters_are_made_as_asked,
     purity.purity,

@@ -242,6 +242,18 @@ class Scores(Subject):
     def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
         return module.encode_output(content[1], made[0].softmax(-1), table)  # type: ignore[operator]
 
+    def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
+        scores, q, k, *hidden = content
+        read: dict[str, Any] = {}
+        if hidden:
+            read = {"q_features": module.query_features(hidden[0])}  # type: ignore[operator]
+            read["k_features"] = module.key_features(hidden[0])  # type: ignore[operator]
+        encode: Any = module.encode
+        uses: list[Use] = [("encode", partial(encode, scores, table, q=q, k=k, **read))]
+        if module.changes_output:
+            uses.append(("encode_output", partial(self.output, module, content, (scores,), table)))
+        return uses
+
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:

@@ -4,15 +4,19 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case, Tensors
+from posenc.testing.cases import Case, Scores, Tensors, Use
 from posenc.testing.compare import assert_differs, assert_same
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+REFUSALS = (ValueError, TypeError, IndexError)
+"""What an encoding says itself; torch's own words are RuntimeErrors."""
 
 
 def shape_and_dtype(case: Case) -> None:
@@ -110,9 +114,54 @@ def tables_of_others(case: Case) -> None:
         for name, use in subject.uses(module, content, other):
             try:
                 use()
-            except (ValueError, TypeError, IndexError):
+            except REFUSALS:
                 continue
             raise AssertionError(f"{name} took a table of shape {tuple(table.shape)} {what}")
+
+
+def content_of_others(case: Case) -> None:
+    """Scores in whole numbers are refused; so is content of other tokens, if it is looked at."""
+    module, subject, seq = case.module().eval(), case.subject(), 4
+    if not isinstance(subject, Scores):
+        return
+    content, table = subject.content(seq), subject.tables(module, consecutive(seq))
+    for dtype in (torch.int64, torch.bool, torch.complex64):
+        cut = (content[0].to(dtype), *content[1:])
+        made = _taken(subject.uses(module, cut, table)[:1])
+        assert made == [None], f"scores of {dtype} were taken without a word"
+    usual = _taken(subject.uses(module, content, table))
+    for what, part, other in _other_content(case, content):
+        try:
+            uses = subject.uses(module, (*content[:part], other, *content[part + 1 :]), table)
+        except REFUSALS:  # by what reads the hidden state
+            continue
+        for made, want in zip(_taken(uses), usual, strict=True):
+            assert made is None or torch.equal(made, want), f"{what} was taken without a word"
+
+
+def _taken(uses: list[Use]) -> list[Any]:
+    """What each use makes, and ``None`` where it refuses."""
+    made: list[Any] = []
+    for _, use in uses:
+        try:
+            made.append(use())
+        except REFUSALS:
+            made.append(None)
+    return made
+
+
+def _other_content(case: Case, content: Tensors) -> Iterator[tuple[str, int, Tensor]]:
+    """Queries, keys and hidden states of other tokens, rows, heads and kinds of numbers."""
+    for part, name in list(enumerate(("scores", "q", "k", "the hidden state")))[1 : len(content)]:
+        own = content[part]
+        for axis, size in enumerate(own.shape):
+            for other in {1, size - 1, size + 1} - {0, size}:
+                if name == "k" and axis == own.ndim - 3 and case.heads % other == 0:
+                    continue  # fewer key heads may serve as well
+                index = (torch.arange(other) + 1) % size  # the first are others too
+                yield f"{name} with {other} along axis {axis}", part, own.index_select(axis, index)
+        for dtype in (torch.int64, torch.complex64):
+            yield f"{name} of {dtype}", part, own.to(dtype)
 
 
 def _others(table: Tensor) -> Iterator[tuple[str, Tensor]]:

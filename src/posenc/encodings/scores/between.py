@@ -23,6 +23,9 @@ def sums_after_key(
         values: One number for each key, or for each pair.
         distance: q − k; it alone says where documents begin and how keys are ordered.
 
+    Raises:
+        ValueError: There are other keys, or other queries, on one side than on the other.
+
     Example:
         >>> from posenc.positions import checked_distances
         >>> values = torch.tensor([[[1.0, 2.0, 4.0]]])
@@ -31,6 +34,13 @@ def sums_after_key(
                  [2., 0., 0.],
                  [6., 4., 0.]]])
     """
+    queries, keys = distance.shape[-2:]
+    if values.shape[-1] != keys or values.shape[-2] not in (1, queries):
+        raise ValueError(
+            f"values have shape {tuple(values.shape)} and distances {tuple(distance.shape)}; there "
+            f"is one value for each of {keys} keys, or for each of {queries} × {keys} pairs. Pass "
+            f"the positions of the queries and keys that the values are of."
+        )
     step = distance[..., :1, :-1] - distance[..., :1, 1:]  # from one key to the next
     # The first token of a document is after none of it; padding repeats a position.
     rises = F.pad(step > 0, (1, 0), value=False)

@@ -32,7 +32,9 @@ def scale_of(scale: float | None, head_dim: int) -> float:
 def checked_content(
     name: str, heads: int, scores: Tensor, /, **content: tuple[Tensor | None, int]
 ) -> None:
-    """Refuse scores of another number of heads, and content that is missing or of another width.
+    """Refuse scores of another number of heads, and content that they cannot be products of.
+
+    Queries and keys are as many as the scores say, with their batch axes: none is broadcast.
 
     Args:
         name: The encoding, for the words of an error.
@@ -41,6 +43,7 @@ def checked_content(
         content: ``q=(q, head_dim)``, ``k=(k, head_dim)``: what it needs, and the width of it.
 
     Raises:
+        TypeError: Content is not floating.
         ValueError: Something does not fit.
 
     Example:
@@ -49,10 +52,11 @@ def checked_content(
         ...
         ValueError: CoPE was given no q; it depends on content. Pass q=... with the scores.
     """
-    if scores.shape[-3] != heads:
+    size = scores.shape
+    if size[-3] != heads:
         raise ValueError(
-            f"{name} was built for {heads} heads; scores have {scores.shape[-3]}. Build it with "
-            f"heads={scores.shape[-3]}."
+            f"{name} was built for {heads} heads; scores have {size[-3]}. Build it with "
+            f"heads={size[-3]}."
         )
     for letter, (x, head_dim) in content.items():
         if x is None:
@@ -60,8 +64,43 @@ def checked_content(
                 f"{name} was given no {letter}; it depends on content. Pass {letter}=... with the "
                 f"scores."
             )
-        if x.shape[-1] != head_dim:
-            raise ValueError(
-                f"{letter} has heads of width {x.shape[-1]}; {name} was built for head_dim "
-                f"{head_dim}. Build it with head_dim={x.shape[-1]}."
-            )
+        if not x.is_floating_point():
+            raise TypeError(f"{letter} is {x.dtype}; {name} takes floating numbers.")
+        if not _fits(x.shape, size, letter, head_dim):
+            raise ValueError(_misfit(name, letter, tuple(x.shape), tuple(size), head_dim))
+
+
+def _fits(x: tuple[int, ...], size: tuple[int, ...], letter: str, head_dim: int) -> bool:
+    """Whether ``x`` is ``[*batch, heads, seq, head_dim]`` of scores of this size."""
+    if len(x) != len(size) or x[-1] != head_dim or x[-2] != size[-2 if letter == "q" else -1]:
+        return False
+    for axis in range(len(size) - 3):
+        if x[axis] != size[axis]:
+            return False
+    return _serve(x[-3], size[-3], letter)
+
+
+def _serve(own: int, heads: int, letter: str) -> bool:
+    """Whether so many heads of queries, or of keys, are those of ``heads`` heads of scores."""
+    return own == heads if letter == "q" else own > 0 and heads % own == 0
+
+
+def _misfit(
+    name: str, letter: str, shape: tuple[int, ...], size: tuple[int, ...], head_dim: int
+) -> str:
+    if len(shape) >= 3 and shape[-1] != head_dim:
+        return (
+            f"{letter} has heads of width {shape[-1]}; {name} was built for head_dim {head_dim}. "
+            f"Build it with head_dim={shape[-1]}."
+        )
+    if letter == "k" and len(shape) >= 3 and not _serve(shape[-3], size[-3], letter):
+        return (
+            f"k has {shape[-3]} heads, which cannot serve {size[-3]} query heads evenly. Pass keys "
+            f"whose heads divide those of the queries."
+        )
+    heads, seq = (size[-3], size[-2]) if letter == "q" else ("kv_heads", size[-1])
+    takes = ", ".join(map(str, (*size[:-3], heads, seq, head_dim)))
+    return (
+        f"{letter} has shape {shape} and scores {size}, for which {name} takes [{takes}]. Pass the "
+        f"{'queries' if letter == 'q' else 'keys'} whose products these scores are."
+    )

@@ -139,7 +139,7 @@ class RePo(ScoreEncoding):
         """Scores of ``q`` and ``k`` rotated to where their tokens say that they stand."""
         width = self.rotary.head_dim
         checked_content("RePo", self.heads, scores, q=(q, width), k=(k, width))
-        checked_features("RePo", self.heads, q_features=q_features, k_features=k_features)
+        checked_features("RePo", self.heads, scores, q_features=q_features, k_features=k_features)
         assert q is not None
         assert k is not None
         assert q_features is not None

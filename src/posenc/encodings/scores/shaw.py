@@ -107,14 +107,22 @@ class Shaw(ScoreEncoding):
         formed.
 
         Raises:
-            ValueError: Values are of another width than ``head_dim``.
+            TypeError: Values are not floating.
+            ValueError: Values are of another width than ``head_dim``, or not of these weights.
         """
         if self.values is None:
             return out
+        if not out.is_floating_point():
+            raise TypeError(f"Values are {out.dtype}; Shaw takes floating numbers.")
         if out.shape[-1] != self.head_dim:
             raise ValueError(
                 f"Values have heads of width {out.shape[-1]}; the vectors that Shaw adds to them "
                 f"were built for head_dim {self.head_dim}. Give values the width of keys."
+            )
+        if out.shape[:-1] != weights.shape[:-1]:
+            raise ValueError(
+                f"out has shape {tuple(out.shape)} and weights {tuple(weights.shape)}, which are "
+                f"of other heads, queries or rows of a batch. Pass the weights that it came from."
             )
         wide = working_dtype(out.dtype)
         sums = weights.new_zeros((*weights.shape[:-1], len(self.values)), dtype=wide)
