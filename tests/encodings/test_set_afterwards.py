@@ -46,7 +46,7 @@ def test_no_argument_is_set_in_vain(case):
         module, other = case.module(), case.module(**{name: value})
         if name not in vars(module) or shapes(module) != shapes(other):
             continue  # parameters have other shapes, or it is a property
-        other.load_state_dict(module.state_dict())  # what is drawn when it is built is drawn
+        other.load_state_dict(dict(module.state_dict()))  # what is drawn when it is built is drawn
         with suppress(AttributeError, ValueError, TypeError):
             before = seen(case, module)
             setattr(module, name, getattr(other, name))

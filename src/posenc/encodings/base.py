@@ -132,6 +132,7 @@ class TokenEncoding(FixedOnceBuilt, ABC):
     """
 
     fixed = frozenset({"arithmetic", "base", "convention", "form", "scale", "seed", "stretch"})
+    meaning = frozenset({"function", "join", "layer_norm", "offset", "size"})
 
     dim: int
     batch_first: bool
@@ -198,6 +199,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
             *("schedules", "sections", "split", "stretch", "vectors"),
         }
     )
+    meaning = frozenset({"slow", "speed"})
 
     head_dim: int
     heads_first: bool = True
@@ -297,6 +299,12 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     """
 
     fixed = frozenset({"alibi_bias_max", "base", "bidirectional", "first", "max_distance"})
+    meaning = frozenset(
+        {
+            *("bidirectional", "blend", "buckets", "far", "kernel", "max_distance"),
+            *("negative_slope", "pretrained_window", "scaled", "window"),
+        }
+    )
 
     heads: int
     is_relative: bool

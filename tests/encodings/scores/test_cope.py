@@ -46,7 +46,7 @@ def test_scaled_is_the_authors_code():
     # There q·k and q·e are added, and the sum divided by √head_dim.
     cope, q, scores = example()
     scaled = CoPE(3, WIDTH, 4, scaled=True).double()
-    scaled.load_state_dict(cope.state_dict())
+    scaled.load_state_dict(dict(cope.state_dict()))
     added = (cope(scores, q=q) - scores) / math.sqrt(WIDTH)
     torch.testing.assert_close(scaled(scores, q=q) - scores, added)
 

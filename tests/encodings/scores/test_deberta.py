@@ -80,7 +80,7 @@ def test_the_two_rules_are_another_attention_beyond_the_maximum():
     torch.manual_seed(0)
     ours = DeBERTa(HEADS, WIDTH, 8, MOST, std=1.0)
     theirs = DeBERTa(HEADS, WIDTH, 8, MOST, far="transformers")
-    theirs.load_state_dict(ours.state_dict())
+    theirs.load_state_dict(dict(ours.state_dict()))
     q = k = torch.randn(1, HEADS, 2 * MOST, WIDTH)
     near = slice(0, MOST)
     made = [each(q @ k.mT / WIDTH**0.5, q=q, k=k).softmax(-1) for each in (ours, theirs)]

@@ -135,7 +135,7 @@ def test_time2vec_is_equation_1():
     want = [[2 * t + 1, math.sin(t), math.sin(0.5 * t + 0.25), math.sin(2.0)] for t in (0.5, -3.0)]
     torch.testing.assert_close(table, torch.tensor(want), rtol=0, atol=1e-7)
     cosine = Time2Vec(4, "cos")
-    cosine.load_state_dict(encoding.state_dict())
+    cosine.load_state_dict(dict(encoding.state_dict()))
     assert cosine.table([0])[0, 3].item() == pytest.approx(math.cos(2.0))
 
 

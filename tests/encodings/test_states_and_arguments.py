@@ -1,0 +1,125 @@
+"""A state dict says by which arguments its numbers are read, and contradictions are refused."""
+
+import copy
+import importlib
+import io
+from pathlib import Path
+
+import pytest
+import torch
+from tests.encodings.test_set_afterwards import same, seen, shapes
+from torch import nn
+
+from posenc import ALiBi, Learned, Positional, Rotary, SwinV2Bias, T5Bias
+from posenc.frequencies import Geometric
+from posenc.transformer import Encoder
+
+CONTRACTS = Path(__file__).parents[1] / "contracts"
+CASES = {
+    name: case
+    for file in sorted(CONTRACTS.glob("test_*.py"))
+    for name, case in importlib.import_module(f"tests.contracts.{file.stem}").CASES.items()
+    if next(case.module().parameters(), None) is not None
+}
+ONE_WAY, BOTH_WAYS = T5Bias(2, bidirectional=False), T5Bias(2)
+REFUSED = r"saved with bidirectional=True, and this one has bidirectional=False"
+
+MEANT_TO_CHANGE = {
+    "base": "a schedule: contexts are extended by changing it",
+    "frequencies": "the same",
+    "rotary": "the same",
+    "clamp_len": "chosen for evaluation, as its authors do",
+    "dropout": "acts in training alone",
+    "heads_first": "the layout of content, whose shape tells",
+    "batch_first": "the same",
+    "head_dim": "the same",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_changes_the_meaning_of_parameters_is_noticed(name):
+    case, noticed = CASES[name], 0
+    for argument, value in case.changes.items():
+        module, other = case.module(), case.module(**{argument: value})
+        if module.state_dict().keys() != other.state_dict().keys():
+            continue
+        if shapes(module) != shapes(other) or argument in MEANT_TO_CHANGE:
+            continue
+        other.load_state_dict(dict(module.state_dict()))
+        if same(seen(case, module), seen(case, other)) and argument not in module.meaning:
+            case.module(**{argument: value}).load_state_dict(module.state_dict())
+            continue
+        told = f"saved with .*{argument}=.*this one has .*{argument}=.*dict\\(state_dict\\)"
+        with pytest.raises(RuntimeError, match=told):
+            case.module(**{argument: value}).load_state_dict(module.state_dict())
+        noticed += 1
+    case.module().load_state_dict(case.module().state_dict())
+    assert noticed or name not in {"t5", "kerple", "swin-v2", "fire", "cope", "time2vec"}
+
+
+def in_a_file(state: dict) -> dict:
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize(
+    "through", [lambda s: s, in_a_file, copy.deepcopy], ids=["", "file", "copy"]
+)
+def test_copies_and_files_take_it_along(through):
+    state = through(BOTH_WAYS.state_dict())
+    with pytest.raises(RuntimeError, match=REFUSED):
+        ONE_WAY.load_state_dict(state)
+    with pytest.raises(RuntimeError, match=REFUSED):  # torch's strictness is of names
+        ONE_WAY.load_state_dict(state, strict=False)
+    T5Bias(2).load_state_dict(state)
+
+
+def test_names_and_numbers_are_those_that_torch_would_have():
+    assert list(BOTH_WAYS.state_dict()) == ["weight"]
+    plain = nn.Embedding(32, 2)
+    plain.load_state_dict(BOTH_WAYS.state_dict())
+    ONE_WAY.load_state_dict(plain.state_dict())  # another's checkpoint says nothing
+
+
+def test_a_change_that_is_meant_is_made_without_it():
+    ONE_WAY.load_state_dict(dict(BOTH_WAYS.state_dict()))
+    assert torch.equal(ONE_WAY.weight, BOTH_WAYS.weight)
+
+
+def encoder(bias: nn.Module, **places) -> Encoder:
+    return Encoder(8, 2, 1, positional=Positional(scores=bias, **places))
+
+
+@pytest.mark.parametrize("wrapped", [nn.Sequential, lambda model: nn.ModuleDict({"module": model})])
+def test_it_is_found_inside_of_models(wrapped):
+    """Inside of ``DistributedDataParallel`` all names begin with ``module.`` too."""
+    state = wrapped(encoder(T5Bias(2))).state_dict()
+    wrapped(encoder(T5Bias(2))).load_state_dict(state)
+    with pytest.raises(RuntimeError, match=r"T5Bias \(.*positional\.scores\.0\) were " + REFUSED):
+        wrapped(encoder(T5Bias(2, bidirectional=False))).load_state_dict(state)
+
+
+def test_names_that_are_cut_as_torch_cuts_them_keep_it():
+    state = nn.ModuleDict({"module": encoder(T5Bias(2))}).state_dict()
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    with pytest.raises(RuntimeError, match=REFUSED):
+        encoder(T5Bias(2, bidirectional=False)).load_state_dict(state)
+
+
+def test_contexts_are_extended_as_ever():
+    short = encoder(ALiBi(2), queries_keys=Rotary(4))
+    long = encoder(ALiBi(2, alibi_bias_max=4), queries_keys=Rotary(Geometric(4, base=500.0)))
+    long.load_state_dict(short.state_dict())
+    wide = SwinV2Bias(2, window=8, pretrained_window=4, hidden=8)
+    wide.load_state_dict(SwinV2Bias(2, window=4, hidden=8).state_dict())
+    with pytest.raises(RuntimeError, match=r"Build it with pretrained_window=\(4, 4\)"):
+        SwinV2Bias(2, window=8, hidden=8).load_state_dict(
+            SwinV2Bias(2, window=4, hidden=8).state_dict()
+        )
+
+
+def test_rows_that_begin_elsewhere_are_other_positions():
+    with pytest.raises(RuntimeError, match="saved with offset=2, and this one has offset=0"):
+        Learned(8, 10).load_state_dict(Learned(8, 8, offset=2).state_dict())
