@@ -61,3 +61,24 @@ def test_ids_of_any_whole_dtype_are_looked_up(dtype):
     """Bytes of a text come as uint8, and torch's lookup takes int64 and int32 alone."""
     embedding, ids = TokenEmbedding(50, 8), torch.tensor([[3, 49, 0]])
     assert torch.equal(embedding(ids.to(dtype)), embedding(ids))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"table": torch.randn(1, 8)},
+        {"table": torch.randn(3, 1)},
+        {"table": torch.randn(2, 3, 8)},
+        {"table": torch.ones(3, 8, dtype=torch.int64)},
+        {"table": torch.randn(5, 8), "positions": torch.tensor([2])},
+        {"table": torch.randn(5, 8), "positions": torch.tensor([[2], [3]])},
+    ],
+)
+def test_tables_of_other_tokens(given):
+    with pytest.raises(ValueError, match="one floating row of 8 a token"):
+        TokenEmbedding(6, 8)(torch.tensor([[1, 5, 0]]), **given)
+
+
+def test_positions_without_a_table():
+    with pytest.raises(ValueError, match="positions were given and no table"):
+        TokenEmbedding(6, 8)(torch.tensor([[1, 5, 0]]), positions=torch.arange(3))

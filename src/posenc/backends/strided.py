@@ -196,6 +196,7 @@ def _attend(
     if query.device.type != "cpu" and bias.values.dtype != query.dtype:
         bias = replace(bias, values=bias.values.to(query.dtype))
     if bias.values.requires_grad and torch.is_grad_enabled():
+        assert not dropout_p  # their own backward pass forms weights anew
         if may_look(query) and may_share(query, key, value, bias):
             return attend_and_share(query, key, value, bias, offset, scale=scale)
         return attend_and_learn(query, key, value, bias, offset, scale=scale)

@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
+from posenc.encodings.fixed import FixedOnceBuilt
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
@@ -118,7 +119,7 @@ def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     return joined.to(x.dtype)
 
 
-class RotaryPositionalEmbeddings(nn.Module):
+class RotaryPositionalEmbeddings(FixedOnceBuilt):
     """torchtune's module: ``[batch, seq, heads, head_dim]``, channels 2i and 2i + 1 a pair.
 
     A table is kept where ``rotary`` and ``tables`` show it, never in a state dict. Positions from
@@ -142,6 +143,8 @@ class RotaryPositionalEmbeddings(nn.Module):
         >>> rope(torch.randn(2, 16, 8, 64), input_pos=torch.arange(16).expand(2, 16)).shape
         torch.Size([2, 16, 8, 64])
     """
+
+    fixed = frozenset({"base", "dim", "max_seq_len"})
 
     def __init__(
         self,
@@ -185,8 +188,10 @@ class RotaryPositionalEmbeddings(nn.Module):
         return self.rotary.encode_queries(x, rows)
 
 
-class _TitanRoPE(nn.Module):
+class _TitanRoPE(FixedOnceBuilt):
     """What both of torchtitan's modules share: a configuration and a bound on positions."""
+
+    fixed = frozenset({"config"})
 
     pairing: Pairing
 

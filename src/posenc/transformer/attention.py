@@ -17,6 +17,7 @@ from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker, version_of
 from posenc.transformer.layer_cache import LayerCache
 from posenc.transformer.layers import check_window
+from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables
 
 
@@ -51,7 +52,7 @@ class AttentionStages:
     output: Tensor
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(Settled):
     """Each token gathers the values of the tokens whose keys its query meets, in several heads.
 
     softmax(Q Kᵀ · scale + what positions say) V,  scale = 1/√head_dim
@@ -89,6 +90,8 @@ class MultiHeadAttention(nn.Module):
         >>> attention.stages(x).weights.shape
         torch.Size([1, 4, 6, 6])
     """
+
+    settled = frozenset({"dim", "head_dim", "heads", "kv_heads"})
 
     @with_plain_numbers
     def __init__(
@@ -267,6 +270,10 @@ class MultiHeadAttention(nn.Module):
             split(self.keys(x), self.kv_heads),
             split(self.values(x), self.kv_heads),
         )
+
+    def keep_one_of(self, parts: int) -> None:
+        """Take the linear maps for those of one of so many equal parts of the heads."""
+        vars(self).update(heads=self.heads // parts, kv_heads=self.kv_heads // parts)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -93,7 +93,6 @@ class Block(nn.Module):
         bias: bool = True,
     ):
         super().__init__()
-        check_choice(get_args(Norm), norm=norm)
         self.norm: Norm = norm
         self.attention = MultiHeadAttention(
             dim,
@@ -111,6 +110,11 @@ class Block(nn.Module):
         self.attention_norm = LayerNorm(dim, eps)
         self.feed_forward_norm = LayerNorm(dim, eps)
         self.dropout = nn.Dropout(dropout)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "norm":
+            check_choice(get_args(Norm), norm=value)
+        super().__setattr__(name, value)
 
     def forward(
         self, x: Float[Tensor, "batch seq dim"], *, drop: Dropout | None = None, **attention: Any

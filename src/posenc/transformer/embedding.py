@@ -86,10 +86,13 @@ exists.
 
         Raises:
             TypeError: ``ids`` are not integers.
-            ValueError: An id is negative or past the vocabulary.
+            ValueError: An id is negative or past the vocabulary, there is not one row of the table
+                a token, or positions come without a table.
             IndexError: A position is not a row of the table.
         """
         ids = self.checked(ids)
+        if table is not None or positions is not None:
+            self._check_rows(ids, table, positions)
         return embedded(
             ids,
             self.weight,
@@ -100,6 +103,24 @@ exists.
             padding_idx=self.padding_idx,
             out=out,
         )
+
+    def _check_rows(self, ids: Tensor, table: Tensor | None, positions: Tensor | None) -> None:
+        """Refuse a table of other tokens, of which one row might serve all."""
+        if table is None:
+            raise ValueError("positions were given and no table whose rows they are. Pass both.")
+        rows = table.shape[:-1] if positions is None else positions.shape
+        held = ids.shape[max(ids.ndim - len(rows), 0) :]
+        fits = (
+            0 < len(rows) <= ids.ndim
+            and rows[-1] == held[-1]
+            and all(row in (1, size) for row, size in zip(rows, held, strict=True))
+        )
+        if not (fits and table.shape[-1] == self.dim and table.is_floating_point()):
+            told = "" if positions is None else f" and positions {tuple(positions.shape)}"
+            raise ValueError(
+                f"ids have shape {tuple(ids.shape)}, the table {tuple(table.shape)} of "
+                f"{table.dtype}{told}; pass one floating row of {self.dim} a token."
+            )
 
     def checked(self, ids: Tensor) -> Tensor:
         """``ids`` as int64, or int32 as they were; in words why they are none of this vocabulary.

@@ -35,6 +35,7 @@ from posenc.transformer.layers import (
 )
 from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.placement import Placement, placed, placed_in_shards
+from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables, Rotations, Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
@@ -63,7 +64,7 @@ class EncoderStages:
     output: Tensor
 
 
-class Encoder(nn.Module):
+class Encoder(Settled):
     """Embedded tokens in, tokens that know their context and their place out.
 
     Each table is computed once a pass and handed down. Tables without parameters are kept in
@@ -108,6 +109,8 @@ class Encoder(nn.Module):
         >>> encoder(x, padding_mask=real).shape
         torch.Size([2, 5, 16])
     """
+
+    settled = frozenset({"attention_dropout", "depth", "dim", "dropout", "heads"})
 
     @with_plain_numbers
     def __init__(
@@ -393,7 +396,9 @@ class Encoder(nn.Module):
     ) -> Backend:
         scores, window = layer
         specification, table = placement.specification.within(window), self._bias_table(placement)
-        dropout_p = self.attention_dropout if self.training else 0.0
+        # Of the layers as they are now: a backend that drops nothing must not be taken for them.
+        dropped = (cast(Block, block).attention.dropout for block in self.blocks)
+        dropout_p = max(dropped) if self.training else 0.0
         inside = cast(Block, self.blocks[0]).attention
         if placement.spreading is not None:
             sizes = Sizes(inside.heads, inside.kv_heads, inside.head_dim, inside.head_dim, x.dtype)

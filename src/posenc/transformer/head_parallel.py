@@ -69,8 +69,7 @@ class HeadParallel(ParallelStyle):
         world = group_of(mesh).size()
         columns = {name: ColwiseParallel() for name in ("queries", "keys", "values")}
         self._cut(attention, mesh, {**columns, "output": RowwiseParallel()})
-        attention.heads //= world
-        attention.kv_heads //= world
+        attention.keep_one_of(world)
 
     def _cut_encoder(self, encoder: Encoder, mesh: DeviceMesh) -> None:
         blocks = [cast(Block, block) for block in encoder.blocks]

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from posenc._guards import captured, eager, kernels_reach, on_accelerator, recorded
 from posenc.kernels.addition import cpu, reference
 from posenc.kernels.out import check_memory, written
-from posenc.kernels.philox import Dropping, drawn
+from posenc.kernels.philox import Dropping, check_probability, drawn
 
 
 def scaled_sum(
@@ -38,18 +38,25 @@ def scaled_sum(
 
     Raises:
         IndexError: A position is not a row of the table.
-        ValueError: ``out`` has another shape or dtype than ``x``, or elements that share a place,
-            or shares memory with the table or positions; or an operand has no memory.
+        TypeError: ``x`` is not floating, which would cut the sum.
+        ValueError: The table is of more tokens than ``x``, positions come without a table,
+            ``dropout`` is no probability; ``out`` has another shape or dtype than ``x``, or
+            elements that share a place, or shares memory with the table or positions; or an
+            operand has no memory.
 
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         tensor([3.5000, 3.2500])
     """
+    if table is None and positions is not None:
+        raise ValueError("positions were given and no table whose rows they are. Pass both.")
     records = recorded(x, table, out)
     if not dropout and not records and eager():  # the shortest path, for a step of decoding
         made = by_kernel(x, table, positions=positions, scale=scale, out=out)
         if made is not None:
             return made
+    if dropout:
+        check_probability(dropout)
     theirs = dropout == 1.0 or (dropout and captured(x))
     if theirs or not kernels_reach(x, table, positions, out):
         check_memory(x=x, table=table, positions=positions)

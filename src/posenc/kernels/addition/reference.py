@@ -33,19 +33,54 @@ def scaled_sum(
 
     Raises:
         IndexError: A position is not a row of the table.
-        ValueError: ``out`` has another shape or dtype than ``x``, or elements that share a place,
+        TypeError: ``x`` is not floating, which would cut the sum.
+        ValueError: The table is of more tokens than ``x``, or positions come without a table;
+            ``out`` has another shape or dtype than ``x``, or elements that share a place,
             or shares memory with the table or positions.
 
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         tensor([3.5000, 3.2500])
     """
+    check_sum(x, table, positions)
     wide = working_dtype(x, table)
     summed = x.to(wide) if scale is None else x.to(wide) * scale
     if table is not None:
         summed = summed + (table if positions is None else rows_at(table, positions))
     made = dropped(summed, dropping).to(x.dtype)
     return written(made, out, table=table, positions=positions)
+
+
+def check_sum(x: Tensor, table: Tensor | None, positions: Tensor | None) -> None:
+    """Refuse a sum that would be larger than ``x``, or cut to whole numbers.
+
+    Raises:
+        TypeError: ``x`` is not floating.
+        ValueError: The table is of more tokens than ``x``, or positions come without a table.
+
+    Example:
+        >>> check_sum(torch.ones(1, 2), torch.ones(3, 2), None)
+        Traceback (most recent call last):
+        ...
+        ValueError: x has shape (1, 2) and the table's rows (3, 2), which do not broadcast to it. \
+Pass one row a token, or one for all.
+    """
+    if not x.is_floating_point():
+        raise TypeError(f"x is {x.dtype}; sums with a table take floating content.")
+    if table is None:
+        if positions is not None:
+            raise ValueError("positions were given and no table whose rows they are. Pass both.")
+        return
+    rows = table.shape if positions is None else (*positions.shape, *table.shape[1:])
+    held = x.shape[max(x.ndim - len(rows), 0) :]
+    fits = len(rows) <= x.ndim and all(
+        row == size or row == 1 for row, size in zip(rows, held, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and the table's rows {tuple(rows)}, which do not "
+            f"broadcast to it. Pass one row a token, or one for all."
+        )
 
 
 def gradient_of_x(

@@ -9,7 +9,7 @@ from posenc._guards import captured, kernels_reach, recorded
 from posenc.kernels.addition.operator import by_kernel, gradient_of_x, scaled_sum
 from posenc.kernels.embedding import reference
 from posenc.kernels.out import check_memory, written
-from posenc.kernels.philox import Dropping, drawn
+from posenc.kernels.philox import Dropping, check_probability, drawn
 
 
 def embedded(
@@ -37,7 +37,9 @@ def embedded(
 
     Raises:
         IndexError: An id is not a row of ``weight``, or a position not one of the table.
-        ValueError: ``out`` has another shape or dtype than the result, or elements that share a
+        ValueError: The table is of more tokens than ids, positions come without a table,
+            ``dropout`` is no probability, ``padding_idx`` no id; ``out`` has another shape or
+            dtype than the result, or elements that share a
             place, or shares memory with an operand; or an operand has no memory.
 
     Example:
@@ -46,6 +48,9 @@ def embedded(
         tensor([[3.5000, 4.5000],
                 [1.0000, 2.0000]])
     """
+    if dropout:
+        check_probability(dropout)
+    padding_idx = checked_padding(padding_idx, len(weight))
     theirs = dropout == 1.0 or (dropout and captured(weight))
     if theirs or not kernels_reach(ids, weight, table, positions, out):
         check_memory(ids=ids, weight=weight, table=table, positions=positions)
@@ -59,6 +64,26 @@ def embedded(
     if out is None and not (table is not None and table.requires_grad):
         return _Embedded.apply(*given)
     return _by_reference(*given, out)
+
+
+def checked_padding(padding_idx: int | None, vocabulary: int) -> int | None:
+    """The id of padding, from the end if it is negative, as torch has it.
+
+    Raises:
+        ValueError: It is no id.
+
+    Example:
+        >>> checked_padding(-1, 6), checked_padding(None, 6)
+        (5, None)
+    """
+    if padding_idx is None:
+        return None
+    if isinstance(padding_idx, bool) or not -vocabulary <= padding_idx < vocabulary:
+        raise ValueError(
+            f"padding_idx is {padding_idx!r}; it must be an id of a vocabulary of {vocabulary}, "
+            f"0 … {vocabulary - 1}, or None."
+        )
+    return padding_idx % vocabulary
 
 
 class _Embedded(torch.autograd.Function):

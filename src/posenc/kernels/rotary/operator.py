@@ -28,6 +28,7 @@ def rotate(
         >>> rotate(torch.tensor([1.0, 2.0, 3.0]), *quarter)
         tensor([-2.,  1.,  3.])
     """
+    reference.check_rotation(x, cos, sin, pairing, rotated)
     if eager() and not recorded(x, cos, sin, out):
         layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", True, conjugate)
         made = _rotate_by_kernel(x, cos, sin, layout, out)

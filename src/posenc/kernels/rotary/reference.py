@@ -1,11 +1,15 @@
 """The meaning of a rotation, in plain tensor operations; kernels are proven equal to it."""
 
+from typing import get_args
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.kernels.out import written
 from posenc.numerics.pairing import Pairing, Rotated, split
+
+PAIRINGS, PLACES = get_args(Pairing), get_args(Rotated)
 
 
 def rotate(
@@ -32,8 +36,11 @@ def rotate(
         out: Where to write the result; ``out=x`` rotates in place.
 
     Raises:
-        ValueError: ``x`` is too narrow; or ``out`` has another shape or dtype than ``x``, or
-            elements that share a place, or shares memory with ``cos`` or ``sin``.
+        TypeError: ``x``, ``cos`` or ``sin`` is not floating.
+        ValueError: ``x`` is too narrow, or of fewer tokens than ``cos``; ``sin`` has another shape
+            than ``cos``; ``pairing`` or ``rotated`` is no such name; or ``out`` has another shape
+            or dtype than ``x``, or elements that share a place, or shares memory with ``cos`` or
+            ``sin``.
 
     Reference:
         Su et al. 2021, "RoFormer", equation 34 (arXiv:2104.09864).
@@ -43,13 +50,9 @@ def rotate(
         >>> rotate(torch.tensor([1.0, 2.0, 3.0]), *quarter)
         tensor([-2.,  1.,  3.])
     """
+    check_rotation(x, cos, sin, pairing, rotated)
     width = 2 * cos.shape[-1]
     rest = x.shape[-1] - width
-    if rest < 0:
-        raise ValueError(
-            f"x is {x.shape[-1]} channels wide; {cos.shape[-1]} pairs need {width}. "
-            f"Build the table with at most {x.shape[-1] // 2} frequencies."
-        )
     begin = 0 if rotated == "prefix" else rest
     end = begin + width
     wide = torch.promote_types(torch.promote_types(x.dtype, cos.dtype), torch.float32)
@@ -66,6 +69,48 @@ def rotate(
         parts = [*parts, kept] if rotated == "prefix" else [kept, *parts]
     made = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
     return written(made, out, cos=cos, sin=sin)
+
+
+def check_rotation(x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing, rotated: Rotated) -> None:
+    """Refuse what would broadcast sines to other pairs, or ``x`` to other tokens.
+
+    Raises:
+        TypeError: Something is not floating.
+        ValueError: Shapes or names do not fit; see ``rotate``.
+
+    Example:
+        >>> check_rotation(torch.ones(4), torch.ones(2), torch.ones(1), "half", "prefix")
+        Traceback (most recent call last):
+        ...
+        ValueError: cos has shape (2,) and sin (1,). Give one of each a pair and token.
+    """
+    if not (x.is_floating_point() and cos.is_floating_point() and sin.is_floating_point()):
+        raise TypeError(
+            f"x, cos and sin are {x.dtype}, {cos.dtype} and {sin.dtype}; all must be floating."
+        )
+    if pairing not in PAIRINGS or rotated not in PLACES:
+        raise ValueError(
+            f"pairing is {pairing!r} and rotated {rotated!r}; they must be one of {PAIRINGS} and "
+            f"one of {PLACES}."
+        )
+    if cos.shape != sin.shape:
+        raise ValueError(
+            f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)}. Give one of each a pair "
+            f"and token."
+        )
+    if x.shape[-1] < 2 * cos.shape[-1]:
+        raise ValueError(
+            f"x is {x.shape[-1]} channels wide; {cos.shape[-1]} pairs need {2 * cos.shape[-1]}. "
+            f"Build the table with at most {x.shape[-1] // 2} frequencies."
+        )
+    held = x.shape[max(x.ndim - cos.ndim, 0) : -1]
+    if cos.ndim > x.ndim or not all(
+        row == size or row == 1 for row, size in zip(cos.shape[:-1], held, strict=True)
+    ):
+        raise ValueError(
+            f"x has shape {tuple(x.shape)} and cos {tuple(cos.shape)}, which does not broadcast to "
+            f"it. Pass the rows of these tokens."
+        )
 
 
 def rotate_heads(

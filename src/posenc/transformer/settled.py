@@ -1,0 +1,34 @@
+"""Modules whose parts were built with numbers that are settled since."""
+
+from typing import Any, ClassVar
+
+from torch import nn
+
+
+class Settled(nn.Module):
+    """A module that handed some of its arguments to its parts when it was built.
+
+    To set one of these afterwards would change what it says of itself and nothing that it does.
+
+    Attributes:
+        settled: Their names.
+
+    Example:
+        >>> from posenc.transformer import MultiHeadAttention
+        >>> MultiHeadAttention(16, heads=4).heads = 2
+        Traceback (most recent call last):
+        ...
+        AttributeError: MultiHeadAttention was built with heads 4, as were its parts, which \
+setting it to 2 would not change. Build another MultiHeadAttention.
+    """
+
+    settled: ClassVar[frozenset[str]] = frozenset()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.settled and vars(self).get(name, value) is not value:
+            kind = type(self).__name__
+            raise AttributeError(
+                f"{kind} was built with {name} {vars(self)[name]!r}, as were its parts, which "
+                f"setting it to {value!r} would not change. Build another {kind}."
+            )
+        super().__setattr__(name, value)

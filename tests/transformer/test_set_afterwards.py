@@ -1,0 +1,52 @@
+"""A number that is set on a built model does what it would have done, or is refused."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from posenc import ALiBi, Positional, Rotary, T5Bias
+from posenc.interop.torch import CosSinRoPE, RotaryPositionalEmbeddings
+from posenc.transformer import Block, Encoder, MultiHeadAttention
+
+CONFIG = SimpleNamespace(dim=8, max_context_length=64, theta=5e5, scaling="none")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        *((Encoder(16, 4, 1), name, 0.5) for name in ("dropout", "attention_dropout")),
+        *((Encoder(16, 4, 1), name, 2) for name in ("dim", "heads", "depth")),
+        *((MultiHeadAttention(16, 4), name, 2) for name in ("dim", "heads", "kv_heads")),
+        (MultiHeadAttention(16, 4), "head_dim", 2),
+        *((RotaryPositionalEmbeddings(8), name, 16) for name in ("base", "dim", "max_seq_len")),
+        (CosSinRoPE(CONFIG), "config", SimpleNamespace(**vars(CONFIG) | {"theta": 1e4})),
+    ],
+)
+def test_what_was_handed_on_is_settled(module, name, value):
+    setattr(module, name, getattr(module, name))
+    with pytest.raises(AttributeError, match=f"{name}.*Build another {type(module).__name__}"):
+        setattr(module, name, value)
+
+
+def test_an_order_of_norms_that_there_is_not():
+    block, x = Block(16, 4), torch.randn(1, 3, 16)
+    block.norm = "pre"
+    other = Block(16, 4, norm="pre")
+    other.load_state_dict(block.state_dict())
+    assert torch.equal(block(x), other(x))
+    with pytest.raises(ValueError, match="norm is 'Pre'; it must be 'pre' or 'post'"):
+        block.norm = "Pre"
+
+
+@pytest.mark.parametrize("positional", [
+    Positional(scores=T5Bias(4)), Positional(scores=ALiBi(4)), Positional(queries_keys=Rotary(4)),
+])  # fmt: skip
+def test_dropout_of_one_layer_is_that_of_its_backend(positional):
+    """Some backends drop no weights, and were chosen by what the encoder was built with."""
+    encoder = Encoder(16, 4, 2, positional=positional, is_causal=True).train()
+    x = torch.randn(1, 600, 16)
+    assert torch.equal(encoder(x), encoder(x))
+    encoder.blocks[1].attention.dropout = 0.5
+    assert not torch.equal(encoder(x), encoder(x))
+    assert torch.equal(encoder.eval()(x), encoder(x))
