@@ -51,7 +51,7 @@ def test_a_compiled_lookup_refuses_what_the_eager_one_refuses():
 
 @pytest.mark.parametrize("encoding", [Sinusoidal(4), Learned(4, 8)], ids=repr)
 def test_a_table_is_floating(encoding):
-    with pytest.raises(TypeError, match=r"dtype is torch.int32; a table of .* floating dtype"):
+    with pytest.raises(TypeError, match=r"dtype is torch.int32; a table of .*float16"):
         encoding.table(consecutive(3), dtype=torch.int32)
 
 

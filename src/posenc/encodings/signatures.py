@@ -76,11 +76,11 @@ def held_to_scores(encode: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return encode
 
     @wraps(encode)
-    def held(self: Any, scores: Tensor, table: Tensor, **content: Any) -> Tensor:
+    def held(self: Any, scores: Tensor, table: Tensor, *others: Any, **content: Any) -> Tensor:
         check_table(type(self).__name__, "scores", self.heads, scores, table, *axes)
         for name in alike:
             check_like_scores(type(self).__name__, name, scores, content.get(name))
-        return encode(self, scores, table, **content)
+        return encode(self, scores, table, *others, **content)
 
     return held
 
