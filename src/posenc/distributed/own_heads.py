@@ -129,6 +129,7 @@ class OwnHeads(ScoreBias):
 
     def __init__(self, bias: ScoreBias, mesh: DeviceMesh):
         super().__init__()
+        self.training = bias.training
         self.held = (_Held(bias, mesh, "table"),)  # in a tuple: its module is none of this one's
         self.heads, self.is_relative = self.held[0].heads, bias.is_relative
         self.takes_reals = bias.takes_reals
@@ -154,6 +155,7 @@ class RelativeOwnHeads(RelativeBias):
 
     def __init__(self, bias: RelativeBias, mesh: DeviceMesh):
         super().__init__()
+        self.training = bias.training
         self.held = (_Held(bias, mesh, "profile"),)  # in a tuple: its module is none of this one's
         self.heads, self.takes_reals = self.held[0].heads, bias.takes_reals
         self.held[0].hold(self, bias, mesh)

@@ -130,7 +130,7 @@ class AxialRotary(QueryKeyEncoding):
             stretch=self.stretch,
             heads_first=self.heads_first,
             arithmetic=self.arithmetic,
-        )
+        ).train(self.training)
 
     def table(
         self,

@@ -88,7 +88,7 @@ class BiasHeads(ScoreBias):
 
     def __init__(self, of: ScoreBias, chosen: range):
         super().__init__()
-        self.of, self.chosen = of, chosen
+        self.of, self.chosen, self.training = of, chosen, of.training
         self.heads, self.is_relative = len(chosen), of.is_relative
         self.takes_reals = of.takes_reals
 
@@ -113,7 +113,7 @@ class RelativeBiasHeads(RelativeBias):
 
     def __init__(self, of: RelativeBias, chosen: range):
         super().__init__()
-        self.of, self.chosen = of, chosen
+        self.of, self.chosen, self.training = of, chosen, of.training
         self.heads, self.takes_reals = len(chosen), of.takes_reals
 
     def profile(

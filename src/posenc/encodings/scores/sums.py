@@ -43,6 +43,7 @@ class BiasSum(ScoreBias):
     def __init__(self, parts: Iterable[ScoreBias]):
         super().__init__()
         self.parts = nn.ModuleList(parts)
+        self.training = self.parts.training = any(part.training for part in self.parts)
         self.heads = self.parts[0].heads  # type: ignore[assignment]
         self.is_relative = all(part.is_relative for part in self.parts)
         self.takes_reals = all(part.takes_reals for part in self.parts)
@@ -68,6 +69,7 @@ class RelativeBiasSum(RelativeBias):
     def __init__(self, parts: Iterable[RelativeBias]):
         super().__init__()
         self.parts = nn.ModuleList(parts)
+        self.training = self.parts.training = any(part.training for part in self.parts)
         self.heads = self.parts[0].heads  # type: ignore[assignment]
         self.takes_reals = all(part.takes_reals for part in self.parts)
 

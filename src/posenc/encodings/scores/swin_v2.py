@@ -132,6 +132,8 @@ class SwinV2Bias(ScoreBias):
             self.heads, window, pretrained_window=self.pretrained_window, hidden=self.hidden
         ).to(next(self.parameters()))
         other.load_state_dict(self.state_dict())
+        for copied, own in zip(other.parameters(), self.parameters(), strict=True):
+            copied.requires_grad_(own.requires_grad)
         return other.train(self.training)
 
     def extra_repr(self) -> str:

@@ -1,0 +1,73 @@
+"""What is made from an encoding is as it was: dtype, what learns, and whether it trains."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+
+from posenc import (
+    ALiBi,
+    AxialRotary,
+    DecomposedRelative,
+    Learned,
+    LearnedGrid,
+    SwinBias,
+    SwinV2Bias,
+    T5Bias,
+)
+from posenc.distributed import own_heads
+from posenc.encodings.scores.heads import bias_apart
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_rank() -> Iterator[None]:
+    if dist.is_initialized():
+        yield
+        return
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+def of_one_rank(bias: nn.Module) -> nn.Module:
+    return own_heads(bias, init_device_mesh("cpu", (1,)))
+
+
+MADE: dict[str, tuple[nn.Module, Callable[[nn.Module], nn.Module]]] = {
+    "learned": (Learned(8, 4), lambda encoding: encoding.resized(6)),
+    "grid": (LearnedGrid(8, (3, 3)), lambda encoding: encoding.resized((4, 4))),
+    "swin": (SwinBias(2, 3), lambda encoding: encoding.resized(4)),
+    "swin-v2": (SwinV2Bias(2, 3, hidden=4), lambda encoding: encoding.resized(4)),
+    "decomposed": (DecomposedRelative(2, 4, 3), lambda encoding: encoding.resized(4)),
+    "axial": (AxialRotary(8), lambda encoding: encoding.with_schedules(encoding.schedules)),
+    "heads": (T5Bias(2), lambda bias: bias[:1]),
+    "apart": (T5Bias(2), lambda bias: bias_apart(bias, slice(0, 1))),
+    "sum": (T5Bias(2), lambda bias: bias + deepcopy(bias)),
+    "own heads": (T5Bias(2), of_one_rank),
+    "own heads of a network": (SwinV2Bias(2, 3, hidden=4), of_one_rank),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+def test_it_is_as_it_was(name, training):
+    encoding, make = MADE[name]
+    encoding = deepcopy(encoding).double().train(training)
+    frozen = [index % 2 == 0 for index, _ in enumerate(encoding.parameters())]
+    for parameter, still in zip(encoding.parameters(), frozen, strict=True):
+        parameter.requires_grad_(not still)
+    made = make(encoding)
+    assert {parameter.dtype for parameter in made.parameters()} <= {torch.float64}
+    assert {part.training for part in made.modules()} == {training}
+    learns = [parameter.requires_grad for parameter in made.parameters()]
+    assert learns == [not still for still in frozen] * (len(learns) // max(len(frozen), 1))
+    assert (learns == []) == (frozen == [])
+
+
+def test_a_sum_trains_where_a_part_does():
+    assert not (ALiBi(2).eval() + T5Bias(2).eval()).training
+    assert (ALiBi(2).eval() + T5Bias(2)).training
