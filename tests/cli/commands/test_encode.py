@@ -271,6 +271,12 @@ BAD = [
     (["encode", "a", "--pad"], "--pad makes rectangles, which only .safetensors and .npz hold"),
     (["encode", "a", "--pad", "--output", "o.csv"], "--pad makes rectangles"),
     (["encode", "--file", "text.csv", "--output", "text.csv"], "is also the --file"),
+    (["encode", "a", "--vocabulary", "w.txt", "--vocabulary-size", "9"], "--vocabulary-size is of"),
+    (
+        *(["encode", "a", "--vocabulary", "w.txt", "--embeddings", "e.npy", "--tensor", "w"],),
+        "--tensor chooses one of .safetensors",
+    ),
+    (["encode", "a", "--tensor", "w"], "--tensor chooses one of .safetensors"),
 ]
 
 
@@ -294,6 +300,29 @@ def test_bad_input_is_one_line_and_loses_nothing(refused, tmp_path, monkeypatch,
     assert said in refused(*words)
     assert {path.name for path in tmp_path.iterdir()} == before
     assert (tmp_path / "text.csv").read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("w.json", '{"[UNK]": 0, "a": 1, "b": 1}', "gives 'a' and 'b' the id 1"),
+        ("w.json", '{"[UNK]": 0, "a": 1, "a": 2}', "lists 'a' twice"),
+        ("w.txt", "[UNK]\n\na\nb\n", "no token in line 2"),
+        ("w.txt", "[UNK]\r\n\r\na\r\nb\r\n", "no token in line 2"),
+    ],
+)
+def test_no_token_has_the_id_of_another(refused, tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content.encode())
+    assert said in refused("encode", "a b", "--vocabulary", tmp_path / name)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_odd_spaces_move_no_id(run, tmp_path, ends):
+    """Some count as ends of lines elsewhere, as the separator U+2028; and a mark may begin it."""
+    words = ["[UNK]", "\u2028", "\x85", "a\x0b", "\u3000", "b"]
+    (tmp_path / "w.txt").write_bytes((ends.join([*words, "", ""])).encode("utf-8-sig"))
+    told = run("encode", "a b c", "--vocabulary", tmp_path / "w.txt", "--format", "json").out
+    assert json.loads(told)["sentences"][0]["ids"] == [3, 5, 0]
 
 
 def test_two_outputs_cannot_be_one_file(refused, tmp_path):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BINARY = (".safetensors", ".npz")
 SUFFIXES = (*BINARY, ".csv", ".json")
+MOST_WORDS = 100_000
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,13 @@ class Encode:
         ),
     ] = None
     vocabulary_size: Annotated[
-        int,
-        options.Option("Most words to take from the text; rarer ones become [UNK].", metavar="N"),
-    ] = 100_000
+        int | None,
+        options.Option(
+            "Most words to take from the text; rarer ones become [UNK].",
+            metavar="N",
+            shown=str(MOST_WORDS),
+        ),
+    ] = None
     lowercase: Annotated[bool, options.Option("Lowercase the text first.")] = False
     save_tokenizer: Annotated[
         Path | None,
@@ -174,6 +179,13 @@ class Encode:
             raise UserError(
                 "--tokenizer brings its own words; leave --vocabulary and --lowercase out"
             )
+        if self.vocabulary_size is not None and (self.tokenizer or self.vocabulary):
+            raise UserError(
+                "--vocabulary-size is of words that are taken from the text; "
+                "leave it out where --vocabulary or --tokenizer has words of its own"
+            )
+        if self.tensor and (not self.embeddings or self.embeddings.suffix != ".safetensors"):
+            raise UserError("--tensor chooses one of .safetensors --embeddings; leave it out")
         if self.embeddings and not (self.tokenizer or self.vocabulary):
             raise UserError(
                 "--embeddings need to know which row is which token: "
@@ -202,7 +214,7 @@ class Encode:
         if self.vocabulary:
             return tokenization.from_vocabulary(self.vocabulary, self.lowercase)
         progress.stage("vocabulary")
-        return tokenization.trained(text, self.vocabulary_size, self.lowercase)
+        return tokenization.trained(text, self.vocabulary_size or MOST_WORDS, self.lowercase)
 
     def _encode(
         self,

@@ -34,6 +34,7 @@ def from_vocabulary(file: Path, lowercase: bool) -> "Tokenizer":
 
     Args:
         file: One token a line, the first has id 0; or JSON, a list or an object of token to id.
+            No odd space within a line moves the ids behind it; spaces around a token do not count.
         lowercase: Whether the text is lowercased before it is looked up.
     """
     words = _words(file)
@@ -80,16 +81,48 @@ def _word_level(words: dict[str, int], unknown: str | None, lowercase: bool) -> 
 def _words(file: Path) -> dict[str, int]:
     content = _read(file)
     if file.suffix != ".json":
-        return _numbered([line.strip() for line in content.splitlines() if line.strip()], file)
+        return _numbered(_lines(content, file), file)
     try:
-        words = json.loads(content)
+        words = json.loads(content, object_pairs_hook=lambda pairs: _once(pairs, file))
     except json.JSONDecodeError as error:
         raise UserError(f"{file} is not JSON: {error}") from None
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
         return _numbered(words, file)
     if isinstance(words, dict) and all(type(n) is int and 0 <= n < 2**31 for n in words.values()):
-        return words
+        return _apart(words, file)
     raise UserError(f"{file}: expected a list of tokens, or an object of token to id from 0")
+
+
+def _lines(content: str, file: Path) -> list[str]:
+    """The tokens of a text; a line of spaces is a token of spaces."""
+    lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if "" in lines:
+        raise UserError(
+            f"{file} has no token in line {lines.index('') + 1}; each line is one, and its number "
+            f"is the id"
+        )
+    return [line.strip() or line for line in lines]
+
+
+def _once(pairs: list[tuple[str, object]], file: Path) -> dict[str, object]:
+    """An object of JSON, of which Python would keep the last of each name."""
+    _numbered([word for word, _ in pairs], file)
+    return dict(pairs)
+
+
+def _apart(words: dict[str, int], file: Path) -> dict[str, int]:
+    """Words with ids, no two the same."""
+    of_id: dict[int, str] = {}
+    for word, number in words.items():
+        if number in of_id:
+            raise UserError(
+                f"{file} gives {of_id[number]!r} and {word!r} the id {number}; each token needs "
+                f"one of its own"
+            )
+        of_id[number] = word
+    return words
 
 
 def _numbered(words: list[str], file: Path) -> dict[str, int]:
@@ -102,6 +135,6 @@ def _numbered(words: list[str], file: Path) -> dict[str, int]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_bytes().decode("utf-8-sig")  # a byte order mark is no part of a word
     except UnicodeDecodeError:
         raise UserError(f"{file} is not UTF-8 text") from None
