@@ -10,6 +10,7 @@ from posenc.backends.blocks import ROWS, Block, blocks
 from posenc.backends.flash import capped
 from posenc.backends.toeplitz import Toeplitz
 from posenc.backends.wide_blocks import attend
+from posenc.kernels.autograd import once_differentiable
 
 ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache
 
@@ -52,7 +53,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, values, out = ctx.saved_tensors
         highest, offset, scale = ctx.constants

@@ -13,6 +13,7 @@ from posenc.backends.blocks import blocks
 from posenc.backends.far_keys import add_to_bias
 from posenc.backends.partial import Merged, in_one_segment
 from posenc.backends.toeplitz import Toeplitz
+from posenc.kernels.autograd import once_differentiable
 
 
 def attend_and_share(
@@ -50,7 +51,7 @@ class _Attention(torch.autograd.Function):
         return made.out.to(q.dtype)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, values, out, lse = ctx.saved_tensors
         highest, shared_from, offset, scale = ctx.constants

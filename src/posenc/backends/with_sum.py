@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.partial import Merged, Part, with_sinks
+from posenc.kernels.autograd import once_differentiable
 
 
 def attend_with_sum(
@@ -53,7 +54,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, out, lse, sinks, *_ = ctx.saved_tensors
         merged = merged_results(out, lse, grad)

@@ -56,9 +56,24 @@ class _Shared(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return _Summed.apply(grad, ctx.name), None  # type: ignore[return-value]
+
+
+# Backward passes are made of these, too, since what moves there has gradients where gradients of
+# gradients are asked for; torch's operators have none.
+
+
+class _Summed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
+        ctx.name = name
         operators = torch.ops._c10d_functional
         # gloo reads memory as it lies
-        return operators.wait_tensor(operators.all_reduce(grad.contiguous(), "sum", ctx.name)), None
+        return operators.wait_tensor(operators.all_reduce(x.contiguous(), "sum", name))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return _Summed.apply(grad, ctx.name), None  # type: ignore[return-value]
 
 
 class _Gathered(torch.autograd.Function):
@@ -70,9 +85,20 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        return _Scattered.apply(grad, ctx.world, ctx.name), None, None  # type: ignore[return-value]
+
+
+class _Scattered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, world: int, name: str) -> Tensor:
+        ctx.world, ctx.name = world, name
         operators = torch.ops._c10d_functional
-        own = operators.reduce_scatter_tensor(grad.contiguous(), "sum", ctx.world, ctx.name)
-        return operators.wait_tensor(own), None, None
+        own = operators.reduce_scatter_tensor(x.contiguous(), "sum", world, name)
+        return operators.wait_tensor(own)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        return _Gathered.apply(grad, ctx.world, ctx.name), None, None  # type: ignore[return-value]
 
 
 class _Exchanged(torch.autograd.Function):
@@ -83,7 +109,7 @@ class _Exchanged(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        return _exchanged(grad, ctx.name), None
+        return _Exchanged.apply(grad, ctx.name), None  # type: ignore[return-value]
 
 
 def _exchanged(x: Tensor, name: str) -> Tensor:

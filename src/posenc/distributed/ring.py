@@ -25,6 +25,7 @@ from posenc.distributed.request import SpreadRequest
 from posenc.distributed.tokens import between
 from posenc.distributed.transport import Schedule
 from posenc.encodings.base import RelativeBias, working_dtype
+from posenc.kernels.autograd import once_differentiable
 
 if TYPE_CHECKING:
     from posenc.distributed.spreading import ShardedAttention
@@ -208,7 +209,7 @@ class _Ring(torch.autograd.Function):
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, out, lse, sinks = ctx.saved_tensors
         ring, schedule = ctx.ring, ctx.ring.schedule
