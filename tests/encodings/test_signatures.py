@@ -81,6 +81,12 @@ def test_content_of_other_tokens_is_refused(given, words):
         encode(TransformerXL(2, 8), **given)
 
 
+def test_scores_have_heads_queries_and_keys():
+    for scores in (torch.zeros(4), torch.zeros(4, 4)):
+        with pytest.raises(ValueError, match=r"; Shaw takes \[\*batch, heads, q_len, k_len\]"):
+            Shaw(2, 8, 2)(scores, q=Q)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
 def test_what_is_not_real_is_refused(dtype):
     table = Shaw(2, 8, 2).table(HERE, HERE)

@@ -28,7 +28,7 @@ from posenc._guards import floating, may_look
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
 from posenc.encodings.signatures import (
     HEADS,
-    check_floating,
+    check_given,
     check_table,
     held_to_scores,
     held_to_weights,
@@ -388,8 +388,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
 
         Raises:
             TypeError: ``scores`` are not floating.
+            ValueError: ``scores`` have fewer than three axes.
         """
-        check_floating(type(self).__name__, "scores", scores)
+        check_given(type(self).__name__, "scores", scores)
         if q_positions is None:
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:

@@ -99,15 +99,20 @@ def held_to_weights(encode_output: Callable[..., Tensor]) -> Callable[..., Tenso
     return held
 
 
-def check_floating(name: str, what: str, given: Tensor) -> None:
-    """Refuse scores or weights whose dtype would cut off what is added to them.
+def check_given(name: str, what: str, given: Tensor) -> None:
+    """Refuse scores or weights whose dtype would cut off what is added, or that lack an axis.
 
     Raises:
         TypeError: They are not floating.
+        ValueError: They have no axis of heads, queries or keys.
     """
     if not given.is_floating_point():
         raise TypeError(
             f"{what} are {given.dtype}; {name} takes floating ones, products of queries and keys."
+        )
+    if given.ndim < 3:
+        raise ValueError(
+            f"{what} have shape {tuple(given.shape)}; {name} takes [*batch, heads, q_len, k_len]."
         )
 
 
@@ -120,7 +125,7 @@ def check_like_scores(name: str, what: str, scores: Tensor, given: Tensor | None
     """
     if given is None:
         return
-    check_floating(name, what, given)
+    check_given(name, what, given)
     if given.shape != scores.shape:
         raise ValueError(
             f"{what} have shape {tuple(given.shape)} and scores {tuple(scores.shape)}; {name} "
@@ -197,10 +202,8 @@ def _refuse(
     shape: tuple[int, ...],
     between: tuple[int, ...],
 ) -> None:
-    check_floating(name, what, given)
+    check_given(name, what, given)
     size = tuple(given.shape)
-    if len(size) < 3:
-        raise ValueError(f"{what} have shape {size}; {name} takes [*batch, heads, q_len, k_len].")
     if HEADS in between and size[-3] != heads:
         raise ValueError(
             f"{name} was built for {heads} heads; {what} have {size[-3]}. Build it with "
