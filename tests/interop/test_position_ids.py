@@ -196,3 +196,9 @@ def test_what_it_refuses():
         multimodal_positions(
             {"model_type": "qwen2_5_vl"}, types, video_grids=[(2, 2, 2)], seconds=[1.0, 2.0]
         )
+    with pytest.raises(ValueError, match="qwen2_vl counts the frames"):
+        multimodal_positions(
+            {"model_type": "qwen2_vl"}, types, video_grids=[(2, 2, 2)], seconds=[1.0]
+        )
+    with pytest.raises(ValueError, match="given for 1 of 0 videos"):
+        multimodal_positions({"model_type": "qwen2_5_vl"}, types, seconds=[1.0])

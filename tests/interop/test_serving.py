@@ -59,6 +59,19 @@ def test_a_request_stays_within_what_it_stated(tables):
         tables.request(129)
 
 
+def test_a_request_of_other_tables_is_none_of_these(tables):
+    rotary, positions = tables.rotaries[0], torch.tensor([[7]])
+    request = tables.request(30)
+    same = RequestTables(rotary, ByLength.yarn(Geometric(16), 32, factors=(2,)))
+    assert torch.equal(same.table([request], positions), tables.table([request], positions))
+    for of, trained in ((Geometric(16), 16), (Geometric(16, 50.0), 32)):
+        others = RequestTables(rotary, ByLength.yarn(of, trained, factors=(2, 4)))
+        with pytest.raises(ValueError, match="was made by other tables"):
+            others.table([request], positions)
+    with pytest.raises(ValueError, match="was made by other tables"):
+        same.table([tables.request(128)], positions)
+
+
 def test_prefixes_are_shared_where_keys_are_encoded_alike(tables):
     keys = [tables.request(length).key for length in (1, 32, 33, 64, 65, 128)]
     assert keys[0] == keys[1] != keys[2] == keys[3] != keys[4] == keys[5] != keys[0]

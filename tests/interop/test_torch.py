@@ -95,7 +95,7 @@ def test_what_cannot_be_taken_over():
     with pytest.raises(TypeError, match=r"A layer is a Own; only torch.nn.TransformerEncoderLayer"):
         encoder_from_torch(nn.TransformerEncoder(Own(16, 4), 1, enable_nested_tensor=False))
     module = torch_encoder()
-    module.layers[1].norm2.eps = 1e-3
+    module.layers[1].norm1.eps = module.layers[1].norm2.eps = 1e-3
     with pytest.raises(ValueError, match="are of 2 makes"):
         encoder_from_torch(module)
 
@@ -125,9 +125,19 @@ def _with_a_hook(layer):
     layer.linear1.register_forward_hook(lambda module, given, out: 2 * out)
 
 
+def _with_two_eps(layer):
+    layer.norm2.eps = 0.5
+
+
+def _with_two_dropouts(layer):
+    layer.dropout1.p = 0.5
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (_with_two_eps, r"The eps of a layer are \(1e-05, 0.5\)"),
+        (_with_two_dropouts, "The dropout of a layer are"),
         (_with_zero_keys, "adds keys of its own"),
         (_with_learned_keys, "adds keys of its own"),
         (_with_own_linear, "linear2 of a layer is a HalfLinear"),
@@ -138,6 +148,7 @@ def _with_a_hook(layer):
 def test_what_weights_do_not_tell_is_refused(change, said):
     layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
     module = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    change(module.layers[1])
-    with pytest.raises((TypeError, ValueError), match=said):
-        encoder_from_torch(module)
+    for changed in module.layers[::-1]:  # the last of them, and then all alike
+        change(changed)
+        with pytest.raises((TypeError, ValueError), match=said):
+            encoder_from_torch(module)

@@ -66,7 +66,8 @@ def multimodal_positions(
             ``mm_token_type_ids``; any other counts as text, as audio does.
         image_grids: ``image_grid_thw``: (frames, height, width) in patches of each image.
         video_grids: ``video_grid_thw``, likewise.
-        seconds: ``second_per_grid_ts``: between two frames of each video; 1 if not given.
+        seconds: ``second_per_grid_ts``: between two frames of each video; 1 if not given. Of models
+            that count frames none are taken.
         mask: ``attention_mask``, true where a token is real. Padding stands at 0.
         document_ids: ``[*batch, seq]`` of packed rows.
         after: Where text goes on behind a video: ``"sides"`` or ``"all"``, as of
@@ -90,9 +91,11 @@ def multimodal_positions(
         VIDEO: _merged(known, family, video_grids, is_video=True),
     }
     times = {}
+    if seconds is not None:
+        _check_seconds(seconds, family, len(grids[VIDEO]))
     if family in SECONDS | OMNI:
         times[VIDEO] = [
-            _times(known, family, grid[0], _second(seconds, index, len(grids[VIDEO])))
+            _times(known, family, grid[0], _second(seconds, index))
             for index, grid in enumerate(grids[VIDEO])
         ]
     return mixed_modalities(
@@ -161,13 +164,21 @@ def _vision(config: Configuration, name: str, usual: int) -> int:
     return value
 
 
-def _second(seconds: Any, index: int, count: int) -> Tensor:
-    if seconds is None:
-        return torch.ones((), dtype=torch.float32)
+def _check_seconds(seconds: Any, family: str, count: int) -> None:
     given = torch.as_tensor(seconds, dtype=torch.float32)
+    if family not in SECONDS | OMNI and given.numel():
+        raise ValueError(
+            f"seconds are {given.tolist()}; {family} counts the frames of a video, whatever the "
+            f"time between them. Leave seconds out."
+        )
     if given.shape != (count,):
         raise ValueError(f"seconds are given for {given.numel()} of {count} videos; give one each.")
-    return given[index]
+
+
+def _second(seconds: Any, index: int) -> Tensor:
+    if seconds is None:
+        return torch.ones((), dtype=torch.float32)
+    return torch.as_tensor(seconds, dtype=torch.float32)[index]
 
 
 def _times(config: Configuration, family: str, frames: int, second: Tensor) -> Tensor:

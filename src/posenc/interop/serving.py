@@ -92,6 +92,7 @@ class RequestTables:
             for each, length in zip(self.rotaries, lengths, strict=True)
         ]
         self.rows: Float[Tensor, "rows 2 pairs"] = torch.cat(tables)
+        self._keys = tuple(map(rotation_key, self.rotaries))
 
     def request(self, longest: int) -> Request:
         """What a request of up to ``longest`` tokens keeps.
@@ -100,7 +101,7 @@ class RequestTables:
             ValueError: No schedule reaches so far.
         """
         step = self.by_length.index(longest)
-        return Request(longest, step, rotation_key(self.rotaries[step]))
+        return Request(longest, step, self._keys[step])
 
     def index(
         self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]
@@ -109,7 +110,8 @@ class RequestTables:
 
         Raises:
             TypeError: ``positions`` are not integers.
-            ValueError: There are not as many requests as rows of positions.
+            ValueError: There are not as many requests as rows of positions, or one is of other
+                tables.
             IndexError: A position is beyond what its request stated.
         """
         positions = checked(positions)
@@ -118,6 +120,8 @@ class RequestTables:
                 f"positions have shape {tuple(positions.shape)} for {len(requests)} requests; they "
                 f"must be [{len(requests)}, seq]."
             )
+        for request in requests:
+            self._check_own(request)
         device = positions.device
         if may_look(positions) and positions.numel():
             lows, highs = (ends.tolist() for ends in positions.aminmax(dim=1))
@@ -125,6 +129,15 @@ class RequestTables:
                 _check(request, low, high)
         offsets = torch.tensor([self.offsets[each.step] for each in requests], device=device)
         return positions + offsets.unsqueeze(-1)
+
+    def _check_own(self, request: Request) -> None:
+        lengths = self.by_length.steps
+        here = 0 <= request.step < len(lengths) and request.longest <= lengths[request.step][0]
+        if not here or self._keys[request.step] != request.key:
+            raise ValueError(
+                f"{request} was made by other tables, whose schedules differ. Make it by "
+                f"request(longest) of these."
+            )
 
     def table(
         self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]

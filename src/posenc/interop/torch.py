@@ -69,6 +69,8 @@ def encoder_from_torch(
         raise TypeError(
             f"norm is a {type(module.norm).__name__}; only torch.nn.LayerNorm can be taken over."
         )
+    for layer in layers:
+        _check_one_number(layer)
     makes = {_make(layer) for layer in layers}
     if module.norm is not None:
         makes.add((*_make(first)[:-1], module.norm.eps))
@@ -131,21 +133,30 @@ def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
         )
 
 
+def _check_one_number(layer: nn.TransformerEncoderLayer) -> None:
+    """Refuse a layer whose norms or dropouts differ, of which a ``Block`` has one number."""
+    dropouts = layer.dropout.p, layer.dropout1.p, layer.dropout2.p, layer.self_attn.dropout
+    for what, numbers in (("eps", (layer.norm1.eps, layer.norm2.eps)), ("dropout", dropouts)):
+        if len(set(numbers)) > 1:
+            raise ValueError(
+                f"The {what} of a layer are {numbers}; an Encoder has one for all. Set them alike."
+            )
+
+
 def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
     """What all layers must share."""
     attention = layer.self_attn
     activation = layer.activation
     activation = repr(activation) if isinstance(activation, nn.Module) else activation
-    norms = {layer.norm1.eps, layer.norm2.eps}
     return (
         attention.embed_dim,
         attention.num_heads,
         layer.linear1.out_features,
         layer.norm_first,
-        *sorted({layer.dropout.p, layer.dropout1.p, layer.dropout2.p, attention.dropout}),
+        layer.dropout.p,
         layer.linear1.bias is not None,
         activation,
-        norms.pop() if len(norms) == 1 else tuple(norms),
+        layer.norm1.eps,
     )
 
 
