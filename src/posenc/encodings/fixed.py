@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -65,7 +65,7 @@ class FixedOnceBuilt(nn.Module):
             self._check_still_real(f"{name} is set to", before, param)
         super().register_parameter(name, param)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "FixedOnceBuilt":
         before = {name: each.detach() for name, each in self.named_parameters()}
         super()._apply(fn, recurse)  # torch's, which casts
         for name, each in self.named_parameters():
