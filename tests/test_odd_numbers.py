@@ -41,6 +41,7 @@ NOT_ASKED = {
         *("distributed.Shards.in_order", "distributed.Shards.out_of_order"),
         "distributed.Shards.part",
     ],
+    "called where an encoder is cut among ranks": ["transformer.MultiHeadAttention.keep_one_of"],
     "take what a function beside them has checked": [
         *("encodings.queries_keys.AxialForm.pairs", "encodings.queries_keys.AxialForm.schedules"),
         *("inspection.rotary.numbers_of", "inspection.weights.Stored.first_rows"),
