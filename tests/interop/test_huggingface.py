@@ -87,3 +87,39 @@ def test_what_cannot_be_taken_over():
         bert_from_transformers(torch.nn.Linear(2, 2))
     with pytest.raises(ValueError, match=r"is_decoder=True.*only a BERT that encodes"):
         bert_from_transformers(BertModel(config(is_decoder=True)))
+
+
+def _with_another_eps(model):
+    model.encoder.layer[1].output.LayerNorm.eps = 0.5
+
+
+def _with_another_activation(model):
+    model.encoder.layer[1].intermediate.intermediate_act_fn = torch.nn.Tanh()
+
+
+def _with_another_scale(model):
+    model.encoder.layer[1].attention.self.scaling = 1.0
+
+
+def _with_fewer_layers(model):
+    model.encoder.layer = model.encoder.layer[:2]
+
+
+def _with_a_hook(model):
+    model.encoder.layer[1].intermediate.register_forward_hook(lambda module, given, out: 2 * out)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_with_another_eps, r"layer.1.output.LayerNorm of the model is LayerNorm\(.*eps=0.5"),
+        (_with_another_activation, r"intermediate_act_fn of the model is Tanh\(\)"),
+        (_with_another_scale, r"layer.1.attention.self.scaling of the model is 1.0"),
+        (_with_fewer_layers, r"encoder.layer.2.* of the model is not there"),
+        (_with_a_hook, "have forward hooks"),
+    ],
+)
+def test_what_weights_do_not_tell_is_refused(model, change, said):
+    change(model)
+    with pytest.raises(ValueError, match=said):
+        bert_from_transformers(model)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import hooked
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens import Learned
 from posenc.transformer import Encoder, TokenEmbedding
@@ -68,7 +70,8 @@ def bert_from_transformers(model: nn.Module) -> Bert:
 
     Raises:
         TypeError: There is no BertModel.
-        ValueError: It is a decoder, or attends to another model, which is not taken over.
+        ValueError: It is a decoder, or attends to another model, which is not taken over; or it is
+            not what its configuration says, or has hooks.
 
     Example:
         >>> from transformers import BertConfig, BertModel
@@ -89,6 +92,7 @@ def bert_from_transformers(model: nn.Module) -> Bert:
             f"The model has is_decoder={config.is_decoder} and add_cross_attention="
             f"{config.add_cross_attention}; only a BERT that encodes is taken over."
         )
+    _check_parts(source)
     dim, weights = config.hidden_size, source.state_dict()
     encoder = Encoder(
         dim,
@@ -109,6 +113,33 @@ def bert_from_transformers(model: nn.Module) -> Bert:
     ).to(weights["embeddings.word_embeddings.weight"])
     bert.load_state_dict({ours: weights[theirs] for ours, theirs in _names(bert).items()})
     return bert.train(source.training)
+
+
+def _check_parts(source: Any) -> None:
+    """Refuse a model in which something was changed that its weights do not tell."""
+    with torch.device("meta"):
+        built = type(source)(source.config)
+    for outer in ("embeddings", "encoder"):
+        found, meant = (_told(getattr(model, outer)) for model in (source, built))
+        for name in {**meant, **found}:
+            one, other = found.get(name, "not there"), meant.get(name, "not there")
+            if one != other:
+                raise ValueError(
+                    f"{outer}.{name} of the model is {one}, and by its configuration {other}; only "
+                    f"a BertModel as it is built is taken over."
+                )
+        if any(hooked(part) for part in getattr(source, outer).modules()):
+            raise ValueError(
+                f"The {outer} of the model have forward hooks, which may change what they compute; "
+                f"weights alone are taken over. Remove them first."
+            )
+
+
+def _told(module: nn.Module) -> dict[str, str]:
+    """What each part without parts says of itself, and the scale of each that has one."""
+    told = {name: repr(part) for name, part in module.named_modules() if not list(part.children())}
+    scales = {name: getattr(part, "scaling", None) for name, part in module.named_modules()}
+    return told | {f"{name}.scaling": str(scale) for name, scale in scales.items() if scale}
 
 
 EMBEDDINGS = {
