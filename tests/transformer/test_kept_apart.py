@@ -152,3 +152,15 @@ def test_one_layer_that_was_cropped_alone(x):
     cache.layer(1).crop(2)
     with pytest.raises(ValueError, match="keys of 2 tokens in layer 1, and positions of 4"):
         encoder(x[:, 4:], cache=cache)
+
+
+@torch.no_grad()
+def test_rows_that_there_are_not(x):
+    encoder, cache = Encoder(16, 4, 1, is_causal=True).eval(), KeyValueCache()
+    encoder(x[:, :4], cache=cache)
+    with pytest.raises(IndexError, match="rows hold -1, which would count from the end"):
+        cache.reorder(torch.tensor([0, -1]))
+    for rows in (torch.tensor(1), torch.tensor([[0, 1]])):
+        with pytest.raises(ValueError, match="name them in one row"):
+            cache.reorder(rows)
+    torch.testing.assert_close(encoder(x[:, 4:], cache=cache), encoder(x)[:, 4:])

@@ -1,5 +1,6 @@
 """A number that is set on a built model does what it would have done, or is refused."""
 
+import inspect
 from types import SimpleNamespace
 
 import pytest
@@ -50,3 +51,28 @@ def test_dropout_of_one_layer_is_that_of_its_backend(positional):
     encoder.blocks[1].attention.dropout = 0.5
     assert not torch.equal(encoder(x), encoder(x))
     assert torch.equal(encoder.eval()(x), encoder(x))
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        *((Encoder(16, 4, 1), name) for name in ("scale", "window", "kv_heads", "norm", "eps")),
+        *((Block(16, 4), name) for name in ("scale", "window", "heads", "activation")),
+        (MultiHeadAttention(16, 4), "bias"),
+    ],
+)
+def test_what_the_parts_alone_keep_is_set_there(module, name):
+    assert name in inspect.signature(type(module)).parameters
+    with pytest.raises(AttributeError, match=f"handed {name} to its parts"):
+        setattr(module, name, 2)
+
+
+def test_windows_are_checked_whenever_they_come():
+    encoder, x = Encoder(16, 4, 2).eval(), torch.randn(1, 5, 16)
+    encoder.windows = 2
+    other = Encoder(16, 4, 2, window=2).eval()
+    other.load_state_dict(encoder.state_dict())
+    assert torch.equal(encoder(x), other(x))
+    for wrong in ((2, 0), (2,), "22"):
+        with pytest.raises(ValueError, match="window"):
+            encoder.windows = wrong

@@ -92,6 +92,7 @@ class MultiHeadAttention(Settled):
     """
 
     settled = frozenset({"dim", "head_dim", "heads", "kv_heads"})
+    handed_on = frozenset({"bias"})
 
     @with_plain_numbers
     def __init__(

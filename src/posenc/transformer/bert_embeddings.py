@@ -69,7 +69,8 @@ class BertEmbeddings(nn.Module):
 
         Args:
             ids: Token ids.
-            token_types: Which sentence a token belongs to; all to the first if not given.
+            token_types: Which sentence a token belongs to, or a whole row does, ``[*batch, 1]``;
+                all to the first if not given.
             positions: Where the tokens stand; at 0, 1, 2, … if not given.
 
         Raises:
@@ -79,6 +80,8 @@ class BertEmbeddings(nn.Module):
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
         types = self.token_types.checked(types)
+        if types.shape != ids.shape and types.shape != (length,):
+            types = types.expand(ids.shape)  # one for a row; what is of other rows raises
         if self._in_one_pass(ids, types):
             x = self.words(ids, self.token_types.weight, types)
         else:

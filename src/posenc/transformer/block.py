@@ -12,6 +12,7 @@ from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
+from posenc.transformer.settled import Settled
 
 Norm = Literal["pre", "post"]
 
@@ -39,7 +40,7 @@ class BlockStages:
     output: Tensor
 
 
-class Block(nn.Module):
+class Block(Settled):
     """Attention and a feed-forward layer, each added to what came in, with a norm after or before.
 
     post (Vaswani et al.): x ← norm₁(x + attention(x)),  x ← norm₂(x + feed_forward(x))
@@ -110,6 +111,13 @@ class Block(nn.Module):
         self.attention_norm = LayerNorm(dim, eps)
         self.feed_forward_norm = LayerNorm(dim, eps)
         self.dropout = nn.Dropout(dropout)
+
+    handed_on = frozenset(
+        {
+            *("activation", "attention_dropout", "bias", "dim", "eps", "head_dim", "heads"),
+            *("inner", "kv_heads", "scale", "window"),
+        }
+    )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "norm":

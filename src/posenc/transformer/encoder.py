@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from operator import is_not
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -111,6 +111,12 @@ class Encoder(Settled):
     """
 
     settled = frozenset({"attention_dropout", "depth", "dim", "dropout", "heads"})
+    handed_on = frozenset(
+        {
+            *("activation", "bias", "eps", "head_dim", "inner", "kv_heads", "norm", "scale"),
+            "window",
+        }
+    )
 
     @with_plain_numbers
     def __init__(
@@ -173,6 +179,9 @@ class Encoder(Settled):
         self._encodings: tuple[nn.Module, ...] = tuple(self._held())
         for layer in dict.fromkeys((self.first, *self.layers)):
             check_sizes(layer, dim, heads, dim // heads if head_dim is None else head_dim)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, windows_of(value, self.depth) if name == "windows" else value)
 
     @property
     def layers(self) -> tuple[Positional, ...]:

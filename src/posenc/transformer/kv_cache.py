@@ -351,6 +351,11 @@ class KeyValueCache:
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows of the batch that ``rows`` name, in that order, as a beam search does.
 
+        Raises:
+            TypeError: ``rows`` are neither integers nor a mask.
+            ValueError: They have several axes.
+            IndexError: There is no such row.
+
         Example:
             >>> cache = KeyValueCache()
             >>> cache.extend(torch.tensor([[0, 1], [5, 6]]), None)
@@ -362,6 +367,7 @@ class KeyValueCache:
         mask = torch.as_tensor(rows)
         # torch takes narrow numbers for a mask
         rows = mask if mask.dtype == torch.bool else checked(rows, "rows")
+        _check_rows(rows)
         for layer in self.layers:
             layer.reorder(rows)
         if isinstance(self._length, Tensor):
@@ -406,6 +412,17 @@ class KeyValueCache:
             for index, layer in enumerate(self.layers):
                 layer.crop(lengths[index] if index < len(lengths) else 0)
             raise
+
+
+def _check_rows(rows: Tensor) -> None:
+    if rows.ndim != 1:
+        raise ValueError(f"rows have shape {tuple(rows.shape)}; name them in one row, [rows].")
+    looked_at = rows.is_cpu and may_look(rows) and rows.dtype != torch.bool
+    if looked_at and rows.numel() and int(rows.min()) < 0:
+        raise IndexError(
+            f"rows hold {int(rows.min())}, which would count from the end of the batch. Name rows "
+            f"from 0 on."
+        )
 
 
 def _joined_rows(

@@ -11,7 +11,8 @@ class Settled(nn.Module):
     To set one of these afterwards would change what it says of itself and nothing that it does.
 
     Attributes:
-        settled: Their names.
+        settled: Names of those that it keeps itself.
+        handed_on: Names of those that its parts alone keep.
 
     Example:
         >>> from posenc.transformer import MultiHeadAttention
@@ -23,8 +24,15 @@ setting it to 2 would not change. Build another MultiHeadAttention.
     """
 
     settled: ClassVar[frozenset[str]] = frozenset()
+    handed_on: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.handed_on:
+            kind = type(self).__name__
+            raise AttributeError(
+                f"{kind} handed {name} to its parts when it was built, which setting it to "
+                f"{value!r} would not change. Set it there, or build another {kind}."
+            )
         if name in self.settled and vars(self).get(name, value) is not value:
             kind = type(self).__name__
             raise AttributeError(
