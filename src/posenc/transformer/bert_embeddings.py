@@ -80,10 +80,8 @@ class BertEmbeddings(nn.Module):
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
         types = self.token_types.checked(types)
-        if types.shape != ids.shape and types.shape != (length,):
-            types = types.expand(ids.shape)  # one for a row; what is of other rows raises
         if self._in_one_pass(ids, types):
-            x = self.words(ids, self.token_types.weight, types)
+            x = self.words(ids, self.token_types.weight, types.expand(ids.shape))
         else:
             x = self.words(ids) + self.token_types(types)
         return self.norm(self.positions(x, places))
