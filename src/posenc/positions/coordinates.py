@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
 from numbers import Rational
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -40,6 +40,7 @@ from posenc.positions.words import (
     carried,
     compared,
     differences,
+    few_float_differences,
     float_differences,
     negative,
     of_integers,
@@ -49,6 +50,9 @@ from posenc.positions.words import (
 
 MOST = 2**63 - 1
 """The largest count of steps."""
+
+NEAR, FARTHEST = 2**62, 2**64
+"""Below so many steps, no difference of two leaves int64; and what no count reaches."""
 
 LONG = 2**31
 """Below so many steps, their differences and 20 bits of a rest are what float64 holds."""
@@ -64,6 +68,21 @@ FEW_PAIRS = 1 << 11
 
 CHUNK = 1 << 14
 """So many numbers at a time stay in cache, as those between all queries and keys do not."""
+
+
+class Seen(NamedTuple):
+    """What was seen of steps when they were made, and need not be looked for again.
+
+    Attributes:
+        below: What no size reaches: ``LONG``, ``NEAR`` or ``FARTHEST``.
+        apart: Whether none is -1, which with a rest may be next to 0.
+    """
+
+    below: int
+    apart: bool
+
+
+UNSEEN = Seen(FARTHEST, apart=False)
 
 
 class Coordinates:
@@ -109,6 +128,8 @@ class Coordinates:
     rest: Int64[Tensor, "*shape"] | None
     scale_text: Text
     """The scale as text, which is what is the same where the scale is."""
+    _seen: Seen = UNSEEN
+    """Of coordinates with rests: whole numbers may be somebody's tensor, which is written to."""
 
     def __init__(
         self,
@@ -118,11 +139,13 @@ class Coordinates:
         device: torch.device | str | None = None,
     ):
         if isinstance(values, Coordinates):
+            self._seen = values._seen
             values, rest, own = values.values, values.rest, values.scale
         elif isinstance(values, Tensor) and values.dtype == torch.int64:
             rest, own = None, ONE
         else:
             values, rest, own = exact_parts(values, device)
+            self._seen = UNSEEN if rest is None else _seen_of(values)
         self.values, self.rest = values, rest
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         scale = own if scale is None else product(own, checked_scale(scale, values))
@@ -150,23 +173,24 @@ class Coordinates:
         return cls(steps_nearest(values, chosen, device), scale=chosen)
 
     @classmethod
-    def _made(cls, values: Tensor, rest: Tensor | None, scale: Step | Text) -> "Coordinates":
+    def _made(
+        cls, values: Tensor, rest: Tensor | None, scale: Step | Text, seen: Seen = UNSEEN
+    ) -> "Coordinates":
         made = cls.__new__(cls)
-        made.values, made.rest, made.scale_text = values, rest, written(scale)
+        made.values, made.rest, made.scale_text, made._seen = values, rest, written(scale), seen
         return made
 
     def _words(self) -> Words:
-        if self.rest is None:
-            return Words(self.values, torch.zeros_like(self.values))
-        return Words(self.values, self.rest)
+        rest = self.rest
+        return Words(self.values, torch.zeros_like(self.values) if rest is None else rest)
 
     def _each(
         self, change: Callable[[Tensor], Tensor], scale: Step | Text | None = None
     ) -> "Coordinates":
-        """The same change of ``values`` and of ``rest``, and the same scale unless it is told."""
+        """The same numbers in other tensors, and in the same scale unless it is told."""
         rest = None if self.rest is None else change(self.rest)
         text = self.scale_text if scale is None else scale
-        return Coordinates._made(change(self.values), rest, text)
+        return Coordinates._made(change(self.values), rest, text, self._seen)
 
     def _lengthened(self) -> "Coordinates":
         """The same in steps of 2^62, and the rests.
@@ -244,7 +268,26 @@ class Coordinates:
                     f"The last axis has {len(text)} scales, one an entry; indexed so, the last has "
                     f"shape {tuple(values.shape[-1:])}. Put new axes before it."
                 )
-        return Coordinates._made(values, None if self.rest is None else self.rest[index], text)
+        rest = None if self.rest is None else self.rest[index]
+        return Coordinates._made(values, rest, text, self._seen)
+
+    def unbind(self, dim: int = -1) -> "tuple[Coordinates, ...]":
+        """Those of each entry of the last axis, each with the scale of its own, as of a tensor.
+
+        Raises:
+            ValueError: ``dim`` is another axis.
+
+        Example:
+            >>> y, x = Coordinates([[0.5, 2.0], [1.5, 3.0]]).unbind(-1)
+            >>> y.tolist()
+            [Fraction(1, 2), Fraction(3, 2)]
+        """
+        if dim not in (-1, self.ndim - 1):
+            raise ValueError(f"dim is {dim}; coordinates are unbound along their last axis, -1.")
+        values, text = self.values.unbind(-1), self.scale_text
+        rests = (None,) * len(values) if self.rest is None else self.rest.unbind(-1)
+        texts = text if isinstance(text, tuple) else (text,) * len(values)
+        return tuple(map(Coordinates._made, values, rests, texts, (self._seen,) * len(values)))
 
     def to(self, device: torch.device | str) -> "Coordinates":
         """The same on another device.
@@ -291,15 +334,21 @@ class Coordinates:
             tensor([0.3333, 0.6667])
         """
         dtype = floating(dtype)
-        values, scale = self.values, factors(self.scale_text)
+        values, rest = self.values, self.rest
         if not (values.is_cpu or has_float64(values.device)):
             return self.to("cpu").floats(dtype).to(values.device)
-        if values.numel() <= CHUNK or isinstance(self.scale_text, tuple) or not may_look(values):
-            return _floats(scale, dtype, values, self.rest)
-        made = torch.empty(values.shape, dtype=dtype, device=values.device)
-        given = [each for each in (made, values, self.rest) if each is not None]
+        if values.numel() > CHUNK and isinstance(self.scale_text, str) and may_look(values):
+            return self._floats_in_chunks(dtype)
+        wide = values.double() if rest is None else as_floats(values, rest, self._seen.apart)
+        return _scaled(wide, factors(self.scale_text), dtype)
+
+    def _floats_in_chunks(self, dtype: torch.dtype) -> Tensor:
+        scale, apart = factors(self.scale_text), self._seen.apart
+        made = torch.empty(self.shape, dtype=dtype, device=self.device)
+        given = [each for each in (made, self.values, self.rest) if each is not None]
         for to, *some in zip(*(each.reshape(-1).split(CHUNK) for each in given), strict=True):
-            _floats(scale, dtype, *some, out=to)
+            wide = as_floats(*some, apart) if len(some) == 2 else some[0].double()
+            _scaled(wide, scale, dtype, out=to)
         return made
 
     def tolist(self) -> Any:
@@ -433,16 +482,17 @@ class Coordinates:
         """The sum with a number, or with one for each entry of the last axis, where steps or rests
         hold it, or steps cut finer; None: it is not so simple."""
         found = shift(self.scale_text, by, self.rest is not None)  # type: ignore[arg-type]
-        size = None if found is None else _size(self.values)
-        if found is None or size is None:
+        if found is None:
             return None
-        if max(size, 1) * found.finest + found.farthest >= MOST - 1:
+        size = self._seen.below if self._seen.below <= NEAR else _size(self.values)
+        if size is None or max(size, 1) * found.finest + found.farthest >= MOST - 1:
             return None
         values = self.values if found.finest == 1 else self.values * _whole_row(found.cuts)
         values = values + _whole_row(found.counts)
-        if self.rest is None or found.rests == 0:
-            return Coordinates._made(values, self.rest, found.text)
-        return Coordinates._made(*carried(values, self.rest + _whole_row(found.rests)), found.text)
+        rest = self.rest
+        if rest is not None and found.rests != 0:
+            values, rest = carried(values, rest + _whole_row(found.rests))
+        return Coordinates._made(values, rest, found.text)
 
     def _meets_number(self, other: Any) -> bool:
         """Whether ``other`` is a number, and can be counted in steps of the one scale."""
@@ -491,14 +541,15 @@ class Coordinates:
         return differences_of_two_parts(here, there, dtype)
 
     def __neg__(self) -> "Coordinates":
-        size = _size(self.values)
+        size = self._seen.below if self._seen.below <= NEAR else _size(self.values)
         if size is not None and size > MOST - MANY:
             _check_no_marks(self)
         # −2^63 has no opposite in steps as small.
         given = self._lengthened() if size == MOST + 1 else self
         if given.rest is None:
             return given._each(torch.neg)
-        return Coordinates._made(*negative(given._words()), given.scale_text)
+        seen = Seen(given._seen.below, apart=False)
+        return Coordinates._made(*negative(given._words()), given.scale_text, seen)
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The exact difference."""
@@ -520,7 +571,7 @@ class Coordinates:
         if other == 0:
             return Coordinates(torch.zeros_like(self.values))
         text = multiplied(self.scale_text, abs(int(other.numerator)), int(other.denominator))
-        made = Coordinates._made(self.values, self.rest, text)
+        made = Coordinates._made(self.values, self.rest, text, self._seen)
         return made if other > 0 else -made
 
     __rmul__ = __mul__
@@ -655,23 +706,17 @@ class Coordinates:
         return _together(alike, lambda words: torch.cat(words, dim), alike[0].scale)
 
 
-def _floats(
-    scale: tuple[Factor, Factor],
-    dtype: torch.dtype,
-    steps: Tensor,
-    rest: Tensor | None = None,
-    out: Tensor | None = None,
+def _scaled(
+    wide: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
-    wide = steps.double() if rest is None else as_floats(steps, rest)
+    """``wide``, which is written to, times a scale, in a dtype or in ``out``."""
     above, below = scale
-    if below != 1.0:
-        wide = wide if above == 1.0 else wide.mul_(_row(above, wide))
-        wide = torch.div(wide, _divisor(below, wide), out=out)
-    elif out is not None:
-        return torch.mul(wide, _row(above, wide), out=out)
-    elif above != 1.0:
-        wide.mul_(_row(above, wide))
-    return _cast(wide, dtype)
+    if above != 1.0:
+        wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
+    if below == 1.0:
+        return _cast(wide, dtype) if out is None else out.copy_(wide)
+    divisor = _row(below, wide) if isinstance(below, tuple) else _divisor(below, wide)
+    return _cast(wide.div_(divisor), dtype) if out is None else torch.div(wide, divisor, out=out)
 
 
 def _cast(wide: Tensor, dtype: torch.dtype) -> Tensor:
@@ -681,13 +726,16 @@ def _cast(wide: Tensor, dtype: torch.dtype) -> Tensor:
     return wide if dtype is torch.float64 else wide.to(dtype)
 
 
-def _row(factor: Factor, like: Tensor) -> Tensor | float:
-    """A number as it is, and several as a row beside the last axis of ``like``."""
-    if not isinstance(factor, tuple):
-        return factor
+def _row(factors: tuple[float, ...], like: Tensor) -> Tensor:
+    """Numbers as a row beside the last axis of ``like``."""
     if like.is_cpu and may_look(like):  # in a third of the time
-        return torch.frombuffer(array("d", factor), dtype=like.dtype)
-    return torch.tensor(factor, dtype=like.dtype, device=like.device)
+        return torch.frombuffer(array("d", factors), dtype=torch.float64)
+    return torch.tensor(factors, dtype=like.dtype, device=like.device)
+
+
+def _divisor(factor: float, like: Tensor) -> Tensor | float:
+    """A number, as a tensor where torch would multiply with its reciprocal."""
+    return factor if like.is_cpu and may_look(like) else _row((factor,), like)
 
 
 def _whole_row(numbers: int | tuple[int, ...]) -> Tensor | int:
@@ -697,20 +745,14 @@ def _whole_row(numbers: int | tuple[int, ...]) -> Tensor | int:
     return torch.frombuffer(array("q", numbers), dtype=torch.int64)
 
 
-def _divisor(factor: Factor, like: Tensor) -> Tensor | float:
-    """The same; a number as a tensor where torch would multiply with its reciprocal."""
-    if not isinstance(factor, tuple) and not (like.is_cpu and may_look(like)):
-        factor = (factor,)
-    return _row(factor, like)
-
-
 def _together(
     parts: Sequence[Coordinates], join: Callable[[list[Tensor]], Tensor], scale: Step | Text
 ) -> Coordinates:
     values = join([part.values for part in parts])
     if all(part.rest is None for part in parts):
         return Coordinates._made(values, None, scale)
-    return Coordinates._made(values, join([part._words().rest for part in parts]), scale)
+    seen = Seen(max(part._seen.below for part in parts), all(part._seen.apart for part in parts))
+    return Coordinates._made(values, join([part._words().rest for part in parts]), scale, seen)
 
 
 def _check_places(parts: Sequence[Coordinates], alike: Sequence[Coordinates]) -> None:
@@ -744,24 +786,28 @@ def differences_of_two_parts(
 ) -> Float[Tensor, "*shape rows columns"]:
     """``Coordinates.float_differences`` of coordinates at one scale, some of them with rests."""
     steps, others = here.values, there.values
-    above, below = factors(here.scale_text)
-    assert not isinstance(above, tuple)
-    assert not isinstance(below, tuple)
     if not (steps.is_cpu or has_float64(steps.device)):
         return here.differences(there).floats(dtype)
-    reach = _reach(steps, others)
-    if reach is not None and 2 * reach >= MOST and not _adds_up(steps, others, MOST - 1):
-        return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
+    below = max(here._seen.below, there._seen.below)
+    if below > NEAR:
+        reach = _reach(steps, others)
+        if reach is not None and 2 * reach >= MOST and not _adds_up(steps, others, MOST - 1):
+            return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
+        below = FARTHEST if reach is None else reach + 1
     one = here._words()
     other = one if there is here else there._words()
-    long = reach is None or reach >= LONG
-    few = not long and steps.numel() * others.size(-1) <= FEW_PAIRS
-    made = float_differences(one, other, long=long, few=few)
-    if below == 1.0:
-        made.mul_(above / MIDDLE)
-    else:
-        (made if above == 1.0 else made.mul_(above)).div_(_divisor(below * MIDDLE, made))
-    return _cast(made, dtype)
+    scale = factors(here.scale_text)
+    few = may_look(steps) and steps.numel() * others.shape[-1] <= FEW_PAIRS
+    if few and dtype is not torch.float64:
+        return _scaled(few_float_differences(one, other), scale, dtype)
+    long = below > LONG
+    middles = float_differences(one, other, long=long, few=few and not long)
+    times, divisor = scale
+    assert not isinstance(times, tuple)
+    assert not isinstance(divisor, tuple)
+    if divisor == 1.0:
+        return _scaled(middles, (times / MIDDLE, 1.0), dtype)
+    return _scaled(middles, (times, divisor * MIDDLE), dtype)
 
 
 def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
@@ -882,6 +928,14 @@ def _reach(first: Tensor, second: Tensor) -> int | None:
     return _size(torch.cat((first.flatten(), second.flatten())))
 
 
+def _seen_of(values: Tensor) -> Seen:
+    """What is kept of the steps of numbers that were taken apart."""
+    size = _size(values)
+    if size is None:
+        return UNSEEN
+    return Seen(LONG if size + 1 < LONG else NEAR, apart=not bool((values == -1).any()))
+
+
 def _size(values: Tensor) -> int | None:
     """The largest |value|, where anybody can look."""
     if not may_look(values) or not values.numel():
@@ -891,6 +945,8 @@ def _size(values: Tensor) -> int | None:
 
 
 def _is_number(other: Any) -> bool:
+    if type(other) is int:  # at once, as most are
+        return True
     return isinstance(other, Rational) and not isinstance(other, bool)
 
 

@@ -32,6 +32,8 @@ def written(scale: Step | Text) -> Text:
         >>> written(Fraction(1, 3)), written((Fraction(2), Fraction(1, 4)))
         ('1/3', ('2/1', '1/4'))
     """
+    if isinstance(scale, str) or (isinstance(scale, tuple) and isinstance(scale[0], str)):
+        return scale  # type: ignore[return-value]
     if isinstance(scale, tuple):
         return tuple(_text(each) for each in scale)
     return _text(scale)

@@ -11,14 +11,13 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
-
 REST_BITS = 62
 """Of a rest: two of them add up within an int64."""
 
 MASK = (1 << REST_BITS) - 1
 
-OF_REST = 2.0**-REST_BITS
+ONE_STEP, OF_REST = 1 << REST_BITS, 2.0**-REST_BITS
+"""In units of a rest, and such a unit in steps."""
 
 MOST_BITS = 2 * REST_BITS
 """Of a count in units of 2^-62 of a step, so that two counts add up within their words."""
@@ -50,7 +49,9 @@ def carried(steps: Tensor, rest: Tensor) -> Words:
         >>> [word.tolist() for word in carried(torch.tensor([1]), torch.tensor([1 << 62]))]
         [[2], [0]]
     """
-    return Words((rest >> REST_BITS).add_(steps), rest & MASK)
+    over = rest >> REST_BITS
+    rest = rest.sub(over, alpha=ONE_STEP)
+    return Words(over.add_(steps), rest)
 
 
 def differences(one: Words, other: Words) -> Words:
@@ -152,18 +153,38 @@ def ranks(*several: Words) -> tuple[Int64[Tensor, "*shape"], ...]:
     return tuple(part.view(each.steps.shape) for part, each in zip(parts, several, strict=True))
 
 
-def as_floats(steps: Tensor, rest: Tensor) -> Float64[Tensor, "*shape"]:
-    """n, by its steps and the rest, but for -1 and a rest: a count next to 0 keeps its digits.
+def as_floats(steps: Tensor, rest: Tensor, apart: bool = False) -> Float64[Tensor, "*shape"]:
+    """n, exactly where float64 holds it, else within 3/4 of a unit in its last place.
+
+    What float64 does not hold of a rest is added at last: it shows where steps and rest cancel,
+    which is next to 0, and nowhere else.
+
+    Args:
+        steps: Whole steps.
+        rest: Parts of one.
+        apart: Whether no steps are known to be -1, so that nothing cancels.
 
     Example:
         >>> as_floats(torch.tensor([-1, 1]), torch.tensor([MASK, 1 << 61])).tolist()
         [-2.168404344971009e-19, 1.5]
     """
-    if not (steps.is_cpu and may_look(steps) and steps.numel() and int(steps.min()) >= 0):
-        next_to_0 = (steps == -1).long()
-        rest = torch.sub(rest, next_to_0, alpha=1 << REST_BITS)
-        steps = next_to_0.add_(steps)
-    return steps.double().add_(rest.double(), alpha=OF_REST)
+    near = rest.double()
+    made = steps.double().add_(near, alpha=OF_REST)
+    return made if apart else made.add_((rest - near.long()).double(), alpha=OF_REST)
+
+
+def few_float_differences(one: Words, other: Words) -> Float64[Tensor, "*shape rows columns"]:
+    """``differences`` as ``as_floats``: in the fewest operations, which of many pairs are long.
+
+    Example:
+        >>> minus, zero = torch.tensor([-1]), torch.tensor([0])
+        >>> few_float_differences(Words(minus, torch.tensor([MASK])), Words(zero, zero)).item()
+        -2.168404344971009e-19
+    """
+    steps, rest = pairs(one.steps, other.steps), pairs(one.rest, other.rest)
+    moved = steps.sign()
+    rest.add_(moved, alpha=ONE_STEP)
+    return steps.sub_(moved).double().add_(rest.double(), alpha=OF_REST)
 
 
 def of_digits(digits: Int64[Tensor, "*shape"], shift: Int64[Tensor, "*shape"]) -> Words:

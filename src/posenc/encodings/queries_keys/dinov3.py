@@ -248,8 +248,7 @@ def _of_each_axis(
 ) -> list[Tensor] | list[Coordinates]:
     """The coordinates of each axis, and a number added to them."""
     if isinstance(points, Coordinates):
-        moved = points.shifted(by)
-        return [moved[..., axis] for axis in range(len(by))]
+        return list(points.shifted(by).unbind(-1))
     return [points[..., axis] + number for axis, number in enumerate(by)]
 
 

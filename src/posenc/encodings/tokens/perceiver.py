@@ -92,10 +92,8 @@ class PerceiverFeatures(TokenEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points, dtype = checked_points(positions, self.axes), floating(dtype)
-        cosines, sines = zip(
-            *(cos_sin(each, points[..., axis], dtype) for axis, each in enumerate(self.parts)),
-            strict=True,
-        )
+        axes = zip(self.parts, points.unbind(-1), strict=True)
+        cosines, sines = zip(*(cos_sin(each, along, dtype) for each, along in axes), strict=True)
         given = [floats(points, dtype)] if self.include_input else []
         return torch.cat((*given, *sines, *cosines), dim=-1) + 0.0  # half a turn has a sine of −0
 

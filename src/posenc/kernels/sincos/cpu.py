@@ -66,15 +66,14 @@ def fill(
     if native is None or not on_cpu(table, *read) or table.requires_grad:
         return False
     try:
-        plan = sincos_plan(
-            strided(table), columns.axis, columns.cos_first, strided(positions), len(sincos)
-        )
+        places = strided(positions)
+        plan = sincos_plan(strided(table), columns.axis, columns.cos_first, places, len(sincos))
         if plan is None or not (fresh or all(apart(table, each) for each in read)):
             return False
         (words, _), (radians, _) = sincos.words.buffer_info(), sincos.radians.buffer_info()
         of_place = positions.data_ptr(), words, radians, None, None
         if rests is not None:
-            if strided(rests) != strided(positions):
+            if strided(rests) != places:
                 return False
             of_place = positions.data_ptr(), None, radians, rests.data_ptr(), words
         cos = table.data_ptr() + columns.cos_place * table.element_size()
