@@ -212,6 +212,17 @@ def test_indexing():
         made[..., 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("scale", [Fraction(1, 3), (Fraction(1, 7), Fraction(2))])
+def test_unbound_is_indexed_along_the_last_axis(scale):
+    long = Coordinates([[0.1, 3600.1], [-1e-9, 7.0]])
+    for points in (Coordinates([[1, 2], [3, 4]], scale=scale), Coordinates(long, scale=scale)):
+        for axis, part in enumerate(points.unbind(-1)):
+            assert part.tolist() == points[..., axis].tolist()
+            assert part.scale == points[..., axis].scale
+        with refused(ValueError, "dim is 0; coordinates are unbound along their last axis"):
+            points.unbind(0)
+
+
 def test_stack_and_cat():
     y, x = Coordinates([0.5, 1.5]), Coordinates([Fraction(1, 3), 1])
     points = Coordinates.stack([y, x], dim=-1)

@@ -39,6 +39,34 @@ def test_far_ones_are_within_one_more_rounding(steps):
             assert abs(Fraction(value) - (q - k)) <= abs(q - k) * Fraction(1, 2**52)
 
 
+@pytest.mark.parametrize("count", [12, 50])
+@pytest.mark.parametrize("steps", [2, 2**31 - 2, 2**40, 2**61])
+@pytest.mark.parametrize("scale", [1, Fraction(1, 30)])
+def test_distances_of_two_parts_in_float32_are_as_good_as_rounded_once(scale, steps, count):
+    queries, keys = drawn(steps, 8, count) * scale, drawn(steps, 9, count) * scale
+    keys = Coordinates.cat([keys, queries[:3]])  # some of them 0 apart, and some by the least
+    for k in (keys, queries):
+        made = float_distances(queries, k, torch.float32).tolist()
+        for row, q in zip(made, queries.tolist(), strict=True):
+            for value, key in zip(row, k.tolist(), strict=True):
+                want = torch.tensor(float(q - key), dtype=torch.float32)
+                unit = Fraction(float(want.abs().nextafter(torch.tensor(torch.inf)) - want.abs()))
+                assert abs(Fraction(value) - (q - key)) <= unit * Fraction(5000001, 10**7)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1, 30), Fraction(5, 7)])
+@pytest.mark.parametrize("reach", [2**14, 2**52, 2**52 + 1, 2**62 - 1])
+def test_distances_of_one_part_are_whole_ones_times_the_scale(reach, scale):
+    draw = torch.Generator().manual_seed(10)
+    steps = torch.randint(-reach, reach + 1, (2, 9), generator=draw)
+    steps[:, 0], steps[:, 1] = reach, -reach
+    for q, k in ((steps, steps), (steps[:1], steps), (steps[0], steps[1])):
+        one, other = Coordinates(q, scale=scale), Coordinates(k, scale=scale)
+        want = Coordinates(checked_distances(q, k), scale=scale)
+        for dtype in (torch.float64, torch.float32):
+            assert torch.equal(float_distances(one, other, dtype), want.floats(dtype))
+
+
 def test_of_one_set_with_itself_none_is_lost():
     """0 on the diagonal, opposites across it, and the least difference of all."""
     one = drawn(2**20, 4)
@@ -74,6 +102,29 @@ def test_differences_too_long_for_two_parts_are_refused():
     far = Coordinates([2**61 + FINE, -(2**61) + FINE])
     with pytest.raises(ValueError, match="125 bits"):
         float_distances(far + far, far + far, torch.float64)
+
+
+def test_what_was_seen_of_numbers_holds_for_what_is_made_of_them():
+    """The farthest two, and what is next to 0 from below, after each change that keeps it."""
+    most = 2**62 - FINE
+    ends = Coordinates([most, -most])
+    assert ends.rest is not None
+    for one in (ends, -ends, ends[:], Coordinates(ends), Coordinates.cat([ends, -ends])):
+        exact = one.tolist()
+        want = [[float(q - k) for k in exact] for q in exact]
+        assert float_distances(one, one, torch.float64).tolist() == want
+    with pytest.raises(ValueError, match="125 bits"):
+        float_distances(ends + (ends + 1), -ends - (ends + 1), torch.float32)
+
+    small = [[1e-10, -3600.1], [0.1, 7.0], [-1e-10, 0.0]]
+    made = Coordinates(torch.tensor(small, dtype=torch.float64))
+    y, x = made.unbind(-1)
+    opposite = [[-n for n in row] for row in small]
+    assert (made[:2].floats().tolist(), (-made[:2]).floats().tolist()) == (small[:2], opposite[:2])
+    assert (-made).floats().tolist() == opposite
+    assert (made * 2 - made).floats().tolist() == small
+    for of_y in (y, -(-y)):
+        assert Coordinates.stack([of_y, x], dim=-1).floats().tolist() == small
 
 
 def test_many_numbers_become_the_floats_that_few_do():

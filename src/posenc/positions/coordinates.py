@@ -32,7 +32,6 @@ from posenc.positions.scales import (
     written,
 )
 from posenc.positions.words import (
-    MIDDLE,
     REST_BITS,
     Words,
     as_floats,
@@ -53,6 +52,9 @@ MOST = 2**63 - 1
 
 NEAR, FARTHEST = 2**62, 2**64
 """Below so many steps, no difference of two leaves int64; and what no count reaches."""
+
+EXACT = 2**52
+"""Up to so many steps, float64 holds the difference of two."""
 
 LONG = 2**31
 """Below so many steps, their differences and 20 bits of a rest are what float64 holds."""
@@ -709,12 +711,14 @@ class Coordinates:
 def _scaled(
     wide: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
-    """``wide``, which is written to, times a scale, in a dtype or in ``out``."""
+    """``wide``, which is written to, times a scale; in a dtype, or with one number in ``out``."""
     above, below = scale
+    if below == 1.0 and out is not None:
+        return torch.mul(wide, above, out=out)
     if above != 1.0:
         wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
     if below == 1.0:
-        return _cast(wide, dtype) if out is None else out.copy_(wide)
+        return _cast(wide, dtype)
     divisor = _row(below, wide) if isinstance(below, tuple) else _divisor(below, wide)
     return _cast(wide.div_(divisor), dtype) if out is None else torch.div(wide, divisor, out=out)
 
@@ -781,6 +785,19 @@ def _check_no_marks(*parts: Coordinates) -> None:
             )
 
 
+def differences_of_one_part(
+    here: Coordinates, there: Coordinates, dtype: torch.dtype
+) -> Float[Tensor, "*shape rows columns"] | None:
+    """The same without rests, if float64 is known to hold the steps and their differences."""
+    steps, others = here.values, there.values
+    reach = _reach(steps, others) if steps.is_cpu else None  # elsewhere a look would wait
+    if reach is None or reach > EXACT:
+        return None
+    one = steps.double()
+    made = pairs(one, one if others is steps else others.double())
+    return _scaled(made, factors(here.scale_text), dtype)
+
+
 def differences_of_two_parts(
     here: Coordinates, there: Coordinates, dtype: torch.dtype
 ) -> Float[Tensor, "*shape rows columns"]:
@@ -801,13 +818,7 @@ def differences_of_two_parts(
     if few and dtype is not torch.float64:
         return _scaled(few_float_differences(one, other), scale, dtype)
     long = below > LONG
-    middles = float_differences(one, other, long=long, few=few and not long)
-    times, divisor = scale
-    assert not isinstance(times, tuple)
-    assert not isinstance(divisor, tuple)
-    if divisor == 1.0:
-        return _scaled(middles, (times / MIDDLE, 1.0), dtype)
-    return _scaled(middles, (times, divisor * MIDDLE), dtype)
+    return _scaled(float_differences(one, other, long=long, few=few and not long), scale, dtype)
 
 
 def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:

@@ -7,11 +7,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import floating, may_look
 from posenc.positions.checks import Positions, checked, floats
 from posenc.positions.coordinates import (
     Coordinates,
     common_scale,
+    differences_of_one_part,
     differences_of_two_parts,
 )
 
@@ -132,7 +133,10 @@ def float_distances(
         return floats(checked_distances(q_positions, k_positions), dtype)
     here, there = _alike(q_positions, k_positions)
     if here.rest is not None or there.rest is not None:
-        return differences_of_two_parts(here, there, dtype)
+        return differences_of_two_parts(here, there, floating(dtype))
+    found = differences_of_one_part(here, there, floating(dtype))
+    if found is not None:
+        return found
     return here.with_words(lambda steps: checked_distances(steps, there.values)).floats(dtype)
 
 

@@ -23,16 +23,12 @@ MOST_BITS = 2 * REST_BITS
 """Of a count in units of 2^-62 of a step, so that two counts add up within their words."""
 
 
-MIDDLE_BITS = 20
-"""Of a rest, which with 32 of the steps are a whole number that float64 holds."""
+HIGH_BITS = 20
+"""Of a rest, which with 32 of the steps are a number that float64 holds."""
 
-MIDDLE = 1 << MIDDLE_BITS
+LOW_BITS = REST_BITS - HIGH_BITS
 
-LOW_BITS = REST_BITS - MIDDLE_BITS
-
-ABOVE_LOW = 1 << LOW_BITS
-
-OF_LOW, OF_UPPER = 2.0**-LOW_BITS, 2.0 ** (MIDDLE_BITS + 32)
+ABOVE_LOW, OF_HIGH = 1 << LOW_BITS, 2.0**-HIGH_BITS
 
 
 class Words(NamedTuple):
@@ -69,7 +65,7 @@ def differences(one: Words, other: Words) -> Words:
 def float_differences(
     one: Words, other: Words, *, long: bool = True, few: bool = False
 ) -> Float64[Tensor, "*shape rows columns"]:
-    """2^20 times ``differences`` as float64, rounded once where below 2^32 steps.
+    """``differences`` as float64, rounded once where below 2^32 steps.
 
     Numbers are cut into a multiple of 2^32, one of 2^-20, and what is left: pieces of as few digits
     that differences are exact. Sums from the largest piece on are exact where they cancel, and
@@ -85,18 +81,18 @@ def float_differences(
     Example:
         >>> minus, most = torch.tensor([-1]), torch.tensor([MASK])
         >>> zero = Words(torch.tensor([0]), torch.tensor([0]))
-        >>> float_differences(Words(minus, most), zero).item() == -(2.0**-42)
+        >>> float_differences(Words(minus, most), zero).item() == -(2.0**-62)
         True
     """
     if long:
         return _long_differences(one, other)
     if few and other is not one:
-        low, middle = _pieces(pairs(one.steps, other.steps), pairs(one.rest, other.rest))
+        middle, low = _pieces(pairs(one.steps, other.steps), pairs(one.rest, other.rest))
     else:
-        low, middle = ours = _pieces(*one)
+        middle, low = ours = _pieces(*one)
         others = ours if other is one else _pieces(*other)
-        low, middle = pairs(low, others[0]), pairs(middle, others[1])
-    return middle.add_(low, alpha=OF_LOW)
+        middle, low = pairs(middle, others[0]), pairs(low, others[1])
+    return middle.add_(low, alpha=OF_REST)
 
 
 def pairs(one: Tensor, other: Tensor) -> Tensor:
@@ -111,19 +107,19 @@ def pairs(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _pieces(steps: Tensor, rest: Tensor) -> tuple[Tensor, Tensor]:
-    """Whole numbers of up to 52 bits, as float64, in units of 2^-62 and 2^-20; a rest may be a
-    difference of two."""
+    """Multiples of 2^-20 of a step, of up to 52 bits, and what is left in units of a rest; this may
+    be a difference of two."""
     high = rest >> LOW_BITS
     low = torch.sub(rest, high, alpha=ABOVE_LOW).double()
-    return low, high.add_(steps, alpha=MIDDLE).double()
+    return steps.double().add_(high.double(), alpha=OF_HIGH), low
 
 
 def _long_differences(one: Words, other: Words) -> Tensor:
     """The same of steps of any length, with what is above 32 bits of them as a third piece."""
     ours, theirs = (_pieces(each.steps & 0xFFFFFFFF, each.rest) for each in (one, other))
     upper = pairs((one.steps >> 32).double(), (other.steps >> 32).double())
-    middle = pairs(ours[1], theirs[1]).add_(upper, alpha=OF_UPPER)
-    return middle.add_(pairs(ours[0], theirs[0]), alpha=OF_LOW)
+    middle = pairs(ours[0], theirs[0]).add_(upper, alpha=2.0**32)
+    return middle.add_(pairs(ours[1], theirs[1]), alpha=OF_REST)
 
 
 def negative(of: Words) -> Words:
