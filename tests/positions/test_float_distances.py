@@ -123,7 +123,7 @@ def test_what_was_seen_of_numbers_holds_for_what_is_made_of_them():
     assert (made[:2].floats().tolist(), (-made[:2]).floats().tolist()) == (small[:2], opposite[:2])
     assert (-made).floats().tolist() == opposite
     assert (made * 2 - made).floats().tolist() == small
-    for of_y in (y, -(-y)):
+    for of_y in (y, y * -1 * -1):
         assert Coordinates.stack([of_y, x], dim=-1).floats().tolist() == small
 
 
