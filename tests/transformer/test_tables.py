@@ -207,3 +207,12 @@ def test_a_loaded_buffer_is_seen():
     first(x)
     first.load_state_dict(second.state_dict())
     assert torch.equal(first(x), second(x))
+
+
+def test_a_bound_below_which_some_are_negative():
+    """torch would count these from the end of what is kept."""
+    tables, here = Tables(), torch.tensor([[0, 1], [3, -2]])
+    with pytest.raises(IndexError):
+        tables.rows(Sinusoidal(8), here, below=64)
+    with pytest.raises((IndexError, RuntimeError)):
+        tables.biases(ALiBi(2), torch.tensor([0]), torch.tensor([100]), below=64)

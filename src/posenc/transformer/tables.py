@@ -135,13 +135,17 @@ class Tables:
             positions: Where the tokens stand. Grids (with an axis of coordinates) and real
                 coordinates are not kept; grids take the batch axis, ``[batch, seq, axes]``.
             dtype: The dtype of the table.
-            below: A bound that no position reaches, if the caller knows one; otherwise the
-                positions are looked at, which on an accelerator waits for it.
+            below: A bound that no position reaches, if the caller knows one, and that none is
+                negative; otherwise the positions are looked at, which on an accelerator waits for
+                it.
+
+        Raises:
+            IndexError: ``below`` was given, and a position is negative.
         """
         kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
         if kept is None:
             return encoding.table(positions, dtype=dtype)  # type: ignore[arg-type]
-        return kept[positions]  # type: ignore[index]
+        return _selected(kept, 0, positions)  # type: ignore[arg-type]
 
     def kept_rows(
         self,
@@ -202,7 +206,7 @@ class Tables:
             return encoding.table(q_positions, k_positions, dtype=dtype)
         profile = self._built(encoding, size, dtype, q_positions.device)
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
-        return profile[:, distance + profile.shape[-1] // 2].movedim(0, -3)
+        return _selected(profile, 1, distance + profile.shape[-1] // 2).movedim(0, -3)
 
     def _size(
         self, encoding: nn.Module, positions: Tensor, below: int | None, *others: Tensor
@@ -230,6 +234,12 @@ class Tables:
                         settings(encoding))  # fmt: skip
             self.kept[encoding] = kept
         return kept.rows
+
+
+def _selected(kept: Tensor, dim: int, places: Tensor) -> Tensor:
+    """``kept`` at places along an axis; negative ones, where a bound was wrong, raise."""
+    taken = kept.index_select(dim, places.flatten())
+    return taken.unflatten(dim, places.shape) if places.ndim != 1 else taken
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
