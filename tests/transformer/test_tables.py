@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 
+import numpy as np
 import pytest
 import torch
 
@@ -216,3 +217,41 @@ def test_a_bound_below_which_some_are_negative():
         tables.rows(Sinusoidal(8), here, below=64)
     with pytest.raises((IndexError, RuntimeError)):
         tables.biases(ALiBi(2), torch.tensor([0]), torch.tensor([100]), below=64)
+
+
+class Weighted(TokenEncoding):
+    """A caller's own encoding, whose attributes may be changed in place."""
+
+    batch_first, keeps_norm, keeps_shift = True, False, False
+
+    def __init__(self, weights):
+        super().__init__()
+        self.dim, self.weights = len(weights), weights
+
+    def table(self, positions, *, dtype=None):
+        return positions.unsqueeze(-1) * torch.as_tensor(self.weights, dtype=torch.float32)
+
+    def encode(self, x, table):
+        return x + table
+
+
+class Unpicklable(list):
+    def __reduce__(self):
+        raise TypeError("it cannot be told")
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [[1.0, 1.0], np.ones(2), torch.ones(2), Unpicklable([1.0, 1.0])],
+    ids=["list", "numpy", "tensor", "unpicklable"],
+)
+def test_attributes_that_are_changed_in_place(weights):
+    tables, here, encoding = Tables(), torch.arange(4), Weighted(weights)
+    first = tables.rows(encoding, here)
+    kept = tables.kept[encoding].rows
+    assert torch.equal(tables.rows(encoding, here), first)
+    if not isinstance(weights, Unpicklable):
+        assert tables.kept[encoding].rows is kept
+    weights[0] = 5.0
+    assert torch.equal(tables.rows(encoding, here), encoding.table(here))
+    assert not torch.equal(tables.rows(encoding, here), first)

@@ -1,6 +1,8 @@
 """The tables of a model: kept where they can be seen, and handed down to where they are used."""
 
 from dataclasses import dataclass
+from pickle import dumps
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -253,17 +255,46 @@ def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.dev
 
 INTERNAL = frozenset(vars(nn.Module()))
 
+CHANGEABLE = (list, dict, set, bytearray, Tensor)
+"""What is often changed in place, besides arrays of numpy."""
+
 
 def settings(encoding: nn.Module) -> dict[str, object]:
     """The attributes of an encoding and its parts, whose change makes its tables stale."""
     return {
-        f"{part}.{name}": value
+        f"{part}.{name}": _told(value) if _may_change(value) else value
         for part, module in encoding.named_modules()
         for name, value in vars(module).items()
         if name not in INTERNAL
     }
 
 
+class _Told(NamedTuple):
+    """A value that may be changed in place, and what it held."""
+
+    value: object
+    held: object
+
+
+def _may_change(value: object) -> bool:
+    return isinstance(value, CHANGEABLE) or type(value).__module__ == "numpy"
+
+
+def _told(value: object) -> _Told:
+    if isinstance(value, Tensor):
+        return _Told(value, object() if value.is_inference() else value._version)
+    try:
+        return _Told(value, dumps(value))
+    except Exception:  # whatever forbids it: then it counts as changed each time
+        return _Told(value, object())
+
+
 def _unchanged(before: dict[str, object], now: dict[str, object]) -> bool:
+    return before.keys() == now.keys() and all(_same(before[name], now[name]) for name in now)
+
+
+def _same(one: object, other: object) -> bool:
     # By identity: an attribute that nobody has set anew is still the same object.
-    return before.keys() == now.keys() and all(before[name] is now[name] for name in now)
+    if isinstance(one, _Told) and isinstance(other, _Told):
+        return one.value is other.value and one.held == other.held
+    return one is other
