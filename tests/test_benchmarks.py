@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks import reals
 
 ROOT = Path(__file__).parents[1]
 
@@ -155,3 +156,30 @@ def test_the_command_for_a_card_runs_on_the_interpreter(tmp_path):
     page = (tmp_path / "accelerator.md").read_text()
     for words in ("no time means anything", "| posenc, fixed cache, compiled |", "× no bias"):
         assert words in page
+
+
+def test_reals_are_held_against_whole_positions_of_every_encoding():
+    names = {name for name, case in reals.cases().items() if case.module().takes_reals}
+    assert {"cayley-string", "additive-grape", "dinov3", "perceiver"} <= names
+    rows = list(reals.measured(3, ["additive-grape", "dinov3"], rounds=1))
+    of_biases = [row["between"] for row in rows if row["encoding"] == "additive-grape"]
+    assert of_biases == list(reals.PAIRS)
+    for row in rows:
+        assert min(row["ratios"].values()) > 0
+        assert len(row["ratios"]) == (11 if row["encoding"] == "dinov3" else 8)
+        assert reals.line(row).count("–") == 11 - len(row["ratios"])
+
+
+def test_each_kind_of_reals_is_what_it_is_called():
+    drawn = reals.coordinates(40, 2)
+    assert list(drawn) == ["whole", *sorted(reals.KINDS, key=list(drawn).index)]
+    for kind, each in drawn.items():
+        if kind == "whole":
+            continue
+        two_parts = kind.startswith(("s", "-")) and kind != "steps"
+        assert (each.rest is not None) == two_parts, kind
+        assert isinstance(each.scale, tuple) == kind.endswith("steps")
+    assert sorted(drawn["-s, 1 ms"].floats().flatten().tolist())[-2] < 0
+    assert drawn["-s, 1 ms"].floats().max() == 0.001
+    assert drawn["-s, -1 ms"].floats().max() == -0.001
+    assert drawn["s, 10 µs"].floats().min() == 1e-5

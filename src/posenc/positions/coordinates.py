@@ -348,8 +348,9 @@ class Coordinates:
         scale, apart = factors(self.scale_text), self._seen.apart
         made = torch.empty(self.shape, dtype=dtype, device=self.device)
         given = [each for each in (made, self.values, self.rest) if each is not None]
-        for to, *some in zip(*(each.reshape(-1).split(CHUNK) for each in given), strict=True):
-            wide = as_floats(*some, apart) if len(some) == 2 else some[0].double()
+        chunks = (each.reshape(-1).split(CHUNK) for each in given)
+        for to, steps, *rest in zip(*chunks, strict=True):
+            wide = as_floats(steps, *rest, apart=apart) if rest else steps.double()
             _scaled(wide, scale, dtype, out=to)
         return made
 
@@ -713,10 +714,11 @@ def _scaled(
 ) -> Tensor:
     """``wide``, which is written to, times a scale; in a dtype, or with one number in ``out``."""
     above, below = scale
+    times = _row(above, wide) if isinstance(above, tuple) else above
     if below == 1.0 and out is not None:
-        return torch.mul(wide, above, out=out)
+        return torch.mul(wide, times, out=out)
     if above != 1.0:
-        wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
+        wide.mul_(times)
     if below == 1.0:
         return _cast(wide, dtype)
     divisor = _row(below, wide) if isinstance(below, tuple) else _divisor(below, wide)
