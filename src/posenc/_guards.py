@@ -17,6 +17,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
 ``floating(dtype)``     before reals are rounded to a dtype that somebody asked for
+``check_dense(x=x, …)`` before anything reads a tensor by rows and columns
 ======================  =====================================================================
 
 Torch has no public names for some of this. Where one of its private names is gone, the answer is
@@ -111,6 +112,41 @@ def floating(dtype: torch.dtype | None) -> torch.dtype:
             f"dtype is {dtype}; a table of reals is float16, bfloat16, float32 or float64."
         )
     return dtype
+
+
+def check_dense(**tensors: Any) -> None:
+    """Refuse tensors that are nested, sparse, quantized, or in a layout of their own.
+
+    Raises:
+        TypeError: One is; its name is told.
+
+    Example:
+        >>> check_dense(x=torch.eye(2).to_sparse())
+        Traceback (most recent call last):
+        ...
+        TypeError: x is a tensor in the layout torch.sparse_coo; posenc reads dense ones. Pass \
+x.to_dense().
+    """
+    for name, x in tensors.items():
+        if not isinstance(x, Tensor):
+            continue  # what is none is refused in other words
+        if x.is_nested:
+            raise TypeError(
+                f"{name} is a nested tensor; posenc reads dense ones. Pad its rows "
+                f"(torch.nested.to_padded_tensor) and say by padding_mask which tokens are real, "
+                f"or join them to one row, with posenc.positions.packed(lengths=...) and "
+                f"document_ids."
+            )
+        if x.layout is not torch.strided:
+            raise TypeError(
+                f"{name} is a tensor in the layout {x.layout}; posenc reads dense ones. Pass "
+                f"{name}.to_dense()."
+            )
+        if x.is_quantized:
+            raise TypeError(
+                f"{name} is {x.dtype}, quantized; posenc reads numbers as they are. Pass "
+                f"{name}.dequantize()."
+            )
 
 
 def may_look(x: Tensor) -> bool:

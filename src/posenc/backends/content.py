@@ -6,6 +6,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from posenc._guards import check_dense
 from posenc.backends.specification import LAYOUT
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.positional import Positional
@@ -23,6 +24,7 @@ def check_content(
     for name, x in content.items():
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} is a {type(x).__name__}; attention takes tensors {LAYOUT}.")
+        check_dense(**{name: x})
         if not x.is_floating_point():
             raise TypeError(f"{name} is {x.dtype}; attention takes floating tensors {LAYOUT}.")
         if hasattr(x, "device_mesh"):
@@ -164,6 +166,7 @@ def checked_attn_mask(attn_mask: Tensor | None, query: Tensor, key: Tensor) -> T
     if not isinstance(attn_mask, Tensor):
         hint = " Pass it as positional=..." if isinstance(attn_mask, torch.nn.Module) else ""
         raise TypeError(f"attn_mask is {_told(attn_mask)}; it must be a tensor.{hint}")
+    check_dense(attn_mask=attn_mask)
     if not (attn_mask.dtype == torch.bool or attn_mask.is_floating_point()):
         raise TypeError(
             f"attn_mask is {attn_mask.dtype}; it must be bool, true where a query may see a key, "

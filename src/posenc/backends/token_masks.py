@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import check_dense, may_look
 from posenc.backends.places import Places
 from posenc.backends.specification import LAYOUT
 from posenc.positions import checked, runs
@@ -79,6 +79,7 @@ class TokenMasks:
                 f"a mask of ones and zeros pass mask.bool(); for one that is True at padding, as "
                 f"torch.nn's key_padding_mask, pass ~mask."
             )
+        check_dense(**{name: mask})
         self._check_shape(name, mask, seq)
         return mask
 

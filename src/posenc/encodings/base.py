@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating, may_look
+from posenc._guards import check_dense, floating, may_look
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
 from posenc.encodings.signatures import (
     HEADS,
@@ -160,6 +160,7 @@ class TokenEncoding(FixedOnceBuilt, ABC):
         positions: Int64[Tensor, "..."] | Positions | None = None,
     ) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
+        check_dense(x=x)
         if x.ndim < 2:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}; {type(self).__name__} takes [*batch, seq, dim]."
@@ -272,6 +273,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
         positions: Int64[Tensor, "..."] | Positions | None = None,
     ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
+        check_dense(q=q, k=k)
         if positions is None:
             positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)
         positions = checked(positions, device=q.device, reals=bool(self.takes_reals))
@@ -390,6 +392,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             TypeError: ``scores`` are not floating.
             ValueError: ``scores`` have fewer than three axes.
         """
+        check_dense(scores=scores, q=q, k=k, q_hidden=q_hidden, k_hidden=k_hidden)
         check_given(type(self).__name__, "scores", scores)
         if q_positions is None:
             q_positions = consecutive(scores.shape[-2], device=scores.device)

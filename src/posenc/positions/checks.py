@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import floating, may_look, where_float64
+from posenc._guards import check_dense, floating, may_look, where_float64
 from posenc.positions.coordinates import Coordinates
 
 
@@ -98,6 +98,7 @@ posenc.positions.Coordinates.
         )
     if not isinstance(positions, Tensor):
         positions = _tensor(positions, name, device)
+    check_dense(**{name: positions})
     dtype = positions.dtype
     if dtype == torch.int64:
         return positions

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import floating, has_float64, may_look
+from posenc._guards import check_dense, floating, has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scales import (
     Factor,
@@ -140,6 +140,7 @@ class Coordinates:
         scale: Rational | Sequence[Rational] | None = None,
         device: torch.device | str | None = None,
     ):
+        check_dense(values=values)
         if isinstance(values, Coordinates):
             self._seen = values._seen
             values, rest, own = values.values, values.rest, values.scale

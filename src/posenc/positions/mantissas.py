@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import check_dense, may_look
 from posenc.positions.scales import exact
 from posenc.positions.words import MOST_BITS, REST_BITS, of_digits, of_integers, too_long
 
@@ -205,6 +205,7 @@ def steps_nearest(
         >>> steps_nearest([0.1, 0.25, 1e9], Fraction(1, 10))
         tensor([          1,           2, 10000000000])
     """
+    check_dense(values=values)
     if isinstance(values, Tensor):
         if values.is_floating_point():
             return _nearest_to_floats(values, step)

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from posenc._guards import check_dense
 from posenc.positions.checks import Integers, checked, checked_within
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
@@ -69,6 +70,7 @@ def checked_mask(mask: Tensor) -> Bool[Tensor, "*shape"]:
         >>> checked_mask(torch.tensor([0, 2]))
         tensor([False,  True])
     """
+    check_dense(mask=mask)
     if mask.is_floating_point() or mask.is_complex():
         raise TypeError(
             f"mask is {mask.dtype}; it must be bool or integer, true where a token is real. "

@@ -6,6 +6,7 @@ from math import sqrt
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from posenc._guards import check_dense
 from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
@@ -166,6 +167,7 @@ class MultiHeadAttention(Settled):
         check_flags(is_causal=is_causal)
         if tables.backend is not None:
             self._check_alone(tables, attn_mask, is_causal)
+        check_dense(x=x)
         q, k, v = self.project(x)
         q, k, v = encoded(q, k, v, tables)
         if cache is not None:

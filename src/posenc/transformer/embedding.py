@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
+from posenc._guards import check_dense, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.kernels.embedding.operator import embedded
@@ -129,6 +129,7 @@ exists.
             TypeError: They are not integers.
             ValueError: An id is negative or past the vocabulary.
         """
+        check_dense(ids=ids)
         if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
             raise TypeError(
                 f"ids are {ids.dtype}; they must be integers (int64) [*batch, seq]. "

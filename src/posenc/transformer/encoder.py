@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from posenc._guards import check_dense
 from posenc.backends.base import Backend, ShardedTokens, Sizes, TableBuilder
 from posenc.backends.choice import chosen
 from posenc.backends.features import readers
@@ -341,6 +342,7 @@ class Encoder(Settled):
         )
 
     def _check_width(self, x: Tensor) -> None:
+        check_dense(x=x)
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}; this encoder takes [batch, seq, {self.dim}]."

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import check_dense
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -66,6 +67,7 @@ def move_keys(
             "with arithmetic='exact'."
         )
     step = _difference(from_positions, to_positions, rotary)
+    check_dense(keys=keys)
     dtype = torch.promote_types(keys.dtype, torch.float32)
     if isinstance(rotary, Rotary):
         table = rotation_table(rotary.sincos, step, dtype)

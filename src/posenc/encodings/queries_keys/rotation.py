@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import check_dense
 from posenc.kernels.rotary.operator import RotaryLayout, by_reference, rotate
 from posenc.kernels.rotary.operator import rotate_heads as native_or_none
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
@@ -247,6 +248,7 @@ def checked_heads(x: Tensor, rows: int, *, name: str, head_dim: int, heads_first
         TypeError: ``x`` is not floating.
         ValueError: The width or the length of ``x`` does not fit.
     """
+    check_dense(x=x)
     if not x.is_floating_point():
         raise TypeError(f"x is {x.dtype}; {name} takes floating queries and keys.")
     if x.ndim < 3:

@@ -7,6 +7,7 @@ from typing import Literal
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import check_dense
 from posenc.kernels.addition.operator import scaled_sum
 from posenc.positions import checked
 
@@ -73,6 +74,7 @@ def add(
             rows for more sequences than ``x`` holds, or ``out`` is not like ``x``.
         IndexError: A position is not a row of the table.
     """
+    check_dense(x=x)
     if not x.is_floating_point():
         raise TypeError(
             f"x is {x.dtype}; {name} takes floating embeddings [*batch, seq, dim]. "

@@ -2,6 +2,8 @@
 
 from torch import Tensor
 
+from posenc._guards import check_dense
+
 
 def check_content(x: Tensor, table: Tensor, *, name: str, dim: int, coordinates: int) -> None:
     """Refuse content that is not that of a table of positions, ``[*rows, seq, coordinates]``.
@@ -17,6 +19,7 @@ def check_content(x: Tensor, table: Tensor, *, name: str, dim: int, coordinates:
         ...
         ValueError: x has width 8; PEG was built for dim 6. Build it with dim=8.
     """
+    check_dense(x=x)
     if not x.is_floating_point():
         raise TypeError(f"x is {x.dtype}; {name} takes floating embeddings [*batch, seq, dim].")
     if x.shape[-1] != dim:
