@@ -20,6 +20,7 @@ from posenc import (
     DualChunk,
     Graph,
     LaplacianEncoding,
+    LearnedGrid,
     PoSE,
     Positional,
     Randomized,
@@ -29,6 +30,8 @@ from posenc import (
     SelfExtend,
     Shaw,
     frequencies,
+    plots,
+    recipes,
 )
 from posenc.encodings.arguments import (
     check_choice,
@@ -37,6 +40,7 @@ from posenc.encodings.arguments import (
     check_whole,
 )
 from posenc.frequencies import Geometric
+from posenc.numerics import buckets
 from posenc.transformer import (
     Block,
     Encoder,
@@ -130,6 +134,44 @@ def test_odd_arguments_are_refused_in_words_of_ours(build, name):
             continue  # as large a table would be built
         refusal = refusal_of(build, {**(SOUND | BUILDING_BLOCKS)[build], name: value})
         assert refusal is None or is_ours(refusal), f"{value!r}: {refusal!r}"
+
+
+def flags() -> list:
+    return [
+        pytest.param(build, name, id=f"{build.__name__}-{name}")
+        for build in SOUND | BUILDING_BLOCKS
+        for name, parameter in inspect.signature(build).parameters.items()
+        if isinstance(parameter.default, bool)
+    ]
+
+
+NEITHER = ["no", "False", "", 0, 1, None, 2.5, np.False_, torch.tensor(False)]
+
+
+@pytest.mark.parametrize(("build", "name"), flags())
+def test_what_is_true_or_false_is_nothing_else(build, name):
+    for value in NEITHER:
+        refusal = refusal_of(build, {**(SOUND | BUILDING_BLOCKS)[build], name: value})
+        assert refusal is not None, f"{value!r} is taken"
+        assert is_ours(refusal), f"{refusal!r}"
+        assert f"{name} is" in str(refusal), f"{refusal!r}"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda flag: LearnedGrid(2, (2, 2)).resampled((3, 3), antialias=flag),
+        lambda flag: LearnedGrid(2, (2, 2)).resized((3, 3), antialias=flag),
+        lambda flag: buckets.t5_buckets(torch.arange(3), bidirectional=flag),
+        lambda flag: recipes.t5(decoder=flag),
+        lambda flag: recipes.deit(8, distilled=flag),
+        lambda flag: plots.bias([[1.0, 2.0]], [0, 1], random=flag),
+    ],
+)
+def test_neither_is_it_of_functions(call):
+    for value in NEITHER:
+        with pytest.raises((TypeError, ValueError), match=r"is .*; it must be True or False"):
+            call(value)
 
 
 def refusal_of(build, arguments) -> Exception | None:

@@ -1,12 +1,17 @@
 """What constructors ask of their arguments: sizes are whole numbers, and numbers are numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
 from math import inf
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import torch
 
 from posenc._guards import FLOATING
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 MOST = 2**62  # larger numbers leave int64 once something is added
 
@@ -121,6 +126,33 @@ Pass one of these, as torch.float32.
                 f"{name} is {dtype!r}; parameters are float16, bfloat16, float32 or float64. Pass "
                 f"one of these, as torch.float32."
             )
+
+
+def with_checked_flags(function: Function) -> Function:
+    """A function that refuses what is neither true nor false where its default is one of both.
+
+    Example:
+        >>> @with_checked_flags
+        ... def hides(ahead, is_causal=False):
+        ...     return is_causal and ahead
+        >>> hides(True, "False")
+        Traceback (most recent call last):
+        ...
+        ValueError: is_causal is 'False'; it must be True or False.
+    """
+    parameters = signature(function).parameters
+    names = [*parameters]
+    flags = [name for name, each in parameters.items() if isinstance(each.default, bool)]
+    if not flags:
+        return function
+
+    @wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        said = dict(zip(names, given, strict=False)) | named
+        check_flag(**{name: said[name] for name in flags if name in said})
+        return function(*given, **named)
+
+    return called  # type: ignore[return-value]
 
 
 def _is_finite(value: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_floating
+from posenc.encodings.arguments import check_floating, with_checked_flags
 from posenc.positions.whole import plain, with_plain_numbers
 
 
@@ -51,7 +51,7 @@ class FixedOnceBuilt(nn.Module):
         built = vars(cls).get("__init__")
         if built is not None:
             in_reals = "dtype" in inspect.signature(built).parameters
-            built = with_plain_numbers(built)
+            built = with_plain_numbers(with_checked_flags(built))
             cls.__init__ = _in_reals(built) if in_reals else built
 
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:

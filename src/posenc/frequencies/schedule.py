@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import fields
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import isfinite, log10
@@ -178,7 +179,17 @@ class Schedule(ABC):
         """The frequencies as the common float32 formulas round them, for parity."""
 
     def _settle(self, *, attention_factor: float = 1.0, softmax_factor: float = 1.0) -> None:
-        """Keep what follows from the fields: computed once, so that a graph sees a number."""
+        """Keep what follows from the fields: computed once, so that a graph sees a number.
+
+        Raises:
+            ValueError: A field that is true or false by default is neither.
+        """
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            if isinstance(each.default, bool) and not isinstance(value, bool):
+                raise ValueError(
+                    f"{type(self).__name__}: {each.name} is {value!r}; it must be True or False."
+                )
         object.__setattr__(self, "attention_factor", attention_factor)
         object.__setattr__(self, "softmax_factor", softmax_factor)
 

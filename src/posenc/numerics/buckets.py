@@ -35,7 +35,8 @@ def t5_buckets(
         bidirectional: Whether keys after their query are told apart.
 
     Raises:
-        TypeError: A number, or a distance, is not whole.
+        TypeError: A number, or a distance, is not whole, or ``bidirectional`` is neither true nor
+            false.
         ValueError: The numbers do not fit each other.
 
     Reference:
@@ -69,7 +70,7 @@ def t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[in
     """The least distance of each bucket of one side.
 
     Raises:
-        TypeError: A number is not whole.
+        TypeError: A number is not whole, or ``bidirectional`` neither true nor false.
         ValueError: The numbers do not fit each other.
 
     Example:
@@ -77,7 +78,9 @@ def t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[in
         (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91)
     """
     check_whole_numbers(buckets=buckets, max_distance=max_distance)
-    return _t5_borders(int(buckets), int(max_distance), bool(bidirectional))
+    if not isinstance(bidirectional, bool):
+        raise TypeError(f"bidirectional is {bidirectional!r}; it must be True or False.")
+    return _t5_borders(int(buckets), int(max_distance), bidirectional)
 
 
 @cache

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
+from posenc.encodings.arguments import check_flag
 from posenc.plots.style import Look, Theme, dress, look, new_axes, numbers
 from posenc.positions.whole import check_several_whole_numbers
 
@@ -44,7 +45,7 @@ def bias(
 
     Raises:
         TypeError: The number of a head is not whole.
-        ValueError: The shapes do not fit each other.
+        ValueError: The shapes do not fit each other, or ``random`` is neither true nor false.
 
     Example:
         >>> import torch
@@ -60,6 +61,7 @@ def bias(
             f"profile has {values.shape[1]} columns and there are {len(places)} distances; give "
             f"one each."
         )
+    check_flag(random=random)
     names = range(len(values)) if heads is None else heads
     check_several_whole_numbers(heads=names)
     if len(names) != len(values):

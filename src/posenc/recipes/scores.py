@@ -1,5 +1,6 @@
 """Models that change attention scores by position."""
 
+from posenc.encodings.arguments import check_flag
 from posenc.encodings.positional import Positional
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.deberta import DeBERTa
@@ -143,6 +144,7 @@ def t5(heads: int = 12, *, decoder: bool = False) -> Positional:
         >>> t5(8, decoder=True).scores[0]
         T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
     """
+    check_flag(decoder=decoder)
     return Positional(scores=T5Bias(heads, bidirectional=not decoder))
 
 

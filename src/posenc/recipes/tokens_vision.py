@@ -6,7 +6,7 @@ zeros, stand nowhere: ``posenc.positions.prefixed(grid(14, 14), 1)``.
 
 from fractions import Fraction
 
-from posenc.encodings.arguments import check_whole
+from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
@@ -96,6 +96,7 @@ def deit(dim: int = 768, *, size: int = 14, distilled: bool = True) -> Positiona
         >>> deit().tokens[0].weight.shape
         torch.Size([198, 768])
     """
+    check_flag(distilled=distilled)
     return Positional(tokens=LearnedGrid(dim, (size, size), prefix=1 + distilled))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import Arrangement
 from posenc.frequencies import Geometric, Powers, Schedule
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
@@ -60,6 +60,7 @@ class AxialForm:
         if not isinstance(order, str) or sorted(order) != sorted(self.axes):
             raise ValueError(f"order is {order!r}; it must name each axis of {self.axes!r} once.")
         checked_pairing(self.pairing)
+        check_flag(by_axis=self.by_axis, shared=self.shared)
         check_choice(get_args(Arrangement), arrangement=self.arrangement)
         check_choice(get_args(Rotated), rotated=self.rotated)
         if self.by_axis and self.arrangement != "contiguous":

@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
 from posenc.positions.whole import keep_plain_numbers
@@ -50,8 +50,8 @@ class SelfExtend:
 
     def __post_init__(self):
         keep_plain_numbers(self)
-        check_whole(group=self.group)
-        check_whole(window=self.window)
+        check_whole(group=self.group, window=self.window)
+        check_flag(floored=self.floored)
         if not self.floored:
             check_whole(**{"window times group": self.window * self.group})
 

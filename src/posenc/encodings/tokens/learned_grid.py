@@ -284,6 +284,7 @@ points of its grid, or make one of another size with resized(...).
         """
         size = _checked_size(size)
         check_choice(get_args(Interpolation), interpolation=interpolation)
+        check_flag(antialias=antialias)
         if len(size) != len(self.size):
             raise ValueError(f"size is {size}; {self!r} has {len(self.size)} axes.")
         points = self.weight[self.prefix :].to(working_dtype(self.weight.dtype))
