@@ -1,12 +1,15 @@
-"""What moves among ranks has gradients of gradients: each move backward is one that is recorded."""
+"""Gradients among ranks: those of gradients, too; what would go without any is told so."""
 
+import copy
 from collections.abc import Iterator
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from posenc.distributed import collectives
+from posenc import Positional, T5Bias, attention
+from posenc.distributed import KeyShards, Shards, collectives
+from posenc.transformer import Encoder, KeyValueCache
 
 MOVES = {
     "_Shared": lambda x, name: collectives._Shared.apply(x, name),
@@ -36,3 +39,36 @@ def test_alone_each_is_the_identity_twice_over(group, move):
         penalties.append((slope, x.grad, weight.grad))
     for got, want in zip(*penalties, strict=True):
         assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("learns", ["sinks", "a bias"])
+def test_what_learns_beside_cut_keys_is_told_that_it_would_not(group, learns):
+    x, here = torch.randn(1, 2, 3, 8), torch.arange(3)
+    given = {"sinks": torch.zeros(2, requires_grad=True)}
+    if learns == "a bias":
+        given = {"positional": Positional(scores=T5Bias(2))}
+    given |= {"q_positions": here, "k_positions": here}
+    with pytest.raises(ValueError, match="KeyShards has no gradients"):
+        attention(x, x, x, shards=KeyShards(), **given)
+    with torch.no_grad():
+        got, want = (attention(x, x, x, shards=one, **given) for one in (KeyShards(), None))
+    torch.testing.assert_close(got, want)
+
+
+@torch.no_grad()
+def test_two_answers_from_one_cut_cache(group):
+    encoder, x = Encoder(16, 4, 1, is_causal=True).eval(), torch.randn(1, 5, 16)
+    cache = KeyValueCache(shards=KeyShards(run=2))
+    encoder(x[:, :4], cache=cache)
+    fork = copy.copy(cache)
+    encoder(-x[:, :2], cache=fork)
+    torch.testing.assert_close(encoder(x[:, 4:], cache=cache), encoder(x)[:, 4:])
+
+
+def test_a_mask_that_is_filled_anew(group):
+    mask = torch.tensor([[False, True, True]])
+    shards = Shards(padding_mask=mask)
+    mask[:] = True
+    x = torch.randn(1, 2, 3, 8)
+    want = attention(x, x, x, padding_mask=torch.tensor([[False, True, True]]))
+    torch.testing.assert_close(attention(x, x, x, shards=shards)[:, :, 1:], want[:, :, 1:])

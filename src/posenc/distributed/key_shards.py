@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
+from posenc._guards import recorded
 from posenc.backends.base import Backend, Request, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads
 from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
@@ -153,7 +154,8 @@ class MergedResults:
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
-        if torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value)):
+        learned = [] if self.sinks is None else [self.sinks]
+        if recorded(query, key, value, *learned, *self.part.tensors):
             raise ValueError("KeyShards has no gradients. Decode under torch.no_grad().")
         with torch.no_grad():
             own = self.part(query, key, value, scale=scale)

@@ -104,7 +104,8 @@ class Shards:
             length, padding_mask = _from_lengths(length, lengths, padding_mask)
         self.length = _length_of(length, document_ids, padding_mask)
         documents = None if document_ids is None else runs(document_ids.to(self.device))
-        real = None if padding_mask is None else padding_mask.to(self.device)
+        # A copy, since whoever gave it may fill it anew for the next batch.
+        real = None if padding_mask is None else padding_mask.to(self.device, copy=True)
         rows = consecutive(self.length, device=self.device)
         self.whole = Tokens(rows, _positions(documents, real), documents, real)
         self._in_row = Tokens(rows, None, documents, real)

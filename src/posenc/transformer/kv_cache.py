@@ -89,7 +89,8 @@ class KeyValueCache:
 
     def __copy__(self) -> "KeyValueCache":
         # Two answers to one prompt would write to the same buffers, and miss each other's tokens.
-        return deepcopy(self)
+        apart = {} if self.shards is None else {id(self.shards): self.shards}
+        return deepcopy(self, apart)  # but in the same group
 
     def __repr__(self) -> str:
         size = "" if self.size is None else f", size={self.size}"
