@@ -229,3 +229,21 @@ def test_whole_numbers_of_numpy_are_whole_numbers():
 def test_what_came_and_what_was_expected_is_told(check, text):
     with pytest.raises(ValueError, match=text):
         check()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: posenc.ALiBi(2, slopes={0.5, 0.25}),
+        lambda: posenc.DINOv3Rotary(8, (7, 7), periods={1.0, 2.0}),
+        lambda: frequencies.FromCheckpoint({0.5, 1.0}),
+        lambda: frequencies.LongRoPE(PLAIN, {1.0, 2.0, 3.0, 4.0}, ONES, 64),
+        lambda: frequencies.TurnsPerUnit({0.5, 1.0}),
+        lambda: posenc.positions.packed({3, 2}),
+        lambda: posenc.positions.Coordinates({3.0, 1.0}),
+    ],
+)
+def test_what_has_no_order_is_no_row_of_numbers(call):
+    with pytest.raises((TypeError, ValueError), match="list") as refusal:
+        call()
+    assert is_ours(refusal.value)

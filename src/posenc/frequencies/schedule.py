@@ -122,7 +122,7 @@ def listed(owner: object, name: str, values: Iterable[Number]) -> tuple[Number, 
         TypeError: ``values`` are no numbers.
     """
     try:
-        given = tuple(values)
+        given = None if isinstance(values, set | frozenset | dict) else tuple(values)
     except TypeError:
         given = None
     if given is None or any(is_no_number(value) for value in given):

@@ -167,7 +167,7 @@ def _gathered(values: Any, into: list[Fraction]) -> list[int]:
         entries = list(values.tolist() if hasattr(values, "tolist") else values)
     except TypeError:
         entries = None
-    if entries is None or isinstance(values, str | bytes | dict):
+    if entries is None or isinstance(values, str | bytes | dict | set | frozenset):
         raise TypeError(
             f"values are a {type(values).__name__}; coordinates are a tensor or an array of floats "
             f"or whole numbers, or a list of them and of fractions."

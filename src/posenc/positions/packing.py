@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.positions.checks import checked
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_ordered, check_whole_numbers
 
 
 def packed(
@@ -28,7 +28,7 @@ def packed(
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
 
     Raises:
-        TypeError: Not exactly one description is given, or it does not hold integers.
+        TypeError: Not exactly one description is given, it does not hold integers, or is a set.
         ValueError: A length is negative, or ``cu_seqlens`` is not an ascending row from 0.
 
     Example:
@@ -45,6 +45,7 @@ def packed(
             f"packed() was given {' and '.join(given) or 'nothing'}; it takes exactly one of "
             f"lengths, cu_seqlens and document_ids."
         )
+    check_ordered(lengths)
     if document_ids is not None:
         return _since_last_change(checked(document_ids, "document_ids"))
     if cu_seqlens is not None:

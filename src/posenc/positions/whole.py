@@ -83,7 +83,10 @@ def plain(value: Any) -> Any:
 
 
 def with_plain_numbers(function: Function) -> Function:
-    """A function whose arguments are ``plain`` when it is called.
+    """A function whose arguments are ``plain`` when it is called, and have an order.
+
+    Raises:
+        TypeError: By that function: an argument is a set, whose order is nobody's.
 
     Example:
         >>> import numpy
@@ -93,9 +96,27 @@ def with_plain_numbers(function: Function) -> Function:
 
     @wraps(function)
     def called(*given: Any, **named: Any) -> Any:
+        check_ordered(*given, *named.values())
         return function(*map(plain, given), **{name: plain(value) for name, value in named.items()})
 
     return called  # type: ignore[return-value]
+
+
+def check_ordered(*values: object) -> None:
+    """Refuse sets, which give their numbers in an order of their own.
+
+    Raises:
+        TypeError: A value is one.
+
+    Example:
+        >>> check_ordered([0.5], {0.25, 0.5})
+        Traceback (most recent call last):
+        ...
+        TypeError: {0.25, 0.5} is a set, which has no order. Pass a list.
+    """
+    for value in values:
+        if isinstance(value, set | frozenset):
+            raise TypeError(f"{value!r} is a set, which has no order. Pass a list.")
 
 
 def keep_plain_numbers(made: Any) -> None:
