@@ -116,7 +116,7 @@ def test_what_was_seen_of_numbers_holds_for_what_is_made_of_them():
     with pytest.raises(ValueError, match="125 bits"):
         float_distances(ends + (ends + 1), -ends - (ends + 1), torch.float32)
 
-    small = [[1e-10, -3600.1], [0.1, 7.0], [-1e-10, 0.0]]
+    small = [[1e-10, -3600.1], [0.1, -0.3], [-1e-10, -0.001]]
     made = Coordinates(torch.tensor(small, dtype=torch.float64))
     y, x = made.unbind(-1)
     opposite = [[-n for n in row] for row in small]

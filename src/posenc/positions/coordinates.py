@@ -77,7 +77,7 @@ class Seen(NamedTuple):
 
     Attributes:
         below: What no size reaches: ``LONG``, ``NEAR`` or ``FARTHEST``.
-        apart: Whether none is -1, which with a rest may be next to 0.
+        apart: Whether float64 holds the rest of each that is -1, and so what is next to 0.
     """
 
     below: int
@@ -148,7 +148,7 @@ class Coordinates:
             rest, own = None, ONE
         else:
             values, rest, own = exact_parts(values, device)
-            self._seen = UNSEEN if rest is None else _seen_of(values)
+            self._seen = UNSEEN if rest is None else _seen_of(values, rest)
         self.values, self.rest = values, rest
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         scale = own if scale is None else product(own, checked_scale(scale, values))
@@ -942,12 +942,13 @@ def _reach(first: Tensor, second: Tensor) -> int | None:
     return _size(torch.cat((first.flatten(), second.flatten())))
 
 
-def _seen_of(values: Tensor) -> Seen:
+def _seen_of(values: Tensor, rest: Tensor) -> Seen:
     """What is kept of the steps of numbers that were taken apart."""
     size = _size(values)
     if size is None:
         return UNSEEN
-    return Seen(LONG if size + 1 < LONG else NEAR, apart=not bool((values == -1).any()))
+    lost = (values == -1) & (rest.double().long() != rest)
+    return Seen(LONG if size + 1 < LONG else NEAR, apart=not bool(lost.any()))
 
 
 def _size(values: Tensor) -> int | None:

@@ -158,7 +158,7 @@ def as_floats(steps: Tensor, rest: Tensor, apart: bool = False) -> Float64[Tenso
     Args:
         steps: Whole steps.
         rest: Parts of one.
-        apart: Whether no steps are known to be -1, so that nothing cancels.
+        apart: Whether float64 is known to hold the rest wherever steps are -1.
 
     Example:
         >>> as_floats(torch.tensor([-1, 1]), torch.tensor([MASK, 1 << 61])).tolist()
