@@ -67,6 +67,26 @@ def test_distances_of_one_part_are_whole_ones_times_the_scale(reach, scale):
             assert torch.equal(float_distances(one, other, dtype), want.floats(dtype))
 
 
+@pytest.mark.parametrize("scale", [1, Fraction(5, 7)])
+@pytest.mark.parametrize("steps", [2**20, 2**40])
+def test_many_pairs_are_those_of_each_row(steps, scale):
+    """Made in blocks of rows, some of a batch together."""
+    many = drawn(steps, 11, 600) * scale
+    rows = [many[i : i + 1] for i in (0, 218, 219, 437, 599)]
+    for dtype in (torch.float64, torch.bfloat16):
+        made = float_distances(many, many, dtype)
+        for row in rows:
+            place = [r == row.tolist()[0] for r in many.tolist()].index(True)
+            torch.testing.assert_close(
+                made[place], float_distances(row, many, dtype)[0], rtol=0, atol=0
+            )
+    table = Coordinates.stack([many[:300], many[300:]])
+    apart = torch.stack(
+        [float_distances(each, many, torch.float64) for each in (table[0], table[1])]
+    )
+    assert torch.equal(float_distances(table, many, torch.float64), apart)
+
+
 def test_of_one_set_with_itself_none_is_lost():
     """0 on the diagonal, opposites across it, and the least difference of all."""
     one = drawn(2**20, 4)

@@ -68,6 +68,9 @@ MANY = 2**16
 FEW_PAIRS = 1 << 11
 """Up to so many pairs, the number of operations on them counts, and beyond what each works on."""
 
+BLOCK = 1 << 16
+"""So many pairs at a time stay in cache, with what they are made of."""
+
 CHUNK = 1 << 14
 """So many numbers at a time stay in cache, as those between all queries and keys do not."""
 
@@ -713,17 +716,13 @@ class Coordinates:
 def _scaled(
     wide: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
-    """``wide``, which is written to, times a scale; in a dtype, or with one number in ``out``."""
+    """``wide``, which is written to, times a scale; in a dtype or in ``out``."""
     above, below = scale
-    times = _row(above, wide) if isinstance(above, tuple) else above
-    if below == 1.0 and out is not None:
-        return torch.mul(wide, times, out=out)
     if above != 1.0:
-        wide.mul_(times)
-    if below == 1.0:
-        return _cast(wide, dtype)
-    divisor = _row(below, wide) if isinstance(below, tuple) else _divisor(below, wide)
-    return _cast(wide.div_(divisor), dtype) if out is None else torch.div(wide, divisor, out=out)
+        wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
+    if below != 1.0:
+        wide.div_(_row(below, wide) if isinstance(below, tuple) else _divisor(below, wide))
+    return _cast(wide, dtype) if out is None else out.copy_(wide)
 
 
 def _cast(wide: Tensor, dtype: torch.dtype) -> Tensor:
@@ -817,11 +816,26 @@ def differences_of_two_parts(
     one = here._words()
     other = one if there is here else there._words()
     scale = factors(here.scale_text)
-    few = may_look(steps) and steps.numel() * others.shape[-1] <= FEW_PAIRS
+    looked, count = may_look(steps), steps.numel() * others.shape[-1]
+    few, long = looked and count <= FEW_PAIRS, below > LONG
     if few and dtype is not torch.float64:
         return _scaled(few_float_differences(one, other), scale, dtype)
-    long = below > LONG
+    if looked and steps.is_cpu and count >= 2 * BLOCK:
+        return _differences_in_blocks(one, other, long, scale, dtype)
     return _scaled(float_differences(one, other, long=long, few=few and not long), scale, dtype)
+
+
+def _differences_in_blocks(
+    one: Words, other: Words, long: bool, scale: tuple[Factor, Factor], dtype: torch.dtype
+) -> Tensor:
+    """The same, of some rows at a time, which stay in cache from one operation to the next."""
+    batch = torch.broadcast_shapes(one.steps.shape[:-1], other.steps.shape[:-1])
+    made = torch.empty(*batch, one.steps.shape[-1], other.steps.shape[-1], dtype=dtype)
+    rows = max(1, BLOCK * made.shape[-2] // made.numel())
+    words = (each.split(rows, dim=-1) for each in one)
+    for to, steps, rest in zip(made.split(rows, dim=-2), *words, strict=True):
+        _scaled(float_differences(Words(steps, rest), other, long=long), scale, dtype, out=to)
+    return made
 
 
 def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
