@@ -343,6 +343,11 @@ class Encoder(Settled):
 
     def _check_width(self, x: Tensor) -> None:
         check_dense(x=x)
+        if not x.is_floating_point():
+            raise TypeError(
+                f"x is {x.dtype}; this encoder takes floating tokens [batch, seq, {self.dim}]. "
+                f"Look token ids up in a TokenEmbedding first."
+            )
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}; this encoder takes [batch, seq, {self.dim}]."

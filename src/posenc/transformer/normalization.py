@@ -142,6 +142,8 @@ class BatchNorm(nn.Module):
 def _stages(
     x: Tensor, axes: int | tuple[int, ...], weight: Tensor, bias: Tensor, eps: float
 ) -> NormStages:
+    if not x.is_floating_point():  # the square of a complex number is no variance
+        raise TypeError(f"x is {x.dtype}; norms take floating tokens [*tokens, dim].")
     mean = x.mean(axes, keepdim=True)
     variance = (x - mean).square().mean(axes, keepdim=True)
     normalized = (x - mean) / (variance + eps).sqrt()
