@@ -151,3 +151,11 @@ def test_the_projections_are_of_the_layer_that_is_said(tmp_path):
     assert "layers.10." in last.content
     with pytest.raises(CannotCheckError, match="of layer 2; it has model"):
         parity("vllm", "sglang", **shapes, layer=2)
+
+
+def test_nothing_that_is_given_is_left_aside():
+    config = {"model_type": "llama", "head_dim": 16, "max_position_embeddings": 64}
+    with pytest.raises(ValueError, match="encoding and config are given"):
+        parity("vllm", "sglang", encoding=SMALL, config=config)
+    with pytest.raises(ValueError, match="layer is 1, and there are no weights"):
+        parity("vllm", "sglang", encoding=SMALL, length=20, layer=1)

@@ -118,8 +118,9 @@ def parity(
 
     Raises:
         CannotCheckError: They cannot be compared; its words say why.
-        ValueError: The configuration has no rotary encoding, or ``length``, ``layer`` or ``seed``
-            is no whole number that it can be.
+        ValueError: The configuration has no rotary encoding, or is given beside an encoding;
+            ``length``, ``layer`` or ``seed`` is no whole number that it can be; or a layer is given
+            without weights.
 
     Example:
         >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)
@@ -129,10 +130,16 @@ def parity(
         True
     """
     check_whole(0, layer=layer, seed=seed)
+    if layer and weights is None:
+        raise ValueError(
+            f"layer is {layer}, and there are no weights to take it of. Pass weights=."
+        )
     if length is not None:
         check_whole(length=length)
     if length is not None and length > LONGEST:
         raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
+    if encoding is not None and config is not None:
+        raise ValueError("encoding and config are given, and both say what is computed. Pass one.")
     encoding = encoding if config is None else _of_config(config)
     sides = [
         side_of(each, encoding, name, **dict(said or {}))

@@ -88,3 +88,17 @@ def test_it_writes_the_exact_table(tmp_path, capsys, name):
 def test_what_cannot_be_compared_ends_with_2(words, said, capsys):
     assert main(["parity", *words]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--layout", "bshd"], "--layout is of own implementations"),
+        (["--call", "subject(q, k)"], "--call is of own implementations"),
+        (["--arguments", '{"dim": 8}'], "--arguments is of own implementations"),
+        (["--layer", "1"], "there are no --weights"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(words, said, capsys):
+    assert main(["parity", "transformers", "vllm", *ENCODING, *words]) == 2
+    assert said in capsys.readouterr().err

@@ -98,12 +98,25 @@ class Parity:
 
         if self.length is not None and self.length < 1:
             raise UserError(f"--length is {self.length}; it must be at least 1")
+        self._check_heeded()
         encoding, dtype = self._encoding(), getattr(torch, self.dtype)
         self._check_path(encoding)
         found = self._compared(encoding, dtype)
         written = [] if self.write is None else self._written(encoding, found.length, dtype)
         parity_report.show(found, self.format, written)
         return found.status
+
+    def _check_heeded(self) -> None:
+        """Refuse what would change nothing."""
+        from posenc.numerics.arithmetic import PROFILES
+
+        own = {"arguments": self.arguments != "{}", "layout": self.layout, "call": self.call}
+        if self.a in PROFILES and self.b in PROFILES and (named := [*filter(own.get, own)]):
+            raise UserError(
+                f"--{named[0]} is of own implementations, and {self.a} and {self.b} are profiles"
+            )
+        if self.layer and self.weights is None:
+            raise UserError(f"--layer is {self.layer}, and there are no --weights to take it of")
 
     def _compared(self, encoding: "Rotary | None", dtype: Any) -> "Found":
         from posenc.audit import CannotCheckError
