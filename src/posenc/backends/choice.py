@@ -141,7 +141,8 @@ def from_tables(
         return Explicit(
             "an encoding needs the scores themselves", tuple(scores), mask, softcap, sinks
         )
-    for _, table in scores:
+    for encoding, table in scores:
+        _check_table(encoding, table, q_len, k_len)
         mask = added(table if table.ndim == 4 else table.unsqueeze(0), mask)
     assert mask is not None
     return Dense("tables of queries × keys were given", mask)
@@ -156,6 +157,16 @@ def check_heads(scores: Sequence[ScoreEncoding], heads: int) -> None:
                 f"have {heads}, on the second of [batch, heads, seq, head_dim]. Build it with "
                 f"heads={heads}, or exchange the axes if heads are the third."
             )
+
+
+def _check_table(encoding: ScoreEncoding, table: Tensor, q_len: int, k_len: int) -> None:
+    """Refuse a bias of other queries or keys, of which one row would serve all."""
+    if tuple(table.shape[-3:]) != (encoding.heads, q_len, k_len):
+        raise ValueError(
+            f"The table of {type(encoding).__name__} has shape {tuple(table.shape)}; there are "
+            f"{encoding.heads} heads, {q_len} queries and {k_len} keys. Pass the table of these, "
+            f"cached keys included."
+        )
 
 
 def _check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import sqrt
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -168,6 +169,23 @@ class MultiHeadAttention(Settled):
         if tables.backend is not None:
             self._check_alone(tables, attn_mask, is_causal)
         check_dense(x=x)
+        if cache is None or torch.compiler.is_compiling():  # a graph has no errors to undo
+            return self._attended(x, tables, attn_mask, is_causal, cache)
+        length = cache.length
+        try:
+            return self._attended(x, tables, attn_mask, is_causal, cache)
+        except Exception:
+            cache.crop(length)
+            raise
+
+    def _attended(
+        self,
+        x: Tensor,
+        tables: AttentionTables,
+        attn_mask: Tensor | None,
+        is_causal: bool,
+        cache: LayerCache | None,
+    ) -> Tensor:
         q, k, v = self.project(x)
         q, k, v = encoded(q, k, v, tables)
         if cache is not None:
@@ -267,7 +285,15 @@ class MultiHeadAttention(Settled):
         return with_causal(mask, True, q_len, k_len, q.device), False
 
     def project(self, x: Float[Tensor, "batch seq dim"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of ``x``, split into heads."""
+        """Queries, keys and values of ``x``, split into heads.
+
+        Raises:
+            ValueError: ``x`` has other axes, and heads would be taken for tokens.
+        """
+        if x.ndim != 3 or x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has shape {tuple(x.shape)}; MultiHeadAttention takes [batch, seq, {self.dim}]."
+            )
         return (
             split(self.queries(x), self.heads),
             split(self.keys(x), self.kv_heads),
