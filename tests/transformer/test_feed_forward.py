@@ -41,3 +41,14 @@ def test_dropout_falls_only_while_training():
 def test_an_unknown_activation():
     with pytest.raises(ValueError, match="activation is 'swish'; it must be one of relu, gelu"):
         FeedForward(8, 20, "swish")
+
+
+def test_an_activation_in_place_leaves_what_it_was_given():
+    x = torch.randn(2, 3, 8)
+    plain, in_place = (FeedForward(8, 16, each) for each in ("relu", torch.nn.ReLU(inplace=True)))
+    in_place.load_state_dict(plain.state_dict())
+    stages = (vars(each.stages(x)).values() for each in (in_place, plain))
+    for got, want in zip(*stages, strict=True):
+        assert torch.equal(got, want)
+    assert (in_place.stages(x).inner < 0).any()
+    assert torch.equal(in_place(x), plain(x))

@@ -75,3 +75,8 @@ def test_gradients(norm):
     module = with_random_parameters(norm(3)).double()
     x = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(module, x)
+
+
+def test_a_width_that_would_be_spread_over_all_features():
+    with pytest.raises(ValueError, match="x has width 1; LayerNorm was built for dim 16"):
+        LayerNorm(16).stages(torch.randn(2, 3, 1))

@@ -74,13 +74,14 @@ class FeedForward(nn.Module):
     ) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
         if drop is None or not self.training:
-            return self.stages(x).output
+            return self.contract(self.dropout(self.activation(self.expand(x))))
         return self.contract(drop(self.activation(self.expand(x)), self.dropout.p, use=1))
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""
         inner = self.expand(x)
-        activated = self.activation(inner)
+        # Of a copy, since an activation that works in place would leave its own result there.
+        activated = self.activation(inner.clone())
         return FeedForwardStages(inner, activated, self.contract(self.dropout(activated)))
 
 

@@ -67,7 +67,16 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, (self.dim,), self.weight, self.bias, self.eps)
 
     def stages(self, x: Float[Tensor, "*shape dim"]) -> NormStages:
-        """The equation step by step."""
+        """The equation step by step.
+
+        Raises:
+            ValueError: ``x`` has another width, from which γ and β would make this one.
+        """
+        if x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has width {x.shape[-1]}; LayerNorm was built for dim {self.dim}. Build it with "
+                f"dim={x.shape[-1]}."
+            )
         return _stages(x, -1, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
