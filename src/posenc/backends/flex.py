@@ -12,7 +12,7 @@ from posenc.backends.base import Backend, Request
 from posenc.backends.sdpa import grouped
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
-from posenc.positions import Coordinates
+from posenc.positions import Coordinates, checked
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -41,6 +41,9 @@ def score_mod(
         k_positions: ``[k_len]`` or ``[batch, k_len]``.
         dtype: Dtype of the bias.
 
+    Raises:
+        TypeError: ``bias`` depends on content, or positions are not integers.
+
     Reference:
         Dong et al. 2024, "Flex Attention" (arXiv:2412.05496).
 
@@ -51,13 +54,19 @@ def score_mod(
         >>> add(torch.zeros(2), index * 0, index * 0, index, index * 0)
         tensor([ 0.0000, -0.0078])
     """
+    if not isinstance(bias, ScoreBias):
+        raise TypeError(
+            f"bias is a {type(bias).__name__}; FlexAttention adds a ScoreBias, of position alone."
+        )
+    q_positions = checked(q_positions, "q_positions", reals=True)
+    k_positions = checked(k_positions, "k_positions", reals=True)
     ends = _ends_of_distance(bias, q_positions, k_positions)
     if ends is None:
         table = bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         table = table if table.ndim == 4 else table.unsqueeze(0)
 
         def from_table(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            return score + table[b % len(table), h, q, k]
+            return score + table[_row(b, table), h, q, k]
 
         return from_table
     assert isinstance(bias, RelativeBias)
@@ -68,10 +77,15 @@ def score_mod(
     profile = bias.profile(torch.arange(least, most + 1, device=queries.device), dtype=dtype)
 
     def from_profile(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        distance = queries[b % len(queries), q] - keys[b % len(keys), k]
+        distance = queries[_row(b, queries), q] - keys[_row(b, keys), k]
         return score + profile[h, distance - least]
 
     return from_profile
+
+
+def _row(b: Tensor, told: Tensor) -> Tensor:
+    """Which row of what is told a row of the batch takes: its own, or the only one."""
+    return b if len(told) > 1 else b * 0
 
 
 def _ends_of_distance(
@@ -94,23 +108,23 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
     if spec.is_causal and spec.q_rows is not None and spec.k_rows is not None:
         q_rows, k_rows = _with_batch(spec.q_rows), _with_batch(spec.k_rows)
         hidden_by.append(
-            lambda b, h, q, k: q_rows[b % len(q_rows), q] >= k_rows[b % len(k_rows), k]
+            lambda b, h, q, k: q_rows[_row(b, q_rows), q] >= k_rows[_row(b, k_rows), k]
         )
     elif spec.is_causal and spec.order_is_that_of_rows:
         shift = spec.k_len - spec.q_len if spec.first_row is None else spec.first_row
         hidden_by.append(lambda b, h, q, k: q + shift >= k)
     elif spec.is_causal:
-        hidden_by.append(lambda b, h, q, k: queries[b % len(queries), q] >= keys[b % len(keys), k])
+        hidden_by.append(lambda b, h, q, k: queries[_row(b, queries), q] >= keys[_row(b, keys), k])
     if spec.window is not None and spec.goes_by_ranks:
         near = spec.within_window()
         near = near if near.ndim > 2 else near.unsqueeze(0)
-        hidden_by.append(lambda b, h, q, k: near[b % len(near), q, k])
+        hidden_by.append(lambda b, h, q, k: near[_row(b, near), q, k])
     elif spec.reach is not None:
         first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.reach))
 
         def within(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            key = keys[b % len(keys), k]
-            return (first[b % len(first), q] <= key) & (key <= last[b % len(last), q])
+            key = keys[_row(b, keys), k]
+            return (first[_row(b, first), q] <= key) & (key <= last[_row(b, last), q])
 
         hidden_by.append(within)
     if (real := spec.padding_mask) is not None:
