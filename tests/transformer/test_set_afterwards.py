@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from posenc import ALiBi, Positional, Rotary, T5Bias
+from posenc import ALiBi, PoSE, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.interop.torch import CosSinRoPE, RotaryPositionalEmbeddings
 from posenc.transformer import Block, Encoder, MultiHeadAttention
 
@@ -76,3 +76,16 @@ def test_windows_are_checked_whenever_they_come():
     for wrong in ((2, 0), (2,), "22"):
         with pytest.raises(ValueError, match="window"):
             encoder.windows = wrong
+
+
+def test_a_later_layer_adds_nothing_to_tokens_whenever_it_comes():
+    turned = Positional(queries_keys=Rotary(4))
+    encoder, x = Encoder(16, 4, 2, positional=[turned, Positional()]), torch.randn(1, 5, 16)
+    encoder(x)
+    encoder.positional[1] = Positional(tokens=Sinusoidal(16))
+    for call in (encoder, encoder.stages):
+        with pytest.raises(ValueError, match="Layer 1 has encodings of tokens"):
+            call(x)
+    encoder.positional[1] = Positional(positions=PoSE(longest=64))
+    with pytest.raises(ValueError, match="Layer 1 changes positions"):
+        encoder(x)

@@ -27,6 +27,7 @@ from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.kv_cache import KeyValueCache
 from posenc.transformer.layers import (
     ScoreEncodings,
+    check_later,
     check_sizes,
     held,
     once_each,
@@ -342,6 +343,8 @@ class Encoder(Settled):
         )
 
     def _check_width(self, x: Tensor) -> None:
+        if isinstance(self.positional, nn.ModuleList):
+            check_later(self.layers)  # one may have been exchanged since
         check_dense(x=x)
         if not x.is_floating_point():
             raise TypeError(

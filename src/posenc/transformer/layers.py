@@ -44,6 +44,16 @@ def held(
             f"positional has {len(layers)} layers; the encoder has depth {depth}. Pass one "
             f"Positional a layer, or a single one for all."
         )
+    check_later(layers)
+    return nn.ModuleList(layers) if layers else Positional()
+
+
+def check_later(layers: Sequence[Positional]) -> None:
+    """Refuse what a layer after the first would add to tokens, or do to positions: nobody asks it.
+
+    Raises:
+        ValueError: There is such a layer.
+    """
     for index, layer in enumerate(layers):
         if layer is not layers[0] and len(layer.tokens):
             raise ValueError(
@@ -55,7 +65,6 @@ def held(
                 f"Layer {index} changes positions; they are changed once, before the first layer. "
                 f"Give positions= to the first Positional alone."
             )
-    return nn.ModuleList(layers) if layers else Positional()
 
 
 def queries_keys_of(layers: Sequence[Positional]) -> list[QueryKeyEncodings]:
