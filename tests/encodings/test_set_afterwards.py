@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 import torch
 
-from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
+from posenc import ALiBi, Learned, Rotary, Shaw, Sinusoidal, T5Bias
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 from posenc.testing import Case
@@ -54,6 +54,21 @@ def test_no_argument_is_set_in_vain(case):
             assert same(now, want) or same(before, want), f"{name} is set, and not as it was built"
 
 
+@pytest.mark.parametrize("case", list(EVERY.values()), ids=list(EVERY))
+def test_no_size_is_set_in_vain(case):
+    """Parameters have the shapes, and tables the widths, of what was given when it was built."""
+    for name, value in case.changes.items():
+        module, other = case.module(), case.module(**{name: value})
+        if not {name} <= vars(module).keys() & vars(other).keys():
+            continue  # it is a parameter itself
+        if shapes(module) == shapes(other) or vars(module)[name] is None:
+            continue  # of a part that is not there nothing can be computed
+        if vars(module)[name] is vars(other)[name]:
+            continue
+        with pytest.raises(AttributeError, match=f"computed from {name} .*Build another"):
+            setattr(module, name, getattr(other, name))
+
+
 @pytest.mark.parametrize(
     ("encoding", "name", "value"),
     [
@@ -62,6 +77,9 @@ def test_no_argument_is_set_in_vain(case):
         (Sinusoidal(8), "base", 500.0),
         (Sinusoidal(8), "scale", "sqrt_dim"),
         (ALiBi(8), "alibi_bias_max", 4.0),
+        (ALiBi(8), "heads", 4),
+        (Shaw(2, 8, 3), "reach", 2),
+        (Learned(4, 9), "max_len", 12),
         (T5Bias(8), "bidirectional", False),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -131,7 +131,14 @@ class TokenEncoding(FixedOnceBuilt, ABC):
         keeps_neighbors_apart: Claim: no two adjacent whole positions have one row.
     """
 
-    fixed = frozenset({"arithmetic", "base", "convention", "form", "scale", "seed", "stretch"})
+    fixed = frozenset(
+        {
+            *("arithmetic", "base", "convention", "form", "scale", "seed", "stretch"),
+            *("axes", "bands", "depth", "dim", "groups", "kernel", "levels", "max_len", "prefix"),
+            *("resolution", "size", "weight_norm"),
+        }
+    )
+    fixed_beside_parameters = frozenset({"layer_norm", "offset"})
     meaning = frozenset({"function", "join", "layer_norm", "offset", "size"})
 
     dim: int
@@ -198,6 +205,8 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
             *("arithmetic", "arrangement", "base", "form", "frequencies", "gain", "gamma", "grid"),
             *("heads_first", "normalize", "pairing", "periods", "phases", "rotated", "scale_base"),
             *("schedules", "sections", "split", "stretch", "vectors"),
+            *("axes", "block", "head_dim", "heads", "sizes", "trained_length"),
+            "variant",
         }
     )
     meaning = frozenset({"slow", "speed"})
@@ -300,7 +309,14 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             ``key_features`` read there: a fourth projection, which a cache keeps as it keeps keys.
     """
 
-    fixed = frozenset({"alibi_bias_max", "base", "bidirectional", "first", "max_distance"})
+    fixed = frozenset(
+        {
+            *("alibi_bias_max", "base", "bidirectional", "first", "max_distance"),
+            *("buckets", "dim", "extent", "gates", "head_dim", "heads", "hidden", "key_stride"),
+            *("kv_heads", "max_positions", "pretrained_window", "rank", "reach", "size", "terms"),
+            *("class_token", "gate", "kernel", "width", "window"),
+        }
+    )
     meaning = frozenset(
         {
             *("bidirectional", "blend", "buckets", "far", "kernel", "max_distance"),
@@ -458,7 +474,7 @@ class ScoreBias(ScoreEncoding):
             if whole is not None:
                 part = whole.detach().transpose(0, axis)[heads].transpose(0, axis).clone()
                 setattr(self, name, nn.Parameter(part, requires_grad=whole.requires_grad))
-        self.heads = len(range(self.heads)[heads])
+        vars(self).update(heads=len(range(self.heads)[heads]))  # to set it is refused
 
     def encode(
         self,

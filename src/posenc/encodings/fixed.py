@@ -22,6 +22,7 @@ class FixedOnceBuilt(nn.Module):
 
     Attributes:
         fixed: Names of arguments that cannot be set.
+        fixed_beside_parameters: Names of those that cannot where parameters were made by them.
         meaning: Names of arguments by which parameters are read, and which no shape tells.
 
     Example:
@@ -34,11 +35,13 @@ class FixedOnceBuilt(nn.Module):
     """
 
     fixed: ClassVar[frozenset[str]] = frozenset()
+    fixed_beside_parameters: ClassVar[frozenset[str]] = frozenset()
     meaning: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
-        if name in self.fixed and vars(self).get(name, value) is not value:
+        parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
+        if (name in self.fixed or parted) and vars(self).get(name, value) is not value:
             kind = type(self).__name__
             raise AttributeError(
                 f"{kind} computed from {name} when it was built, which setting it to {value!r} "
