@@ -169,6 +169,32 @@ def test_beams_take_the_past_of_the_row_that_they_follow(size, positional):
         torch.testing.assert_close(got[row : row + 1], want, atol=1e-12, rtol=0)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("size", [None, 16])
+def test_copies_of_one_padded_row_take_padded_turns(size):
+    encoder, x = causal_encoder().double(), torch.randn(1, 4, 16, dtype=torch.float64)
+    first, turn = torch.tensor([[False, True, True, True]]), torch.tensor([[True, False]] * 2)
+    turn[1, 1] = True
+    steps, cache = torch.randn(2, 2, 16, dtype=torch.float64), KeyValueCache(size)
+    encoder(x, padding_mask=first, cache=cache)
+    cache.repeat(2)
+    got = encoder(steps, padding_mask=turn, cache=cache)
+    for row in range(2):
+        alone = torch.cat((x[:, 1:], steps[row : row + 1, turn[row]]), dim=1)
+        want = encoder(alone)[:, 3:]
+        torch.testing.assert_close(got[row : row + 1, turn[row]], want, atol=1e-12, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [None, 16])
+def test_padding_of_other_rows_is_refused(size):
+    encoder, cache = causal_encoder(), KeyValueCache(size)
+    encoder(torch.randn(1, 2, 16), padding_mask=torch.tensor([[False, True]]), cache=cache)
+    with pytest.raises(ValueError, match=r"padding_mask has 3 rows; the cache holds 1\. .*repeat"):
+        encoder(torch.randn(3, 1, 16), padding_mask=torch.ones(3, 1).bool(), cache=cache)
+    assert cache.length == 2
+
+
 def test_repeating_and_cropping_what_is_not_there_is_refused():
     cache = KeyValueCache()
     with pytest.raises(ValueError, match="repeat a filled cache"):

@@ -179,7 +179,8 @@ class KeyValueCache:
 
         Raises:
             TypeError: Coordinates come to a cache of fixed size, or one that is cut among devices.
-            ValueError: Grid positions meet others, or the places of a fixed size do not suffice.
+            ValueError: Grid positions meet others, the places of a fixed size do not suffice, or
+                padding is told of other rows than before.
         """
         if isinstance(positions, Coordinates) and not (self.size is None and self.shards is None):
             raise TypeError(
@@ -188,6 +189,7 @@ class KeyValueCache:
                 "give whole numbers of one step, and an encoding whose frequencies are those of a "
                 "step, as Rotary(Linear(schedule, factor))."
             )
+        _check_same_rows(self.padding_mask, padding_mask)
         if self.size is not None:
             assert isinstance(positions, Tensor)
             self._write(positions, padding_mask, batch)
@@ -437,6 +439,14 @@ def _joined_rows(
     if isinstance(kept, Coordinates) or isinstance(new, Coordinates):
         return Coordinates.cat([Coordinates(kept), Coordinates(new)], dim=axis)
     return torch.cat([kept, new], dim=axis)
+
+
+def _check_same_rows(kept: Tensor | None, new: Tensor | None) -> None:
+    if kept is not None and new is not None and len(kept) != len(new):
+        raise ValueError(
+            f"padding_mask has {len(new)} rows; the cache holds {len(kept)}. Use one cache for one "
+            f"batch; cache.repeat(n) makes several rows of each."
+        )
 
 
 def _joined_masks(kept: Tensor | None, length: int, new: Tensor | None, seq: int) -> Tensor | None:

@@ -214,6 +214,8 @@ def _default_positions(
     next_position, below = None, seq
     if cache is not None and cache.next_position is not None:
         next_position = cache.next_position
+        if next_position.shape == (1,):  # of one row, of which there may be several copies by now
+            next_position = next_position.expand(len(x))
         below = None if cache.below is None else cache.size or cache.below + seq
         if cache.below is None:  # they were given, and may be any
             checked_within(next_position, -(2**63) + 1, 2**63 - 1 - seq, "next positions")
