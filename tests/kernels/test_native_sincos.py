@@ -83,6 +83,18 @@ def test_values_next_to_a_midpoint_are_rounded_to_the_right_side(oracle, dtype, 
         assert run[333, column].item() == wanted
 
 
+@pytest.mark.parametrize("scale", [Fraction(1, 30), Fraction(3, 7)], ids=str)
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_fractions_that_come_around_are_as_near_to_0_as_their_frequencies(scale, dtype):
+    """1/30 of a turn is no whole number of 2^-192 of one, so 30 of them end a little beside it."""
+    sincos = SinCos(TurnsPerUnit(tuple(Fraction(2**k, 2) for k in range(10)))).at_scale(scale)
+    positions = torch.tensor([sign * 105 << k for sign in (1, -4) for k in range(54)])
+    table = torch.empty(len(positions), 2, len(sincos), dtype=dtype)
+    assert fill(Columns(table), positions, sincos)
+    for got, want in zip(table.unbind(1), each_alone(sincos, positions, dtype), strict=True):
+        assert torch.equal(bits(got), bits(want))
+
+
 def of_two_words(steps, rests, scale):
     places = Coordinates(torch.tensor(steps), scale=scale)
     places.rest = torch.tensor(rests)

@@ -140,11 +140,17 @@ static inline struct two two_over(struct two a, double divisor) {
 static inline struct two two_radians(struct turns rest) {
   int shift = 0;
   if (!rest.high && !rest.middle && !rest.low) return (struct two){0.0, 0.0};
-  while (!(rest.high >> 63)) {
-    rest.high = rest.high << 1 | rest.middle >> 63;
-    rest.middle = rest.middle << 1 | rest.low >> 63;
-    rest.low <<= 1;
-    shift++;
+  while (!rest.high) { /* next to 0, as where thirds of a turn sum up to one */
+    rest.high = rest.middle;
+    rest.middle = rest.low;
+    rest.low = 0;
+    shift += 64;
+  }
+  int zeros = __builtin_clzll(rest.high);
+  if (zeros) {
+    rest.high = rest.high << zeros | rest.middle >> (64 - zeros);
+    rest.middle = rest.middle << zeros | rest.low >> (64 - zeros);
+    shift += zeros;
   }
   double first = (double)(rest.high >> 11);
   double second = (double)((rest.high & 0x7ff) << 42 | rest.middle >> 22);
@@ -159,6 +165,7 @@ static inline struct two two_series(struct two x, int odd) {
   for (int k = 1 + odd; k < 30 + odd; k += 2) {
     term = two_over(two_times(term, square), -(double)k * (k + 1));
     sum = two_plus(sum, term);
+    if (fabs(term.high) < 0x1p-120 * fabs(sum.high)) break; /* the rest is a part of this */
   }
   return sum;
 }
