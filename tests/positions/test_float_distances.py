@@ -54,6 +54,32 @@ def test_distances_of_two_parts_in_float32_are_as_good_as_rounded_once(scale, st
                 assert abs(Fraction(value) - (q - key)) <= unit * Fraction(5000001, 10**7)
 
 
+@pytest.mark.parametrize("least", [1e-5, -1e-5])  # -1 step and a rest that float64 does not hold
+@pytest.mark.parametrize("count", [12, 50])
+@pytest.mark.parametrize("mean", [600.0, 2.0**50])
+def test_distances_of_floats_are_rounded_once(mean, count, least):
+    """And those of what is made of them: of floats still, and where a sum is none any more."""
+    draw = torch.Generator().manual_seed(12)
+    floats = torch.rand(count, dtype=torch.float64, generator=draw).log() * mean
+    floats[:3] = torch.tensor([least, 0.0, -2 * least], dtype=torch.float64)
+    floats[3] = floats[4].nextafter(floats[5])
+    ours, others = Coordinates(floats), Coordinates(floats.numpy()[::-1].copy())
+    assert ours.rest is not None
+    split = Coordinates.stack([ours, others], dim=-1)[:, 1] * 3 / 3
+    for one, other in (
+        *((ours, ours), (ours, others), (-ours, others), (ours[:1], split)),
+        *((ours, Coordinates.cat([others, -others])), (ours, Coordinates.cat([ours, ours + FINE]))),
+        *((ours + FINE, others), (ours + 1, ours + 1), (ours, Coordinates([0, 1, 2]))),
+    ):
+        want = [[float(q - k) for k in other.tolist()] for q in one.tolist()]
+        want = torch.tensor(want, dtype=torch.float64)
+        floats_still = one._seen.held and other._seen.held
+        made, once_more = float_distances(one, other, torch.float64), 2.0**-52
+        # Sums of 2^32 steps and more are within one more rounding.
+        off = 0.0 if mean == 600 or floats_still else once_more
+        torch.testing.assert_close(made, want, rtol=off, atol=0)
+
+
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1, 30), Fraction(5, 7)])
 @pytest.mark.parametrize("reach", [2**14, 2**52, 2**52 + 1, 2**62 - 1])
 def test_distances_of_one_part_are_whole_ones_times_the_scale(reach, scale):

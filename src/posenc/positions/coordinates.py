@@ -3,12 +3,13 @@
 from array import array
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from numbers import Rational
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
@@ -81,13 +82,15 @@ class Seen(NamedTuple):
     Attributes:
         below: What no size reaches: ``LONG``, ``NEAR`` or ``FARTHEST``.
         apart: Whether float64 holds the rest of each that is -1, and so what is next to 0.
+        held: Whether float64 holds each with its rest, as what was a float is one still.
     """
 
     below: int
     apart: bool
+    held: bool
 
 
-UNSEEN = Seen(FARTHEST, apart=False)
+UNSEEN = Seen(FARTHEST, apart=False, held=False)
 
 
 class Coordinates:
@@ -150,8 +153,9 @@ class Coordinates:
         elif isinstance(values, Tensor) and values.dtype == torch.int64:
             rest, own = None, ONE
         else:
+            held = _are_floats(values)
             values, rest, own = exact_parts(values, device)
-            self._seen = UNSEEN if rest is None else _seen_of(values, rest)
+            self._seen = UNSEEN if rest is None else _seen_of(values, rest, held)
         self.values, self.rest = values, rest
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         scale = own if scale is None else product(own, checked_scale(scale, values))
@@ -555,7 +559,7 @@ class Coordinates:
         given = self._lengthened() if size == MOST + 1 else self
         if given.rest is None:
             return given._each(torch.neg)
-        seen = Seen(given._seen.below, apart=False)
+        seen = given._seen._replace(apart=False)
         return Coordinates._made(*negative(given._words()), given.scale_text, seen)
 
     def __sub__(self, other: Any) -> "Coordinates":
@@ -757,7 +761,8 @@ def _together(
     values = join([part.values for part in parts])
     if all(part.rest is None for part in parts):
         return Coordinates._made(values, None, scale)
-    seen = Seen(max(part._seen.below for part in parts), all(part._seen.apart for part in parts))
+    below, apart, held = zip(*(part._seen for part in parts), strict=True)
+    seen = Seen(max(below), all(apart), all(held))
     return Coordinates._made(values, join([part._words().rest for part in parts]), scale, seen)
 
 
@@ -796,8 +801,8 @@ def differences_of_one_part(
     if reach is None or reach > EXACT:
         return None
     one = steps.double()
-    made = pairs(one, one if others is steps else others.double())
-    return _scaled(made, factors(here.scale_text), dtype)
+    other = one if others is steps else others.double()
+    return _float_pairs(one, other, factors(here.scale_text), dtype)
 
 
 def differences_of_two_parts(
@@ -807,34 +812,61 @@ def differences_of_two_parts(
     steps, others = here.values, there.values
     if not (steps.is_cpu or has_float64(steps.device)):
         return here.differences(there).floats(dtype)
-    below = max(here._seen.below, there._seen.below)
+    mine, theirs = here._seen, there._seen
+    below = max(mine.below, theirs.below)
     if below > NEAR:
         reach = _reach(steps, others)
         if reach is not None and 2 * reach >= MOST and not _adds_up(steps, others, MOST - 1):
             return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
         below = FARTHEST if reach is None else reach + 1
-    one = here._words()
-    other = one if there is here else there._words()
     scale = factors(here.scale_text)
     looked, count = may_look(steps), steps.numel() * others.shape[-1]
     few, long = looked and count <= FEW_PAIRS, below > LONG
+    if mine.held and theirs.held and ((mine.apart and theirs.apart) or not few):
+        first = _held(here)
+        return _float_pairs(first, first if there is here else _held(there), scale, dtype)
+    one = here._words()
+    other = one if there is here else there._words()
     if few and dtype is not torch.float64:
         return _scaled(few_float_differences(one, other), scale, dtype)
     if looked and steps.is_cpu and count >= 2 * BLOCK:
-        return _differences_in_blocks(one, other, long, scale, dtype)
+        own = partial(_differences_of_rows, other=other, long=long)
+        return _in_blocks(own, one, others, scale, dtype)
     return _scaled(float_differences(one, other, long=long, few=few and not long), scale, dtype)
 
 
-def _differences_in_blocks(
-    one: Words, other: Words, long: bool, scale: tuple[Factor, Factor], dtype: torch.dtype
+def _held(each: Coordinates) -> Float64[Tensor, "*shape"]:
+    assert each.rest is not None
+    return as_floats(each.values, each.rest, each._seen.apart)
+
+
+def _float_pairs(
+    one: Tensor, other: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype
 ) -> Tensor:
-    """The same, of some rows at a time, which stay in cache from one operation to the next."""
-    batch = torch.broadcast_shapes(one.steps.shape[:-1], other.steps.shape[:-1])
-    made = torch.empty(*batch, one.steps.shape[-1], other.steps.shape[-1], dtype=dtype)
-    rows = max(1, BLOCK * made.shape[-2] // made.numel())
-    words = (each.split(rows, dim=-1) for each in one)
-    for to, steps, rest in zip(made.split(rows, dim=-2), *words, strict=True):
-        _scaled(float_differences(Words(steps, rest), other, long=long), scale, dtype, out=to)
+    """Differences of numbers that float64 holds, each rounded once."""
+    if one.is_cpu and may_look(one) and one.numel() * other.shape[-1] >= 2 * BLOCK:
+        return _in_blocks(partial(pairs, other=other), (one,), other, scale, dtype)
+    return _scaled(pairs(one, other), scale, dtype)
+
+
+def _differences_of_rows(steps: Tensor, rest: Tensor, *, other: Words, long: bool) -> Tensor:
+    return float_differences(Words(steps, rest), other, long=long)
+
+
+def _in_blocks(
+    of_rows: Callable[..., Tensor],
+    rows: Sequence[Tensor],
+    others: Tensor,
+    scale: tuple[Factor, Factor],
+    dtype: torch.dtype,
+) -> Tensor:
+    """What some rows at a time give, which stay in cache from one operation to the next."""
+    batch = torch.broadcast_shapes(rows[0].shape[:-1], others.shape[:-1])
+    made = torch.empty(*batch, rows[0].shape[-1], others.shape[-1], dtype=dtype)
+    many = max(1, BLOCK * made.shape[-2] // made.numel())
+    parts = (each.split(many, dim=-1) for each in rows)
+    for to, *some in zip(made.split(many, dim=-2), *parts, strict=True):
+        _scaled(of_rows(*some), scale, dtype, out=to)
     return made
 
 
@@ -956,13 +988,19 @@ def _reach(first: Tensor, second: Tensor) -> int | None:
     return _size(torch.cat((first.flatten(), second.flatten())))
 
 
-def _seen_of(values: Tensor, rest: Tensor) -> Seen:
-    """What is kept of the steps of numbers that were taken apart."""
+def _are_floats(values: Any) -> bool:
+    """Whether all are float64 or less; lists may have fractions among them."""
+    dtype = getattr(values, "dtype", None)
+    return isinstance(values, Tensor) or getattr(dtype, "kind", None) == "f"
+
+
+def _seen_of(values: Tensor, rest: Tensor, held: bool) -> Seen:
+    """What is kept of the steps of numbers that were taken apart, and whether float64 held them."""
     size = _size(values)
     if size is None:
         return UNSEEN
     lost = (values == -1) & (rest.double().long() != rest)
-    return Seen(LONG if size + 1 < LONG else NEAR, apart=not bool(lost.any()))
+    return Seen(LONG if size + 1 < LONG else NEAR, not bool(lost.any()), held)
 
 
 def _size(values: Tensor) -> int | None:
