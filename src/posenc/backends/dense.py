@@ -1,14 +1,20 @@
 """``scaled_dot_product_attention`` with one mask of queries × keys that holds all there is."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from posenc._guards import may_look, recorded
 from posenc.backends.base import Backend, Request
 from posenc.backends.masks import added, joined
 from posenc.backends.sdpa import SDPA, TORCHS_ATTENTION, grouped
+
+FAR = -1000.0
+"""Where the logarithm of a sum has three digits left behind the point, in float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +25,13 @@ class Dense:
         mask: Boolean, true where a query may see a key, or a number to add;
             ``[#batch, #heads, q_len, k_len]``.
         sinks: ``[heads]``, if there are any.
+        any_numbers: Whether the caller gave numbers to add, which may be any.
     """
 
     why: str
     mask: Tensor
     sinks: Tensor | None = None
+    any_numbers: bool = False
     name = "dense"
     reads_padding = True
 
@@ -38,9 +46,29 @@ class Dense:
             query.device.type != "cpu" or query.dtype == torch.float64
         ):
             mask = mask.to(query.dtype)
-        return TORCHS_ATTENTION(
-            query, key, value, mask, dropout_p, scale=scale, enable_gqa=grouped(query, key)
-        )
+        attend = partial(
+            TORCHS_ATTENTION, query, key, value, mask, dropout_p, scale=scale,
+            enable_gqa=grouped(query, key),
+        )  # fmt: skip
+        if self.any_numbers and recorded(query, key, value, mask) and _far_below(mask):
+            with sdpa_kernel(SDPBackend.MATH):
+                return attend()
+        return attend()
+
+
+def _far_below(mask: Tensor) -> bool:
+    """Whether all that a row may see is hidden by low numbers, as padding is in many a model.
+
+    Torch's fused attention on the CPU keeps the logarithm of the sum of each row, and takes weights
+    from it in its backward pass. Where that is −1e9 or less it is rounded to the greatest score,
+    and every weight would be 1.
+    """
+    if not mask.is_cpu or not mask.numel():
+        return False
+    if not may_look(mask):
+        return True
+    most = mask.detach().amax(-1)
+    return bool(((most < FAR) & (most > -torch.inf)).any())
 
 
 def _with_sinks(mask: Tensor, sinks: Tensor, query: Tensor) -> Tensor:
@@ -70,4 +98,5 @@ def dense(request: Request) -> Backend | str:
         return SDPA("nothing changes or hides a score", is_causal=False)
     if mask is None:
         mask = torch.ones(1, 1, spec.q_len, spec.k_len, dtype=torch.bool, device=spec.device)
-    return Dense("a mask of queries × keys holds all of it", mask, spec.sinks)
+    given = spec.attn_mask is not None and spec.attn_mask.is_floating_point()
+    return Dense("a mask of queries × keys holds all of it", mask, spec.sinks, given)
