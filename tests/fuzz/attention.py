@@ -311,6 +311,8 @@ def _loneliest(case: AttentionCase, given, real_queries: Tensor) -> float:
         seen = seen & (ids[..., case.chosen].mT == ids)
     if case.mask == "bool":
         seen = seen & given["attn_mask"]
+    elif case.mask == "lowest":
+        seen = seen & (given["attn_mask"] == 0)
     nearest = apart.where(seen, torch.inf).amin(-1)
     asked = real_queries[:, None] & nearest.isfinite()
     return nearest.where(asked, 0.0).max().item() if nearest.numel() else 0.0
