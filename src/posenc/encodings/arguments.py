@@ -7,10 +7,6 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-import torch
-
-from posenc._guards import FLOATING
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MOST = 2**62  # larger numbers leave int64 once something is added
@@ -104,28 +100,6 @@ def check_flag(**values: object) -> None:
     for name, value in values.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}; it must be True or False.")
-
-
-def check_floating(**dtypes: object) -> None:
-    """Refuse dtypes in which parameters would be cut: whole, complex, or of eight bits.
-
-    Raises:
-        TypeError: One is none of the four; its name is told.
-
-    Example:
-        >>> import torch
-        >>> check_floating(dtype=torch.complex64)
-        Traceback (most recent call last):
-        ...
-        TypeError: dtype is torch.complex64; parameters are float16, bfloat16, float32 or float64. \
-Pass one of these, as torch.float32.
-    """
-    for name, dtype in dtypes.items():
-        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in FLOATING):
-            raise TypeError(
-                f"{name} is {dtype!r}; parameters are float16, bfloat16, float32 or float64. Pass "
-                f"one of these, as torch.float32."
-            )
 
 
 def with_checked_flags(function: Function) -> Function:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_floating, with_checked_flags
+from posenc._guards import FLOATING
+from posenc.encodings.arguments import with_checked_flags
 from posenc.positions.whole import plain, with_plain_numbers
 
 
@@ -140,6 +142,27 @@ def _own_parameters(module: nn.Module) -> Iterator[nn.Parameter]:
     for part in module.children():
         if not isinstance(part, FixedOnceBuilt):
             yield from _own_parameters(part)
+
+
+def check_floating(**dtypes: object) -> None:
+    """Refuse dtypes in which parameters would be cut: whole, complex, or of eight bits.
+
+    Raises:
+        TypeError: One is none of the four; its name is told.
+
+    Example:
+        >>> check_floating(dtype=torch.complex64)
+        Traceback (most recent call last):
+        ...
+        TypeError: dtype is torch.complex64; parameters are float16, bfloat16, float32 or float64. \
+Pass one of these, as torch.float32.
+    """
+    for name, dtype in dtypes.items():
+        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype in FLOATING):
+            raise TypeError(
+                f"{name} is {dtype!r}; parameters are float16, bfloat16, float32 or float64. Pass "
+                f"one of these, as torch.float32."
+            )
 
 
 def _in_reals(built: Callable[..., None]) -> Callable[..., None]:
