@@ -53,7 +53,9 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "theme", ["light", pytest.param("dark", marks=pytest.mark.slow("every figure once more"))]
+)
 @pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
 def test_each_figure_uses_the_axes_it_is_given_and_has_labels(draw, theme):
     figure, ax = plt.subplots()

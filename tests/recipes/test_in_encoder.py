@@ -151,7 +151,11 @@ def test_two_layers_run_and_learn(name):
     assert x.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("name", MODELS)
+EVERY = pytest.mark.slow("all recipes at their full depth")
+DEEP = [name if at % 12 == 0 else pytest.param(name, marks=EVERY) for at, name in enumerate(MODELS)]
+
+
+@pytest.mark.parametrize("name", DEEP)
 def test_its_full_depth_runs_on_meta(name):
     with torch.device("meta"):
         encoder, dim = built(name, None)
