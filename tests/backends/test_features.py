@@ -100,7 +100,45 @@ def test_a_hidden_state_of_whole_numbers_is_told(logits):
         )
 
 
-def test_a_hidden_state_that_nobody_reads_changes_nothing():
+READERS = r"CABLE, PaTH, RePo, RelativeLogits and SelectiveRoPE do\. Leave q_hidden and k_hidden"
+
+
+@pytest.mark.parametrize(("scores", "here"), [
+    ((), "nothing here reads"),
+    ((posenc.ALiBi(HEADS),), "ALiBi does not read"),
+    ((posenc.ALiBi(HEADS), posenc.T5Bias(HEADS)), "ALiBi and T5Bias do not read"),
+])  # fmt: skip
+def test_a_hidden_state_that_nobody_reads_is_told(scores, here):
     q, k, v, x = content()
-    alone = posenc.attention(q, k, v)
-    assert torch.equal(posenc.attention(q, k, v, q_hidden=x, k_hidden=x), alone)
+    positional, told = Positional(scores=scores), f"A hidden state was given, .*{here}; {READERS}"
+    places = {"q_positions": torch.arange(SEQ), "k_positions": torch.arange(SEQ)}
+    with pytest.raises(ValueError, match=told):
+        posenc.attention(q, k, v, positional=positional, q_hidden=x, k_hidden=x)
+    with pytest.raises(ValueError, match=told):
+        posenc.explain_attention(q, k, v, positional=positional, k_hidden=x)
+    with pytest.raises(ValueError, match=told):
+        reference_attention(q, k, v, positional=positional, **places, k_hidden=x)
+
+
+@pytest.mark.parametrize("side", ["q_hidden", "k_hidden"])
+def test_an_encoding_that_reads_none_refuses_it_when_called(side):
+    with pytest.raises(ValueError, match=f"which ALiBi does not read; {READERS}"):
+        posenc.ALiBi(HEADS)(torch.zeros(2, HEADS, SEQ, SEQ), **{side: content()[3]})
+
+
+UNREAD = [
+    (posenc.CABLE(HEADS, dim=DIM), "q"),
+    (posenc.PaTH(heads=HEADS, head_dim=4, dim=DIM), "q"),
+    (posenc.SelectiveRoPE(HEADS, posenc.Rotary(4), dim=DIM), "q"),
+    (RelativeLogits(HEADS, DIM, width=3, extent=4), "k"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "side"), UNREAD, ids=lambda e: type(e).__name__)
+def test_features_of_the_side_that_is_not_read_are_told(encoding, side):
+    q, k, _, x = content()
+    scores, here = q @ k.mT, torch.arange(SEQ)
+    read = {"q_features": encoding.query_features(x), "k_features": encoding.key_features(x)}
+    read[f"{side}_features"] = x
+    with pytest.raises(ValueError, match=f"{side}_features were given, which .* does not read: it"):
+        encoding.encode(scores, encoding.table(here, here), q=q, k=k, **read)

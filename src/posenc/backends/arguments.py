@@ -113,7 +113,7 @@ def prepared(
     if enable_gqa is not None:
         check_flags(enable_gqa=enable_gqa)
     check_content(query, key, value, enable_gqa, positional if keys_encoded is True else None)
-    check_hidden(query, key, q_hidden, k_hidden)
+    check_hidden(query, key, q_hidden, k_hidden, positional)
     check_numbers(dropout_p=dropout_p, scale=scale, softcap=softcap, window=window)
     if window is not None and type(window) is not int:
         window = int(window)  # numpy's wrap around, as masks compute with it

@@ -107,7 +107,8 @@ def attention(
 
     Raises:
         TypeError: An argument is of another kind than said here, or positions are not integers.
-        ValueError: Shapes do not fit, only one side has positions, a place or a document of the
+        ValueError: Shapes do not fit, no encoding reads the hidden state that was given, only one
+            side has positions, a place or a document of the
             queries is needed and not given, an encoding was built for other heads or another order
             of axes, or ``backend`` cannot serve.
         RuntimeError: It is called inside torch's ``context_parallel``.

@@ -1,5 +1,6 @@
 """What attention reads, checked: content, masks over scores, numbers and flags."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import cast
 
@@ -8,8 +9,9 @@ from torch import Tensor
 
 from posenc._guards import check_dense
 from posenc.backends.specification import LAYOUT
-from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
+from posenc.encodings.scores.hidden import refuse_unread
 
 
 def check_content(
@@ -75,9 +77,17 @@ def check_content(
 
 
 def check_hidden(
-    query: Tensor, key: Tensor, q_hidden: Tensor | None, k_hidden: Tensor | None
+    query: Tensor,
+    key: Tensor,
+    q_hidden: Tensor | None,
+    k_hidden: Tensor | None,
+    positional: Positional,
 ) -> None:
-    """Refuse hidden states that are not of these tokens."""
+    """Refuse hidden states that are not of these tokens, or that no encoding reads."""
+    encodings = cast("Sequence[ScoreEncoding]", positional.scores)
+    given = q_hidden is not None or k_hidden is not None
+    if given and not any(each.reads_hidden for each in encodings):
+        refuse_unread(*(type(each).__name__ for each in encodings))
     if (q_hidden is None) != (k_hidden is None):
         raise ValueError(
             "The hidden state was given for one side alone. Pass q_hidden and k_hidden, or neither."

@@ -402,14 +402,18 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …
 
-        The hidden states are for encodings that read them, and needed by no other.
+        The hidden states are for encodings that read them, and taken by no other.
 
         Raises:
             TypeError: ``scores`` are not floating.
-            ValueError: ``scores`` have fewer than three axes.
+            ValueError: ``scores`` have fewer than three axes, or a hidden state would go unread.
         """
         check_dense(scores=scores, q=q, k=k, q_hidden=q_hidden, k_hidden=k_hidden)
         check_given(type(self).__name__, "scores", scores)
+        if not self.reads_hidden and not (q_hidden is None and k_hidden is None):
+            from posenc.encodings.scores.hidden import refuse_unread  # it names such classes
+
+            refuse_unread(type(self).__name__)
         if q_positions is None:
             q_positions = consecutive(scores.shape[-2], device=scores.device)
         if k_positions is None:

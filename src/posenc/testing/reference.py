@@ -13,6 +13,7 @@ from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
+from posenc.encodings.scores.hidden import refuse_unread
 
 Visible = Callable[[int, int, int], bool]
 """(row of the batch, index of the query, index of the key) → whether the query may see the key."""
@@ -53,6 +54,9 @@ def reference_attention(
         q_hidden: The hidden state of the queries, for encodings that read it.
         k_hidden: That of the keys.
 
+    Raises:
+        ValueError: No encoding reads the hidden state that was given.
+
     Example:
         >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
         >>> causal = reference_attention(x, x, x, q_positions=here, k_positions=here,
@@ -61,6 +65,10 @@ def reference_attention(
         True
     """
     positional = Positional() if positional is None else positional
+    encodings = cast("Sequence[ScoreEncoding]", positional.scores)
+    given = q_hidden is not None or k_hidden is not None
+    if given and not any(each.reads_hidden for each in encodings):
+        refuse_unread(*(type(each).__name__ for each in encodings))
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
@@ -79,7 +87,7 @@ def reference_attention(
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     tables = []
-    for encoding in cast("Sequence[ScoreEncoding]", positional.scores):
+    for encoding in encodings:
         table = encoding.table(q_positions, k_positions, dtype=torch.float64)
         read = {}
         if encoding.reads_hidden:

@@ -106,7 +106,7 @@ class CABLE(ScoreEncoding):
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with their bias, added in float32 at least and rounded once."""
         checked_content("CABLE", self.heads, scores)
-        checked_features("CABLE", self.heads, scores, k_features=k_features)
+        checked_features("CABLE", self.heads, scores, unread=q_features, k_features=k_features)
         assert k_features is not None
         steps = k_features.to(working_dtype(scores.dtype)).mT.unsqueeze(-2)
         return (scores + sums_after_key(steps, table)).to(scores.dtype)

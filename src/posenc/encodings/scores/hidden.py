@@ -1,20 +1,31 @@
 """The check of what an encoding read in the hidden state."""
 
+from typing import NoReturn
+
 from torch import Tensor
 
 
-def checked_features(name: str, /, width: int, scores: Tensor, **features: Tensor | None) -> None:
+def checked_features(
+    name: str,
+    /,
+    width: int,
+    scores: Tensor,
+    *,
+    unread: Tensor | None = None,
+    **features: Tensor | None,
+) -> None:
     """Refuse features that are missing, of another width, or of other tokens than the scores.
 
     Args:
         name: The encoding, for the words of an error.
         width: Numbers a token that it reads.
         scores: ``[*batch, heads, q_len, k_len]``.
+        unread: What came for the side that it does not read.
         features: ``q_features=...`` or ``k_features=...``: what was read on that side.
 
     Raises:
         TypeError: They are not floating.
-        ValueError: Something does not fit.
+        ValueError: Something does not fit, or would go unread.
 
     Example:
         >>> import torch
@@ -24,6 +35,12 @@ def checked_features(name: str, /, width: int, scores: Tensor, **features: Tenso
         ValueError: CABLE was given no k_features; it reads the hidden state. Pass k_hidden=... to \
 the call, or k_features=... to encode.
     """
+    if unread is not None:
+        side = "q_features" if "k_features" in features else "k_features"
+        raise ValueError(
+            f"{side} were given, which {name} does not read: it reads {' and '.join(features)}. "
+            f"Leave them out."
+        )
     for side, read in features.items():
         if read is None:
             raise ValueError(
@@ -66,3 +83,31 @@ def checked_hidden(name: str, dim: int, hidden: Tensor) -> None:
             f"The hidden state has width {hidden.shape[-1]}; {name} was built for dim {dim}. Build "
             f"it with dim={hidden.shape[-1]}."
         )
+
+
+def refuse_unread(*names: str) -> NoReturn:
+    """Refuse hidden states that no encoding here reads, and say which would.
+
+    Args:
+        names: The encodings that are here.
+
+    Raises:
+        ValueError: Always.
+
+    Example:
+        >>> refuse_unread("ALiBi")
+        Traceback (most recent call last):
+        ...
+        ValueError: A hidden state was given, which ALiBi does not read; CABLE, PaTH, \
+RePo, RelativeLogits and SelectiveRoPE do. Leave q_hidden and k_hidden out, or add one of these \
+to the scores.
+    """
+    from posenc.encodings import scores  # whose encodings are made with this module
+
+    *others, last = [n for n in scores.__all__ if getattr(getattr(scores, n), "reads_hidden", 0)]
+    here = f"{' and '.join(names)} {'do' if names[1:] else 'does'} not read"
+    raise ValueError(
+        f"A hidden state was given, which {here if names else 'nothing here reads'}; "
+        f"{', '.join(others)} and {last} do. Leave q_hidden and k_hidden out, or add one of these "
+        f"to the scores."
+    )

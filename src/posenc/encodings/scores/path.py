@@ -138,7 +138,9 @@ class PaTH(ScoreEncoding):
         """``scores`` changed by the way from key to query, in float32 at least, rounded once."""
         width = self.head_dim
         checked_content("PaTH", self.heads, scores, q=(q, width), k=(k, width))
-        checked_features("PaTH", self.kv_heads * (width + 1), scores, k_features=k_features)
+        checked_features(
+            "PaTH", self.kv_heads * (width + 1), scores, unread=q_features, k_features=k_features
+        )
         assert q is not None
         assert k is not None
         assert k_features is not None

@@ -129,7 +129,13 @@ class RelativeLogits(ScoreEncoding):
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with their logits, added in float32 at least and rounded once."""
         checked_content("RelativeLogits", self.heads, scores)
-        checked_features("RelativeLogits", self.heads * self.width, scores, q_features=q_features)
+        checked_features(
+            "RelativeLogits",
+            self.heads * self.width,
+            scores,
+            unread=k_features,
+            q_features=q_features,
+        )
         assert q_features is not None
         r = q_features.to(working_dtype(scores.dtype)).unflatten(-1, (self.heads, self.width))
         logits = products(r.transpose(-2, -3), self.profiles.mT)

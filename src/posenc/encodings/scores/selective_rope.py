@@ -154,7 +154,9 @@ class SelectiveRoPE(ScoreEncoding):
         width = self.rotary.head_dim
         checked_content("SelectiveRoPE", self.heads, scores, q=(q, width), k=(k, width))
         wide_features = self.heads * (self.pairs + (self.gate is not None))
-        checked_features("SelectiveRoPE", wide_features, scores, k_features=k_features)
+        checked_features(
+            "SelectiveRoPE", wide_features, scores, unread=q_features, k_features=k_features
+        )
         assert q is not None
         assert k is not None
         assert k_features is not None
