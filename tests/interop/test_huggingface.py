@@ -5,6 +5,7 @@ import torch
 from torch.testing import assert_close
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
+from posenc.interop.bert import EMBEDDINGS
 from posenc.interop.huggingface import bert_from_transformers
 
 
@@ -80,6 +81,23 @@ def test_every_weight_is_taken_over_but_the_pooler(model):
     taken = sum(weight.numel() for weight in bert_from_transformers(model).parameters())
     pooler = sum(weight.numel() for weight in model.pooler.parameters())
     assert taken == sum(weight.numel() for weight in model.parameters()) - pooler
+
+
+def test_what_does_not_learn_there_does_not_learn_here():
+    model = BertModel(config(hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.2)).train()
+    model.embeddings.requires_grad_(False)
+    model.encoder.layer[1].intermediate.dense.bias.requires_grad_(False)
+    model.encoder.layer[2] = model.encoder.layer[0]
+    bert = bert_from_transformers(model)
+    still = {name for name, each in bert.named_parameters() if not each.requires_grad}
+    assert still == {*EMBEDDINGS, "encoder.blocks.1.feed_forward.expand.bias"}
+    first, _, third = bert.encoder.blocks
+    assert all(a is b for a, b in zip(first.parameters(), third.parameters(), strict=True))
+    assert bert.training
+    assert (first.dropout.p, first.attention.dropout) == (0.3, 0.2)
+    model.encoder.layer[1].eval()
+    with pytest.raises(ValueError, match=r"Parts of the model are in evaluation mode \(encoder"):
+        bert_from_transformers(model)
 
 
 def test_what_cannot_be_taken_over():

@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from posenc import Positional, Sinusoidal
+from posenc.interop.taken_over import Taken, take_over
 from posenc.interop.torch import encoder_from_torch
 
 
@@ -83,6 +84,68 @@ def test_the_weights_are_copies_and_the_mode_is_kept():
     with torch.no_grad():
         encoder.blocks[0].attention.queries.weight.zero_()
     assert module.layers[0].self_attn.in_proj_weight[:16].ne(0).any()
+
+
+def test_what_does_not_learn_there_does_not_learn_here():
+    module = torch_encoder(final=True)
+    frozen = module.layers[0], module.layers[1].self_attn.in_proj_weight, module.norm.bias
+    for each in frozen:
+        each.requires_grad_(False)
+    encoder = encoder_from_torch(module)
+    still = {name for name, each in encoder.named_parameters() if not each.requires_grad}
+    whole = {f"blocks.0.{name}" for name, _ in encoder.blocks[0].named_parameters()}
+    maps = {f"blocks.1.attention.{name}.weight" for name in ("queries", "keys", "values")}
+    assert still == whole | maps | {"final_norm.bias"}
+
+
+def test_layers_that_share_weights_share_them_here():
+    module = torch_encoder()
+    module.layers[2] = module.layers[0]
+    module.layers[1].linear1.weight = module.layers[0].linear1.weight
+    encoder = encoder_from_torch(module)
+    first, second, third = encoder.blocks
+    assert all(a is b for a, b in zip(first.parameters(), third.parameters(), strict=True))
+    assert second.feed_forward.expand.weight is first.feed_forward.expand.weight
+    assert second.attention.keys.weight is not first.attention.keys.weight
+    assert first.attention.keys.weight is not first.attention.queries.weight
+    count = sum(weight.numel() for weight in module.parameters())
+    assert sum(weight.numel() for weight in encoder.parameters()) == count
+
+
+def test_each_weight_keeps_its_dtype():
+    module = torch_encoder().bfloat16()
+    module.layers[0].norm1.float()
+    module.layers[0].norm1.weight.data.fill_(1 + 2**-20)
+    block = encoder_from_torch(module).blocks[0]
+    assert block.feed_forward_norm.weight.dtype == torch.bfloat16
+    assert block.attention_norm.weight.dtype == torch.float32
+    assert block.attention_norm.weight.eq(1 + 2**-20).all()
+
+
+def test_what_a_norm_was_built_without_does_not_learn():
+    module = torch_encoder(bias=False, final=True)
+    module.norm = nn.LayerNorm(16, elementwise_affine=False)
+    encoder = encoder_from_torch(module.eval())
+    x = torch.randn(2, 5, 16)
+    assert_close(encoder(x), module(x), atol=1e-5, rtol=0)
+    still = {name for name, each in encoder.named_parameters() if not each.requires_grad}
+    betas = {f"blocks.{i}.{of}_norm.bias" for i in range(3) for of in ("attention", "feed_forward")}
+    assert still == betas | {"final_norm.weight", "final_norm.bias"}
+
+
+def test_a_model_of_which_a_part_trains_is_refused():
+    module = torch_encoder().train()
+    module.layers[1].self_attn.eval()
+    with pytest.raises(ValueError, match=r"evaluation mode \(layers.1.self_attn, .*Call train\(\)"):
+        encoder_from_torch(module)
+
+
+def test_parameters_are_taken_over_one_for_one_and_as_they_are():
+    weight = Taken(torch.zeros(2, 3))
+    with pytest.raises(ValueError, match="bias: there or here alone"):
+        take_over(nn.Linear(3, 2), {"weight": weight})
+    with pytest.raises(ValueError, match=r"weight is \(2, 3\) there and \(2, 4\) here"):
+        take_over(nn.Linear(4, 2, bias=False), {"weight": weight})
 
 
 def test_what_cannot_be_taken_over():

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from posenc._guards import hooked
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens import Learned
+from posenc.interop.taken_over import Taken, mode_of, take_over
 from posenc.transformer import Encoder, TokenEmbedding
 
 
@@ -63,7 +64,8 @@ def bert_from_transformers(model: nn.Module) -> Bert:
     """A ``Bert`` with the weights of a ``transformers.BertModel`` (or of a model that wraps one).
 
     The hidden states are those of the model in evaluation mode; while training, dropout falls in
-    one more place here (inside the feed-forward layers). A pooler or a head is left behind.
+    one more place here (inside the feed-forward layers). A pooler or a head is left behind. Each
+    weight is a copy that learns if the model's does, in its dtype; what was shared is shared here.
 
     Args:
         model: A BertModel, or a model whose ``bert`` is one.
@@ -71,7 +73,7 @@ def bert_from_transformers(model: nn.Module) -> Bert:
     Raises:
         TypeError: There is no BertModel.
         ValueError: It is a decoder, or attends to another model, which is not taken over; or it is
-            not what its configuration says, or has hooks.
+            not what its configuration says, has hooks, or trains in parts.
 
     Example:
         >>> from transformers import BertConfig, BertModel
@@ -93,7 +95,7 @@ def bert_from_transformers(model: nn.Module) -> Bert:
             f"{config.add_cross_attention}; only a BERT that encodes is taken over."
         )
     _check_parts(source)
-    dim, weights = config.hidden_size, source.state_dict()
+    dim, weights = config.hidden_size, dict(source.named_parameters(remove_duplicate=False))
     encoder = Encoder(
         dim,
         config.num_attention_heads,
@@ -103,6 +105,7 @@ def bert_from_transformers(model: nn.Module) -> Bert:
         norm="post",
         activation=source.encoder.layer[0].intermediate.intermediate_act_fn,
         dropout=config.hidden_dropout_prob,
+        attention_dropout=config.attention_probs_dropout_prob,
         embedding_norm=True,
         eps=config.layer_norm_eps,
     )
@@ -111,8 +114,8 @@ def bert_from_transformers(model: nn.Module) -> Bert:
         TokenEmbedding(config.type_vocab_size, dim),
         encoder,
     ).to(weights["embeddings.word_embeddings.weight"])
-    bert.load_state_dict({ours: weights[theirs] for ours, theirs in _names(bert).items()})
-    return bert.train(source.training)
+    take_over(bert, {ours: Taken(weights[theirs]) for ours, theirs in _names(bert).items()})
+    return bert.train(mode_of(source))
 
 
 def _check_parts(source: Any) -> None:
@@ -137,8 +140,9 @@ def _check_parts(source: Any) -> None:
 
 def _told(module: nn.Module) -> dict[str, str]:
     """What each part without parts says of itself, and the scale of each that has one."""
-    told = {name: repr(part) for name, part in module.named_modules() if not list(part.children())}
-    scales = {name: getattr(part, "scaling", None) for name, part in module.named_modules()}
+    parts = dict(module.named_modules(remove_duplicate=False))  # layers may be shared
+    told = {name: repr(part) for name, part in parts.items() if not list(part.children())}
+    scales = {name: getattr(part, "scaling", None) for name, part in parts.items()}
     return told | {f"{name}.scaling": str(scale) for name, scale in scales.items() if scale}
 
 

@@ -4,7 +4,7 @@ From ``torch.nn.TransformerEncoder`` to an encoder that takes any positional enc
 proposed for torch, and the modules of torchtune and torchtitan, from ``rotary_signatures``.
 """
 
-from torch import Tensor, nn
+from torch import nn
 
 from posenc._guards import hooked
 from posenc.encodings.positional import Positional
@@ -14,6 +14,7 @@ from posenc.interop.rotary_signatures import (
     RotaryPositionalEmbeddings,
     rotary_embedding,
 )
+from posenc.interop.taken_over import Taken, mode_of, take_over
 from posenc.transformer import Encoder
 
 __all__ = [
@@ -40,7 +41,9 @@ def encoder_from_torch(
 
     Without encodings it computes what the module computes. Mind three differences: masks are true
     where a token is *real* (``padding_mask=~src_key_padding_mask``), causality belongs to the
-    encoder, and x is always ``[batch, seq, dim]``, whatever the module's ``batch_first``.
+    encoder, and x is always ``[batch, seq, dim]``, whatever the module's ``batch_first``. Each
+    weight is a copy that learns if the module's does, in its dtype; layers that share theirs share
+    them here; and γ and β that a norm was built without are here, and do not learn.
 
     Args:
         module: Any depth; pre- or post-norm, with a final norm or without.
@@ -49,8 +52,8 @@ def encoder_from_torch(
 
     Raises:
         TypeError: The module, its layers or their parts are of other classes.
-        ValueError: Its layers are not all of one make, their attention adds keys of its own, or
-            they have hooks.
+        ValueError: Its layers are not all of one make, their attention adds keys of its own, they
+            have hooks, or some parts train and others do not.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
@@ -71,6 +74,7 @@ def encoder_from_torch(
         )
     for layer in layers:
         _check_one_number(layer)
+    mode = mode_of(module)
     makes = {_make(layer) for layer in layers}
     if module.norm is not None:
         makes.add((*_make(first)[:-1], module.norm.eps))
@@ -94,11 +98,10 @@ def encoder_from_torch(
         eps=first.norm1.eps,
         bias=first.linear1.bias is not None,
     ).to(first.linear1.weight)
-    for block, layer in zip(encoder.blocks, layers, strict=True):
-        block.load_state_dict(_weights(layer))
+    take_over(encoder.blocks, _weights_of_blocks(layers))
     if encoder.final_norm is not None:
-        encoder.final_norm.load_state_dict(_filled(module.norm))  # type: ignore[arg-type]
-    return encoder.train(module.training)
+        take_over(encoder.final_norm, _filled(module.norm, first))  # type: ignore[arg-type]
+    return encoder.train(mode)
 
 
 def _checked(layer: nn.Module) -> nn.TransformerEncoderLayer:
@@ -160,28 +163,38 @@ def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
     )
 
 
-def _weights(layer: nn.TransformerEncoderLayer) -> dict[str, Tensor]:
-    """The weights of one layer by the names of a ``Block``."""
+def _weights_of_blocks(layers: list[nn.TransformerEncoderLayer]) -> dict[str, Taken]:
+    """Where each parameter of a list of ``Block`` comes from."""
+    return {
+        f"{index}.{name}": taken
+        for index, layer in enumerate(layers)
+        for name, taken in _weights(layer).items()
+    }
+
+
+def _weights(layer: nn.TransformerEncoderLayer) -> dict[str, Taken]:
+    """Where each parameter of a ``Block`` comes from."""
     attention = layer.self_attn
     weights = {}
     for kind in ("weight", "bias"):
-        if getattr(attention, f"in_proj_{kind}") is not None:
-            parts = getattr(attention, f"in_proj_{kind}").chunk(3)
-            for name, part in zip(("queries", "keys", "values"), parts, strict=True):
-                weights[f"attention.{name}.{kind}"] = part
+        stacked = getattr(attention, f"in_proj_{kind}")
+        if stacked is not None:
+            for part, name in enumerate(("queries", "keys", "values")):
+                weights[f"attention.{name}.{kind}"] = Taken(stacked, part, 3)
     parts = {
         "attention.output": attention.out_proj,
         "feed_forward.expand": layer.linear1,
         "feed_forward.contract": layer.linear2,
     }
     for name, part in parts.items():
-        weights |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
+        weights |= {f"{name}.{key}": Taken(value) for key, value in part.named_parameters()}
     for name, norm in (("attention_norm", layer.norm1), ("feed_forward_norm", layer.norm2)):
-        weights |= {f"{name}.{key}": value for key, value in _filled(norm).items()}
+        weights |= {f"{name}.{key}": taken for key, taken in _filled(norm, layer).items()}
     return weights
 
 
-def _filled(norm: nn.LayerNorm) -> dict[str, Tensor]:
-    """γ and β of a norm; with ``bias=False`` torch leaves β out, which is a β of zeros."""
-    zeros = norm.weight.new_zeros(norm.normalized_shape)
-    return {"bias": zeros, **norm.state_dict()}
+def _filled(norm: nn.LayerNorm, layer: nn.TransformerEncoderLayer) -> dict[str, Taken]:
+    """γ and β of a norm; what it was built without is 1 and 0, and does not learn."""
+    like, shape = layer.linear1.weight.detach(), norm.normalized_shape
+    filled = {"weight": like.new_ones(shape), "bias": like.new_zeros(shape)}
+    return {name: Taken(each) for name, each in {**filled, **dict(norm.named_parameters())}.items()}

@@ -51,6 +51,12 @@ def test_gemma4_sums_them_and_gives_padding_zeros():
     assert torch.equal(ours.table(points), want)
 
 
+def test_parameters_that_do_not_learn_stay_so():
+    frozen = torch.nn.Parameter(torch.zeros(3, 4), requires_grad=False)
+    tables = AxialLearned.from_tables([frozen, torch.zeros(2, 4)]).tables
+    assert [table.requires_grad for table in tables] == [False, True]
+
+
 def test_axes_side_by_side_share_the_width_and_the_first_has_the_rest():
     for join, order in (("forward", (0, 1, 2)), ("backward", (2, 1, 0))):
         encoding = AxialLearned(8, (2, 3, 4), join)
@@ -78,6 +84,10 @@ def test_what_stands_nowhere_gets_zeros_and_trains_no_vector():
         (lambda: AxialLearned(4, (2, 2)).table([0, 1]), r"takes \[\*batch, seq, 2\]"),
         (lambda: AxialLearned(4, (2, 2)).table([[0, -1]]), r"Point \(0, -1\) is outside"),
         (lambda: AxialLearned.from_tables([]), "tables have shapes"),
+        (
+            lambda: AxialLearned.from_tables([torch.zeros(3, 2), torch.zeros(3, 2).double()]),
+            "tables are torch.float32 on cpu, torch.float64 on cpu; give all of them as one",
+        ),
         (
             lambda: AxialLearned.from_tables([torch.zeros(3, 2), torch.zeros(3, 5)], "forward"),
             r"the widths of 7 channels are \[4, 3\]",

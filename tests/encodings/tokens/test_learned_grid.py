@@ -170,6 +170,13 @@ def test_a_weight_with_a_grid_of_its_own():
     assert LearnedGrid.from_weight(torch.zeros(20, 8), prefix=4).size == (4, 4)
 
 
+def test_a_parameter_that_does_not_learn_stays_one():
+    weight = torch.nn.Parameter(torch.zeros(1, 9, 4), requires_grad=False)
+    assert not LearnedGrid.from_weight(weight).weight.requires_grad
+    assert LearnedGrid.from_weight(weight.requires_grad_()).weight.requires_grad
+    assert LearnedGrid.from_weight(weight.data).weight.requires_grad  # of a state dict
+
+
 def test_what_is_resized_keeps_its_ways():
     encoding = LearnedGrid(6, (4, 4), prefix=1, std=0.1, dropout=0.2, batch_first=False).eval()
     encoding.weight.requires_grad_(False)

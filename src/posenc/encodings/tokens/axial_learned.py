@@ -99,6 +99,8 @@ Give points within its sizes, or more vectors.
     def from_tables(cls, tables: Sequence[Tensor], join: Join = "sum") -> "AxialLearned":
         """The encoding that trained tables are, with copies of them.
 
+        Parameters that do not learn stay so; plain tensors say nothing of that.
+
         DETR's are ``[row_embeddings.weight, column_embeddings.weight]`` with ``"backward"``;
         Gemma 4's ``position_embedding_table.flip(0)``, which has x first.
 
@@ -107,7 +109,7 @@ Give points within its sizes, or more vectors.
             join: As above.
 
         Raises:
-            ValueError: They have other shapes than such an encoding.
+            ValueError: They have other shapes than such an encoding, or several dtypes or devices.
 
         Example:
             >>> AxialLearned.from_tables([torch.zeros(50, 8), torch.zeros(40, 8)])
@@ -116,6 +118,9 @@ Give points within its sizes, or more vectors.
         shapes = [tuple(table.shape) for table in tables]
         if not shapes or any(len(shape) != 2 for shape in shapes):
             raise ValueError(f"tables have shapes {shapes}; give [length, width] for each axis.")
+        kinds = {f"{table.dtype} on {table.device}" for table in tables}
+        if len(kinds) > 1:
+            raise ValueError(f"tables are {', '.join(sorted(kinds))}; give all of them as one.")
         widths, first = [width for _, width in shapes], tables[0]
         dim = widths[0] if join == "sum" else sum(widths)
         made = cls(
@@ -129,6 +134,8 @@ Give points within its sizes, or more vectors.
         with torch.no_grad():
             for mine, given in zip(made.tables, tables, strict=True):
                 mine.copy_(given)
+        for mine, given in zip(made.tables, tables, strict=True):
+            mine.requires_grad_(not isinstance(given, nn.Parameter) or given.requires_grad)
         return made
 
     def reset_parameters(self) -> None:

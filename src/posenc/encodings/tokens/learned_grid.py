@@ -103,6 +103,8 @@ points of its grid, or make one of another size with resized(...).
     ) -> "LearnedGrid":
         """The encoding that a trained weight is, with a copy of it.
 
+        A parameter that does not learn (as those of MAE) stays one; a plain tensor says nothing.
+
         Args:
             weight: ``[rows, dim]`` or ``[1, rows, dim]``, or ``[1, *size, dim]`` as of SAM.
             size: The sizes of its grid; by default those that the weight has, or of a square.
@@ -128,6 +130,7 @@ points of its grid, or make one of another size with resized(...).
         made = cls(rows.shape[1], size, prefix=prefix, device=rows.device, dtype=rows.dtype)
         with torch.no_grad():
             made.weight.copy_(rows)
+        made.weight.requires_grad_(not isinstance(weight, nn.Parameter) or weight.requires_grad)
         return made
 
     @classmethod

@@ -1,0 +1,82 @@
+"""Parameters taken over from another model, with what their numbers alone do not tell."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+
+class Taken(NamedTuple):
+    """Where a parameter comes from.
+
+    Attributes:
+        of: Another one.
+        part: Which of so many equal parts of its rows.
+        parts: How many there are.
+    """
+
+    of: Tensor
+    part: int = 0
+    parts: int = 1
+
+
+def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
+    """Give ``model`` copies of parameters: their numbers, dtype, device, and whether they learn.
+
+    What was one parameter in several places is one here, too.
+
+    Args:
+        model: What is given them.
+        given: Where each of its parameters comes from, by name.
+
+    Raises:
+        ValueError: ``model`` has other parameters, or one is of another shape.
+
+    Example:
+        >>> import torch
+        >>> frozen = nn.Parameter(torch.ones(2, 3), requires_grad=False)
+        >>> linear = nn.Linear(3, 1, bias=False)
+        >>> take_over(linear, {"weight": Taken(frozen, 1, 2)})
+        >>> linear.weight
+        Parameter containing:
+        tensor([[1., 1., 1.]])
+    """
+    own = dict(model.named_parameters(remove_duplicate=False))
+    if own.keys() != given.keys():
+        unlike = ", ".join(sorted(own.keys() ^ given.keys()))
+        raise ValueError(f"{unlike}: there or here alone; parameters are taken over one for one.")
+    copies: dict[tuple[int, int, int], nn.Parameter] = {}
+    for name, (of, part, parts) in given.items():
+        key = (id(of), part, parts)
+        if key not in copies:
+            numbers = of.detach().chunk(parts)[part].clone()
+            copies[key] = nn.Parameter(numbers, requires_grad=of.requires_grad)
+        if copies[key].shape != own[name].shape:
+            raise ValueError(
+                f"{name} is {tuple(copies[key].shape)} there and {tuple(own[name].shape)} here."
+            )
+        owner, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(owner), leaf, copies[key])
+
+
+def mode_of(module: nn.Module) -> bool:
+    """Whether a module trains, which all of its parts must say alike.
+
+    Raises:
+        ValueError: Some train and some do not.
+
+    Example:
+        >>> mode_of(nn.Sequential(nn.Dropout(), nn.Dropout().eval()))
+        Traceback (most recent call last):
+        ...
+        ValueError: Parts of the model are in evaluation mode (1), and others train; here one mode \
+holds for all. Call train() or eval() on the whole first.
+    """
+    modes = {name: part.training for name, part in module.named_modules()}
+    if len(set(modes.values())) > 1:
+        still = ", ".join(sorted(name or "the whole" for name, mode in modes.items() if not mode))
+        raise ValueError(
+            f"Parts of the model are in evaluation mode ({still}), and others train; here one mode "
+            f"holds for all. Call train() or eval() on the whole first."
+        )
+    return module.training
