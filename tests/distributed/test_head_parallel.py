@@ -67,6 +67,15 @@ def test_checkpoints_hold_whole_biases(ranks):
     assert max(ranks.run(4, f"{CASES}:saved")) == 0
 
 
+def test_states_of_own_heads_say_by_which_arguments_they_are_read(ranks):
+    """Their parameters are those of the whole bias, under its names."""
+    for told in ranks.run(2, f"{CASES}:states"):
+        assert told["same"] == "loaded"
+        for name in ("other", "other grid", "other encoder"):
+            assert "the same numbers would mean something else" in told[name]
+        assert "saved with max_distance=128, and this one has max_distance=64" in told["other"]
+
+
 def test_refusals_say_what_to_do(ranks):
     for told in ranks.run(2, f"{CASES}:refusals"):
         for name in ("cope", "shaw", "score"):

@@ -1,7 +1,7 @@
 """Modules that stay what they were built as: arguments are settled, and parameters are reals."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -10,22 +10,21 @@ from torch import Tensor, nn
 
 from posenc._guards import FLOATING
 from posenc.encodings.arguments import with_checked_flags
+from posenc.encodings.read_by import ReadByArguments
 from posenc.positions.whole import plain, with_plain_numbers
 
 
-class FixedOnceBuilt(nn.Module):
+class FixedOnceBuilt(ReadByArguments):
     """A module that computes from some of its arguments when it is built, and not again.
 
     To set one of these afterwards would change what it says of itself and nothing that it does.
     Parameters are floating numbers, and are read by some of the arguments: the rows of ``T5Bias``
-    are other distances where ``max_distance`` is another. A state dict takes these arguments along
-    beside torch's own version number, in ``_metadata``, and a module that was built with others
-    refuses it. Names and numbers of the state dict are those that they would be without.
+    are other distances where ``max_distance`` is another. A state dict takes these arguments along;
+    see ``ReadByArguments``.
 
     Attributes:
         fixed: Names of arguments that cannot be set.
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
-        meaning: Names of arguments by which parameters are read, and which no shape tells.
 
     Example:
         >>> from posenc import Rotary
@@ -38,7 +37,6 @@ class FixedOnceBuilt(nn.Module):
 
     fixed: ClassVar[frozenset[str]] = frozenset()
     fixed_beside_parameters: ClassVar[frozenset[str]] = frozenset()
-    meaning: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
@@ -77,19 +75,6 @@ class FixedOnceBuilt(nn.Module):
             self._check_still_real(f"{name} was cast to", before[name], each)
         return self
 
-    def _read_by(self) -> dict[str, Any]:
-        if next(_own_parameters(self), None) is None:
-            return {}
-        return {name: vars(self)[name] for name in sorted(self.meaning) if name in vars(self)}
-
-    def _save_to_state_dict(
-        self, destination: dict[str, Any], prefix: str, keep_vars: bool
-    ) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        metadata = getattr(destination, "_metadata", {}).get(prefix[:-1])
-        if metadata is not None and (read_by := self._read_by()):
-            metadata["read_by"] = read_by
-
     def _load_from_state_dict(
         self,
         state_dict: dict[str, Any],
@@ -107,25 +92,9 @@ class FixedOnceBuilt(nn.Module):
                 )
             except TypeError as error:
                 error_msgs.append(str(error))
-        error_msgs += self._contradictions(prefix, local_metadata.get("read_by", {}))
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
-
-    def _contradictions(self, prefix: str, saved: dict[str, Any]) -> list[str]:
-        """What a state dict says of its parameters that is not so here."""
-        here = self._read_by()
-        other = [name for name in here if name in saved and saved[name] != here[name]]
-        if not other:
-            return []
-        theirs = ", ".join(f"{name}={saved[name]!r}" for name in other)
-        ours = ", ".join(f"{name}={here[name]!r}" for name in other)
-        at = f" ({prefix[:-1]})" if prefix else ""
-        return [
-            f"The parameters of {type(self).__name__}{at} were saved with {theirs}, and this one "
-            f"has {ours}: the same numbers would mean something else. Build it with {theirs}; "
-            f"where the change is meant, load dict(state_dict), which says nothing of that."
-        ]
 
     def _check_still_real(self, told: str, before: Tensor, now: Tensor) -> None:
         if now.is_complex() and not before.is_complex():
@@ -134,14 +103,6 @@ class FixedOnceBuilt(nn.Module):
                 f"{told} {now.dtype}; {kind} computes with reals, and imaginary parts would be "
                 f"lost. Build another {kind}, with parameters in a floating dtype."
             )
-
-
-def _own_parameters(module: nn.Module) -> Iterator[nn.Parameter]:
-    """Those of a module and its parts, but for parts that say themselves how to read theirs."""
-    yield from module.parameters(recurse=False)
-    for part in module.children():
-        if not isinstance(part, FixedOnceBuilt):
-            yield from _own_parameters(part)
 
 
 def check_floating(**dtypes: object) -> None:

@@ -95,6 +95,7 @@ class MultiHeadAttention(Settled):
 
     settled = frozenset({"dim", "head_dim", "heads", "kv_heads"})
     handed_on = frozenset({"bias"})
+    meaning = frozenset({"head_dim"})  # with it, shapes tell how many heads there are
 
     @with_plain_numbers
     def __init__(

@@ -118,6 +118,7 @@ class Block(Settled):
             *("inner", "kv_heads", "scale", "window"),
         }
     )
+    meaning = frozenset({"norm"})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "norm":

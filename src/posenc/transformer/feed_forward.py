@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 
 from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_flag, check_whole
+from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions.whole import with_plain_numbers
 
@@ -27,7 +29,7 @@ class FeedForwardStages:
     output: Tensor
 
 
-class FeedForward(nn.Module):
+class FeedForward(ReadByArguments):
     """Two linear maps with an activation between them, the same for each token.
 
     y = activation(x W₁ + b₁) W₂ + b₂,  W₁ [dim, inner], W₂ [inner, dim]
@@ -68,6 +70,11 @@ class FeedForward(nn.Module):
         self.contract = nn.Linear(inner, dim, bias=bias)
         self.activation = named(activation)
         self.dropout = nn.Dropout(checked_dropout(dropout))
+
+    def _read_by(self) -> dict[str, Any]:
+        """The activation, if it is one that has a name here."""
+        names = [name for name, function in ACTIVATIONS.items() if function is self.activation]
+        return {"activation": names[0]} if names else {}
 
     def forward(
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None

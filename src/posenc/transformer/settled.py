@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-from torch import nn
+from posenc.encodings.read_by import ReadByArguments
 
 
-class Settled(nn.Module):
+class Settled(ReadByArguments):
     """A module that handed some of its arguments to its parts when it was built.
 
     To set one of these afterwards would change what it says of itself and nothing that it does.

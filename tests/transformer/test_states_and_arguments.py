@@ -1,0 +1,58 @@
+"""State dicts of layers say by which arguments they are read; contradictions are refused."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from posenc import ALiBi, Positional
+from posenc.transformer import Block, Encoder, FeedForward, MultiHeadAttention
+
+REFUSED = [
+    (MultiHeadAttention, (16,), {"heads": 4}, {"heads": 2}, "head_dim=4, .* has head_dim=8"),
+    (Block, (16, 4), {}, {"norm": "pre"}, "norm='post', .* has norm='pre'"),
+    (FeedForward, (4, 8), {}, {"activation": "gelu"}, "activation='relu', .* activation='gelu'"),
+    (
+        Encoder,
+        (16,),
+        {"heads": 4, "depth": 1},
+        {"heads": 2, "depth": 1},
+        r"attention \(blocks.0.att",
+    ),
+    (
+        Encoder,
+        (16, 4, 1),
+        {"norm": "pre", "final_norm": False},
+        {"norm": "post"},
+        r"Block \(blocks\.0\) were saved with norm='pre'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "sizes", "first", "second", "said"), REFUSED)
+def test_what_no_shape_tells_is_told(kind, sizes, first, second, said):
+    state, other = kind(*sizes, **first).state_dict(), kind(*sizes, **second)
+    assert [p.shape for p in state.values()] == [p.shape for p in other.state_dict().values()]
+    with pytest.raises(RuntimeError, match="(?i)" + said):
+        other.load_state_dict(state)
+    other.load_state_dict(dict(state))
+    kind(*sizes, **first).load_state_dict(state)
+
+
+def test_fewer_key_heads_are_told_by_shapes_and_head_dim():
+    state = MultiHeadAttention(16, 4, kv_heads=2).state_dict()
+    MultiHeadAttention(16, 4, kv_heads=2).load_state_dict(state)
+    with pytest.raises(RuntimeError, match=r"size mismatch for keys\.weight"):
+        MultiHeadAttention(16, 4).load_state_dict(state)
+
+
+def test_a_function_of_ones_own_says_nothing():
+    for activation in (nn.GELU(), torch.sin):
+        state = FeedForward(4, 8, activation).state_dict()
+        FeedForward(4, 8).load_state_dict(state)
+    FeedForward(4, 8, F.gelu).load_state_dict(FeedForward(4, 8, "gelu").state_dict())
+
+
+def test_another_encoding_takes_the_weights_as_they_are():
+    state = Encoder(16, 4, 1).state_dict()
+    Encoder(16, 4, 1, positional=Positional(scores=ALiBi(4))).load_state_dict(state)
