@@ -95,6 +95,15 @@ def test_only_the_hidden_state_of_queries_matters():
     assert torch.equal(other, added(logits, x))
 
 
+@pytest.mark.parametrize("other", [1, 2, 40])
+def test_the_table_is_that_of_any_extent(other):
+    """What is outside of a shorter one would be a distance within this one."""
+    logits, x = example(), hidden()
+    table = RelativeLogits(HEADS, x.shape[-1], width=4, extent=other).table(range(9), range(9))
+    scores, read = torch.zeros(2, HEADS, 9, 9).double(), logits.query_features(x)
+    assert torch.equal(logits.encode(scores, table, q_features=read), added(logits, x))
+
+
 def test_the_temperature_by_hand():
     factor = LogTemperature(1, floor=8, alpha=0.5).table(torch.tensor([-3, 0, 7, 15]), range(1))
     want = torch.tensor([1.0, 1.0, 1.0, 1 + 0.5 * math.log(2)])

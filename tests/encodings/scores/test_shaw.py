@@ -68,11 +68,24 @@ def test_16_bit_values_round_once(content, dtype):
 
 
 def test_beyond_the_reach_all_vectors_are_one():
-    table = Shaw(1, 4, reach=2).table(torch.tensor([10**12]), torch.tensor([0, 10**12 - 2]))
-    assert table.tolist() == [[0, 0]]
-    assert Shaw(1, 4, reach=2).table(torch.tensor([0]), torch.tensor([2, 2**62])).tolist() == [
-        [4, 4]
-    ]
+    shaw = Shaw(1, 4, reach=2, std=1.0)
+    for queries, keys, met in (([10**12], [0, 10**12 - 2], 0), ([0], [2, 2**62], 4)):
+        q = torch.eye(4).expand(1, 4, 4)
+        table = shaw.table(queries, keys).expand(4, 2)
+        got = shaw.encode(torch.zeros(1, 4, 2), table, q=q, scale=1.0)
+        torch.testing.assert_close(got[0].T, shaw.keys[met].expand(2, 4))
+
+
+@pytest.mark.parametrize("other", [1, 5, 40])
+def test_the_table_is_that_of_any_reach(content, drawn, other):
+    """It is the distance; rows of a longer reach would be other vectors here."""
+    q, k, v = content()
+    shaw, here = drawn(Shaw(4, 8, reach=3, values=True)), torch.arange(12)
+    own, table = (of.table(here, here) for of in (shaw, Shaw(4, 8, reach=other)))
+    assert torch.equal(shaw.encode(q @ k.mT, table, q=q), shaw.encode(q @ k.mT, own, q=q))
+    weights = (q @ k.mT).softmax(-1)
+    wanted = shaw.encode_output(weights @ v, weights, own)
+    assert torch.equal(shaw.encode_output(weights @ v, weights, table), wanted)
 
 
 def test_a_decoded_row_is_the_last_row(content, drawn):

@@ -74,7 +74,8 @@ def test_clamped_distances_are_the_authors(content, drawn):
     weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
     got = attention(q, k, v, positional=Positional(scores=xl), is_causal=True)
     torch.testing.assert_close(got, weights @ v, rtol=0, atol=1e-12)
-    assert xl.table([0], [9]).item() == -3
+    table = TransformerXL(4, 8, dim=6).table(range(12), range(12))  # that of any clamp_len
+    assert torch.equal(xl.encode(q @ k.mT / sqrt(8), table, q=q, k=k), scores)
     with pytest.raises(ValueError, match="clamp_len is 0; it must be a whole number from 1 on"):
         TransformerXL(4, 8, clamp_len=0)
 

@@ -99,10 +99,8 @@ class RelativeLogits(ScoreEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance where something is added, else ``extent``; whole whatever ``dtype``."""
-        distance = checked_distances(q_positions, k_positions)
-        inside = (distance >= 0) & (distance < self.extent)
-        return torch.where(inside, distance, self.extent)
+        """q − k, whole numbers whatever ``dtype``; ``encode`` looks which are within its extent."""
+        return checked_distances(q_positions, k_positions)
 
     def query_features(
         self, hidden: Float[Tensor, "*batch q_len dim"]
@@ -140,7 +138,8 @@ class RelativeLogits(ScoreEncoding):
         r = q_features.to(working_dtype(scores.dtype)).unflatten(-1, (self.heads, self.width))
         logits = products(r.transpose(-2, -3), self.profiles.mT)
         nothing = logits.new_zeros(*logits.shape[:-1], 1)
-        return (scores + picked(torch.cat([logits, nothing], dim=-1), table)).to(scores.dtype)
+        index = table.where((table >= 0) & (table < self.extent), self.extent)
+        return (scores + picked(torch.cat([logits, nothing], dim=-1), index)).to(scores.dtype)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -75,9 +75,12 @@ class Shaw(ScoreEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """Which vector each pair meets: clip(k − q) + reach, whole numbers whatever ``dtype``."""
-        ahead = -checked_distances(q_positions, k_positions)
-        return ahead.clamp(-self.reach, self.reach) + self.reach
+        """q − k, whole numbers whatever ``dtype``; ``encode`` clips them, to its own reach."""
+        return checked_distances(q_positions, k_positions)
+
+    def _met(self, distance: Int64[Tensor, "*shape"]) -> Int64[Tensor, "*shape"]:
+        """Which vector each pair meets: clip(k − q) + reach."""
+        return self.reach - distance.clamp(-self.reach, self.reach)
 
     def encode(
         self,
@@ -92,7 +95,7 @@ class Shaw(ScoreEncoding):
         checked_content("Shaw", self.heads, scores, q=(q, self.head_dim))
         assert q is not None
         wide = working_dtype(scores.dtype)
-        seen = picked(products(q.to(wide), self.keys), table)
+        seen = picked(products(q.to(wide), self.keys), self._met(table))
         return (scores + seen * scale_of(scale, self.head_dim)).to(scores.dtype)
 
     def encode_output(
@@ -126,7 +129,7 @@ class Shaw(ScoreEncoding):
             )
         wide = working_dtype(out.dtype)
         sums = weights.new_zeros((*weights.shape[:-1], len(self.values)), dtype=wide)
-        index = table.unsqueeze(-3).expand(weights.shape)
+        index = self._met(table).unsqueeze(-3).expand(weights.shape)
         sums = sums.scatter_add(-1, index, weights.to(wide))
         return (out + products(sums, self.values.mT)).to(out.dtype)
 

@@ -89,10 +89,7 @@ class TransformerXL(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """q − k: whole numbers whatever ``dtype``; sinusoids are built once a distance."""
-        distance = checked_distances(q_positions, k_positions)
-        if self.clamp_len is None:
-            return distance
-        return distance.clamp(-self.clamp_len, self.clamp_len)
+        return checked_distances(q_positions, k_positions)
 
     def encode(
         self,
@@ -109,6 +106,8 @@ class TransformerXL(ScoreEncoding):
         assert q is not None
         assert k is not None
         wide = working_dtype(scores.dtype)
+        if self.clamp_len is not None:
+            table = table.clamp(-self.clamp_len, self.clamp_len)
         keys = grouped_keys(k.to(wide), self.heads)
         of_keys = products(self.u.to(wide).unsqueeze(-2), keys)
         of_distance = self._by_distance(q.to(wide) + self.v.to(wide).unsqueeze(-2), table)
