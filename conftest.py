@@ -11,7 +11,7 @@ from sybil.integration.pytest import SybilItem
 from sybil.parsers.doctest import DocTestParser
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-pytest_plugins = ["tests.parallel", "tests.selection"]
+pytest_plugins = ["tests.garbage", "tests.parallel", "tests.selection"]
 
 
 class Example(ModuleType):
