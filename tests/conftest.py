@@ -1,12 +1,12 @@
-"""What all tests share."""
+"""What all tests share.
+
+Nothing here loads torch before a test needs it: the process that hands tests out never does.
+"""
 
 import pytest
 from hypothesis import settings
 from tests.browser import axe as axe
 from tests.browser import browser as browser
-from tests.oracle import oracle as oracle
-
-from posenc.testing import Check
 
 # A slow machine is no wrong answer.
 settings.register_profile("any-machine", deadline=None)
@@ -16,9 +16,19 @@ settings.load_profile("any-machine")
 REPRESENTATIVES = {"learned", "rotary", "alibi"}
 
 
+@pytest.fixture(scope="session")
+def oracle():
+    """mpmath for every value, and Fractions for every rounding."""
+    from tests.oracle import Oracle
+
+    return Oracle()
+
+
 @pytest.hookimpl(tryfirst=True)  # before any are selected by these marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the checks of the contract battery that compile."""
+    from posenc.testing import Check
+
     for item in items:
         values = getattr(item, "callspec", None) and item.callspec.params.values()
         if any(isinstance(value, Check) and value.compiles for value in values or ()):

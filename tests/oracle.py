@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
-import pytest
 import torch
 from mpmath import mp, mpf
 
@@ -120,8 +119,3 @@ def _denominators(frequency: mpf, limit: int) -> list[int]:
 def fraction(value: mpf) -> Fraction:
     sign, mantissa, exponent, _ = value._mpf_
     return (-1) ** sign * int(mantissa) * Fraction(2) ** exponent
-
-
-@pytest.fixture(scope="session")
-def oracle() -> Oracle:
-    return Oracle()
