@@ -238,10 +238,11 @@ def test_the_length_is_stated_and_a_long_row_changes_no_short_one():
     alone = logits(model)
     theirs = logits(model, input_ids=both[0], position_ids=both[1])[:1]
     assert (theirs - alone).abs().max() > 1e-3
-    with patch(model):
+    with patch(model), pytest.raises(ValueError, match="hold for 256 positions"):
+        logits(model, input_ids=both[0], position_ids=both[1])
+    with patch(model, length=512) as patched:
         ours = logits(model, input_ids=both[0], position_ids=both[1])[:1]
         torch.testing.assert_close(ours, logits(model), rtol=0, atol=2e-5)
-    with patch(model, length=512) as patched:
         long = LongRoPE(Geometric(16), **{k[:-7]: v for k, v in LISTS.items()},
                         trained_length=256, factor=2.0).at(512)  # fmt: skip
         assert patched.angles[0].rotaries["all"].frequencies == long

@@ -103,10 +103,9 @@ def patch_biases(model: nn.Module) -> BiasPatch:
         >>> patched.biases, torch.allclose(after, before, atol=1e-5)
         ([ALiBi(heads=4)], True)
     """
-    if "posenc_biases" in model.__dict__:
-        raise ValueError("The model is patched already. Undo that first, with unpatch_biases.")
     layers = [layer for layer in model.modules() if type(layer).__name__ in T5_LAYERS]
     alibi = [layer for layer in model.modules() if type(layer).__name__ in ALIBI_LAYERS]
+    _refuse_patched(model, layers + alibi)
     _refuse(model, layers + alibi)
     register_attention()
     made, changes = BiasPatch(model), _Changes()
@@ -163,6 +162,28 @@ class _Changes:
                 del holder.__dict__[name]
             else:
                 holder.__dict__[name] = value
+
+
+def _refuse_patched(model: nn.Module, layers: list[nn.Module]) -> None:
+    """Refuse what is patched already, a part of it, or what it is a part of.
+
+    Raises:
+        ValueError: It is.
+    """
+    holders = [path for path, module in model.named_modules() if "posenc_biases" in vars(module)]
+    if "" in holders:
+        raise ValueError("The model is patched already. Undo that first, with unpatch_biases.")
+    if holders:
+        raise ValueError(
+            f"A part of the model is patched already: {', '.join(holders)}. Undo that first, with "
+            f"unpatch_biases of that part."
+        )
+    if any(vars(layer).keys() & {"forward", "compute_bias"} for layer in layers):
+        raise ValueError(
+            f"The layers of {type(model).__name__} have a forward pass or a bias that is not of "
+            f"their class: the model that it is a part of is patched already, or other code put "
+            f"its own there. Undo that first."
+        )
 
 
 def _refuse(model: nn.Module, layers: list[nn.Module]) -> None:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
+from posenc._guards import may_look
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.patching.forms import Angles, Form
@@ -34,6 +35,7 @@ class ExactAngles(nn.Module):
         tables: The kept rows.
         replaced: The module that stood here before; no part of this one.
         changes: What was changed besides: objects, their fields, and what they held.
+        reach: By type of layers, the position from which on the model would turn otherwise.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class ExactAngles(nn.Module):
         # Past nn.Module's bookkeeping: its buffers must not be cast or saved with ours.
         object.__setattr__(self, "replaced", replaced)
         self.changes: Changes = []
+        self.reach: dict[str, int] = {}
 
     @torch.no_grad()
     def forward(
@@ -62,8 +65,14 @@ class ExactAngles(nn.Module):
         """cos and sin in the form of the model, rounded once to the dtype that it has them in.
 
         Positions by axis come as ``[axes, rows, seq]``, and one row of them for all axes alike.
+
+        Raises:
+            ValueError: Positions reach further than the frequencies of this rope type.
         """
-        rotary = self.rotaries[ALL if ALL in self.rotaries else str(layer_type)]
+        kind = ALL if ALL in self.rotaries else str(layer_type)
+        rotary = self.rotaries[kind]
+        if kind in self.reach:
+            check_reach(position_ids, self.reach[kind])
         points = points_of(rotary, position_ids)
         table = self.tables.rows(rotary, points, dtype=self.dtype or x.dtype)  # type: ignore[arg-type]
         cos, sin = table.unbind(-2)
@@ -79,6 +88,24 @@ class ExactAngles(nn.Module):
     def extra_repr(self) -> str:
         """The form."""
         return f"form={self.form.name!r}"
+
+
+def check_reach(position_ids: Tensor, reach: int) -> None:
+    """Refuse positions for which the model itself would take other frequencies.
+
+    Nothing is looked at in a graph.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if not may_look(position_ids) or not position_ids.numel():
+        return
+    if (last := int(position_ids.max())) >= reach:
+        raise ValueError(
+            f"position_ids go up to {last}, and the angles of this patched model hold for {reach} "
+            f"positions: its rope type (dynamic, longrope) has other frequencies for longer "
+            f"sequences. Say how long they become: unpatch(model), then patch(model, length=…)."
+        )
 
 
 def points_of(rotary: nn.Module, position_ids: Tensor) -> Tensor:

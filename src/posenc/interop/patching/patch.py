@@ -17,6 +17,7 @@ from posenc.interop.patching.places import (
     is_patched,
     places_of,
 )
+from posenc.interop.patching.reach import reach_of
 from posenc.interop.patching.replacing import Layers, Ours, confirm, put, take
 from posenc.interop.patching.scales import rescaled
 from posenc.interop.patching.telling import restore, told
@@ -85,7 +86,9 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
             to these (those that are left out stay). If not given, what the configuration says. In
             a model of several parts it is for the language model.
         length: Length of the sequences, for the types that depend on it (dynamic, longrope), which
-            ``transformers`` switches by the longest row it has seen. It is stated here once.
+            ``transformers`` switches by the longest row it has seen. It is stated here once; the
+            trained length if not given. Positions further than that raise a ValueError when the
+            model runs (in a compiled graph nothing looks at them).
 
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.
@@ -143,6 +146,12 @@ def replaced(
         made[0].changes = changes
         for each, new in zip(found, layers, strict=True):
             confirm(each, new)
+        for each, new, ours in zip(found, layers, made, strict=True):
+            if isinstance(ours, ExactAngles):  # those of tables are of no type that grows
+                reaches = {
+                    kind: reach_of(each.config, layer, length) for kind, layer in new.items()
+                }
+                ours.reach = {kind: n for kind, n in reaches.items() if n is not None}
     except Exception:
         restore(changes)
         for each, angles in zip(found, made, strict=False):

@@ -32,6 +32,7 @@ def put(found: Admitted, layers: Layers, made: list[Ours]) -> Ours:
     before: Any = place.module._buffers[TABLE]
     rows = ExactRows(shared or SharedRows(rotaries[ALL]), before)
     place.module.register_forward_pre_hook(rows, with_kwargs=True)
+    place.module.register_forward_hook(rows.turn.give, always_call=True)
     return rows
 
 
@@ -74,4 +75,8 @@ def take(place: Place, angles: Any) -> None:
     for key in [key for key, hook in hooks.items() if hook is angles]:
         del hooks[key]
         del place.module._forward_pre_hooks_with_kwargs[key]
+    after = place.module._forward_hooks
+    for key in [key for key, hook in after.items() if hook == angles.turn.give]:
+        del after[key]
+        place.module._forward_hooks_always_called.pop(key, None)
     place.module._buffers[TABLE] = angles.before.to(device_of(place.module))

@@ -1,6 +1,7 @@
 """Exact rows for attention that keeps its own table of sines and cosines, and has no module."""
 
 from collections.abc import Mapping
+from threading import Lock, get_ident
 from typing import Any
 
 import torch
@@ -37,23 +38,29 @@ class SharedRows:
             table = self.rotary.table(positions.flatten(), dtype=dtype)
             places = torch.arange(positions.numel(), device=positions.device)
             return joined(table), places.view_as(positions)
-        if self._joined is None or self._joined[0] is not kept:
-            self._joined = kept, joined(kept)
-        return self._joined[1], positions
+        held = self._joined  # looked at once: another thread may put its own there
+        if held is None or held[0] is not kept:
+            held = self._joined = kept, joined(kept)
+        return held[1], positions
 
 
 class ExactRows:
     """A hook before attention: gives it rows of exact sines and cosines for its positions.
 
+    Attention reads them from itself, so one thread at a time runs through it: another would find
+    the rows of other tokens there.
+
     Attributes:
         shared: The rows.
         before: The table that attention had.
         changes: What was changed besides: objects, their fields, and what they held.
+        turn: Who runs through attention.
     """
 
     def __init__(self, shared: SharedRows, before: Tensor):
         self.shared, self.before = shared, before
         self.changes: Changes = []
+        self.turn = Turn()
 
     @property
     def rotaries(self) -> Mapping[str, Rotation]:
@@ -73,8 +80,33 @@ class ExactRows:
                 f"patch needs them. Call the model as a whole, or undo it with unpatch(model)."
             )
         hidden = named["hidden_states"] if "hidden_states" in named else inputs[0]
-        attention.embed_positions, places = self.shared.rows(positions, hidden.dtype)
+        table, places = self.shared.rows(positions, hidden.dtype)
+        if not torch.compiler.is_compiling():  # a graph hands its own rows on
+            self.turn.take()
+        attention.embed_positions = table
         return inputs, {**named, "position_ids": places}
+
+
+class Turn:
+    """A lock that the thread which holds it may take again: an interrupt may have left it so."""
+
+    def __init__(self):
+        self._lock, self._owner = Lock(), 0
+
+    def __reduce__(self) -> tuple[type, tuple]:
+        return Turn, ()  # a copy is held by nobody
+
+    def take(self) -> None:
+        """Wait until no other thread holds it."""
+        if self._owner != get_ident():
+            self._lock.acquire()
+            self._owner = get_ident()
+
+    def give(self, *_: Any) -> None:
+        """Let others take it; also as a hook behind attention."""
+        if not torch.compiler.is_compiling() and self._owner == get_ident():
+            self._owner = 0
+            self._lock.release()
 
 
 def joined(table: Tensor) -> Tensor:

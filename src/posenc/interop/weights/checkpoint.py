@@ -1,6 +1,7 @@
 """Whole state dicts in the other pairing: which tensors are permuted, and how."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -44,6 +45,24 @@ SCALES = re.compile(r"^weight_scale(_inv)?$")
 """Factors of quantized weights: one in all, one a row, or one a block."""
 
 RowOrders = dict[str, RowOrder]
+
+
+class ConvertedWeights(dict[str, Tensor]):
+    """A state dict that knows its pairing, so that it is not converted twice.
+
+    A copy, and what is saved of it, is an ordinary one.
+
+    Attributes:
+        pairing: That of its queries and keys.
+    """
+
+    def __init__(self, state: Mapping[str, Tensor], pairing: Pairing):
+        super().__init__(state)
+        self.pairing: Pairing = pairing
+
+    def __reduce__(self) -> tuple:
+        # As torch's own state dicts, which torch.load takes without trusting the file.
+        return OrderedDict, (), None, None, iter(self.items())
 
 
 def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
@@ -106,6 +125,7 @@ def convert_weights(
     Args:
         state: Tensors by their names in transformers; those that stay are handed on uncopied.
         config: Of the model, with ``posenc_pairing`` where the weights were converted before.
+            (What this function returned knows that itself, until it is copied or saved.)
         to: The pairing.
 
     Raises:
@@ -120,14 +140,15 @@ def convert_weights(
         >>> convert_weights(state, config, to="interleaved")["layers.0.self_attn.q_proj.weight"]
         tensor([0., 2., 1., 3., 4., 6., 5., 7.])
     """
-    check_convertible(config, to)
+    check_convertible(config, to, state.pairing if isinstance(state, ConvertedWeights) else None)
     orders = row_orders(config, {name: tuple(x.shape) for name, x in state.items()})
-    return {
+    made = {
         name: orders[name].converted(x, to) if name in orders else x for name, x in state.items()
     }
+    return ConvertedWeights(made, to)
 
 
-def check_convertible(config: Any, to: Pairing) -> None:
+def check_convertible(config: Any, to: Pairing, held: Pairing | None = None) -> None:
     """Refuse weights that have the pairing already, and types whose layout was not measured.
 
     Raises:
@@ -142,10 +163,11 @@ def check_convertible(config: Any, to: Pairing) -> None:
             f"pass it to convert_pairing, which measures; or permute with "
             f"posenc.interop.huggingface.RowOrder."
         )
-    if stored_pairing(known) == to:
+    if (held or stored_pairing(known)) == to:
+        said = "convert_weights gave it to them" if held else "by their configuration"
         raise ValueError(
-            f"The weights have the pairing {to!r} already, by their configuration. Converting "
-            f"them again would scramble them; ask for the other one."
+            f"The weights have the pairing {to!r} already, {said}. Converting them again would "
+            f"scramble them; ask for the other one."
         )
 
 

@@ -31,8 +31,18 @@ class ConvertedPairing:
         self._before: Pairing = before
 
     def undo(self) -> None:
-        """Put everything back, bit for bit."""
+        """Put everything back, bit for bit.
+
+        Raises:
+            ValueError: The model was converted again since, so that this would scramble it.
+        """
         if self.to != self._before:
+            if (held := _stored(self.model)) != self.to:
+                raise ValueError(
+                    f"The model has the pairing {held!r} now, and this conversion was to "
+                    f"{self.to!r}: it was converted again since. Undo the last conversion first, "
+                    f"or call convert_pairing with the pairing that it shall have."
+                )
             _convert(self.model, self._before)
             self.to = self._before
 

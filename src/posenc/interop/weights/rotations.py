@@ -5,6 +5,7 @@ import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -93,19 +94,27 @@ def plain_forward(module: nn.Module) -> types.FunctionType:
 
 def with_functions(module: nn.Module, functions: dict[str, Callable[..., Any]]) -> None:
     """Let this one module call other functions; its class and its neighbors keep theirs."""
-    forward = plain_forward(module)
+    # Not through nn.Module's bookkeeping: it is no part of the model's state. A bound method would
+    # be pickled by its name, and come back as that of the class, which turns the old pairs.
+    object.__setattr__(module, "forward", partial(_forward, module, functions))
+
+
+# torch.compile looks globals up by the name of their module, where the old functions stand.
+@torch.compiler.disable
+def _forward(
+    module: nn.Module, functions: dict[str, Callable[..., Any]], /, *args: Any, **kwargs: Any
+) -> Any:
+    """The forward pass of the module's class, with other functions in place of its own."""
+    plain = plain_forward(module)
     own = types.FunctionType(
-        forward.__code__,
-        {**forward.__globals__, **functions},
-        forward.__name__,
-        forward.__defaults__,
-        forward.__closure__,
+        plain.__code__,
+        {**plain.__globals__, **functions},
+        plain.__name__,
+        plain.__defaults__,
+        plain.__closure__,
     )
-    own.__kwdefaults__ = forward.__kwdefaults__
-    # torch.compile looks globals up by the name of their module, where the old functions stand.
-    own = torch.compiler.disable(own)
-    # Not through nn.Module's bookkeeping: it is no part of the model's state.
-    object.__setattr__(module, "forward", types.MethodType(own, module))
+    own.__kwdefaults__ = plain.__kwdefaults__
+    return own(module, *args, **kwargs)
 
 
 def without_functions(module: nn.Module) -> None:

@@ -1,0 +1,231 @@
+"""Whatever was done to a model, it goes on as that model: copied, pickled, shared, undone late."""
+
+import copy
+import io
+import random
+import sys
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import pytest
+import torch
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    CodeGenConfig,
+    CodeGenForCausalLM,
+    GPTJConfig,
+    GPTJForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from posenc.frequencies import Geometric, Linear
+from posenc.interop.huggingface import (
+    convert_pairing,
+    convert_weights,
+    drop_rotary,
+    patch,
+    patch_biases,
+    unpatch,
+)
+
+NARROW = {"vocab_size": 61, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+IDS = torch.tensor([[5, 9, 33, 2, 41, 8, 60, 14]])
+LLAMA = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+}
+SEPARATE = {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "n_positions": 64}
+T5 = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}
+
+MODELS = {
+    "llama": lambda: LlamaForCausalLM(LlamaConfig(**NARROW, **LLAMA)),
+    "gptj": lambda: GPTJForCausalLM(GPTJConfig(**NARROW, **SEPARATE)),
+    "codegen": lambda: CodeGenForCausalLM(CodeGenConfig(**NARROW, **SEPARATE)),
+    "bloom": lambda: BloomForCausalLM(BloomConfig(**NARROW, hidden_size=16, n_layer=2, n_head=2)),
+    "t5": lambda: T5ForConditionalGeneration(T5Config(**NARROW, **T5, decoder_start_token_id=0)),
+}
+CHANGES = {
+    "patched": ("llama", patch),
+    "rows": ("gptj", patch),
+    "rows of codegen": ("codegen", patch),
+    "extended": ("llama", lambda model: patch(model, rotary={"rope_type": "linear", "factor": 4})),
+    "dropped": ("llama", drop_rotary),
+    "converted": ("llama", lambda model: convert_pairing(model, to="interleaved")),
+    "alibi": ("bloom", patch_biases),
+    "t5": ("t5", patch_biases),
+}
+
+
+@cache
+def original(name: str):
+    """A model whose logits tell where its tokens stand: its weights are larger than usual."""
+    torch.manual_seed(0)
+    model = MODELS[name]().eval()
+    with torch.no_grad():
+        for each in model.parameters():
+            each.mul_(5 if each.ndim > 1 else 1)
+    return model
+
+
+@torch.no_grad()
+def logits(model, **given):
+    pair = {"decoder_input_ids": IDS} if model.config.is_encoder_decoder else {}
+    return model(input_ids=IDS, **pair, **given).logits
+
+
+def pickled(model):
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+LIVES = {
+    "deepcopy": copy.deepcopy,
+    "pickled": pickled,
+    "copied twice": lambda model: pickled(copy.deepcopy(model)),
+    "cast": lambda model: copy.deepcopy(model).double().float(),
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_copy_computes_as_its_model_and_stands_alone(change, life):
+    name, changing = CHANGES[change]
+    model = copy.deepcopy(original(name))
+    changing(model)
+    wanted = logits(model)
+    other = LIVES[life](model)
+    for each in model.parameters():
+        each.data.zero_()
+    torch.testing.assert_close(logits(other), wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("change", ["rows", "rows of codegen", "patched", "converted", "alibi"])
+def test_threads_get_the_numbers_of_their_own_tokens(change):
+    name, changing = CHANGES[change]
+    model = copy.deepcopy(original(name))
+    changing(model)
+    generator = torch.Generator().manual_seed(0)
+    given: list[dict] = [{"attention_mask": (torch.arange(8) >= n).long()[None]} for n in range(6)]
+    if name != "bloom":
+        far = (8, 60, 200_000, 3_000)
+        given = [
+            {"position_ids": torch.randint(n, (1, 8), generator=generator)}
+            for n in far
+            for _ in "ab"
+        ]
+    wanted = [logits(model, **each) for each in given]
+    order = [*range(len(given))] * 6
+    random.Random(0).shuffle(order)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            got = [*threads.map(lambda i: logits(model, **given[i]), order)]
+    finally:
+        sys.setswitchinterval(interval)
+    for i, each in zip(order, got, strict=True):
+        torch.testing.assert_close(each, wanted[i], rtol=0, atol=1e-5)
+
+
+def test_rows_are_let_go_when_a_call_fails_and_when_they_are_taken_out():
+    model = copy.deepcopy(original("gptj"))
+    before = logits(model)
+    patch(model)
+    with pytest.raises(RuntimeError):
+        model(inputs_embeds=torch.ones(1, 3, 5))
+    with ThreadPoolExecutor(1) as threads:
+        got = threads.submit(logits, model).result(timeout=60)
+    torch.testing.assert_close(got, before, rtol=0, atol=1e-5)
+    unpatch(model)
+    attention = model.transformer.h[0].attn
+    assert not attention._forward_hooks
+    assert not attention._forward_hooks_always_called
+    assert torch.equal(logits(model), before)
+
+
+def test_a_conversion_that_another_undid_is_not_undone_again():
+    model = copy.deepcopy(original("llama"))
+    before = logits(model)
+    first = convert_pairing(model, to="interleaved")
+    convert_pairing(model, to="half")
+    with pytest.raises(ValueError, match="converted again since"):
+        first.undo()
+    torch.testing.assert_close(logits(model), before, rtol=0, atol=1e-5)
+
+
+def test_a_state_dict_is_not_converted_twice():
+    model = original("llama")
+    once = convert_weights(model.state_dict(), model.config, to="interleaved")
+    with pytest.raises(ValueError, match="convert_weights gave it"):
+        convert_weights(once, model.config, to="interleaved")
+    back = convert_weights(once, model.config, to="half")
+    assert all(torch.equal(back[name], x) for name, x in model.state_dict().items())
+    assert type(pickle_of(once)) is OrderedDict  # so that weights_only=True takes it
+
+
+def pickle_of(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize("name", ["t5", "bloom"])
+def test_a_part_and_its_whole_are_not_both_patched(name):
+    model = copy.deepcopy(original(name))
+    part = model.encoder if name == "t5" else model.transformer
+    with patch_biases(part), pytest.raises(ValueError, match="part of the model is patched"):
+        patch_biases(model)
+    with patch_biases(model), pytest.raises(ValueError, match="part of is patched"):
+        patch_biases(part)
+    assert torch.equal(logits(model), logits(original(name)))
+
+
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
+LISTS = {
+    "rope_type": "longrope",
+    "short_factor": [1.0] * 8,
+    "long_factor": [3.0] * 8,
+    "factor": 4.0,
+    "original_max_position_embeddings": 6,
+}
+
+
+@pytest.mark.parametrize("rope", [DYNAMIC, LISTS], ids=["dynamic", "longrope"])
+def test_frequencies_that_grow_are_not_carried_past_their_length(rope):
+    longest = 6 if rope is DYNAMIC else 24
+    given = {"max_position_embeddings": longest, "rope_parameters": {"rope_theta": 1e4, **rope}}
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(**NARROW, **LLAMA, **given)).eval()
+    before = logits(model)
+    near = model(IDS[:, :5]).logits  # a short row, after which transformers goes back
+    with patch(model):
+        with pytest.raises(ValueError, match=r"go up to 7, .* hold for 6 positions"):
+            logits(model)
+        torch.testing.assert_close(model(IDS[:, :5]).logits, near, rtol=0, atol=1e-5)
+        with pytest.raises(ValueError, match="hold for 6 positions"):
+            logits(pickled(model))
+    with patch(model, length=8):
+        torch.testing.assert_close(logits(model), before, rtol=0, atol=1e-5)
+        later = model(IDS, position_ids=torch.arange(9)[None, 1:]) if rope is LISTS else None
+        assert rope is LISTS or _refuses(model)
+        assert later is None or later.logits.isfinite().all()
+    plain = Linear(Geometric(16), factor=2.0)  # what a caller gives holds everywhere
+    with patch(model, rotary=plain):
+        assert logits(model).isfinite().all()
+
+
+def _refuses(model) -> bool:
+    with pytest.raises(ValueError, match="hold for 8 positions"):
+        model(IDS, position_ids=torch.arange(9)[None, 1:])
+    return True
