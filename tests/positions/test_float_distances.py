@@ -73,7 +73,7 @@ def test_distances_of_floats_are_rounded_once(mean, count, least):
     ):
         want = [[float(q - k) for k in other.tolist()] for q in one.tolist()]
         want = torch.tensor(want, dtype=torch.float64)
-        floats_still = one._seen.held and other._seen.held
+        floats_still = None not in (one._seen.doubles, other._seen.doubles)
         made, once_more = float_distances(one, other, torch.float64), 2.0**-52
         # Sums of 2^32 steps and more are within one more rounding.
         off = 0.0 if mean == 600 or floats_still else once_more
@@ -171,12 +171,16 @@ def test_what_was_seen_of_numbers_holds_for_what_is_made_of_them():
     assert (made * 2 - made).floats().tolist() == small
     for of_y in (y, y * -1 * -1):
         assert Coordinates.stack([of_y, x], dim=-1).floats().tolist() == small
+    made.floats().zero_()  # of the caller
+    assert made.expand(2, 3, 2)[1].unsqueeze(0)[0, :, 1].floats().tolist() == x.floats().tolist()
 
 
 def test_many_numbers_become_the_floats_that_few_do():
     """Cut into pieces that stay in cache, whatever the strides."""
     long = drawn(1000, 7, 180).unsqueeze(-1)
-    table = (long.expand(180, 100), Coordinates(torch.arange(36_000).view(2, 18_000)) / 4)
+    floats = Coordinates(torch.linspace(-1e-3, 1e9, 36_000, dtype=torch.float64).view(18_000, 2).mT)
+    assert floats.rest is not None
+    table = (long.expand(180, 100), Coordinates(torch.arange(36_000).view(2, 18_000)) / 4, floats)
     for coordinates in table:
         each = torch.stack([coordinates[i].floats(torch.float32) for i in range(len(coordinates))])
         assert torch.equal(coordinates.floats(torch.float32), each)

@@ -10,6 +10,7 @@ It is for numbers in memory; graphs fuse the operations of ``posenc.numerics.pha
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache, reduce
+from itertools import chain
 
 import torch
 from jaxtyping import Float64, Int64
@@ -50,23 +51,24 @@ def phases_of_sum(summands: Sequence[Summand]) -> Phases:
 
 def _of_few(summands: Sequence[Summand]) -> Phases:
     shape, device = summands[0].steps.shape, summands[0].steps.device
-    steps = torch.cat([_step_digits(each.steps.flatten()) for each in summands], dim=-1)
-    turns = torch.cat([_turn_digits(each.turns, each.bits, device) for each in summands], dim=1)
+    steps = _step_digits(torch.stack([each.steps.flatten() for each in summands], dim=-1))
+    turns = _turn_digits(tuple(each.turns for each in summands), summands[0].bits, device)
     sums = torch.matmul(steps, turns).to(torch.int64)
     return Phases(*(word.view(*shape, turns.shape[-1]) for word in _words(sums)))
 
 
-def _step_digits(steps: Int64[Tensor, " rows"]) -> Float64[Tensor, "rows 3"]:
-    """The digits of each, the least significant first."""
+def _step_digits(steps: Int64[Tensor, "rows summands"]) -> Float64[Tensor, "rows digits"]:
+    """The three digits of each, the least significant first."""
     digits = (steps & MASK, (steps >> DIGIT) & MASK, steps >> (2 * DIGIT))
-    return torch.stack(digits, dim=-1).to(torch.float64)
+    return torch.stack(digits, dim=-1).flatten(1).to(torch.float64)
 
 
 def _turn_digits(
-    turns: tuple[int, ...], bits: int, device: torch.device
-) -> Float64[Tensor, "columns 3 turns"]:
-    """What each digit of a step is multiplied with in each column of the product."""
-    shape, values = (_count(bits), STEP_DIGITS, len(turns)), _columns(turns, bits)
+    several: tuple[tuple[int, ...], ...], bits: int, device: torch.device
+) -> Float64[Tensor, "columns digits turns"]:
+    """What each digit of the steps is multiplied with in each column of the product."""
+    shape = (_count(bits), STEP_DIGITS * len(several), len(several[0]))
+    values = _columns(several, bits)
     if not values:  # a buffer of nothing is none to torch
         return torch.empty(shape, dtype=torch.float64, device=device)
     return torch.frombuffer(values, dtype=torch.float64).view(shape).to(device)
@@ -77,13 +79,18 @@ def _count(bits: int) -> int:
 
 
 @lru_cache(maxsize=KEPT_TURNS)
-def _columns(turns: tuple[int, ...], bits: int) -> array:
-    count = _count(bits)
-    filled = [turn << (count * DIGIT - bits) for turn in turns]
-    digits = [[float(each >> (DIGIT * j) & MASK) for each in filled] for j in range(count)]
-    none = [0.0] * len(turns)
-    places = [(column, i) for column in range(count) for i in range(STEP_DIGITS)]
-    return array("d", [x for c, i in places for x in (digits[c - i] if c >= i else none)])
+def _columns(several: tuple[tuple[int, ...], ...], bits: int) -> array:
+    shift, columns = _count(bits) * DIGIT - bits, range(_count(bits))
+    digits = [[[float(turn << shift >> DIGIT * column & MASK) for turn in turns]
+               for column in columns] for turns in several]  # fmt: skip
+    none = [[0.0] * len(several[0])] * (STEP_DIGITS - 1)
+    rows = (
+        (none + own)[STEP_DIGITS - 1 + column - i]
+        for column in columns
+        for own in digits
+        for i in range(STEP_DIGITS)
+    )
+    return array("d", chain.from_iterable(rows))
 
 
 def _words(sums: Int64[Tensor, "columns rows turns"]) -> tuple[Tensor, Tensor, Tensor]:

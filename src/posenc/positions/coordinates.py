@@ -43,6 +43,7 @@ from posenc.positions.words import (
     few_float_differences,
     float_differences,
     negative,
+    of_floats,
     of_integers,
     pairs,
     ranks,
@@ -77,20 +78,23 @@ CHUNK = 1 << 14
 
 
 class Seen(NamedTuple):
-    """What was seen of steps when they were made, and need not be looked for again.
+    """What was seen of steps with rests when they were made, and need not be looked for again.
 
     Attributes:
         below: What no size reaches: ``LONG``, ``NEAR`` or ``FARTHEST``.
-        apart: Whether float64 holds the rest of each that is -1, and so what is next to 0.
-        held: Whether float64 holds each with its rest, as what was a float is one still.
+        doubles: Each with its rest as float64, if that holds all of them, as what was a float is
+            one still. Not to be written to.
     """
 
     below: int
-    apart: bool
-    held: bool
+    doubles: Float64[Tensor, "*shape"] | None
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Seen":
+        """The same of steps that are put elsewhere, as by an index."""
+        return self if self.doubles is None else self._replace(doubles=change(self.doubles))
 
 
-UNSEEN = Seen(FARTHEST, apart=False, held=False)
+UNSEEN = Seen(FARTHEST, None)
 
 
 class Coordinates:
@@ -153,9 +157,8 @@ class Coordinates:
         elif isinstance(values, Tensor) and values.dtype == torch.int64:
             rest, own = None, ONE
         else:
-            held = _are_floats(values)
             values, rest, own = exact_parts(values, device)
-            self._seen = UNSEEN if rest is None else _seen_of(values, rest, held)
+            self._seen = UNSEEN if rest is None else _seen_of(values, rest)
         self.values, self.rest = values, rest
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         scale = own if scale is None else product(own, checked_scale(scale, values))
@@ -200,7 +203,7 @@ class Coordinates:
         """The same numbers in other tensors, and in the same scale unless it is told."""
         rest = None if self.rest is None else change(self.rest)
         text = self.scale_text if scale is None else scale
-        return Coordinates._made(change(self.values), rest, text, self._seen)
+        return Coordinates._made(change(self.values), rest, text, self._seen.each(change))
 
     def _lengthened(self) -> "Coordinates":
         """The same in steps of 2^62, and the rests.
@@ -279,7 +282,8 @@ class Coordinates:
                     f"shape {tuple(values.shape[-1:])}. Put new axes before it."
                 )
         rest = None if self.rest is None else self.rest[index]
-        return Coordinates._made(values, rest, text, self._seen)
+        seen = self._seen.each(lambda doubles: doubles[index])
+        return Coordinates._made(values, rest, text, seen)
 
     def unbind(self, dim: int = -1) -> "tuple[Coordinates, ...]":
         """Those of each entry of the last axis, each with the scale of its own, as of a tensor.
@@ -297,7 +301,10 @@ class Coordinates:
         values, text = self.values.unbind(-1), self.scale_text
         rests = (None,) * len(values) if self.rest is None else self.rest.unbind(-1)
         texts = text if isinstance(text, tuple) else (text,) * len(values)
-        return tuple(map(Coordinates._made, values, rests, texts, (self._seen,) * len(values)))
+        below, doubles = self._seen
+        each = (None,) * len(values) if doubles is None else doubles.unbind(-1)
+        seen = (Seen(below, one) for one in each)
+        return tuple(map(Coordinates._made, values, rests, texts, seen))
 
     def to(self, device: torch.device | str) -> "Coordinates":
         """The same on another device.
@@ -309,7 +316,12 @@ class Coordinates:
             raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
         if self.values.device == device:
             return self
-        return self._each(lambda words: words.to(device))
+        given = self if has_float64(torch.device(device)) else self._without_doubles()
+        return given._each(lambda words: words.to(device))
+
+    def _without_doubles(self) -> "Coordinates":
+        seen = self._seen._replace(doubles=None)
+        return Coordinates._made(self.values, self.rest, self.scale_text, seen)
 
     def unsqueeze(self, dim: int) -> "Coordinates":
         """With one axis more, as of a tensor."""
@@ -349,16 +361,15 @@ class Coordinates:
             return self.to("cpu").floats(dtype).to(values.device)
         if values.numel() > CHUNK and isinstance(self.scale_text, str) and may_look(values):
             return self._floats_in_chunks(dtype)
-        wide = values.double() if rest is None else as_floats(values, rest, self._seen.apart)
-        return _scaled(wide, factors(self.scale_text), dtype)
+        return _scaled(_doubles(values, rest, self._seen), factors(self.scale_text), dtype)
 
     def _floats_in_chunks(self, dtype: torch.dtype) -> Tensor:
-        scale, apart = factors(self.scale_text), self._seen.apart
+        scale, doubles = factors(self.scale_text), self._seen.doubles
         made = torch.empty(self.shape, dtype=dtype, device=self.device)
-        given = [each for each in (made, self.values, self.rest) if each is not None]
-        chunks = (each.reshape(-1).split(CHUNK) for each in given)
+        given = (self.values, self.rest) if doubles is None else (doubles,)
+        chunks = (each.reshape(-1).split(CHUNK) for each in (made, *given) if each is not None)
         for to, steps, *rest in zip(*chunks, strict=True):
-            wide = as_floats(steps, *rest, apart=apart) if rest else steps.double()
+            wide = as_floats(steps, *rest) if rest else steps.to(torch.float64, copy=True)
             _scaled(wide, scale, dtype, out=to)
         return made
 
@@ -559,8 +570,8 @@ class Coordinates:
         given = self._lengthened() if size == MOST + 1 else self
         if given.rest is None:
             return given._each(torch.neg)
-        seen = given._seen._replace(apart=False)
-        return Coordinates._made(*negative(given._words()), given.scale_text, seen)
+        words, seen = negative(given._words()), given._seen.each(torch.neg)
+        return Coordinates._made(*words, given.scale_text, seen)
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The exact difference."""
@@ -761,9 +772,10 @@ def _together(
     values = join([part.values for part in parts])
     if all(part.rest is None for part in parts):
         return Coordinates._made(values, None, scale)
-    below, apart, held = zip(*(part._seen for part in parts), strict=True)
-    seen = Seen(max(below), all(apart), all(held))
-    return Coordinates._made(values, join([part._words().rest for part in parts]), scale, seen)
+    below, several = zip(*(part._seen for part in parts), strict=True)
+    doubles = None if any(each is None for each in several) else join(list(several))
+    rest = join([part._words().rest for part in parts])
+    return Coordinates._made(values, rest, scale, Seen(max(below), doubles))
 
 
 def _check_places(parts: Sequence[Coordinates], alike: Sequence[Coordinates]) -> None:
@@ -822,9 +834,8 @@ def differences_of_two_parts(
     scale = factors(here.scale_text)
     looked, count = may_look(steps), steps.numel() * others.shape[-1]
     few, long = looked and count <= FEW_PAIRS, below > LONG
-    if mine.held and theirs.held and ((mine.apart and theirs.apart) or not few):
-        first = _held(here)
-        return _float_pairs(first, first if there is here else _held(there), scale, dtype)
+    if mine.doubles is not None and theirs.doubles is not None:
+        return _float_pairs(mine.doubles, theirs.doubles, scale, dtype)
     one = here._words()
     other = one if there is here else there._words()
     if few and dtype is not torch.float64:
@@ -835,9 +846,11 @@ def differences_of_two_parts(
     return _scaled(float_differences(one, other, long=long, few=few and not long), scale, dtype)
 
 
-def _held(each: Coordinates) -> Float64[Tensor, "*shape"]:
-    assert each.rest is not None
-    return as_floats(each.values, each.rest, each._seen.apart)
+def _doubles(steps: Tensor, rest: Tensor | None, seen: Seen) -> Float64[Tensor, "*shape"]:
+    """Steps with their rests as float64, which may be written to."""
+    if seen.doubles is not None:
+        return seen.doubles.clone()
+    return steps.double() if rest is None else as_floats(steps, rest)
 
 
 def _float_pairs(
@@ -988,19 +1001,14 @@ def _reach(first: Tensor, second: Tensor) -> int | None:
     return _size(torch.cat((first.flatten(), second.flatten())))
 
 
-def _are_floats(values: Any) -> bool:
-    """Whether all are float64 or less; lists may have fractions among them."""
-    dtype = getattr(values, "dtype", None)
-    return isinstance(values, Tensor) or getattr(dtype, "kind", None) == "f"
-
-
-def _seen_of(values: Tensor, rest: Tensor, held: bool) -> Seen:
-    """What is kept of the steps of numbers that were taken apart, and whether float64 held them."""
+def _seen_of(values: Tensor, rest: Tensor) -> Seen:
+    """What is kept of the steps of numbers that were taken apart."""
     size = _size(values)
-    if size is None:
+    if size is None or not (values.is_cpu or has_float64(values.device)):
         return UNSEEN
-    lost = (values == -1) & (rest.double().long() != rest)
-    return Seen(LONG if size + 1 < LONG else NEAR, not bool(lost.any()), held)
+    doubles = as_floats(values, rest)
+    is_each = all(map(torch.equal, of_floats(doubles), (values, rest)))
+    return Seen(LONG if size + 1 < LONG else NEAR, doubles if is_each else None)
 
 
 def _size(values: Tensor) -> int | None:

@@ -149,16 +149,11 @@ def ranks(*several: Words) -> tuple[Int64[Tensor, "*shape"], ...]:
     return tuple(part.view(each.steps.shape) for part, each in zip(parts, several, strict=True))
 
 
-def as_floats(steps: Tensor, rest: Tensor, apart: bool = False) -> Float64[Tensor, "*shape"]:
+def as_floats(steps: Tensor, rest: Tensor) -> Float64[Tensor, "*shape"]:
     """n, exactly where float64 holds it, else within 3/4 of a unit in its last place.
 
     What float64 does not hold of a rest is added at last: it shows where steps and rest cancel,
     which is next to 0, and nowhere else.
-
-    Args:
-        steps: Whole steps.
-        rest: Parts of one.
-        apart: Whether float64 is known to hold the rest wherever steps are -1.
 
     Example:
         >>> as_floats(torch.tensor([-1, 1]), torch.tensor([MASK, 1 << 61])).tolist()
@@ -166,7 +161,18 @@ def as_floats(steps: Tensor, rest: Tensor, apart: bool = False) -> Float64[Tenso
     """
     near = rest.double()
     made = steps.double().add_(near, alpha=OF_REST)
-    return made if apart else made.add_((rest - near.long()).double(), alpha=OF_REST)
+    return made.add_((rest - near.long()).double(), alpha=OF_REST)
+
+
+def of_floats(n: Float64[Tensor, "*shape"]) -> Words:
+    """The words of numbers below 2^62, without what is below 2^-62.
+
+    Example:
+        >>> [word.tolist() for word in of_floats(torch.tensor([-(2.0**-62), 1.5]).double())]
+        [[-1, 1], [4611686018427387903, 2305843009213693952]]
+    """
+    whole = n.trunc()
+    return carried(whole.long(), n.sub(whole).mul_(ONE_STEP).long())
 
 
 def few_float_differences(one: Words, other: Words) -> Float64[Tensor, "*shape rows columns"]:
