@@ -136,6 +136,38 @@ def test_odd_arguments_are_refused_in_words_of_ours(build, name):
         assert refusal is None or is_ours(refusal), f"{value!r}: {refusal!r}"
 
 
+@pytest.mark.parametrize("codes", [b"half", bytearray(4)], ids=repr)
+def test_bytes_are_no_row_of_numbers(codes):
+    """Python iterates them as the codes of their letters."""
+    for build, name in (each.values for each in calls()):
+        refusal = refusal_of(build, {**(SOUND | BUILDING_BLOCKS)[build], name: codes})
+        assert refusal is not None, f"{build.__name__} takes {name}={codes!r}"
+        assert is_ours(refusal), f"{build.__name__}({name}={codes!r}): {refusal!r}"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda codes: posenc.LearnedGrid(2, (2, 2)).resized(codes),
+        lambda codes: posenc.positions.packed(codes),
+        lambda codes: posenc.positions.grid(2, 2, start=codes),
+        lambda codes: posenc.positions.grid(2, 2, stride=codes),
+        lambda codes: posenc.positions.grid(2, 2, order=codes),
+        lambda codes: posenc.positions.packed_grids([codes]),
+        lambda codes: posenc.positions.prefixed(torch.zeros(1, 2, dtype=torch.int64), at=codes),
+        lambda codes: posenc.positions.Coordinates([0.5, 1.0], scale=codes),
+        lambda codes: Positional(scores=codes[:0]),
+        lambda codes: setattr(Encoder(8, 2, 2), "windows", codes),
+        lambda codes: plots.bias([[1.0, 2.0]], [0, 1], heads=codes),
+    ],
+)
+def test_neither_are_they_of_functions(call):
+    for codes in (b"\0\1", bytearray(b"\1\0")):
+        with pytest.raises((TypeError, ValueError)) as refusal:
+            call(codes)
+        assert is_ours(refusal.value), repr(refusal.value)
+
+
 def flags() -> list:
     return [
         pytest.param(build, name, id=f"{build.__name__}-{name}")

@@ -5,7 +5,7 @@ from functools import wraps
 from inspect import signature
 from math import inf
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -100,6 +100,16 @@ def check_flag(**values: object) -> None:
     for name, value in values.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}; it must be True or False.")
+
+
+def is_row(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether ``value`` is a sequence, and not a text or bytes, which are rows of letters.
+
+    Example:
+        >>> is_row((14, 14)), is_row("14"), is_row(b"14"), is_row({14})
+        (True, False, False, False)
+    """
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
 
 
 def with_checked_flags(function: Function) -> Function:

@@ -1,6 +1,6 @@
 """Which encodings a model uses, in all three places, and what changes its positions before."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,6 +22,9 @@ PLACES = {
     "scores": ScoreEncoding,
     "positions": PositionRemapping,
 }
+
+NO_ROW = (type, Tensor, str, bytes, bytearray, Mapping)
+"""What Python may iterate, though it is no row of encodings."""
 
 
 class Positional(nn.Module):
@@ -143,7 +146,7 @@ def _in_place(place: str, given: object) -> list:
     interface = PLACES[place]
     if isinstance(given, nn.Module | PositionRemapping) and not isinstance(given, nn.ModuleList):
         given = [given]
-    if isinstance(given, type | Tensor) or not isinstance(given, Iterable):
+    if isinstance(given, NO_ROW) or not isinstance(given, Iterable):
         raise TypeError(
             f"{place} is {given!r}; it takes an encoding, or several in a tuple. "
             f"Leave it out for none."

@@ -32,6 +32,9 @@ TWO_PI = Decimal(
 
 Number = int | float | Fraction
 
+NO_ROW = (set, frozenset, dict, str, bytes, bytearray)
+"""What gives numbers without an order, or codes of letters for numbers."""
+
 
 def rational(number: Number) -> Fraction:
     """A number as the rational that it is, in Python's integers: powers of numpy's wrap.
@@ -122,7 +125,7 @@ def listed(owner: object, name: str, values: Iterable[Number]) -> tuple[Number, 
         TypeError: ``values`` are no numbers.
     """
     try:
-        given = None if isinstance(values, set | frozenset | dict) else tuple(values)
+        given = None if isinstance(values, NO_ROW) else tuple(values)
     except TypeError:
         given = None
     if given is None or any(is_no_number(value) for value in given):

@@ -10,7 +10,7 @@ from torch import Tensor
 from posenc.positions.checks import checked
 from posenc.positions.padding import checked_mask
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import CODES, check_whole_numbers
 
 MOST = 2**62
 
@@ -177,7 +177,8 @@ def _is_whole(value: object) -> bool:
 
 
 def _each(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:
-    values = tuple(value) if isinstance(value, Sequence) else (value,) * count
+    several = isinstance(value, Sequence) and not isinstance(value, CODES)
+    values = tuple(value) if several else (value,) * count  # type: ignore[arg-type]
     whole = all(map(_is_whole, values))
     if len(values) != count or not whole:
         raise ValueError(
@@ -198,8 +199,8 @@ def _check_reach(size: int, start: int, stride: int) -> None:
 def _checked_order(order: Sequence[int] | None, count: int) -> list[int]:
     if order is None:
         return list(range(count))
-    named = isinstance(order, Sequence) and all(map(_is_whole, order))
-    if not named or sorted(order) != list(range(count)):
+    several = isinstance(order, Sequence) and not isinstance(order, CODES)
+    if not several or not all(map(_is_whole, order)) or sorted(order) != list(range(count)):
         raise ValueError(
             f"order is {order!r}; it must name each axis once, as {tuple(range(count))}, from the "
             f"slowest to the fastest."

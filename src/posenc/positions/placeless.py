@@ -11,7 +11,7 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.positions.checks import Integers, Positions, checked
 from posenc.positions.coordinates import MANY, NOWHERE, Coordinates
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import CODES, check_whole_numbers
 
 PADDING = NOWHERE + MANY - 1
 """Every coordinate of padding behind packed images, the last of these marks."""
@@ -70,7 +70,8 @@ def prefixed(
         rows = torch.arange(int(count), device=points.device).unsqueeze(-1).expand(-1, axes)
         rows = rows + NOWHERE
     else:
-        place = tuple(at) if isinstance(at, Sequence) else (at,) * axes
+        several = isinstance(at, Sequence) and not isinstance(at, CODES)
+        place = tuple(at) if several else (at,) * axes  # type: ignore[arg-type]
         check_whole_numbers(**{f"at[{axis}]": one for axis, one in enumerate(place)})
         if len(place) != axes:
             raise ValueError(f"at is {at!r}; the points have {axes} axes. Give a coordinate each.")

@@ -11,6 +11,9 @@ from torch import Tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+CODES = (bytes, bytearray)
+"""What iterates as numbers that nobody wrote: the codes of its letters."""
+
 
 def check_whole_numbers(**values: object) -> None:
     """Refuse what is no whole number: floats, switches, texts.
@@ -44,7 +47,8 @@ def check_several_whole_numbers(**values: object) -> None:
         TypeError: size[1] is 2.5; it must be a whole number.
     """
     for name, several in values.items():
-        if not isinstance(several, Iterable) or (isinstance(several, Tensor) and not several.ndim):
+        alone = isinstance(several, Tensor) and not several.ndim
+        if not isinstance(several, Iterable) or alone or isinstance(several, CODES):
             raise TypeError(
                 f"{name} is {several!r}; it must be several whole numbers, as a list of them."
             )
@@ -86,7 +90,7 @@ def with_plain_numbers(function: Function) -> Function:
     """A function whose arguments are ``plain`` when it is called, and have an order.
 
     Raises:
-        TypeError: By that function: an argument is a set, whose order is nobody's.
+        TypeError: By that function: an argument is a set, whose order is nobody's, or bytes.
 
     Example:
         >>> import numpy
@@ -103,7 +107,7 @@ def with_plain_numbers(function: Function) -> Function:
 
 
 def check_ordered(*values: object) -> None:
-    """Refuse sets, which give their numbers in an order of their own.
+    """Refuse sets, which give their numbers in an order of their own, and bytes, which are text.
 
     Raises:
         TypeError: A value is one.
@@ -113,10 +117,19 @@ def check_ordered(*values: object) -> None:
         Traceback (most recent call last):
         ...
         TypeError: {0.25, 0.5} is a set, which has no order. Pass a list.
+        >>> check_ordered(b"half")
+        Traceback (most recent call last):
+        ...
+        TypeError: b'half' is bytes, whose numbers are codes of letters. Pass a list, or text.
     """
     for value in values:
         if isinstance(value, set | frozenset):
             raise TypeError(f"{value!r} is a set, which has no order. Pass a list.")
+        if isinstance(value, CODES):
+            raise TypeError(
+                f"{value!r} is {type(value).__name__}, whose numbers are codes of letters. Pass a "
+                f"list, or text."
+            )
 
 
 def keep_plain_numbers(made: Any) -> None:

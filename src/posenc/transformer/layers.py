@@ -5,7 +5,7 @@ from typing import TypeVar, cast
 
 from torch import nn
 
-from posenc.encodings.arguments import check_whole
+from posenc.encodings.arguments import check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 
@@ -87,9 +87,7 @@ def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[in
         >>> windows_of([512, None], 2), windows_of(512, 2)
         ([512, None], [512, 512])
     """
-    if window is not None and not isinstance(window, int) and not isinstance(window, Sequence):
-        check_window(window)
-    windows = list(window) if isinstance(window, Sequence) else [window] * depth
+    windows = list(window) if is_row(window) else [window] * depth
     for each in windows:
         check_window(each)
     if len(windows) != depth:

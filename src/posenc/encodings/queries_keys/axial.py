@@ -7,7 +7,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.encodings.arguments import (
+    check_choice,
+    check_flag,
+    check_positive_number,
+    check_whole,
+    is_row,
+)
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.axial_forms import (
@@ -251,7 +257,7 @@ def _checked_schedules(
 def _checked_stretch(stretch: object, axes: int) -> tuple[int | float | Fraction, ...]:
     if stretch is None:
         return (1.0,) * axes
-    if not isinstance(stretch, Sequence) or len(stretch) != axes:
+    if not is_row(stretch) or len(stretch) != axes:
         raise ValueError(f"stretch is {stretch!r}; give {axes} numbers, one an axis.")
     for each in stretch:
         check_positive_number(stretch=each)

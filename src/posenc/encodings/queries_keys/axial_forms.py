@@ -4,7 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.encodings.arguments import (
+    check_choice,
+    check_flag,
+    check_positive_number,
+    check_whole,
+    is_row,
+)
 from posenc.encodings.queries_keys.axes import Arrangement
 from posenc.frequencies import Geometric, Powers, Schedule
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
@@ -59,6 +65,15 @@ class AxialForm:
             raise ValueError(f"axes are {self.axes!r}; give one letter an axis, as 'yx'.")
         if not isinstance(order, str) or sorted(order) != sorted(self.axes):
             raise ValueError(f"order is {order!r}; it must name each axis of {self.axes!r} once.")
+        for name in ("name", "formula"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a text.")
+        if not callable(self.split) and not is_row(self.split):
+            raise ValueError(
+                f"split is {self.split!r}; give the channels of each axis, or a function of "
+                f"head_dim."
+            )
+        checked_bases(self.base, len(self.axes))
         checked_pairing(self.pairing)
         check_flag(by_axis=self.by_axis, shared=self.shared)
         check_choice(get_args(Arrangement), arrangement=self.arrangement)
@@ -128,7 +143,7 @@ def checked_split(split: object, axes: int, head_dim: int) -> tuple[int, ...]:
         ...
         ValueError: split is (16, 56, 56), 128 channels; head_dim is 64. Give a split of 64 at most.
     """
-    if not isinstance(split, Sequence) or isinstance(split, str) or len(split) != axes:
+    if not is_row(split) or len(split) != axes:
         raise ValueError(f"split is {split!r}; give the channels of each of {axes} axes.")
     for width in split:
         check_whole(2, **{"A width of split": width})
@@ -154,7 +169,7 @@ def checked_bases(base: object, axes: int) -> tuple[float, ...]:
         >>> checked_bases(100.0, axes=2)
         (100.0, 100.0)
     """
-    if isinstance(base, Sequence) and not isinstance(base, str):
+    if is_row(base):
         if len(base) != axes:
             raise ValueError(f"base is {base!r}; give one number, or one for each of {axes} axes.")
     else:

@@ -18,6 +18,7 @@ from posenc.encodings.arguments import (
     check_number,
     check_positive_number,
     check_whole,
+    is_row,
 )
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos, stacked, unturned
@@ -131,7 +132,7 @@ class DINOv3Rotary(QueryKeyEncoding):
             raise ValueError(
                 f"head_dim is {head_dim}; two axes share its pairs, so it must be a multiple of 4."
             )
-        if not isinstance(grid, Sequence) or len(grid) != 2:
+        if not is_row(grid) or len(grid) != 2:
             raise ValueError(f"grid is {grid!r}; it must be (height, width) in patches, from 1 on.")
         check_whole(**{"the height of grid": grid[0], "the width of grid": grid[1]})
         _check_stretches(shift, jitter, rescale)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
+from posenc.encodings.arguments import check_flag, check_positive_number, check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import rotate_each_head
@@ -175,7 +175,7 @@ class LTXRotary(QueryKeyEncoding):
 
 
 def _checked_sizes(sizes: object) -> tuple[Fraction, ...]:
-    if not isinstance(sizes, Sequence) or isinstance(sizes, str) or not sizes:
+    if not is_row(sizes) or not sizes:
         raise ValueError(
             f"sizes are {sizes!r}; give those of time, height and width, or of time alone."
         )

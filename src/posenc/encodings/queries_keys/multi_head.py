@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.encodings.arguments import check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -51,7 +51,7 @@ class MHRoPE(QueryKeyEncoding):
             raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(128).")
         refuse_profile("MHRoPE", rotary)
         check_whole(heads=heads)
-        if not isinstance(sections, Sequence) or isinstance(sections, str) or not sections:
+        if not is_row(sections) or not sections:
             raise ValueError(f"sections are {sections!r}; give the key heads of each axis.")
         for count in sections:
             check_whole(**{"A section": count})

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.encodings.arguments import check_choice, check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis
 from posenc.encodings.queries_keys.by_profile import refuse_profile
@@ -124,7 +124,7 @@ def axes_of(sections: Sequence[int], arrangement: Arrangement | Sequence[int]) -
     named = isinstance(arrangement, str) or not isinstance(arrangement, Sequence)
     if named:
         check_choice(get_args(Arrangement), arrangement=arrangement)
-    if not isinstance(sections, Sequence) or not sections:
+    if not is_row(sections) or not sections:
         raise ValueError(f"sections are {sections!r}; give the number of pairs of each axis.")
     for count in sections:
         check_whole(**{"A section": count})

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc._guards import floating, may_look
-from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import Integers
@@ -220,7 +220,7 @@ Give points within its sizes, or more vectors.
 
 
 def _checked_size(size: object) -> tuple[int, ...]:
-    if not isinstance(size, Sequence) or isinstance(size, str) or not size:
+    if not is_row(size) or not size:
         raise ValueError(f"size is {size!r}; give the number of vectors of each axis, as (50, 50).")
     for axis, length in enumerate(size):
         check_whole(**{f"size[{axis}]": length})

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc._guards import floating, may_look
-from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import NOWHERE, Integers, checked, placeless
@@ -333,7 +333,7 @@ points of its grid, or make one of another size with resized(...).
 
 
 def _checked_size(size: Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(size, Sequence) or isinstance(size, str) or not size:
+    if not is_row(size) or not size:
         raise ValueError(
             f"size is {size!r}; give the number of points along each axis, as (14, 14)."
         )

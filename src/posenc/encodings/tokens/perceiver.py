@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import floating
-from posenc.encodings.arguments import check_flag, check_whole
+from posenc.encodings.arguments import check_flag, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
@@ -116,7 +116,7 @@ class PerceiverFeatures(TokenEncoding):
 
 
 def _checked_resolution(resolution: object) -> tuple[int, ...]:
-    if not isinstance(resolution, Sequence) or isinstance(resolution, str) or not resolution:
+    if not is_row(resolution) or not resolution:
         raise ValueError(
             f"resolution is {resolution!r}; give the samples of each axis, as (224, 224)."
         )
