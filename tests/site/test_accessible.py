@@ -24,6 +24,9 @@ DESK = {"width": 1280, "height": 900}
 MADE = 3
 """How many pages of the reference are read."""
 
+SHARES = 6
+"""Into so many the pages are dealt: processes that share the tests then end together."""
+
 
 def chosen_pages(site: Path) -> list[str]:
     """All written pages, the help of the commands, and some pages of names, drawn by their text."""
@@ -50,14 +53,23 @@ def faults(
 
 
 @pytest.mark.slow("axe reads the pages of the site")
-def test_axe_finds_nothing_in_light(browser, axe, site):
-    assert faults(browser, axe, site, chosen_pages(site), color_scheme="light", viewport=DESK) == {}
+@pytest.mark.parametrize("share", range(SHARES))
+def test_axe_finds_nothing_in_light(browser, axe, site, share):
+    names = chosen_pages(site)[share::SHARES]
+    assert faults(browser, axe, site, names, color_scheme="light", viewport=DESK) == {}
 
 
 @pytest.mark.slow("axe reads the pages of the site")
-def test_axe_finds_nothing_in_dark(browser, axe, site):
+@pytest.mark.parametrize("share", range(SHARES))
+def test_axe_finds_nothing_in_dark(browser, axe, site, share):
+    names = chosen_pages(site)[share::SHARES]
     dark = {"color_scheme": "dark", "viewport": DESK}
-    assert faults(browser, axe, site, chosen_pages(site), COLORS, **dark) == {}
+    assert faults(browser, axe, site, names, COLORS, **dark) == {}
+
+
+@pytest.mark.slow("axe reads the pages of the site")
+def test_axe_finds_nothing_in_dark_by_any_rule(browser, axe, site):
+    dark = {"color_scheme": "dark", "viewport": DESK}
     assert faults(browser, axe, site, ["index.html", "search.html"], **dark) == {}
 
 
