@@ -220,8 +220,6 @@ def test_defaults_are_those_of_the_code(family):
         told, untold = (
             rope_of(each, kind, dictionaries(each).get(kind, {})) for each in (filled, bare)
         )
-        assert (told.base, told.width, told.head_dim) == (
-            untold.base,
-            untold.width,
-            untold.head_dim,
-        )
+        assert (told.width, told.head_dim) == (untold.width, untold.head_dim)
+        if family in rope_models.BASES or family not in rope_models.ROPE_NEEDED:
+            assert told.base == untold.base

@@ -57,14 +57,27 @@ def checked(config: Configuration) -> Configuration:
             f"like, or names another encoding. Give the config.json of a rotary model, or read "
             f"whatever it has with posenc.interop.huggingface.positional_setup."
         )
-    said = [config.get(name) for name in ("rope_parameters", "rope_scaling", SHARE_FIELDS[0])]
-    if family in rope_models.ROPE_NEEDED and not any(said):
+    if not any(config.get(name) for name in ("rope_parameters", "rope_scaling")):
+        _check_left_out(config)
+    return config
+
+
+def _check_left_out(config: Configuration) -> None:
+    """Refuse a file without a rope dictionary where the class of its model has one of its own."""
+    family, share = config.family, config.get(SHARE_FIELDS[0])
+    suffices = share is not None and family in rope_models.SHARE_SUFFICES
+    if family in rope_models.ROPE_NEEDED and not suffices:
         raise ValueError(
             f"This configuration of {config.model_type} leaves rope_parameters out, and its class "
             f"fills them in with values of its own. Load it with transformers.AutoConfig, and pass "
             f"the object."
         )
-    return config
+    for name, own in rope_models.OWN_VALUES.get(family, {}).items():
+        if (given := config.get(name)) not in (None, own):
+            raise ValueError(
+                f"{name} is {given!r}; without rope_parameters the class of {config.model_type} "
+                f"has {own:g}, whatever stands beside them. Give rope_parameters."
+            )
 
 
 SHARE_FIELDS = ("partial_rotary_factor", "rotary_pct", "rope_pct")
@@ -126,6 +139,11 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
             )
         return by_type
     old = _dictionary(config, "rope_scaling")
+    if old and config.family in rope_models.SCALING_UNREAD:
+        raise ValueError(
+            f"rope_scaling is {old!r}; the code of {config.model_type} does not look at it. "
+            f"Remove it, or say what is meant in rope_parameters."
+        )
     if given and old and _meant(config, given) != _meant(config, old):
         raise ValueError(
             f"rope_parameters is {given!r}, and rope_scaling, its name of old, {old!r}; "
@@ -165,6 +183,11 @@ def _is_layer_type(key: str, value: object) -> bool:
 def _by_layer_type(config: Configuration) -> dict[str | None, Dictionary | None]:
     """What models whose layers differ had before there were nested dictionaries."""
     scaling = _dictionary(config, "rope_scaling")
+    if config.family in rope_models.UPDATED and scaling.get("type") and "rope_type" not in scaling:
+        raise ValueError(
+            f"rope_scaling names its type {scaling['type']!r} by the old key type, at which the "
+            f"class of {config.model_type} does not look. Call it rope_type."
+        )
     base = rope_models.BASES.get(config.family, 10_000.0)
     if config.family in ("gemma3", "gemma3n", "t5gemma2", "t5gemma2_decoder"):
         everywhere = config.get("rope_theta") or base
@@ -201,6 +224,7 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
         ValueError: A key is unknown, or a width is missing.
     """
     rope_type = rope_type_of(dictionary, config.family)
+    _check_by_engine(config, layer_type, dictionary)
     values = {key: value for key, value in dictionary.items() if value is not None}
     head_dim = _latent(config) or width_of_head(config, layer_type)
     longest = _positions(config, "longest") or rope_models.LONGEST.get(config.family)
@@ -208,8 +232,9 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     if rope_type.keeps_trained_length:
         inside = values.get("original_max_position_embeddings")
         outside = _positions(config, "original_max_position_embeddings")
-        # Phi-3 keeps it outside, and there it counts before the one inside.
-        given = inside or outside if layer_type else outside or inside
+        # Phi-3 keeps it outside, and there it counts before the one inside; of dictionaries by
+        # layer type only the one inside counts.
+        given = inside if layer_type else outside or inside
         trained = int(given) if given and given == int(given) else given or longest
     return Rope(
         rope_type,
@@ -222,9 +247,37 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     )
 
 
+def _check_by_engine(config: Configuration, layer_type: str | None, dictionary: Dictionary) -> None:
+    """Refuse keys that are read in one way here and in another there.
+
+    Raises:
+        ValueError: There is one.
+    """
+    shared = dictionary.get("partial_rotary_factor") is not None
+    by_type = bool(layer_type) and "rope_parameters" in config.values
+    if by_type and not shared and config.family in rope_models.SHARE_NEEDED:
+        raise ValueError(
+            f"rope_parameters has no partial_rotary_factor for {layer_type!r}; the class of "
+            f"{config.model_type} has one of its own for each layer type. Write it down."
+        )
+    if "truncate" in dictionary and dictionary["truncate"] is None:
+        raise ValueError(
+            "truncate is None (null); transformers takes null for false there, and a key that is "
+            "left out for true. Write true or false."
+        )
+    odd = [key for key in ("short_mscale", "long_mscale") if dictionary.get(key) is not None]
+    if odd and config.facts and config.family not in rope_models.BY_LENGTH:
+        raise ValueError(
+            f"{odd[0]} is {dictionary[odd[0]]!r}; the code of {config.model_type} does not look at "
+            f"it. Write attention_factor, or leave it out."
+        )
+
+
 def _latent(config: Configuration) -> int | None:
     """Width of the part of a head that DeepSeek and its kin rotate; None in other models."""
     if config.family in rope_models.LATENT_UNREAD or not config.get("qk_rope_head_dim"):
+        return None
+    if config.facts and "qk_rope_head_dim" not in config.facts.get("defaults", {}):
         return None
     return config.whole("qk_rope_head_dim")
 
@@ -255,21 +308,17 @@ def _base(config: Configuration, values: Dictionary) -> float:
 def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
     """How much of a head is rotated; cut off to a whole number, as models do."""
     if _latent(config):  # a size of its own
-        return head_dim
+        return _whole_latent(config, values, head_dim)
     partial = rope_models.PROPORTIONAL not in (values.get("rope_type"), values.get("type"))
     if partial and config.facts and not config.facts.get("partly"):
         return _whole_head(config, values, head_dim)
     share = values.get("partial_rotary_factor")
-    if (
-        share is None
-        and config.get("rotary_dim") is not None
-        and config.family not in rope_models.DIM_UNREAD
-    ):
+    if share is None and _reads_rotary_dim(config):
         share = Fraction(config.whole("rotary_dim"), head_dim)
     if share is None:
         share = config.number(*rope_models.heeded(config, SHARE_FIELDS))
     if share is None:
-        share = rope_models.PARTIAL.get(config.family, 1.0)
+        share = _usual_share(config)
     width = int(head_dim * share)
     if not 0 <= share <= 1 or (partial and not width):
         raise ValueError(
@@ -277,6 +326,27 @@ def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
             f"above 0, of one channel at least, up to 1. Correct {_said(config, values)}."
         )
     return width
+
+
+def _reads_rotary_dim(config: Configuration) -> bool:
+    known = config.facts and config.family not in rope_models.DIM_READ
+    return config.get("rotary_dim") is not None and not known
+
+
+def _usual_share(config: Configuration) -> float:
+    """The share of a head that is rotated where a file does not say.
+
+    Raises:
+        ValueError: It says null, which is not the same.
+    """
+    usual = rope_models.PARTIAL.get(config.family, 1.0)
+    null = [name for name in rope_models.heeded(config, SHARE_FIELDS) if name in config.values]
+    if null and usual != 1:
+        raise ValueError(
+            f"{null[0]} is None (null), which transformers takes for all of a head; where "
+            f"{config.model_type} leaves it out, {usual:g} of it is meant. Write the number."
+        )
+    return usual
 
 
 def _said(config: Configuration, values: Dictionary) -> str:
@@ -303,6 +373,21 @@ def _whole_head(config: Configuration, values: Dictionary, head_dim: int) -> int
     )
 
 
+def _whole_latent(config: Configuration, values: Dictionary, width: int) -> int:
+    """The width of what DeepSeek and its kin rotate, which a share of a head may say once more.
+
+    Raises:
+        ValueError: It says another, and the model cannot run.
+    """
+    share = values.get("partial_rotary_factor", config.get("partial_rotary_factor"))
+    if share is None or int(width * share) == width or int(width_of_head(config) * share) == width:
+        return width
+    raise ValueError(
+        f"partial_rotary_factor is {share!r}; {config.family} rotates the {width} channels of "
+        f"qk_rope_head_dim, and fails with frequencies for a part of them. Leave it out."
+    )
+
+
 def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
     """Width of a head as queries have it.
 
@@ -326,14 +411,25 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
 def _said_width(config: Configuration, layer_type: str | None) -> int:
     if (latent := _latent(config)) and config.get("qk_nope_head_dim"):
         return latent + config.whole("qk_nope_head_dim")
-    if layer_type == "full_attention" and config.get("global_head_dim"):  # Gemma 4
-        return config.whole("global_head_dim")
+    field, usual = rope_models.FULL_HEADS.get(config.family, ("global_head_dim", None))
+    if layer_type == "full_attention" and config.get(field):  # Gemma 4
+        return config.whole(field)
     types = layer_types(config) if layer_type else None
-    for layer, fields in _dictionary(config, "per_layer_config").items():
+    layers = _dictionary(config, "per_layer_config")
+    if layer_type == "full_attention" and usual and not layers:
+        return usual
+    for layer, fields in layers.items():
         if types and types[int(layer)] == layer_type and fields.get("head_dim"):
             return Configuration(fields, "").whole("head_dim")
-    if name := next((name for name in ("head_dim", "kv_channels") if config.get(name)), None):
+    read_channels = not config.facts or config.family in rope_models.CHANNELS_READ
+    names = ("head_dim", "kv_channels") if read_channels else ("head_dim",)
+    name = next((name for name in names if config.get(name)), None)
+    if name and config.family not in rope_models.RATIO:
         return config.whole(name)
-    return rope_models.HEADS.get(config.family) or config.whole("hidden_size") // config.whole(
-        "heads"
-    )
+    usual = rope_models.HEADS.get(config.family)
+    if usual and "head_dim" in config.values:
+        raise ValueError(
+            f"head_dim is None (null), which transformers takes for hidden_size over the number of "
+            f"heads; where {config.model_type} leaves it out, {usual} is meant. Write the number."
+        )
+    return usual or config.whole("hidden_size") // config.whole("heads")

@@ -62,7 +62,6 @@ BASES = {
     "longcat_flash": 1e7,
     "minimax": 1e6,
     "minimax_m2": 5e6,
-    "ministral3": 1e6,
     "mixtral": 1e6,
     "mllama": 500_000.0,
     "modernbert": 160_000.0,
@@ -89,7 +88,9 @@ PARTIAL = {
     "glm4": 0.5,
     "glm4_moe": 0.5,
     "glm4v_moe": 0.5,
+    "glmasr_encoder": 0.5,
     "gpt_neox": 0.25,
+    "moonshine": 0.9,
     "nemotron": 0.5,
     "persimmon": 0.5,
     "phi": 0.5,
@@ -119,6 +120,14 @@ HEADS = (
     | {"gpt_oss": 64}
 )
 """Width of a head where a file leaves it out, though it is not hidden size over heads."""
+
+FULL_HEADS = dict.fromkeys(
+    named("diffusion_gemma embedding_gemma2 gemma4 gemma4_unified"), ("global_head_dim", 512)
+)
+"""The field of the width of heads in layers of full attention, and the width without it."""
+
+RATIO = named("deepseek_ocr2 unlimited_ocr")
+"""Models whose heads are hidden size over heads, whatever ``head_dim`` stands in their files."""
 
 LONGEST = {"gemma3": 131_072, "gemma3n": 32_768}
 """``max_position_embeddings`` of models whose files leave it out."""
@@ -181,10 +190,34 @@ INDEXERS: dict[str, Pairing] = {
 ROPE_NEEDED = named(
     "apertus beam cwm diffusion_gemma dots3_note_audio_encoder embedding_gemma2 gemma4 "
     "gemma4_unified glmasr_encoder gpt_oss higgs_audio_v2 laguna lfm3 mellum mimo_v2_flash "
-    "mistral_large4 moonshine moonshine_streaming muse_spark nemotron3_5_transcribe_asr_audio "
-    "nemotron3_5_transcribe_word_timestamp neomme openai_privacy_filter ultrabert zaya"
+    "ministral3 mistral4 mistral_large4 moonshine moonshine_streaming muse_spark "
+    "nemotron3_5_transcribe_asr_audio nemotron3_5_transcribe_word_timestamp neomme "
+    "openai_privacy_filter ultrabert zaya"
 )
 """Models whose class fills a rope dictionary that is left out with values of its own."""
+
+SHARE_SUFFICES = named("glmasr_encoder mimo_v2_flash moonshine")
+"""Of these, models of which a file that says the rotated share has said all."""
+
+OWN_VALUES: dict[str, dict[str, float]] = {
+    "cosmos3_edge": {"rope_theta": 1e8},
+    "mimo_v2_flash": {
+        "rope_theta": 5e6,
+        "swa_rope_theta": 1e4,
+        "partial_rotary_factor": 0.334,
+    },
+}
+"""What the class of a model has, whatever a file without a rope dictionary says in these fields."""
+
+SHARE_NEEDED = named("mimo_v2_flash neomme")
+"""Models whose class has a rotated share for each layer type, where its dictionary has none."""
+
+SCALING_UNREAD = named("cohere2_moe")
+"""Models whose class has a ``rope_scaling`` at which its code does not look."""
+
+UPDATED = named("modernbert modernbert_decoder olmo3")
+"""Models whose class lays ``rope_scaling`` over a dictionary that has a ``rope_type``: the old name
+``type`` in it then says nothing."""
 
 TYPES_NEEDED = named(
     "bailing_hybrid beam cwm diffusion_gemma embedding_gemma2 flint gemma4 gemma4_unified gpt_oss "
@@ -196,11 +229,17 @@ TYPES_NEEDED = named(
 PROPORTIONAL = "proportional"
 """The rope type that rotates a share of a head by leaving the other pairs where they are."""
 
+BY_LENGTH = named("phimoe")
+"""Models with one attention factor for short sequences and one for long ones."""
+
 LATENT_UNREAD = named("deepseek_v4")
 """Models whose ``qk_rope_head_dim`` is no width of their heads."""
 
-DIM_UNREAD = named("minimax_m3_vl")
-"""Models whose files have a ``rotary_dim`` at which the code does not look."""
+CHANNELS_READ = named("jetmoe zamba2")
+"""Models whose code looks at ``kv_channels``; of models that are not known here, all."""
+
+DIM_READ = named("chatglm codegen gptj minimax_m2")
+"""Models whose code looks at ``rotary_dim``; of models that are not known here, all."""
 
 ELSEWHERE = named(
     "linear_attention mamba mamba2 conv recurrent moe mlp short_conv lightning_attention "
@@ -313,6 +352,7 @@ def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
 
 
 OWN_NAMES = {
+    "bamba": ("rope_theta",),  # its share of a head is 0.5, whatever its file says
     "gpt_neox": ("rotary_pct", "rotary_emb_base"),
     "gpt_neox_japanese": ("rotary_pct", "rotary_emb_base"),
 }

@@ -1,0 +1,157 @@
+"""Files that say half of it, or say it twice, against the rotary module that transformers builds.
+
+Whatever a file leaves out, sets to null, says in a field of old or beside its rope dictionary: the
+frequencies and the factor of the scores are those of the buffers of the model's own module, or the
+file is refused. Files that transformers refuses, or of which its model fails, are not held to it.
+"""
+
+import copy
+import importlib
+from typing import Any
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING
+
+from posenc.interop.configurations import read
+from posenc.interop.model_types import names
+from posenc.interop.rope_layers import checked
+from posenc.interop.rotary_config import layers_by_type
+
+SIZES = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4}
+YARN = {"rope_type": "yarn", "factor": 4.0}
+LINEAR = {"rope_type": "linear", "factor": 4.0}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+OLD = {"type": "linear", "factor": 4.0}
+BY_LENGTH = {"rope_type": "longrope", "factor": 4.0, "short_mscale": 1.2,
+             "short_factor": [1.5] * 32, "long_factor": [2.5] * 32}  # fmt: skip
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+FIELDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"rope_theta": 77777.0},
+    {"rope_theta": None},
+    {"partial_rotary_factor": 0.25},
+    {"partial_rotary_factor": None},
+    {"rotary_pct": 0.75},
+    {"rotary_dim": 32},
+    {"qk_rope_head_dim": 32},
+    {"head_dim": None},
+    {"head_dim": 32},
+    {"kv_channels": 32},
+    {"rope_scaling": None},
+    {"rope_parameters": {}},
+    {"rope_scaling": OLD},
+    {"rope_scaling": {"type": "dynamic", "factor": 4.0}},
+    {"rope_parameters": LINEAR},
+    {"rope_parameters": {"rope_type": "default", "rope_theta": 5e4}},
+    {"rope_theta": 5e3, "rope_parameters": LINEAR},
+    {"rope_theta": 5e3, "rope_parameters": {**LINEAR, "rope_theta": 7e4}},
+    {"partial_rotary_factor": 1.0, "rope_scaling": LINEAR},
+    {"max_position_embeddings": 8192, "rope_parameters": {**YARN, "truncate": None,
+                                                          "original_max_position_embeddings": 512}},
+    {"original_max_position_embeddings": 1024, "max_position_embeddings": 8192,
+     "rope_scaling": LLAMA3},
+    {"rope_scaling": BY_LENGTH},
+    {"rope_parameters": {FULL: {**YARN, "rope_theta": 3e4,
+                                "original_max_position_embeddings": 2048},
+                         SLIDING: {"rope_type": "default", "rope_theta": 1e4}}},
+    {"partial_rotary_factor": 0.25, "rope_parameters": {FULL: {**LINEAR, "rope_theta": 3e4},
+                                                        SLIDING: {"rope_type": "default",
+                                                                  "rope_theta": 1e4}}},
+)  # fmt: skip
+"""What stands in a file beside its sizes."""
+
+FAILING = {
+    ("head_dim", "axk1"), ("head_dim", "deepseek_v3"), ("head_dim", "longcat_flash"),
+    ("head_dim", "youtu"), ("qk_rope_head_dim", "longcat_flash"), ("rope_scaling", "mistral4"),
+    ("rope_parameters", "mistral4"), ("partial_rotary_factor", "glm4_moe_lite"),
+}  # fmt: skip
+"""Fields with which a model of transformers is built and fails at its first step."""
+
+USUAL = (
+    "bamba", "deepseek_v3", "ernie4_5", "gemma4_text", "glm4", "llama", "ministral3", "modernbert",
+    "olmo3", "phimoe",
+)  # fmt: skip
+TEXTS = [name for name in names() if name in CONFIG_MAPPING and name != "musicflamingo"]
+
+
+def _module(config: object) -> torch.nn.Module:
+    """The rotary module of a model's own file."""
+    where = type(config).__module__.replace("configuration_", "modeling_")
+    found = vars(importlib.import_module(where))
+    classes = [name for name in found if name.endswith("RotaryEmbedding") and "Vision" not in name]
+    begins = type(config).__name__.removesuffix("Config").removesuffix("Text")
+    own = sorted((name for name in classes if name.startswith(begins)), key=len)
+    return found[(own or classes)[0]](config)
+
+
+def _compared(model_type: str, fields: dict[str, Any]) -> tuple[int, list[str]]:
+    """How many layers were held against a buffer, and what differs."""
+    said = {**SIZES, **fields}
+    try:
+        module = _module(CONFIG_MAPPING[model_type](**copy.deepcopy(said)))
+    except Exception:  # transformers refuses in many ways
+        return 0, []
+    try:
+        layers = layers_by_type(checked(read({"model_type": model_type, **said})))
+    except ValueError:
+        return 0, []
+    held, wrong = 0, []
+    for kind, layer in layers.items():
+        prefix = "" if kind is None else f"{kind}_"
+        buffer = getattr(module, f"{prefix}inv_freq", None)
+        factor = getattr(module, f"{prefix}attention_scaling", None)
+        if not isinstance(buffer, torch.Tensor) or not isinstance(factor, int | float):
+            continue
+        ours = layer.rotary.frequencies
+        radians = torch.tensor([float(each) for each in ours.radians()], dtype=torch.float64)
+        theirs, held = buffer.double().flatten(), held + 1
+        same = radians.shape == theirs.shape and torch.allclose(radians, theirs, rtol=3e-5, atol=0)
+        if not same or abs(ours.attention_factor - factor) > 1e-6:
+            wrong.append(f"{model_type} {kind} {fields}: {ours!r}")
+    return held, wrong
+
+
+@pytest.mark.parametrize(
+    "model_types",
+    [USUAL, pytest.param(TEXTS, marks=pytest.mark.slow("every type, two minutes"))],
+    ids=["usual", "all"],
+)
+def test_a_file_means_the_buffers_of_the_module_or_is_refused(model_types):
+    held, wrong = 0, []
+    for model_type in model_types:
+        for fields in FIELDS:
+            if not any((name, model_type) in FAILING for name in fields):
+                more, differ = _compared(model_type, fields)
+                held, wrong = held + more, wrong + differ
+    assert not wrong, "\n".join(wrong)
+    assert held > 5 * min(len(model_types), 200)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"model_type": "llama", "rope_scaling": {**YARN, "truncate": None}}, "truncate is None"),
+        ({"model_type": "phi", "partial_rotary_factor": None}, "null.*0.5 of it is meant"),
+        ({"model_type": "seed_oss", "head_dim": None}, "head_dim is None.*128 is meant"),
+        ({"model_type": "ministral3"}, "leaves rope_parameters out"),
+        ({"model_type": "gpt_oss", "partial_rotary_factor": 0.5}, "leaves rope_parameters out"),
+        ({"model_type": "mimo_v2_flash", "partial_rotary_factor": 0.5}, "class of .* has 0.334"),
+        ({"model_type": "cosmos3_edge_text", "rope_theta": 5e4}, "has 1e.08"),
+        ({"model_type": "cohere2_moe", "rope_scaling": LINEAR}, "does not look at it"),
+        ({"model_type": "olmo3", "rope_scaling": OLD}, "Call it rope_type"),
+        ({"model_type": "llama", "rope_scaling": BY_LENGTH}, "short_mscale is"),
+        ({"model_type": "deepseek_v3", "partial_rotary_factor": 0.5}, "qk_rope_head_dim"),
+    ],
+)  # fmt: skip
+def test_what_engines_read_in_two_ways_is_refused_with_what_to_write(config, words):
+    with pytest.raises(ValueError, match=words):
+        layers_by_type(checked(read({**SIZES, **config})))
+
+
+def test_layers_of_full_attention_have_the_heads_of_their_class():
+    """Gemma 4 widens these heads to 512 where its file leaves ``global_head_dim`` out."""
+    by_type = {kind: {"rope_type": "default", "rope_theta": 1e4} for kind in (FULL, SLIDING)}
+    layers = layers_by_type(read({"model_type": "gemma4_text", "rope_parameters": by_type}))
+    assert [layers[kind].rotary.head_dim for kind in (FULL, SLIDING)] == [512, 256]
