@@ -332,10 +332,10 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     reads_hidden: bool = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
         for name, held in (("encode", held_to_scores), ("encode_output", held_to_weights)):
             if name in vars(cls):  # not once more for what is inherited
                 setattr(cls, name, held(vars(cls)[name]))
+        super().__init_subclass__(**arguments)  # which asks for tensors first
 
     @abstractmethod
     def table(

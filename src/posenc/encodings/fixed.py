@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from posenc._guards import FLOATING
 from posenc.encodings.arguments import with_checked_flags
 from posenc.encodings.read_by import ReadByArguments
+from posenc.encodings.tensors import METHODS, held_to_tensors
 from posenc.positions.whole import plain, with_plain_numbers
 
 
@@ -56,6 +57,10 @@ class FixedOnceBuilt(ReadByArguments):
             in_reals = "dtype" in inspect.signature(built).parameters
             built = with_plain_numbers(with_checked_flags(built))
             cls.__init__ = _in_reals(built) if in_reals else built
+        for name in METHODS:
+            method = vars(cls).get(name)
+            if method is not None and not getattr(method, "__isabstractmethod__", False):
+                setattr(cls, name, held_to_tensors(method))
 
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
         """torch's own, which takes no complex numbers in the place of reals.
