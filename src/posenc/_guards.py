@@ -14,6 +14,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``kernels_reach(…)``    ``eager()``, and one of these two
 ``recorded(x, …)``      before a result is handed back: will autograd want its gradient?
 ``hooked(module)``      before a module's weight is taken without a call of the module
+``overridden(module)``  before all weights of a module are taken over by another
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
 ``floating(dtype)``     before reals are rounded to a dtype that somebody asked for
@@ -266,13 +267,28 @@ def recorded(*tensors: Tensor | None) -> bool:
 
 
 def hooked(module: nn.Module) -> bool:
-    """Whether hooks wait for a call of this module, which want what goes in and out.
+    """Whether hooks wait for a call of this module, or it has a forward pass of its own.
+
+    Hooks want what goes in and out; ``module.forward = ...`` puts another function there, as tools
+    do that load weights late or add to what a layer gives.
 
     Example:
         >>> hooked(nn.Identity())
         False
     """
-    return bool(module._forward_hooks or module._forward_pre_hooks)
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in module.__dict__)
+
+
+def overridden(module: nn.Module) -> list[str]:
+    """The methods of its class that a module has others of, set on it alone.
+
+    Example:
+        >>> layer = nn.Identity()
+        >>> layer.forward = torch.neg
+        >>> overridden(layer)
+        ['forward']
+    """
+    return [name for name in vars(module) if callable(getattr(type(module), name, None))]
 
 
 def captured(x: Tensor) -> bool:

@@ -163,6 +163,18 @@ def test_a_conversion_that_another_undid_is_not_undone_again():
     torch.testing.assert_close(logits(model), before, rtol=0, atol=1e-5)
 
 
+def test_a_forward_pass_that_somebody_else_set_is_not_thrown_away():
+    model = copy.deepcopy(original("llama"))
+    attention = model.model.layers[1].self_attn
+    theirs = attention.forward
+    attention.forward = lambda *args, **named: theirs(*args, **named)
+    mine, before = attention.forward, logits(model)
+    with pytest.raises(ValueError, match="a forward pass of its own"):
+        convert_pairing(model, to="interleaved")
+    assert attention.forward is mine
+    assert torch.equal(logits(model), before)
+
+
 def test_a_state_dict_is_not_converted_twice():
     model = original("llama")
     once = convert_weights(model.state_dict(), model.config, to="interleaved")

@@ -127,9 +127,30 @@ def _with_a_hook(model):
     model.encoder.layer[1].intermediate.register_forward_hook(lambda module, given, out: 2 * out)
 
 
+def _with_a_hook_on_itself(model):
+    model.register_forward_hook(lambda module, given, out: out)
+
+
+def _with_another_forward(model):
+    model.encoder.layer[1].attention.self.forward = torch.tanh
+
+
+def _with_a_layer_of_another_class(model):
+    layer = model.encoder.layer[1]
+    layer.__class__ = type("Mine", (type(layer),), {})
+
+
+def _causal(model):
+    model.config.is_causal = True
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (_with_a_hook_on_itself, "have forward hooks"),
+        (_with_another_forward, "BertSelfAttention of the model has a method forward of its own"),
+        (_with_a_layer_of_another_class, "encoder.layer.1 of the model is .*Mine"),
+        (_causal, "is_causal=True"),
         (_with_another_eps, r"layer.1.output.LayerNorm of the model is LayerNorm\(.*eps=0.5"),
         (_with_another_activation, r"intermediate_act_fn of the model is Tanh\(\)"),
         (_with_another_scale, r"layer.1.attention.self.scaling of the model is 1.0"),

@@ -188,6 +188,14 @@ def _with_a_hook(layer):
     layer.linear1.register_forward_hook(lambda module, given, out: 2 * out)
 
 
+def _with_another_forward(layer):
+    layer.linear2.forward = torch.tanh
+
+
+def _with_another_step(layer):
+    layer._ff_block = torch.tanh
+
+
 def _with_two_eps(layer):
     layer.norm2.eps = 0.5
 
@@ -206,6 +214,8 @@ def _with_two_dropouts(layer):
         (_with_own_linear, "linear2 of a layer is a HalfLinear"),
         (_with_another_norm, "norm1 of a layer is a RMSNorm"),
         (_with_a_hook, "has forward hooks"),
+        (_with_another_forward, "a Linear with a method forward of its own"),
+        (_with_another_step, "a TransformerEncoderLayer with a method _ff_block of its own"),
     ],
 )
 def test_what_weights_do_not_tell_is_refused(change, said):
@@ -215,3 +225,17 @@ def test_what_weights_do_not_tell_is_refused(change, said):
         change(changed)
         with pytest.raises((TypeError, ValueError), match=said):
             encoder_from_torch(module)
+
+
+def test_calls_of_the_module_itself_that_weights_do_not_tell_are_refused():
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    module = nn.TransformerEncoder(layer, 1, nn.LayerNorm(16), enable_nested_tensor=False)
+    handle = module.register_forward_hook(lambda module, given, out: 2 * out)
+    with pytest.raises(ValueError, match="The module has forward hooks"):
+        encoder_from_torch(module)
+    handle.remove()
+    module.norm.forward = torch.tanh
+    with pytest.raises(ValueError, match="The module has a LayerNorm with a method forward"):
+        encoder_from_torch(module)
+    del module.norm.forward
+    encoder_from_torch(module)

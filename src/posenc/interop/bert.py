@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import hooked
+from posenc._guards import hooked, overridden
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens import Learned
 from posenc.interop.taken_over import Taken, mode_of, take_over
@@ -89,10 +89,12 @@ def bert_from_transformers(model: nn.Module) -> Bert:
             f"as its attribute bert."
         )
     config = source.config
-    if config.is_decoder or config.add_cross_attention:
+    is_causal = getattr(config, "is_causal", False)  # transformers heeds it without a mask
+    if config.is_decoder or config.add_cross_attention or is_causal:
         raise ValueError(
-            f"The model has is_decoder={config.is_decoder} and add_cross_attention="
-            f"{config.add_cross_attention}; only a BERT that encodes is taken over."
+            f"The model has is_decoder={config.is_decoder}, add_cross_attention="
+            f"{config.add_cross_attention} and is_causal={is_causal}; only a BERT that encodes, "
+            f"looking to both sides, is taken over."
         )
     _check_parts(source)
     dim, weights = config.hidden_size, dict(source.named_parameters(remove_duplicate=False))
@@ -131,17 +133,27 @@ def _check_parts(source: Any) -> None:
                     f"{outer}.{name} of the model is {one}, and by its configuration {other}; only "
                     f"a BertModel as it is built is taken over."
                 )
-        if any(hooked(part) for part in getattr(source, outer).modules()):
-            raise ValueError(
-                f"The {outer} of the model have forward hooks, which may change what they compute; "
-                f"weights alone are taken over. Remove them first."
-            )
+        for part in (source, *getattr(source, outer).modules()):
+            if overridden(part):
+                raise ValueError(
+                    f"A {type(part).__name__} of the model has a method {overridden(part)[0]} of "
+                    f"its own, set on it and not of its class; weights alone are taken over. "
+                    f"Remove it first."
+                )
+            if hooked(part):
+                raise ValueError(
+                    f"The {outer} of the model have forward hooks, which may change what they "
+                    f"compute; weights alone are taken over. Remove them first."
+                )
 
 
 def _told(module: nn.Module) -> dict[str, str]:
-    """What each part without parts says of itself, and the scale of each that has one."""
+    """What each part without parts says of itself, the classes of others, and their scales."""
     parts = dict(module.named_modules(remove_duplicate=False))  # layers may be shared
-    told = {name: repr(part) for name, part in parts.items() if not list(part.children())}
+    told = {
+        name: f"a {type(part).__name__}" if list(part.children()) else repr(part)
+        for name, part in parts.items()
+    }
     scales = {name: getattr(part, "scaling", None) for name, part in parts.items()}
     return told | {f"{name}.scaling": str(scale) for name, scale in scales.items() if scale}
 

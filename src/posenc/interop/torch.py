@@ -6,7 +6,7 @@ proposed for torch, and the modules of torchtune and torchtitan, from ``rotary_s
 
 from torch import nn
 
-from posenc._guards import hooked
+from posenc._guards import hooked, overridden
 from posenc.encodings.positional import Positional
 from posenc.interop.rotary_signatures import (
     ComplexRoPE,
@@ -61,11 +61,15 @@ def encoder_from_torch(
         >>> encoder.dim, encoder.heads, encoder.depth
         (16, 4, 2)
     """
-    if not isinstance(module, nn.TransformerEncoder):
+    if type(module) is not nn.TransformerEncoder:
         raise TypeError(
-            f"module is a {type(module).__name__}; it must be a torch.nn.TransformerEncoder. "
-            f"Wrap a single layer: TransformerEncoder(layer, num_layers=1)."
+            f"module is a {type(module).__name__}; it must be a torch.nn.TransformerEncoder, since "
+            f"a class of one's own may compute something else. Wrap a single layer: "
+            f"TransformerEncoder(layer, num_layers=1)."
         )
+    for part in (module, module.layers, module.norm):
+        if part is not None:
+            _check_calls("The module", part)
     layers = [_checked(layer) for layer in module.layers]
     first = layers[0]
     if module.norm is not None and not isinstance(module.norm, nn.LayerNorm):
@@ -129,10 +133,21 @@ def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
             "self_attn of a layer adds keys of its own (add_zero_attn, add_bias_kv), which an "
             "Encoder has not. Build it without."
         )
-    if any(hooked(part) for part in layer.modules()):
+    for part in layer.modules():
+        _check_calls("A layer", part)
+
+
+def _check_calls(what: str, part: nn.Module) -> None:
+    """Refuse a part whose calls do something else than its class says."""
+    if names := overridden(part):
         raise ValueError(
-            "A layer has forward hooks, which see and may change what it computes; an Encoder "
-            "takes weights alone. Remove them first."
+            f"{what} has a {type(part).__name__} with a method {names[0]} of its own, set on it "
+            f"and not of its class; an Encoder takes weights alone. Remove it first."
+        )
+    if hooked(part):
+        raise ValueError(
+            f"{what} has forward hooks, which see and may change what it computes; an Encoder "
+            f"takes weights alone. Remove them first."
         )
 
 

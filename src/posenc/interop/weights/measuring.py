@@ -15,6 +15,7 @@ from posenc.interop.weights.rotations import (
     OtherPairing,
     UnknownRotationError,
     adapted,
+    is_overridden,
     rotating_functions,
     with_functions,
     without_functions,
@@ -62,6 +63,7 @@ def measure(
         ValueError: With permuted weights and these functions, attention gives something else; or
             no such measurement is possible.
     """
+    check_own_forward(found)
     for each in found:  # what was changed before counts from the model's own
         without_functions(each.module)
     kinds = {each.kind: each for each in found}
@@ -73,6 +75,19 @@ def measure(
         except UnknownRotationError as error:
             raise ValueError(_refusal(each, str(error))) from None
     return [(each, functions[each.kind]) for each in found]
+
+
+def check_own_forward(found: Sequence[Attention]) -> None:
+    """Refuse modules whose forward pass is not that of their class, nor of a conversion.
+
+    Raises:
+        ValueError: One of them; all are as they were.
+    """
+    for each in found:
+        if is_overridden(each.module):
+            raise ValueError(
+                _refusal(each, "it has a forward pass of its own, set on it; remove that first")
+            )
 
 
 def _measured(each: Attention, call: Call, to: Pairing) -> dict[str, Callable[..., Any]]:

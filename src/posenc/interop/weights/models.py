@@ -11,7 +11,7 @@ from posenc.interop.configurations import Configuration, read
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrders, row_orders
-from posenc.interop.weights.measuring import Attention, measure
+from posenc.interop.weights.measuring import Attention, check_own_forward, measure
 from posenc.interop.weights.rotations import with_functions, without_functions
 from posenc.numerics.pairing import Pairing, checked_pairing
 
@@ -149,6 +149,7 @@ def _turn(model: nn.Module, to: Pairing, orders: RowOrders) -> None:
     """Changes the rotation of every layer to ``to``, or back to its own."""
     found = _attentions(model, orders)
     if to == pairing_of_code(_text(model)):
+        check_own_forward(found)
         for each in found:
             without_functions(each.module)
         return

@@ -119,7 +119,14 @@ def _forward(
 
 def without_functions(module: nn.Module) -> None:
     """Let the module call what its class calls."""
-    module.__dict__.pop("forward", None)
+    if not is_overridden(module):
+        module.__dict__.pop("forward", None)
+
+
+def is_overridden(module: nn.Module) -> bool:
+    """Whether somebody else gave the module a forward pass of its own."""
+    own = vars(module).get("forward")
+    return own is not None and getattr(own, "func", None) is not _forward
 
 
 def adapted(
