@@ -1,5 +1,7 @@
 """Distances as floats: what exact fractions come to when they are rounded once."""
 
+import copy
+import pickle
 from fractions import Fraction
 
 import pytest
@@ -173,6 +175,39 @@ def test_what_was_seen_of_numbers_holds_for_what_is_made_of_them():
         assert Coordinates.stack([of_y, x], dim=-1).floats().tolist() == small
     made.floats().zero_()  # of the caller
     assert made.expand(2, 3, 2)[1].unsqueeze(0)[0, :, 1].floats().tolist() == x.floats().tolist()
+
+
+def written(coordinates, way):
+    """Counts that are one more, in place or in another tensor."""
+    if way == "other":
+        coordinates.values = coordinates.values + 1
+    elif way == "rest":
+        coordinates.values, coordinates.rest = coordinates.values + 1, coordinates.rest.clone()
+    else:
+        coordinates.values.add_(1)
+    return coordinates
+
+
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("way", ["in place", "other", "rest", "base", "copied", "pickled"])
+def test_what_was_seen_holds_until_somebody_writes(way, inference):
+    floats = torch.tensor([-1e-3, 3600.1, 7.0], dtype=torch.float64)
+    with torch.inference_mode(inference):
+        coordinates = Coordinates(floats)
+        assert coordinates._seen.doubles is not None
+        below = coordinates[:2]
+        written(coordinates, way)
+        if way in ("base", "in place"):
+            assert below.tolist() == coordinates.tolist()[:2]
+            coordinates = below
+        elif way == "copied":
+            coordinates = copy.deepcopy(coordinates)
+        elif way == "pickled":
+            coordinates = pickle.loads(pickle.dumps(coordinates))
+        exact = coordinates.tolist()
+        assert coordinates.floats().tolist() == [float(n) for n in exact]
+        want = [[float(q - k) for k in exact] for q in exact]
+        assert coordinates.float_differences(coordinates).tolist() == want
 
 
 def test_many_numbers_become_the_floats_that_few_do():

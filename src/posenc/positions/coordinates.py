@@ -97,6 +97,15 @@ class Seen(NamedTuple):
 UNSEEN = Seen(FARTHEST, None)
 
 
+class _Kept(NamedTuple):
+    """What was seen, of which tensors, and how often torch had counted a write to them."""
+
+    seen: Seen
+    values: Tensor
+    rest: Tensor
+    writes: int
+
+
 class Coordinates:
     """Real numbers that lose nothing: coordinate = values · scale.
 
@@ -140,8 +149,8 @@ class Coordinates:
     rest: Int64[Tensor, "*shape"] | None
     scale_text: Text
     """The scale as text, which is what is the same where the scale is."""
-    _seen: Seen = UNSEEN
-    """Of coordinates with rests: whole numbers may be somebody's tensor, which is written to."""
+    _kept: "_Kept | None" = None
+    """Of coordinates with rests, which are made here."""
 
     def __init__(
         self,
@@ -152,14 +161,14 @@ class Coordinates:
     ):
         check_dense(values=values)
         if isinstance(values, Coordinates):
-            self._seen = values._seen
+            seen = values._seen
             values, rest, own = values.values, values.rest, values.scale
         elif isinstance(values, Tensor) and values.dtype == torch.int64:
-            rest, own = None, ONE
+            rest, own, seen = None, ONE, UNSEEN
         else:
             values, rest, own = exact_parts(values, device)
-            self._seen = UNSEEN if rest is None else _seen_of(values, rest)
-        self.values, self.rest = values, rest
+            seen = _seen_of(values, rest)
+        self._take(values, rest, seen)
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         scale = own if scale is None else product(own, checked_scale(scale, values))
         self.scale_text = written(scale)
@@ -190,8 +199,32 @@ class Coordinates:
         cls, values: Tensor, rest: Tensor | None, scale: Step | Text, seen: Seen = UNSEEN
     ) -> "Coordinates":
         made = cls.__new__(cls)
-        made.values, made.rest, made.scale_text, made._seen = values, rest, written(scale), seen
+        made.scale_text = written(scale)
+        made._take(values, rest, seen)
         return made
+
+    def _take(self, values: Tensor, rest: Tensor | None, seen: Seen) -> None:
+        if rest is not None and seen is not UNSEEN:
+            values, rest = _counted(values), _counted(rest)
+            self._kept = _Kept(seen, values, rest, values._version + rest._version)
+        self.values, self.rest = values, rest
+
+    @property
+    def _seen(self) -> Seen:
+        """What was seen, if nobody has written to the words since, or put others in their place."""
+        kept = self._kept
+        if kept is None or is_dynamo_compiling():
+            return UNSEEN
+        same = kept.values is self.values and kept.rest is self.rest
+        writes = kept.values._version + kept.rest._version
+        return kept.seen if same and writes == kept.writes else UNSEEN
+
+    def __getstate__(self) -> tuple[Tensor, Tensor | None, Text]:
+        return self.values, self.rest, self.scale_text
+
+    def __setstate__(self, state: tuple[Tensor, Tensor | None, Text]) -> None:
+        values, rest, self.scale_text = state
+        self._take(values, rest, _seen_of(values, rest))
 
     def _words(self) -> Words:
         rest = self.rest
@@ -1001,8 +1034,18 @@ def _reach(first: Tensor, second: Tensor) -> int | None:
     return _size(torch.cat((first.flatten(), second.flatten())))
 
 
-def _seen_of(values: Tensor, rest: Tensor) -> Seen:
+def _counted(words: Tensor) -> Tensor:
+    """The same where torch counts the writes to them, which it does to none of inference mode's."""
+    if not words.is_inference():
+        return words
+    with torch.inference_mode(mode=False):
+        return words.clone()
+
+
+def _seen_of(values: Tensor, rest: Tensor | None) -> Seen:
     """What is kept of the steps of numbers that were taken apart."""
+    if rest is None:
+        return UNSEEN
     size = _size(values)
     if size is None or not (values.is_cpu or has_float64(values.device)):
         return UNSEEN
