@@ -1,5 +1,6 @@
 """Every option changes what is printed, or is refused where it would change nothing."""
 
+import numpy as np
 import pytest
 
 COMMON = {"--dim": "6", "--base": "50", "--convention": "double_exponent", "--format": "csv"}
@@ -54,6 +55,19 @@ def test_every_option_is_heeded(run, command):
 def test_a_seed_is_heeded_where_numbers_are_drawn(run, command):
     given = [command, *SEEDED, "--format", "json"]
     assert run(*given, "--seed", 3).out != run(*given).out
+
+
+@pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "shift", "table"])
+def test_a_seed_is_refused_where_nothing_is_drawn(refused, command):
+    assert "--seed says nothing to Sinusoidal" in refused(command, "--seed", 3)
+    given = ["--encoding", "Sinusoidal(4)" if command == "explain" else "Rotary(8)"]
+    assert "of which nothing is random; leave it out" in refused(command, *given, "--seed", 3)
+
+
+def test_a_seed_is_refused_beside_vectors_of_ones_own(refused, tmp_path):
+    vectors = tmp_path / "vectors.npy"
+    np.save(vectors, np.zeros((20, 4), np.float32))
+    assert "--seed draws vectors" in refused("encode", "a", "--embeddings", vectors, "--seed", 3)
 
 
 @pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "shift", "table"])

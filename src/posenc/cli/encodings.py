@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_seed
 from posenc.cli.limits import check_memory, check_range
 from posenc.cli.sinusoid import Sinusoid
 from posenc.encodings.base import (
@@ -31,9 +31,16 @@ def chosen(asked: Any, *, dim: int, seed: int = 0) -> Encoding:
     What an encoding has learned is drawn from ``seed``.
 
     Raises:
-        UserError: Both are given.
+        UserError: Both are given, or a seed is, and nothing is drawn.
         ValueError: The expression or an argument is wrong.
     """
+    encoding = _said(asked, dim, seed)
+    if not learns(encoding):
+        check_seed(getattr(asked, "seed", 0), type(encoding).__name__)
+    return encoding
+
+
+def _said(asked: Any, dim: int, seed: int) -> Encoding:
     if asked.encoding is None:
         width, base = (dim if asked.dim is None else asked.dim), asked.base
         return Sinusoidal(width, 10_000.0 if base is None else base, asked.convention or "paper")

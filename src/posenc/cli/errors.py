@@ -17,6 +17,16 @@ class UserError(Exception):
         self.listing = listing
 
 
+def check_seed(seed: int, kind: str) -> None:
+    """Refuse a seed, other than the usual 0, where nothing is drawn from it.
+
+    Raises:
+        UserError: There is one; ``kind`` is the encoding.
+    """
+    if seed:
+        raise UserError(f"--seed says nothing to {kind}, of which nothing is random; leave it out")
+
+
 class Terminated(BaseException):
     """The process was asked to end; files in progress are cleaned up on the way out."""
 

@@ -177,8 +177,8 @@ def phi3(
     *,
     short: Sequence[float] | None = None,
     long: Sequence[float] | None = None,
-    length: int = 4096,
-    longest: int = 131072,
+    length: int | None = None,
+    longest: int | None = None,
 ) -> Positional:
     """Phi-3-mini: base 10000; the 128k models divide each frequency by a searched number.
 
@@ -186,11 +186,13 @@ def phi3(
         head_dim: 96; 128 in Phi-3-medium.
         short: ``short_factor`` of the model's configuration, one a pair; None for the 4k models.
         long: ``long_factor`` of the model's configuration.
-        length: Of the sequences: up to 4096 tokens the short list counts, above it the long one.
-        longest: What the model is extended to; it makes the attention factor.
+        length: Of the sequences: up to 4096 tokens, as by default, the short list counts, above it
+            the long one.
+        longest: What the model is extended to, 131072; it makes the attention factor.
 
     Raises:
-        ValueError: One list is given without the other, or a length is no whole number from 1 on.
+        ValueError: One list is given without the other, a length without lists, or a length is no
+            whole number from 1 on.
 
     Reference:
         Abdin et al. 2024, section 2 (arXiv:2404.14219); Ding et al. 2024, "LongRoPE"
@@ -203,7 +205,9 @@ def phi3(
         >>> extended.queries_keys[0].frequencies.divisors
         (1.0, 32.0)
     """
-    check_whole(length=length, longest=longest)
+    lengths = {"length": length, "longest": longest}
+    given = {name: value for name, value in lengths.items() if value is not None}
+    check_whole(**given)
     if (short is None) != (long is None):
         raise ValueError(
             "phi3 was given one of short and long; the configuration of a 128k model has both, as "
@@ -211,9 +215,17 @@ def phi3(
         )
     plain = Geometric(head_dim)
     if short is None or long is None:
+        if given:
+            told = ", ".join(f"{name}={value}" for name, value in given.items())
+            raise ValueError(
+                f"phi3 was given {told} without short and long, and is the 4k model whatever the "
+                f"length. Pass short_factor and long_factor of the configuration of a 128k model, "
+                f"or leave {' and '.join(given)} out."
+            )
         return Positional(queries_keys=Rotary(plain))
+    longest = 131072 if longest is None else longest
     longrope = LongRoPE(plain, tuple(short), tuple(long), 4096, factor=longest / 4096)
-    return Positional(queries_keys=Rotary(longrope.at(length)))
+    return Positional(queries_keys=Rotary(longrope.at(4096 if length is None else length)))
 
 
 def gpt_oss(head_dim: int = 64) -> Positional:

@@ -48,6 +48,20 @@ def test_arrays_go_to_a_file(run, config, tmp_path):
         assert json.loads(file.metadata()["layers"])["pairing"] == "half"
 
 
+def test_a_length_is_heeded_or_refused(run, refused, config, tmp_path):
+    path = tmp_path / "rotation.npz"
+    said = refused("export", config, "--to", "npz", "--length", 9999, "-o", path)
+    assert "--length says nothing to this model" in said
+    assert not path.exists()
+    dynamic = {"rope_type": "dynamic", "factor": 4.0}
+    config.write_text(json.dumps({**LLAMA, "rope_scaling": dynamic}))
+    made = []
+    for length in (131072, 524288):
+        assert run("export", config, "--to", "npz", "--length", length, "-o", path).status == 0
+        made.append(path.read_bytes())
+    assert made[0] != made[1]
+
+
 @pytest.mark.compiles
 @pytest.mark.slow("three seconds")
 def test_an_onnx_program_goes_to_a_file(run, config, tmp_path):

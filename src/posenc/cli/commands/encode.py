@@ -186,6 +186,10 @@ class Encode:
             )
         if self.tensor and (not self.embeddings or self.embeddings.suffix != ".safetensors"):
             raise UserError("--tensor chooses one of .safetensors --embeddings; leave it out")
+        if self.seed and self.embeddings is not None:
+            raise UserError(
+                "--seed draws vectors, which --embeddings brings; leave one of them out"
+            )
         if self.embeddings and not (self.tokenizer or self.vocabulary):
             raise UserError(
                 "--embeddings need to know which row is which token: "

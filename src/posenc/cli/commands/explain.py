@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from posenc.cli import options
+from posenc.cli.errors import check_seed
 
 if TYPE_CHECKING:
     from posenc.cli.render.explanation import Explanation
@@ -58,6 +59,7 @@ class Explain:
             from posenc.cli.render.explanation import explained_sinusoid
             from posenc.cli.sinusoid import sinusoid
 
+            check_seed(self.seed, "Sinusoidal")
             given = sinusoid(self, dim=6)
             return given.described(), explained_sinusoid(given, self.position, self.dimension)
         from posenc.cli.encodings import chosen, described

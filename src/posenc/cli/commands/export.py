@@ -84,6 +84,14 @@ class Export:
 
     def _written(self, config: Path) -> None:
         assert self.to is not None
+        if self.length is not None:
+            from posenc.interop.exports.subject import depends_on_length
+
+            if not depends_on_length(config):
+                raise UserError(
+                    "--length says nothing to this model, whose frequencies are the same for any; "
+                    "leave it out"
+                )
         content = WRITERS[self.to](self, config)
         with self._file() as file:
             content(file)

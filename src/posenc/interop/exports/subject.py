@@ -19,6 +19,28 @@ def refuse(target: str, what: str, instead: str) -> NoReturn:
     raise ValueError(f"{target} cannot express this model: {what}. {instead}")
 
 
+FAR = 2**40
+"""A length beyond that of any model."""
+
+
+def depends_on_length(config: Any | dict[str, Any] | str | Path) -> bool:
+    """Whether some frequencies of a model depend on the length of the sequences.
+
+    Raises:
+        ValueError: As ``positional_setup`` does.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> depends_on_length({"model_type": "llama"})
+        False
+        >>> rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
+        >>> depends_on_length({"model_type": "llama", "rope_parameters": rope})
+        True
+    """
+    short, long = (repr(positional_setup(config, length=length)) for length in (1, FAR))
+    return short != long
+
+
 def only_part(
     config: Any | dict[str, Any] | str | Path,
     target: str,
