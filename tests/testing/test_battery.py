@@ -103,6 +103,13 @@ class Widens(Sinusoidal):
         return x + table
 
 
+class GivesItsTable(Sinusoidal):
+    """What comes back is a view of the table."""
+
+    def encode(self, x, table):
+        return table.to(x.dtype).expand_as(x)
+
+
 class WritesInPlace(Sinusoidal):
     """Adds into the caller's embeddings."""
 
@@ -339,6 +346,7 @@ BROKEN = [
     (ClaimsOutput, {"frequencies": 8}, {}, "claims"),
     (Widens, {"dim": 8}, {}, "shape_and_dtype"),
     (WritesInPlace, {"dim": 8}, {}, "content_is_left_alone"),
+    (GivesItsTable, {"dim": 8}, {}, "content_is_left_alone"),
     (ClaimsTooMuch, {"dim": 8, "max_len": 99}, {}, "claims"),
     (ClaimsTooLittle, {"dim": 8}, {}, "claims"),
     (Detached, {"dim": 8, "max_len": 9}, {}, "gradients"),

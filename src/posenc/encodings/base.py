@@ -10,7 +10,9 @@ scores                 ``table(q_positions, k_positions)``      ``encode(scores,
 =====================  =======================================  =========================
 
 ``table`` is exact, free of content, and an ordinary tensor: compute it once, slice it, gather it,
-keep it. ``encode`` keeps the shape and the dtype of the content that it is given. ``forward`` is
+keep it. ``encode`` keeps the shape and the dtype of the content that it is given, and writes into
+neither: what comes back is new, or the content itself where nothing is to be changed, as keys of
+``QueryTemperature`` and values of most; clone that before writing into it. ``forward`` is
 ``encode`` of ``table``, written here once. Nothing else in the package is subclassed.
 
 Before any place there are the positions themselves; a ``PositionRemapping`` changes them.
@@ -263,7 +265,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
     def encode_values(
         self, v: Float[Tensor, "*batch kv_heads k_len value_dim"], table: Tensor
     ) -> Float[Tensor, "*batch kv_heads k_len value_dim"]:
-        """``v`` changed by the table of the keys; most leave it as it is.
+        """``v`` changed by the table of the keys; most give ``v`` itself.
 
         A cache keeps values encoded, as it does keys.
         """
@@ -272,7 +274,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
     def encode_output(
         self, out: Float[Tensor, "*batch heads q_len value_dim"], table: Tensor
     ) -> Float[Tensor, "*batch heads q_len value_dim"]:
-        """What attention gives, changed by the table of the queries; most leave it as it is."""
+        """What attention gives, changed by the table of the queries; most give ``out`` itself."""
         return out
 
     def forward(

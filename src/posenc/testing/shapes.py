@@ -36,7 +36,7 @@ def shape_and_dtype(case: Case) -> None:
 
 
 def content_is_left_alone(case: Case) -> None:
-    """The content is not written to, and may have any strides."""
+    """The content is not written to, and may have any strides; what is made of it stands apart."""
     module, subject = case.module(), case.subject()
     content = subject.content(6)
     kept = tuple(part.clone() for part in content)
@@ -46,6 +46,23 @@ def content_is_left_alone(case: Case) -> None:
     assert_same(
         subject.run(module, strided, None), made, "transposed strides", bitwise=case.bitwise
     )
+    table = subject.tables(module, consecutive(6))
+    for name, use in subject.uses(module, content, table):
+        given, results = (*content, table), use()
+        for result in results if isinstance(results, tuple) else (results,):
+            whole = any(_whole(result, part) for part in content)
+            assert whole or not any(_shares(result, part) for part in given), (
+                f"{name} gives what lies in the memory of its content or its table, and is not the "
+                f"content itself. Give a new tensor."
+            )
+
+
+def _shares(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+def _whole(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.data_ptr() == other.data_ptr() and one.numel() == other.numel()
 
 
 def arguments_matter(case: Case) -> None:

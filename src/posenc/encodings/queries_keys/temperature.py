@@ -105,7 +105,7 @@ class QueryTemperature(QueryKeyEncoding):
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 1"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` as it is."""
+        """``k`` itself, as it is."""
         self._check(k, table)
         return k
 
