@@ -18,7 +18,7 @@ from posenc.audit.questions import rotary as of_rotary
 from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
 from posenc.audit.report import CannotCheckError, Report
-from posenc.audit.subjects import Subject, subject_of
+from posenc.audit.subjects import Subject, seed, subject_of
 from posenc.encodings.arguments import check_whole
 
 Kind = Literal["added", "rotary", "bias", "table"]
@@ -106,7 +106,7 @@ def check(
     sizes = {"dim": dim, "length": length}
     check_whole(**{name: size for name, size in sizes.items() if size is not None})
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        seed()
         parts = models.parts(factory, config)
         if parts is not None:
             reports = [_of_part(part, length, only) for part in parts]

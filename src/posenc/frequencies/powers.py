@@ -1,8 +1,9 @@
 """Powers of a base with rational exponents: the frequencies of every classic method."""
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from fractions import Fraction
+from functools import lru_cache
 from math import inf, log
 from typing import TYPE_CHECKING
 
@@ -50,10 +51,10 @@ class Powers(Schedule):
 
     def radians(self) -> tuple[Decimal, ...]:
         base = self.base
-        log_base = (Decimal(base) if isinstance(base, int | float) else exact(base)).ln()
-        return tuple(
-            (-log_base * int(e.numerator) / int(e.denominator)).exp() if e else Decimal(1)
-            for e in self.exponents
+        return _powers(
+            Decimal(base) if isinstance(base, int | float) else exact(base),
+            tuple((int(e.numerator), int(e.denominator)) for e in self.exponents),
+            getcontext().prec,
         )
 
     def float32(self, form: str) -> "Float32[Tensor, 'frequencies']":
@@ -65,3 +66,18 @@ class Powers(Schedule):
             return torch.exp(numerators * (-log(self.base) / self.denominator))
         base = self.base if isinstance(self.base, int | float) else float(self.base)
         return 1.0 / (base ** (numerators / self.denominator))
+
+
+@lru_cache(maxsize=64)
+def _powers(
+    base: Decimal, exponents: tuple[tuple[int, int], ...], digits: int
+) -> tuple[Decimal, ...]:
+    """base^(−numerator / denominator) to the digits of the context.
+
+    Kept for the layers of a model, which ask for the same ones.
+    """
+    log_base = base.ln()
+    return tuple(
+        (-log_base * numerator / denominator).exp() if numerator else Decimal(1)
+        for numerator, denominator in exponents
+    )
