@@ -68,10 +68,11 @@ CASES = {
     "axial": Case(AxialRotary, {"head_dim": 8}, AXIAL_CHANGES, lift=two),
     "dinov3": Case(
         DINOv3Rotary,
-        {"head_dim": 8, "grid": (14, 10)},
-        {"head_dim": 16, "grid": (14, 20), "base": 1e4, "heads_first": False}
+        {"head_dim": 8, "grid": (140, 400)},
+        {"head_dim": 16, "grid": (140, 500), "base": 1e4, "heads_first": False}
         | {"periods": (1.0, 7.0), "normalize": "max"}
         | {"shift": 0.5, "jitter": 1.5, "rescale": 2.0},
+        limit=128,
         lift=two,
     ),
     "mixed": Case(

@@ -296,3 +296,10 @@ def test_mixed_begins_with_two_directions_across_each_other():
 def test_errors_say_what_to_do(build, words):
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize("points", [grid(3, 2), grid(2, 3) + 1, -grid(2, 3)])
+def test_dinov3_refuses_points_of_another_grid(points):
+    """Beyond the ends of −1 … 1 no image has a center: the grid is that of another resolution."""
+    with pytest.raises(ValueError, match=r"outside of DINOv3Rotary\(8, grid=\(2, 3\)"):
+        DINOv3Rotary(8, (2, 3)).table(points)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc._guards import floating, where_float64
+from posenc._guards import floating, may_look, where_float64
 from posenc.encodings.arguments import (
     check_choice,
     check_flag,
@@ -157,14 +157,32 @@ class DINOv3Rotary(QueryKeyEncoding):
 
         Raises:
             TypeError: ``positions`` are not integers.
-            ValueError: They do not have two coordinates.
+            ValueError: They do not have two coordinates, or a point is outside of the grid, so
+                that it would stand beyond the ends of −1 … 1.
         """
         points, nowhere = among_places(checked_points(positions, 2))
         doubled = 2 * checked_within(points, -REACH, REACH, reals=True)
+        self._check_inside(points)
         steps = _of_each_axis(doubled, [1 - size for size in self.sizes])
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return unturned(self._augmented(stacked(steps), floating(dtype)), nowhere)
         return unturned(self.sincos.table_of_axes(steps, dtype), nowhere)
+
+    def _check_inside(self, points: Tensor | Coordinates) -> None:
+        """Refuse points of another grid, whose centers would be those of no image.
+
+        On accelerators, where a look would wait, and where nobody can look, they are not compared,
+        nor are real coordinates.
+        """
+        if isinstance(points, Coordinates) or not points.is_cpu or not may_look(points):
+            return
+        outside = ((points < 0) | (points >= torch.tensor(self.grid))).any(-1)
+        if bool(outside.any()):
+            point = tuple(points[outside][0].tolist())
+            raise ValueError(
+                f"Point {point} is outside of {self!r}. Give points of its grid, or build it with "
+                f"the grid (height, width) of this image: coordinates go from −1 to 1 over that."
+            )
 
     def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         """The table at centers that are shifted and stretched at random."""
