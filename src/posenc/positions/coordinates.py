@@ -82,16 +82,29 @@ class Seen(NamedTuple):
 
     Attributes:
         below: What no size reaches: ``LONG``, ``NEAR`` or ``FARTHEST``.
-        doubles: Each with its rest as float64, if that holds all of them, as what was a float is
-            one still. Not to be written to.
+        held: Each with its rest as float64, if that holds all of them, as what was a float is one
+            still. Not to be written to.
+        axis: Which entry of the last axis of ``held`` is meant, as most who take coordinates apart
+            read no floats of them.
     """
 
     below: int
-    doubles: Float64[Tensor, "*shape"] | None
+    held: Float64[Tensor, "*points"] | None
+    axis: int | None = None
+
+    @property
+    def doubles(self) -> Float64[Tensor, "*shape"] | None:
+        """Each with its rest as float64, if that holds all of them."""
+        return self.held if self.held is None or self.axis is None else self.held[..., self.axis]
+
+    def of_axis(self, axis: int) -> "Seen":
+        """The same of one entry of the last axis."""
+        return Seen(self.below, self.doubles, axis)
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Seen":
         """The same of steps that are put elsewhere, as by an index."""
-        return self if self.doubles is None else self._replace(doubles=change(self.doubles))
+        doubles = self.doubles
+        return self if doubles is None else Seen(self.below, change(doubles))
 
 
 UNSEEN = Seen(FARTHEST, None)
@@ -205,8 +218,12 @@ class Coordinates:
 
     def _take(self, values: Tensor, rest: Tensor | None, seen: Seen) -> None:
         if rest is not None and seen is not UNSEEN:
-            values, rest = _counted(values), _counted(rest)
-            self._kept = _Kept(seen, values, rest, values._version + rest._version)
+            try:
+                writes = values._version + rest._version
+            except RuntimeError:  # of inference mode, which counts no writes
+                values, rest = _counted(values), _counted(rest)
+                writes = values._version + rest._version
+            self._kept = _Kept(seen, values, rest, writes)
         self.values, self.rest = values, rest
 
     @property
@@ -314,9 +331,13 @@ class Coordinates:
                     f"The last axis has {len(text)} scales, one an entry; indexed so, the last has "
                     f"shape {tuple(values.shape[-1:])}. Put new axes before it."
                 )
-        rest = None if self.rest is None else self.rest[index]
-        seen = self._seen.each(lambda doubles: doubles[index])
-        return Coordinates._made(values, rest, text, seen)
+        if self.rest is None:
+            return Coordinates._made(values, None, text)
+        if type(index) is tuple and len(index) == 2 and index[0] is ... and type(index[1]) is int:
+            seen = self._seen.of_axis(index[1])
+        else:
+            seen = self._seen.each(lambda doubles: doubles[index])
+        return Coordinates._made(values, self.rest[index], text, seen)
 
     def unbind(self, dim: int = -1) -> "tuple[Coordinates, ...]":
         """Those of each entry of the last axis, each with the scale of its own, as of a tensor.
@@ -334,9 +355,7 @@ class Coordinates:
         values, text = self.values.unbind(-1), self.scale_text
         rests = (None,) * len(values) if self.rest is None else self.rest.unbind(-1)
         texts = text if isinstance(text, tuple) else (text,) * len(values)
-        below, doubles = self._seen
-        each = (None,) * len(values) if doubles is None else doubles.unbind(-1)
-        seen = (Seen(below, one) for one in each)
+        seen = map(self._seen.of_axis, range(len(values)))
         return tuple(map(Coordinates._made, values, rests, texts, seen))
 
     def to(self, device: torch.device | str) -> "Coordinates":
@@ -353,7 +372,7 @@ class Coordinates:
         return given._each(lambda words: words.to(device))
 
     def _without_doubles(self) -> "Coordinates":
-        seen = self._seen._replace(doubles=None)
+        seen = Seen(self._seen.below, None)
         return Coordinates._made(self.values, self.rest, self.scale_text, seen)
 
     def unsqueeze(self, dim: int) -> "Coordinates":
@@ -805,10 +824,11 @@ def _together(
     values = join([part.values for part in parts])
     if all(part.rest is None for part in parts):
         return Coordinates._made(values, None, scale)
-    below, several = zip(*(part._seen for part in parts), strict=True)
-    doubles = None if any(each is None for each in several) else join(list(several))
-    rest = join([part._words().rest for part in parts])
-    return Coordinates._made(values, rest, scale, Seen(max(below), doubles))
+    seen = [part._seen for part in parts]
+    several = [each.doubles for each in seen]
+    doubles = None if any(each is None for each in several) else join(several)  # type: ignore[arg-type]
+    rest, below = join([part._words().rest for part in parts]), max(each.below for each in seen)
+    return Coordinates._made(values, rest, scale, Seen(below, doubles))
 
 
 def _check_places(parts: Sequence[Coordinates], alike: Sequence[Coordinates]) -> None:
@@ -867,8 +887,10 @@ def differences_of_two_parts(
     scale = factors(here.scale_text)
     looked, count = may_look(steps), steps.numel() * others.shape[-1]
     few, long = looked and count <= FEW_PAIRS, below > LONG
-    if mine.doubles is not None and theirs.doubles is not None:
-        return _float_pairs(mine.doubles, theirs.doubles, scale, dtype)
+    first = mine.doubles
+    second = first if there is here else theirs.doubles
+    if first is not None and second is not None:
+        return _float_pairs(first, second, scale, dtype)
     one = here._words()
     other = one if there is here else there._words()
     if few and dtype is not torch.float64:
@@ -881,8 +903,8 @@ def differences_of_two_parts(
 
 def _doubles(steps: Tensor, rest: Tensor | None, seen: Seen) -> Float64[Tensor, "*shape"]:
     """Steps with their rests as float64, which may be written to."""
-    if seen.doubles is not None:
-        return seen.doubles.clone()
+    if seen.held is not None:
+        return seen.doubles.clone()  # type: ignore[union-attr]
     return steps.double() if rest is None else as_floats(steps, rest)
 
 
@@ -1035,9 +1057,7 @@ def _reach(first: Tensor, second: Tensor) -> int | None:
 
 
 def _counted(words: Tensor) -> Tensor:
-    """The same where torch counts the writes to them, which it does to none of inference mode's."""
-    if not words.is_inference():
-        return words
+    """The same in a tensor whose writes torch counts."""
     with torch.inference_mode(mode=False):
         return words.clone()
 

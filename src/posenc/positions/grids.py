@@ -184,7 +184,7 @@ def _each(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:
         raise ValueError(
             f"{name} is {value!r}; it must be a whole number, or one for each of {count} axes."
         )
-    return tuple(int(one) for one in values)
+    return tuple(int(one) for one in values)  # type: ignore[arg-type]
 
 
 def _check_reach(size: int, start: int, stride: int) -> None:
