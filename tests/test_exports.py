@@ -112,6 +112,7 @@ def test_every_encoding_runs_through_the_battery():
 ALL_MAY_SUBCLASS = {
     "posenc.encodings.base",
     "posenc.encodings.fixed",  # what all three interfaces are
+    "posenc.encodings.read_by",  # the same
     "torch.nn.modules.module",
 }
 
