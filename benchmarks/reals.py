@@ -64,7 +64,8 @@ def measured(tokens: int, only: list[str] | None, rounds: int) -> Iterator[dict]
         encoding, subject = case.module(), case.subject()
         if not encoding.takes_reals:
             continue
-        drawn = coordinates(*subject.lifted(torch.arange(tokens)).shape)
+        reach = getattr(encoding, "grid", 2**14)  # a grid refuses whole points beyond it
+        drawn = coordinates(*subject.lifted(torch.arange(tokens)).shape, reach=reach)
         for between, choose in (PAIRS if isinstance(subject, Scores) else ALONE).items():
             tables = {
                 kind: partial(encoding.table, *choose(each))  # type: ignore[arg-type]
@@ -93,9 +94,11 @@ PAIRS: dict[str, Callable[[Any], tuple]] = {
 }
 
 
-def coordinates(*shape: int) -> dict[str, Tensor | Coordinates]:
-    """Whole positions, and each of ``KINDS`` that such points can be of."""
-    whole = torch.randint(2**14, shape)
+def coordinates(
+    *shape: int, reach: int | tuple[int, ...] = 2**14
+) -> dict[str, Tensor | Coordinates]:
+    """Whole positions below ``reach``, and each of ``KINDS`` that such points can be of."""
+    whole = torch.randint(2**14, shape) % torch.tensor(reach)
     made: dict[str, Tensor | Coordinates] = {
         "whole": whole,
         "halves": Coordinates(whole, scale=Fraction(1, 2)),
