@@ -1,6 +1,7 @@
 """Tables in C are correctly rounded: the bits of SinCos, at any position, in any memory."""
 
 from fractions import Fraction
+from functools import cache
 
 import pytest
 import torch
@@ -40,6 +41,13 @@ def each_alone(sincos, positions, dtype, factor=1.0):
     return sincos._each(positions, dtype, factor)
 
 
+@cache
+def each_of_a_run(width, first, shape, dtype):
+    """The same for positions from the first on, once for every library and every memory."""
+    positions = torch.arange(torch.Size(shape).numel()).view(shape) + first
+    return positions, each_alone(SinCos(Geometric(width)), positions, dtype)
+
+
 runs = st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(1, 90))
 
 
@@ -65,10 +73,10 @@ def test_any_runs_of_positions_give_the_bits_of_each_alone(sincos, dtype, runs, 
     "first", [-5000, *(pytest.param(at, marks=LONG) for at in (0, 10**7, 2**61, 2**63 - 40_000))]
 )
 def test_long_tables_of_many_pieces(first, dtype):
-    sincos, positions = SinCos(Geometric(64)), torch.arange(40_000) + first
+    positions, wanted = each_of_a_run(64, first, (40_000,), dtype)
     table = torch.empty(len(positions), 2, 32, dtype=dtype)
-    assert fill(Columns(table), positions, sincos)
-    for got, want in zip(table.unbind(1), each_alone(sincos, positions, dtype), strict=True):
+    assert fill(Columns(table), positions, SinCos(Geometric(64)))
+    for got, want in zip(table.unbind(1), wanted, strict=True):
         assert torch.equal(bits(got), bits(want))
 
 
@@ -172,12 +180,11 @@ MEMORY = {
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize("shape", [(3, 7), (4000,), pytest.param((40_000,), marks=LONG)], ids=str)
 def test_columns_of_any_table_are_written_and_nothing_else(memory, shape, dtype):
-    positions = torch.arange(torch.Size(shape).numel()).view(shape) - 5
     table = torch.full((*shape, 100), 7.0, dtype=dtype)
     columns = MEMORY[memory](table)
-    sincos = SinCos(Geometric(2 * columns.cos.shape[-1]))
-    assert fill(columns, positions, sincos)
-    wanted = each_alone(sincos, positions, dtype)
+    width = 2 * columns.cos.shape[-1]
+    positions, wanted = each_of_a_run(width, -5, shape, dtype)
+    assert fill(columns, positions, SinCos(Geometric(width)))
     for got, want in zip((columns.cos, columns.sin), wanted, strict=True):
         assert torch.equal(got, want)
     assert int((table == 7).sum()) == table.numel() - columns.table.numel()
