@@ -65,6 +65,14 @@ def autocast(case: Case) -> None:
     subject, module = case.subject(), case.module()
     content, positions = subject.content(7), consecutive(7)
     table, made = subject.tables(module, positions), subject.run(module, content, positions)
+    for narrow, other in ((torch.bfloat16, torch.float16), (torch.float16, torch.bfloat16)):
+        narrow_content = subject.content(7, dtype=narrow)
+        with torch.autocast("cpu", dtype=other):
+            subject.tables(module, positions, narrow)
+            for after in subject.run(module, narrow_content, positions):
+                assert after.dtype == narrow, (
+                    f"autocast to {other} turned {narrow} to {after.dtype}"
+                )
     with torch.autocast("cpu", dtype=torch.bfloat16):
         inside = case.module()
         assert_same(subject.tables(inside, positions), table, "table in autocast", bitwise=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
+from posenc.numerics.joined import joined
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions
 from posenc.positions.checks import checked_points
@@ -81,7 +82,7 @@ class AxisSinCos:
             )
             for sincos, along in zip(self.parts, axes, strict=True)
         ]
-        table = torch.cat(tables, dim=-1)
+        table = joined(tables, -1)
         return table if self.order == sorted(self.order) else table[..., self.order]
 
 

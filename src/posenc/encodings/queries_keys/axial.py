@@ -25,6 +25,7 @@ from posenc.encodings.queries_keys.axial_forms import (
 )
 from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
 from posenc.frequencies import Linear, Schedule
+from posenc.numerics.joined import joined
 from posenc.numerics.sincos import Arithmetic
 from posenc.positions import Positions
 
@@ -206,7 +207,7 @@ class AxialRotary(QueryKeyEncoding):
             )
             for block, of in zip(turned, tables, strict=True)
         ]
-        return torch.cat([blocks[0], *made] if suffix else [*made, blocks[-1]], dim=-1)
+        return joined([blocks[0], *made] if suffix else [*made, blocks[-1]], -1)
 
     def extra_repr(self) -> str:
         """Width and form, and what is not as the form has it."""

@@ -12,6 +12,7 @@ from posenc.kernels.out import written
 from posenc.kernels.rotary.operator import RotaryLayout
 from posenc.kernels.sincos.operator import table_to_fill
 from posenc.numerics.arithmetic import Profile
+from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing
 from posenc.positions import Positions, checked
 
@@ -80,7 +81,7 @@ class RotationByProfile:
         begin = head_dim - width if layout.suffix else 0
         turned = self.profile.rotate(x[..., begin : begin + width], cos, sin, layout.pairing)
         parts = (x[..., :begin], turned, x[..., begin + width :])
-        made = turned if width == head_dim else torch.cat(parts, dim=-1)
+        made = turned if width == head_dim else joined(parts, -1)
         return written(made, out, table=table)
 
 

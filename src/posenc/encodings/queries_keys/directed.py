@@ -14,6 +14,7 @@ from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
 from posenc.frequencies import FromCheckpoint
+from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing, checked_pairing
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
@@ -153,7 +154,7 @@ class DirectedRotary(QueryKeyEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points, nowhere = among_places(checked_points(positions, self.axes))
-        table = torch.stack(cos_sin_of_axes(self.parts, points, floating(dtype)), dim=-2)
+        table = joined(cos_sin_of_axes(self.parts, points, floating(dtype)), -2, torch.stack)
         table = unturned(table, nowhere)
         return table.unflatten(-1, (self.heads, -1)) if self.by_head else table
 

@@ -11,6 +11,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_each_head
+from posenc.numerics.joined import joined
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
 
@@ -85,7 +86,7 @@ class MHRoPE(QueryKeyEncoding):
         axes = len(self.sections)
         points = checked_points(positions, axes)
         along = [self.rotary.table(points[..., axis], dtype=dtype) for axis in range(axes)]
-        return torch.stack(along, dim=-2)
+        return joined(along, -2, torch.stack)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 axes pairs"]
@@ -125,7 +126,7 @@ class MHRoPE(QueryKeyEncoding):
         still = torch.ones_like(table[..., :1, :])
         still[..., 1, :, :] = 0.0  # cos 1 and sin 0, for heads of no axis
         chosen = [axis for axis in self.axes_of_heads for _ in range(group)]
-        by_head = torch.cat((table, still), dim=-2)[..., chosen, :]
+        by_head = joined((table, still), -2)[..., chosen, :]
         return rotate_each_head(
             x,
             by_head,

@@ -9,6 +9,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies import Geometric
+from posenc.numerics.joined import joined
 from posenc.positions import Positions
 
 AXES = 3
@@ -93,7 +94,7 @@ class VJEPA2Rotary(QueryKeyEncoding):
         even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)
         across = torch.stack((-odd, even), dim=-1).flatten(-2)
         mixed = (x * cos + across * sin).to(q.dtype)
-        return torch.cat((mixed, q[..., rotated:]), dim=-1)
+        return joined((mixed, q[..., rotated:]), -1)
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 angles"]

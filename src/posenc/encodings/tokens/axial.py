@@ -17,6 +17,7 @@ from posenc.encodings.tokens.grid_forms import ELSEWHERE, GRID_FORMS, GridForm
 from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.kernels.sincos.operator import cos_sin
+from posenc.numerics.joined import joined
 from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions, checked
@@ -152,7 +153,7 @@ class AxialSinusoidal(TokenEncoding):
             else:
                 cos, sin = cos_sin(sincos, shifted(points[..., axis], start, reals=True), dtype)
             columns += [sin, cos]
-        table = torch.cat(columns, dim=-1)
+        table = joined(columns, -1)
         return table if self.order == list(range(table.shape[-1])) else table[..., self.order]
 
     def _normalized(

@@ -12,6 +12,7 @@ from posenc._guards import floating, may_look
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.numerics.joined import joined
 from posenc.positions import Integers
 from posenc.positions.checks import checked
 from posenc.positions.placeless import among_places
@@ -172,8 +173,8 @@ Give points within its sizes, or more vectors.
 
     def _joined(self, rows: list[Tensor]) -> Tensor:
         if self.join == "sum":
-            return torch.stack(rows).sum(0)
-        return torch.cat(rows if self.join == "forward" else rows[::-1], dim=-1)
+            return joined(rows, 0, torch.stack).sum(0)
+        return joined(rows if self.join == "forward" else rows[::-1], -1)
 
     def _check_range(self, points: Tensor) -> None:
         # Where values cannot be looked at, the lookups themselves complain.

@@ -12,6 +12,7 @@ from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
 from posenc.kernels.sincos.operator import cos_sin
+from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, floats
 from posenc.positions.checks import checked_points
@@ -93,8 +94,8 @@ class NeRFFeatures(TokenEncoding):
         parts = [floats(points, dtype)] if self.include_input else []
         for axis in range(self.axes):
             cos, sin = cos_sin(self.sincos, points[..., axis], dtype)
-            parts.append(torch.stack((sin, cos), dim=-1).flatten(-2))
-        return torch.cat(parts, dim=-1) + 0.0  # half a turn has a sine of −0
+            parts.append(joined((sin, cos), -1, torch.stack).flatten(-2))
+        return joined(parts, -1) + 0.0  # half a turn has a sine of −0
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

@@ -13,6 +13,7 @@ from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
 from posenc.kernels.sincos.operator import cos_sin
+from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, floats
 from posenc.positions.checks import checked_points
@@ -95,7 +96,7 @@ class PerceiverFeatures(TokenEncoding):
         axes = zip(self.parts, points.unbind(-1), strict=True)
         cosines, sines = zip(*(cos_sin(each, along, dtype) for each, along in axes), strict=True)
         given = [floats(points, dtype)] if self.include_input else []
-        return torch.cat((*given, *sines, *cosines), dim=-1) + 0.0  # half a turn has a sine of −0
+        return joined((*given, *sines, *cosines), -1) + 0.0  # half a turn has a sine of −0
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

@@ -13,6 +13,7 @@ from posenc.encodings.arguments import check_flag, check_positive_number, check_
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
+from posenc.numerics.joined import joined
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
@@ -140,7 +141,7 @@ class RandomFourierFeatures(TokenEncoding):
         """
         points = checked_points(positions, self.axes)
         cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))
-        return torch.cat((sin, cos) if self.sines_first else (cos, sin), dim=-1)
+        return joined((sin, cos) if self.sines_first else (cos, sin), -1)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.kernels.out import written
+from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing, Rotated, split
 
 PAIRINGS, PLACES = get_args(Pairing), get_args(Rotated)
@@ -61,13 +62,13 @@ def rotate(
         sin = -sin
     first, second = (a * cos - b * sin).to(x.dtype), (b * cos + a * sin).to(x.dtype)
     if pairing == "interleaved":
-        parts = [torch.stack((first, second), dim=-1).flatten(-2)]
+        parts = [joined((first, second), -1, torch.stack).flatten(-2)]
     else:
         parts = [first, second]
     if rest:
         kept = x[..., end:] if rotated == "prefix" else x[..., :begin]
         parts = [*parts, kept] if rotated == "prefix" else [kept, *parts]
-    made = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
+    made = joined(parts, -1) if len(parts) > 1 else parts[0]
     return written(made, out, cos=cos, sin=sin)
 
 
