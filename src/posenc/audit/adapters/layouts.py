@@ -1,6 +1,8 @@
 """The orders of axes in which queries and keys are kept, and the ways to say positions."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
@@ -33,6 +35,19 @@ def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
     return known if said is None else tuple(each for each in known if each == said)
 
 
+@contextmanager
+def in_memory(lie: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Within, what calls are given lies in memory as ``lie`` lays it."""
+    token = _lies.set(lie)
+    try:
+        yield
+    finally:
+        _lies.reset(token)
+
+
+_lies: ContextVar[Callable[[Tensor], Tensor] | None] = ContextVar("lies", default=None)
+
+
 def laid_out(x: Tensor, layout: str) -> Tensor:
     """``[batch, heads, seq, head_dim]`` in another order of axes; of one row where it has no batch.
 
@@ -40,6 +55,11 @@ def laid_out(x: Tensor, layout: str) -> Tensor:
         >>> laid_out(torch.zeros(1, 4, 7, 8), "tx").shape
         torch.Size([7, 32])
     """
+    made, lie = _ordered(x, layout), _lies.get()
+    return made if lie is None else lie(made)
+
+
+def _ordered(x: Tensor, layout: str) -> Tensor:
     if layout == "bshd":
         return x.transpose(1, 2).contiguous()
     if layout == "sbhd":

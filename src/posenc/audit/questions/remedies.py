@@ -15,6 +15,8 @@ REMEDIES: dict[str, str] = {
     "wrapped": "raise an error beyond the table, or build the table on demand",
     "stops": "raise an error beyond the table, or build the table on demand",
     "truncated-silently": "raise an error beyond the table: zip and slicing drop the rest",
+    "depends-on-how-it-is-given": "let positions alone decide the angle: read strides, heads and "
+    "rows from the tensor that comes, and take one formula for every dtype and mode",
     "input-written": "use x = x + table, not x += table",
     "state-between-calls": "keep no cache, or key it by all that shapes it: length, dtype, device",
     "first-dtype-cached": "cache float32, and cast what leaves the cache",

@@ -418,6 +418,80 @@ class NoScaling(Turn):
         }  # fmt: skip
 
 
+class KeysOneLate(Turn):
+    """Keys one position further than queries: relative, and another function."""
+
+    def keys(self, k, positions):
+        return self.turn(k, positions + 1)
+
+
+class FirstPlaces(Turn):
+    """A cache that is keyed by the number of positions, and not by the positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = {}
+
+    def waveform(self, positions):
+        return self.cache.setdefault(positions.shape, super().waveform(positions))
+
+
+class ByBatch(Turn):
+    """Positions that a batch of an odd number of rows moves."""
+
+    def places(self, positions):
+        return positions.double() + len(positions) % 2 * (len(positions) > 1)
+
+
+class ReadsStraight(Turn):
+    """Reads memory as if it were contiguous."""
+
+    def turn(self, x, positions):
+        return super().turn(torch.as_strided(x, x.shape, torch.empty(x.shape).stride()), positions)
+
+
+class OtherDtype(Turn):
+    """A sign that float64 has not."""
+
+    def waveform(self, positions):
+        cos, sin = super().waveform(positions)
+        return cos, sin * self.sign
+
+    def turn(self, x, positions):
+        self.sign = -1 if x.dtype == torch.float64 else 1
+        return super().turn(x, positions)
+
+
+class NarrowSign(OtherDtype):
+    """A sign that bfloat16 has not."""
+
+    def turn(self, x, positions):
+        self.sign = -1 if x.dtype == torch.bfloat16 else 1
+        return Turn.turn(self, x, positions)
+
+
+class FewKeys(Turn):
+    """Fewer key heads than query heads come out as they went in."""
+
+    def forward(self, q, k, positions):
+        alike = q.shape[1] == k.shape[1]
+        return self.turn(q, positions), self.turn(k, positions) if alike else k
+
+
+class Sorts(Turn):
+    """Positions in order, whatever order they came in."""
+
+    def places(self, positions):
+        return positions.sort(-1).values.double()
+
+
+class InTraining(Turn):
+    """Half the angles while training."""
+
+    def rates(self):
+        return super().rates() / (2 if self.training else 1)
+
+
 def factory(kind):
     """A model whose class of this name has no arguments."""
     return kind
@@ -466,6 +540,15 @@ WRONG = [
     wrong(Dynamic, "dynamic", "history-changes-result"),
     wrong(FirstDtype, "dtype of the first", "first-dtype-cached"),
     wrong(ByLength, "stretched", "depends-on-length"),
+    wrong(KeysOneLate, "keys one late", "keys-turned-otherwise"),
+    wrong(FirstPlaces, "places of the first call", "state-between-calls"),
+    wrong(ByBatch, "by the batch", "depends-on-how-it-is-given"),
+    wrong(ReadsStraight, "strides unread", "depends-on-how-it-is-given"),
+    wrong(OtherDtype, "sign of float64", "depends-on-how-it-is-given"),
+    wrong(NarrowSign, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits"),
+    wrong(FewKeys, "few keys unturned", "depends-on-how-it-is-given"),
+    wrong(Sorts, "positions sorted", "depends-on-how-it-is-given"),
+    wrong(InTraining, "otherwise in training", "depends-on-how-it-is-given"),
     wrong(Cuts, "detached content", "gradient-cut"),
     wrong(Interleaved, "pairing of another model", "pairing-of-the-other-convention"),
     wrong(OtherBase, "base of another model", "unlike-its-configuration"),

@@ -22,6 +22,7 @@ from posenc.audit.questions.rotary.traces import (
     leaves_its_input_alone,
     survives_a_cast,
 )
+from posenc.audit.questions.rotary.ways import same_however_it_is_given
 
 __all__ = ["QUESTIONS", "RotaryInquiry"]
 
@@ -36,6 +37,7 @@ QUESTIONS: tuple[Question, ...] = (
     positions_stay_apart,
     decodes_as_it_prefills,
     rows_have_their_own_positions,
+    same_however_it_is_given,
     has_known_frequencies,
     is_as_configured,
     is_precise,

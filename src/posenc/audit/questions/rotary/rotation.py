@@ -86,7 +86,17 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
     queries = queries[: len(keys)]
     off = (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
     size = queries.abs().max().item() ** 2
-    if off < (2e-2 if inquiry.coarse else 1e-4) * max(size, 1.0):
+    allowed = (2e-2 if inquiry.coarse else 1e-4) * max(size, 1.0)
+    if off < allowed:
+        if (apart := _at_one_place(queries[1].T @ keys[1])) > allowed:
+            return fault(
+                "keys-turned-otherwise",
+                "wrong",
+                f"a query and a key of one position are turned apart (by up to {apart:.3g}): "
+                "distances are counted from another than 0",
+                apart,
+                _relative_code(inquiry),
+            )
         how = "" if view.sees_keys else "; keys go through the same call"
         return f"{off:.1g} apart between positions (1, 2) and (4, 5){how}"
     sides = _sides(inquiry, queries, keys)
@@ -101,6 +111,12 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
         off,
         _relative_code(inquiry),
     )
+
+
+def _at_one_place(products: Tensor) -> float:
+    """How far a product at distance 0 is from one in which channels meet themselves alone."""
+    stray = products - products.diagonal().diag()
+    return max(stray.abs().max().item(), -products.diagonal().min().item())
 
 
 def _sides(inquiry: RotaryInquiry, queries: Tensor, keys: Tensor) -> Answer | None:
