@@ -11,8 +11,8 @@ from types import FunctionType
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 from tests.encodings.test_arguments import BUILDING_BLOCKS, SOUND, is_ours, refusal_of
+from tests.one_rank import one_rank as one_rank
 from tests.usual_calls import SEVERAL, SLOW, USUAL, whole_numbers
 
 from posenc import inspection
@@ -92,17 +92,6 @@ def is_elsewhere(thing: Callable) -> bool:
         return False
     records = is_dataclass(thing) and "__post_init__" not in vars(thing)
     return issubclass(thing, Exception) or records or thing in SOUND or thing in BUILDING_BLOCKS
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_rank() -> Iterator[None]:
-    """A group of one process, for sequences that are cut among devices."""
-    if dist.is_initialized():
-        yield
-        return
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("name", USUAL)

@@ -1,11 +1,11 @@
 """What is made from an encoding is as it was: dtype, what learns, and whether it trains."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
 import torch
-import torch.distributed as dist
+from tests.one_rank import one_rank as one_rank
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
@@ -21,16 +21,6 @@ from posenc import (
 )
 from posenc.distributed import own_heads
 from posenc.encodings.scores.heads import bias_apart
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_rank() -> Iterator[None]:
-    if dist.is_initialized():
-        yield
-        return
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
 
 
 def of_one_rank(bias: nn.Module) -> nn.Module:
