@@ -203,6 +203,44 @@ def test_a_part_and_its_whole_are_not_both_patched(name):
     assert torch.equal(logits(model), logits(original(name)))
 
 
+class Adapted(torch.nn.Module):
+    """An embedding with something added to what it gives, as adapters do it."""
+
+    def __init__(self, held):
+        super().__init__()
+        self.held, self.weight = held, held.weight
+
+    def forward(self, ids):
+        return self.held(ids) + torch.linspace(-3, 3, self.held.num_embeddings)[ids, None]
+
+
+def _adapted(layer):
+    layer.relative_attention_bias = Adapted(layer.relative_attention_bias)
+
+
+def _hooked(layer):
+    layer.relative_attention_bias.register_forward_hook(lambda module, given, out: 3 * out)
+
+
+@pytest.mark.parametrize("late", [True, False])
+@pytest.mark.parametrize("change", [_adapted, _hooked])
+def test_what_is_added_to_the_table_of_t5_is_not_lost(change, late):
+    model, plain = (copy.deepcopy(original("t5")) for _ in range(2))
+    change(plain.encoder.block[0].layer[0].SelfAttention)
+    if late:
+        patch_biases(model)
+    change(model.encoder.block[0].layer[0].SelfAttention)
+    if not late:
+        patch_biases(model)
+    assert (logits(plain) - logits(original("t5"))).abs().max() > 1e-3
+    torch.testing.assert_close(logits(model), logits(plain), rtol=0, atol=1e-5)
+
+
+def test_an_empty_mapping_is_no_extension():
+    with pytest.raises(ValueError, match="an empty mapping"):
+        patch(copy.deepcopy(original("llama")), rotary={})
+
+
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
 LISTS = {
     "rope_type": "longrope",

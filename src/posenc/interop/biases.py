@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posenc._guards import hooked
 from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.interop import alibi_layers
 from posenc.interop.attention import ToldBias, register_attention
@@ -257,7 +258,16 @@ class _NoBias:
 
 def _told_t5(layer: Any, bias: T5Bias, *_: Any, **__: Any) -> ToldBias:
     """The bias with the table that the layer has now, whatever was loaded or cast meanwhile."""
-    bias._parameters["weight"] = layer.relative_attention_bias.weight
+    own = layer.relative_attention_bias
+    if (
+        isinstance(own, nn.Embedding)
+        and type(own).forward is nn.Embedding.forward
+        and not hooked(own)
+    ):
+        bias._parameters["weight"] = own.weight
+    else:  # an adapter may add to what is looked up, so it is asked for every row
+        device = next(own.parameters()).device
+        bias._parameters["weight"] = own(torch.arange(bias.buckets, device=device))
     return ToldBias(bias)
 
 

@@ -45,6 +45,11 @@ def extended(
     """
     if rotary is None:
         return dict(found.layers)
+    if isinstance(rotary, Mapping) and not rotary:
+        raise ValueError(
+            "rotary is an empty mapping, which would change nothing. Leave it out, or give a rope "
+            "dictionary with rope_type in it, or an encoding by type of layers."
+        )
     wanted: Mapping[str, Any] = (
         rotary
         if isinstance(rotary, Mapping) and not is_dictionary(rotary)
