@@ -155,3 +155,14 @@ def test_layers_of_full_attention_have_the_heads_of_their_class():
     by_type = {kind: {"rope_type": "default", "rope_theta": 1e4} for kind in (FULL, SLIDING)}
     layers = layers_by_type(read({"model_type": "gemma4_text", "rope_parameters": by_type}))
     assert [layers[kind].rotary.head_dim for kind in (FULL, SLIDING)] == [512, 256]
+
+
+def test_a_field_that_stands_twice_in_a_file_is_refused(tmp_path):
+    """A parser of JSON takes the last without a word."""
+    file = tmp_path / "config.json"
+    head = '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2, "rope_theta": 1e4'
+    file.write_text(head + ', "rope_theta": 1e4}')
+    assert layers_by_type(read(file))[None].rope.base == 1e4
+    file.write_text(head + ', "rope_theta": 1e6}')
+    with pytest.raises(ValueError, match=r"rope_theta twice, as 10000.0 and as 1000000.0"):
+        read(file)

@@ -56,12 +56,20 @@ def arguments_in(text: str) -> dict[str, Any]:
         {'dim': 64}
     """
     try:
-        arguments = json.loads(text)
+        arguments = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise UserError(f"--arguments is no JSON: {error}") from None
     if not isinstance(arguments, dict):
         raise UserError('--arguments must be a JSON object, such as {"dim": 64}')
     return arguments
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, of which Python would keep the last of each name."""
+    names = [name for name, _ in pairs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(f"--arguments has {', '.join(twice)} twice; give each name once")
+    return dict(pairs)
 
 
 def _from_file(path: Path) -> Any:

@@ -282,9 +282,26 @@ def _values(config: object) -> Mapping[str, Any]:
     )
 
 
+def _once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose fields stand there once, of which a parser would take the last."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if found.get(name, value) != value:
+            raise RepeatedFieldError(
+                f"{path} has {name} twice, as {found[name]!r} and as {value!r}. Keep one of them."
+            )
+        found[name] = value
+    return found
+
+
+class RepeatedFieldError(ValueError):
+    """A field stands twice in one object, with two values."""
+
+
 def _parsed(path: Path) -> Mapping[str, Any]:
     try:
-        values = json.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        values = json.loads(text, object_pairs_hook=lambda pairs: _once(path, pairs))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path} is not JSON ({error}). Give the config.json of a model."

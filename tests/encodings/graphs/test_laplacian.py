@@ -215,3 +215,9 @@ def test_what_does_not_fit_is_told():
         LaplacianEncoding(2, "symmetric")
     with pytest.raises(ValueError, match="k is 0; it must be a whole number from 1 on"):
         LaplacianEncoding(0)
+
+
+@pytest.mark.parametrize("tolerance", [1, 1.0, 5.0])
+def test_a_tolerance_that_makes_all_eigenvalues_one_is_refused(tolerance):
+    with pytest.raises(ValueError, match=r"tolerance is .* below 1"):
+        LaplacianEncoding(2, tolerance=tolerance)

@@ -98,6 +98,11 @@ class LaplacianEncoding:
         check_choice(get_args(Normalization), normalization=self.normalization)
         check_flag(self_loops=self.self_loops)
         check_positive_number(tolerance=self.tolerance)
+        if self.tolerance >= 1:
+            raise ValueError(
+                f"tolerance is {self.tolerance}; it is a part of the largest eigenvalue, below 1; "
+                f"at 1 all eigenvalues are one. Give one as 1e-8."
+            )
 
     def table(
         self, graph: Graph, *, dtype: torch.dtype | None = None
