@@ -30,7 +30,9 @@ from posenc.interop.huggingface import (
     drop_rotary,
     patch,
     patch_biases,
+    register_attention,
     unpatch,
+    unregister_attention,
 )
 
 NARROW = {"vocab_size": 61, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
@@ -201,6 +203,20 @@ def test_a_part_and_its_whole_are_not_both_patched(name):
     with patch_biases(model), pytest.raises(ValueError, match="part of is patched"):
         patch_biases(part)
     assert torch.equal(logits(model), logits(original(name)))
+
+
+def test_a_pickled_model_brings_our_attention_along():
+    model = copy.deepcopy(original("t5"))
+    patch_biases(model)
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    unregister_attention()  # as in another process
+    try:
+        again = torch.load(file, weights_only=False)
+        torch.testing.assert_close(logits(again), logits(original("t5")), rtol=0, atol=1e-5)
+    finally:
+        register_attention()
 
 
 class Adapted(torch.nn.Module):

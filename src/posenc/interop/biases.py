@@ -148,6 +148,10 @@ class _Changes:
     wanted: list[tuple[Any, str, Any]] = field(default_factory=list)
     before: list[tuple[Any, str, Any]] = field(default_factory=list)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        register_attention()  # another process may have loaded the model, and knows no such name
+
     def add(self, holder: Any, name: str, value: Any) -> None:
         self.wanted.append((holder, name, value))
 
