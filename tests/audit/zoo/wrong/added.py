@@ -351,10 +351,25 @@ class PaddingCounts(nn.Module):
         return x + sines(x.shape[1], x.shape[2]).to(x.dtype)
 
 
+class FirstPlaces(nn.Module):
+    """A cache that is keyed by the number of positions, and not by the positions."""
+
+    def __init__(self, dim=16):
+        super().__init__()
+        self.dim, self.cache = dim, {}
+
+    def forward(self, x, positions):
+        rates = 10000.0 ** (-torch.arange(0, self.dim, 2).double() / self.dim)
+        angles = positions[..., None].double() * rates
+        table = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
+        return x + self.cache.setdefault(positions.shape, table).to(x.dtype)
+
+
 CAST = "cast-breaks-it"
 WRONG = [
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(SequenceFirstMixedUp, "seq and batch mixed up", "batch-axis-encoded"),
+    wrong(FirstPlaces, "places of the first call", "state-between-calls"),
     wrong(CountsThrough, "counts through the batch", "batch-axis-encoded"),
     wrong(Nothing, "one position for all", "encodes-nothing"),
     wrong(OffByOne, "one early behind a cache", "off-by-one-after-cache"),

@@ -28,6 +28,10 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
     """Does a call leave no trace in the next: not its length, nor its dtype?"""
     view = inquiry.view
     seq = view.seq if view.fixed else view.longest(29)
+    if view.moves and not view.fixed and seq > 5:
+        elsewhere = _after_other_positions(inquiry, seq - 5)
+        if elsewhere is not None:
+            return elsewhere
     return state(
         lambda n, dtype, by: view.added(n, dtype=dtype, by=by)[0],
         view.subject.fresh,
@@ -35,6 +39,29 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
         view.fixed or view.longest(inquiry.length * 2) <= seq,
         view.longest(min(2 * inquiry.length, 16_384)),
         view.dim,
+    )
+
+
+def _after_other_positions(inquiry: AddedInquiry, seq: int) -> Answer | None:
+    """A fault where as many tokens, at other positions, get what those before got."""
+    view, used = inquiry.view, inquiry.view.subject.fresh()
+    line = torch.arange(seq)
+    try:
+        clean = view.added(positions=line)
+        view.added(positions=line + 5, by=used)
+        off = (view.added(positions=line, by=used).double() - clean.double()).abs().max().item()
+    except NotAskedError:
+        return None
+    if off == 0:
+        return None
+    return fault(
+        "state-between-calls",
+        "wrong",
+        f"after a call with {seq} tokens from position 5 on, as many from 0 on get up to {off:.3g} "
+        "other numbers than from a fresh one",
+        off,
+        f"import torch\nx = torch.zeros(1, {seq}, {view.dim})\n"
+        "# at positions from 5 on, then from 0 on, against a fresh subject",
     )
 
 
