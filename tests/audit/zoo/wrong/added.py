@@ -365,11 +365,28 @@ class FirstPlaces(nn.Module):
         return x + self.cache.setdefault(positions.shape, table).to(x.dtype)
 
 
+class ByBatch(Sum):
+    """Batches of an odd number of rows begin one position later."""
+
+    def forward(self, x):
+        first = len(x) % 2 * (len(x) > 1)
+        return x + self.pe[first : first + x.shape[1]].to(x.dtype)
+
+
+class InTraining(Sum):
+    """Half of it while training."""
+
+    def forward(self, x):
+        return x + self.pe[: x.shape[1]].to(x.dtype) / (2 if self.training else 1)
+
+
 CAST = "cast-breaks-it"
 WRONG = [
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(SequenceFirstMixedUp, "seq and batch mixed up", "batch-axis-encoded"),
     wrong(FirstPlaces, "places of the first call", "state-between-calls"),
+    wrong(ByBatch, "by the batch", "depends-on-how-it-is-given"),
+    wrong(InTraining, "otherwise in training", "depends-on-how-it-is-given"),
     wrong(CountsThrough, "counts through the batch", "batch-axis-encoded"),
     wrong(Nothing, "one position for all", "encodes-nothing"),
     wrong(OffByOne, "one early behind a cache", "off-by-one-after-cache"),

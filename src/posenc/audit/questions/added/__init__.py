@@ -16,6 +16,7 @@ from posenc.audit.questions.added.traces import (
     leaves_its_input_alone,
     survives_a_cast,
 )
+from posenc.audit.questions.added.ways import same_however_it_is_given
 from posenc.audit.questions.asking import Question
 
 __all__ = ["QUESTIONS", "AddedInquiry"]
@@ -25,6 +26,7 @@ QUESTIONS: tuple[Question, ...] = (
     encodes_the_sequence,
     leaves_its_input_alone,
     keeps_no_state,
+    same_however_it_is_given,
     same_at_another_length,
     positions_stay_apart,
     decodes_as_it_prefills,
