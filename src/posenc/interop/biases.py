@@ -268,10 +268,11 @@ def _told_t5(layer: Any, bias: T5Bias, *_: Any, **__: Any) -> ToldBias:
         and type(own).forward is nn.Embedding.forward
         and not hooked(own)
     ):
-        bias._parameters["weight"] = own.weight
+        bias._parameters["weight"] = own.weight  # type: ignore[arg-type]
     else:  # an adapter may add to what is looked up, so it is asked for every row
         device = next(own.parameters()).device
-        bias._parameters["weight"] = own(torch.arange(bias.buckets, device=device))
+        rows = own(torch.arange(bias.buckets, device=device))
+        bias._parameters["weight"] = rows  # type: ignore[arg-type]
     return ToldBias(bias)
 
 

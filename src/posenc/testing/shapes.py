@@ -50,6 +50,7 @@ def content_is_left_alone(case: Case) -> None:
     for name, use in subject.uses(module, content, table):
         given, results = (*content, table), use()
         for result in results if isinstance(results, tuple) else (results,):
+            assert isinstance(result, torch.Tensor)
             whole = any(_whole(result, part) for part in content)
             assert whole or not any(_shares(result, part) for part in given), (
                 f"{name} gives what lies in the memory of its content or its table, and is not the "

@@ -1,7 +1,7 @@
 """The encodings of each layer: the same in all of them, or one ``Positional`` a layer."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from torch import nn
 
@@ -87,7 +87,7 @@ def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[in
         >>> windows_of([512, None], 2), windows_of(512, 2)
         ([512, None], [512, 512])
     """
-    windows = list(window) if is_row(window) else [window] * depth
+    windows: list[Any] = list(window) if is_row(window) else [window] * depth
     for each in windows:
         check_window(each)
     if len(windows) != depth:

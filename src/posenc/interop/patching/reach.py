@@ -14,12 +14,13 @@ def reach_of(config: Configuration, layer: RotaryLayer, length: int | None) -> i
     That is so for the rope types that transformers switches by the longest row it has seen, at the
     length for which they were resolved. A schedule that a caller gave holds everywhere.
     """
-    if layer.rope.kind not in GROWING:
+    longest = layer.rope.trained_length or layer.rope.longest
+    if layer.rope.kind not in GROWING or longest is None:
         return None
 
     def at(n: int | None) -> str:
         return repr(layer_of(config, layer.layer_type, layer.rope, n).encoding)
 
     held = repr(layer.encoding)
-    reach = max(length or 0, layer.rope.trained_length or layer.rope.longest)
+    reach = max(length or 0, longest)
     return reach if at(length) == held != at(FAR * reach) else None
