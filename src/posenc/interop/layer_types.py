@@ -20,6 +20,7 @@ PATTERNS: dict[str, Rule] = {
     "vaultgemma": lambda i, n: SLIDING if (i + 1) % 2 else FULL,
     "muse_spark": lambda i, n: SLIDING if (n - 1 - i) % 4 else FULL,
     "cohere_compass": lambda i, n: FULL,
+    "step3p5": lambda i, n: FULL,
     "jamba": lambda i, n: FULL,
 }
 """How models lay their layers out where a file does not list the types, beside the periods."""

@@ -57,7 +57,8 @@ def checked(config: Configuration) -> Configuration:
             f"like, or names another encoding. Give the config.json of a rotary model, or read "
             f"whatever it has with posenc.interop.huggingface.positional_setup."
         )
-    if not any(config.get(name) for name in ("rope_parameters", "rope_scaling")):
+    scaled = config.get("rope_scaling") and config.family not in rope_models.BY_TYPE_ALONE
+    if not config.get("rope_parameters") and not scaled:
         _check_left_out(config)
     return config
 
@@ -130,7 +131,7 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
                 f"rope_parameters has {', '.join(map(repr, stray))} beside the layer types "
                 f"{', '.join(nested)}. Move it into the dictionary of the type that it is for."
             )
-        return {**_by_layer_type(config), **nested}
+        return _nested(config, nested)
     if by_type := _by_layer_type(config):
         if given:
             raise ValueError(
@@ -150,6 +151,36 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
             f"transformers takes the latter. Keep one of them."
         )
     return {None: given or old}
+
+
+def _nested(
+    config: Configuration, nested: Mapping[str | None, Dictionary | None]
+) -> dict[str | None, Dictionary | None]:
+    """Dictionaries by layer type, with the bases that their class has where they are silent.
+
+    Raises:
+        ValueError: They are read in one way here and in another there.
+    """
+    if old := _dictionary(config, "rope_scaling"):
+        raise ValueError(
+            f"rope_scaling is {old!r}, beside rope_parameters by layer type, with which models "
+            f"mix it in different ways. Keep rope_parameters alone."
+        )
+    absent = sorted({kind for kind in layer_types(config) or () if not nested.get(kind)})
+    if absent and config.family in rope_models.BY_TYPE_ALONE:
+        raise ValueError(
+            f"rope_parameters has nothing for {', '.join(map(repr, absent))}; the class of "
+            f"{config.model_type} then looks at none of it. Give one for each layer type."
+        )
+    silent = [k for k, each in nested.items() if each is not None and "rope_theta" not in each]
+    if silent and config.family in rope_models.THETA_NEEDED:
+        raise ValueError(
+            f"rope_parameters has no rope_theta for {silent[0]!r}; the class of "
+            f"{config.model_type} looks at none that stands elsewhere. Write it there."
+        )
+    usual = _by_layer_type(config)
+    named = {k: {"rope_theta": (usual[k] or {})["rope_theta"]} for k in silent if k in usual}
+    return {**usual, **nested, **{k: {**(nested[k] or {}), **base} for k, base in named.items()}}
 
 
 def _meant(config: Configuration, dictionary: Dictionary) -> Dictionary:
@@ -200,6 +231,9 @@ def _by_layer_type(config: Configuration) -> dict[str | None, Dictionary | None]
     if config.family == "mimo_v2_flash" and not config.get("rope_parameters"):
         everywhere, local = config.number("rope_theta"), config.number("swa_rope_theta")
         return _two({"rope_theta": everywhere or 5e6, **scaling}, {"rope_theta": local or 1e4})
+    if config.family == "step3p5":
+        plain = {"rope_theta": config.number("rope_theta") or base}
+        return _two({**plain, **scaling}, plain)
     if config.family == "olmo3":
         base, named = config.facts.get("theta", base), config.number("rope_theta")
         if named not in (None, base):
@@ -255,6 +289,17 @@ def _check_by_engine(config: Configuration, layer_type: str | None, dictionary: 
     """
     shared = dictionary.get("partial_rotary_factor") is not None
     by_type = bool(layer_type) and "rope_parameters" in config.values
+    beside = dictionary.get("original_max_position_embeddings") or config.get(
+        "original_max_position_embeddings"
+    )
+    called = config.facts.get("names", {}).get("max_position_embeddings")
+    extended = rope_type_of(dictionary, config.family).keeps_trained_length
+    if called and extended and not beside and config.get("max_position_embeddings"):
+        raise ValueError(
+            f"rope_parameters has no original_max_position_embeddings, and the class of "
+            f"{config.model_type} takes {called} for it before it looks at "
+            f"max_position_embeddings. Write it down."
+        )
     if by_type and not shared and config.family in rope_models.SHARE_NEEDED:
         raise ValueError(
             f"rope_parameters has no partial_rotary_factor for {layer_type!r}; the class of "

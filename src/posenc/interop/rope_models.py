@@ -206,16 +206,24 @@ OWN_VALUES: dict[str, dict[str, float]] = {
         "swa_rope_theta": 1e4,
         "partial_rotary_factor": 0.334,
     },
+    "step3p5": {"partial_rotary_factor": 1.0},
 }
 """What the class of a model has, whatever a file without a rope dictionary says in these fields."""
 
 SHARE_NEEDED = named("mimo_v2_flash neomme")
 """Models whose class has a rotated share for each layer type, where its dictionary has none."""
 
+THETA_NEEDED = named("step3p5 ultrabert")
+"""Models whose class gives a dictionary of a layer type that has no base its own, whatever
+``rope_theta`` stands beside it."""
+
+BY_TYPE_ALONE = named("step3p5")
+"""Models whose class does not look at a rope dictionary unless there is one for each layer type."""
+
 SCALING_UNREAD = named("cohere2_moe")
 """Models whose class has a ``rope_scaling`` at which its code does not look."""
 
-UPDATED = named("modernbert modernbert_decoder olmo3")
+UPDATED = named("modernbert modernbert_decoder olmo3 step3p5")
 """Models whose class lays ``rope_scaling`` over a dictionary that has a ``rope_type``: the old name
 ``type`` in it then says nothing."""
 
