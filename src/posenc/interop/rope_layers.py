@@ -154,7 +154,7 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
 
 
 def _nested(
-    config: Configuration, nested: Mapping[str | None, Dictionary | None]
+    config: Configuration, nested: Mapping[str, Dictionary | None]
 ) -> dict[str | None, Dictionary | None]:
     """Dictionaries by layer type, with the bases that their class has where they are silent.
 
