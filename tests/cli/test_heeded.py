@@ -86,3 +86,16 @@ def test_what_is_of_one_kind_is_heeded_or_refused(run, refused, command, encodin
             assert made.out != run(*given).out, f"{name} is not heeded"
         else:
             assert name in refused(*given, name, value)
+
+
+@pytest.mark.parametrize("command", ["curves", "heatmap"])
+@pytest.mark.parametrize("option", [("--theme", "dark"), ("--dpi", "50")])
+def test_what_only_a_figure_has_is_refused_without_one(refused, command, option):
+    for printed in ([], ["--format", "csv"]):
+        said = refused(command, "--length", 3, "--dim", 4, *option, *printed)
+        assert f"{option[0]} is of a figure, and none is drawn" in said
+
+
+def test_a_resolution_without_a_figure_is_refused_by_check(refused):
+    said = refused("check", "posenc:NoPE", "--dpi", 50)
+    assert "--dpi is of a figure, and none is drawn" in said

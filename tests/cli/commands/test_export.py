@@ -86,3 +86,32 @@ def test_an_onnx_program_goes_to_a_file(run, config, tmp_path):
 )
 def test_what_does_not_fit_is_refused(refused, config, words, said):
     assert said in refused("export", config, *words)
+
+
+@pytest.mark.parametrize("to", ["gguf-keys", "npz"])
+@pytest.mark.parametrize("link", [False, True])
+def test_what_is_read_is_not_written(refused, config, tmp_path, to, link):
+    before = config.read_bytes()
+    name = config
+    if link:
+        name = tmp_path / f"linked.{to}"
+        name.symlink_to(config)
+    said = refused("export", config.parent, "--to", to, "-o", name)
+    assert "is also the CONFIG" in said or "must end in .npz" in said
+    assert config.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("to", "name", "said"),
+    [
+        ("npz", "x.safetensors", "the name of npz must end in .npz"),
+        ("safetensors", "x.npz", "the name of safetensors must end in .safetensors"),
+        ("megatron", "x.npz", "megatron is text; give a name that does not end in .npz"),
+        ("npz", "-", "the name of npz must end in .npz"),
+        ("megatron", "-", "a file named - is asked for"),
+    ],
+)
+def test_a_name_tells_what_is_in_it(refused, config, tmp_path, monkeypatch, to, name, said):
+    monkeypatch.chdir(tmp_path)
+    assert said in refused("export", config, "--to", to, "-o", name)
+    assert not (tmp_path / name).exists()

@@ -55,6 +55,22 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
         (["plan", "qick"], "no shipped grid of this name; shipped are extension, quick, standard"),
         (["status", "quick"], "there is no folder lab-results"),
         (["report", "tiny.toml", "--folder", ".", "-o", "a.pdf"], "the name must end in .html"),
+        (["plan", "tiny.toml", "--query", "select 1"], "--query says nothing to posenc lab plan"),
+        (["status", "tiny.toml", "-o", "a.html"], "--output says nothing to posenc lab status"),
+        (["show", "a", "--export", "a.csv"], "--export says nothing to posenc lab show"),
+        (["show", "a", "--workers", "2"], "--workers says nothing to posenc lab show"),
+        (["plan", "tiny.toml", "--engine", "ray"], "--engine says nothing to posenc lab plan"),
+        (["show", "a", "--query", "select 1"], "got a run, 'a', and --query; leave one out"),
+        (["clean", "tiny.toml"], "posenc lab clean takes no grid, and was given 'tiny.toml'"),
+        (
+            ["report", "tiny.toml", "--folder", ".", "--export", "tiny.csv"],
+            "tiny.csv is the table that the report writes beside tiny.html",
+        ),
+        (["report", "tiny.toml", "--folder", ".", "--export", "a.tsv"], "must end in .json, .csv"),
+        (
+            ["report", "tiny.toml", "--folder", "tiny.toml", "--export", "./tiny.toml"],
+            "tiny.toml is also the --folder; give the output another name",
+        ),
     ],
 )
 def test_mistakes_answer_in_one_line(refused, grid, words, said):

@@ -61,6 +61,7 @@ class Convert:
         if self.output is None:
             raise UserError("no --output is given; name the new file, as -o converted.safetensors")
         folder, names, index = self._files()
+        self._check_output(folder, index)
         headers = {name: read_header(folder / name) for name in names}
         values = self._values(folder)
         pairing = _marked(headers, values)
@@ -99,6 +100,16 @@ class Convert:
         if missing := [name for name in names if not (path.parent / name).is_file()]:
             raise UserError(f"{path.parent / missing[0]} is in the index and not in the folder")
         return path.parent, names, path
+
+    def _check_output(self, folder: Path, index: Path | None) -> None:
+        """Refuses a file that is no checkpoint by its name, or the configuration itself."""
+        from posenc.cli.io.atomic import check_apart
+
+        assert self.output is not None
+        if index is None and self.output.suffix not in ("", ".safetensors"):
+            raise UserError(f"{self.output}: the name must end in .safetensors")
+        config = self.config or folder / "config.json"
+        check_apart(self.output, config=config)
 
     def _values(self, folder: Path) -> dict[str, Any]:
         path = self.config or folder / "config.json"

@@ -54,8 +54,9 @@ class Curves:
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
         from posenc.cli.encodings import chosen, described, rows_of
-        from posenc.cli.render import pictures, table
+        from posenc.cli.render import figures, pictures, table
 
+        figures.check_drawn(self.output is not None, self.theme, self.dpi)
         encoding = chosen(self, dim=20, seed=self.seed)
         rows = rows_of(encoding)
         start = self._first(rows)

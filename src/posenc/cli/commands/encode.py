@@ -198,17 +198,12 @@ class Encode:
 
     def _check_paths(self) -> None:
         """Nothing that is read may be written, by whatever name or link."""
-        from posenc.cli.io.atomic import check
+        from posenc.cli.io.atomic import check, check_apart
 
+        read = ("file", "tokenizer", "vocabulary", "embeddings")
         for path in filter(None, (self.output, self.save_tokenizer)):
             check(path)
-            for name in ("file", "tokenizer", "vocabulary", "embeddings"):
-                source = getattr(self, name)
-                if source is None:
-                    continue
-                same = source.exists() and path.exists() and path.samefile(source)
-                if same or path.resolve() == source.resolve():
-                    raise UserError(f"{path} is also the --{name}; give the output another name")
+            check_apart(path, **{name: getattr(self, name) for name in read})
 
     def _tokenizer(self, text: "Text", progress: "Progress") -> "Tokenizer":
         from posenc.cli.io import tokenization

@@ -63,6 +63,7 @@ class Export:
         """Exports."""
         self._check()
         config = self.config / "config.json" if self.config.is_dir() else self.config
+        self._check_output(config)
         try:
             self._written(config)
         except ImportError as error:
@@ -81,6 +82,22 @@ class Export:
                 raise UserError(f"--{name} says nothing to {self.to}; leave it out")
             if isinstance(value, int) and value < 1:
                 raise UserError(f"--{name} is {value}; it must be at least 1")
+
+    def _check_output(self, config: Path) -> None:
+        """Refuses a file that is read, or that its name would call something else."""
+        from posenc.cli.io.atomic import check, check_apart
+
+        if self.output is None:
+            return
+        if self.to in BINARY and self.output.suffix != f".{self.to}":
+            raise UserError(f"{self.output}: the name of {self.to} must end in .{self.to}")
+        if self.to not in BINARY and self.output.suffix in (f".{each}" for each in BINARY):
+            raise UserError(
+                f"{self.output}: {self.to} is text; give a name that does not end in "
+                f"{self.output.suffix}"
+            )
+        check(self.output)
+        check_apart(self.output, CONFIG=config)
 
     def _written(self, config: Path) -> None:
         assert self.to is not None

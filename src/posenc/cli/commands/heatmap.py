@@ -51,8 +51,9 @@ class Heatmap:
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
         from posenc.cli.encodings import bias_rows, chosen, described, rows_of
-        from posenc.cli.render import pictures, table
+        from posenc.cli.render import figures, pictures, table
 
+        figures.check_drawn(self.output is not None, self.theme, self.dpi)
         encoding = chosen(self, dim=128, seed=self.seed)
         rows = rows_of(encoding)
         if rows.counted == "distance":

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
 Action = Literal["plan", "run", "status", "report", "show", "clean"]
 
+HEEDED = {
+    "workers": ("plan", "run", "status"),
+    "engine": ("run",),
+    "output": ("report",),
+    "export": ("report",),
+    "query": ("show",),
+}
+"""Which actions look at an option."""
+
+EXPORTS = (".json", ".csv", ".parquet")
+
 
 @dataclass(frozen=True)
 class Lab:
@@ -64,9 +75,28 @@ class Lab:
         """Does it; 1 where runs have failed."""
         if self.workers < 1:
             raise UserError(f"--workers is {self.workers}; it must be at least 1")
+        self._check_heeded()
         if self.folder.is_file() and self.action in ("status", "report", "show"):
             return self._taken_out()
         return getattr(self, f"_{self.action}")()
+
+    def _check_heeded(self) -> None:
+        """Refuse what would change nothing, and an export over the one that is read."""
+        from posenc.cli.io.atomic import check_apart
+
+        for name in ("workers", "engine", "output", "export", "query"):
+            usual = type(self).__dataclass_fields__[name].default
+            if getattr(self, name) != usual and self.action not in HEEDED[name]:
+                raise UserError(f"--{name} says nothing to posenc lab {self.action}; leave it out")
+        if self.action == "clean" and self.target is not None:
+            raise UserError(
+                f"posenc lab clean takes no grid, and was given {self.target!r}: what is left over "
+                f"in the folder is of all"
+            )
+        if self.query is not None and self.target is not None:
+            raise UserError(f"got a run, {self.target!r}, and --query; leave one out")
+        if self.export is not None and self.folder.is_file():
+            check_apart(self.export, folder=self.folder)
 
     def _taken_out(self) -> int | None:
         from posenc.lab.kept import taken_out
@@ -160,6 +190,7 @@ class Lab:
         output = self.output or Path(f"{grid.name}.html")
         if output.suffix not in (".html", ".htm"):
             raise UserError(f"{output}: the name must end in .html")
+        self._check_export(output)
         for path in write(compared(grid, store), output):
             print(f"wrote {path}")
         if self.export is not None:
@@ -171,6 +202,23 @@ class Lab:
             else:
                 export(store, self.export)
             print(f"wrote {self.export}")
+
+    def _check_export(self, output: Path) -> None:
+        """Refuses an export that is also the report, or a table beside it."""
+        from posenc.cli.io.atomic import check
+
+        if self.export is None:
+            return
+        if self.export.suffix not in EXPORTS:
+            raise UserError(f"{self.export}: the name must end in {', '.join(EXPORTS)}")
+        check(self.export)
+        check(output)
+        beside = output.with_suffix(".csv")
+        if self.export.resolve() == beside.resolve():
+            raise UserError(
+                f"{self.export} is the table that the report writes beside {output}; give the "
+                f"export another name"
+            )
 
     def _show(self) -> None:
         store = self._store()

@@ -184,7 +184,7 @@ class Parity:
             if self.table != type(self).table:
                 raise UserError(f"got --table {self.table} and no --write FILE to put it into")
             return
-        from posenc.cli.io.atomic import check
+        from posenc.cli.io.atomic import check, check_apart
 
         if self.write.suffix not in SUFFIXES:
             raise UserError(f"--write {self.write} ends in neither {' nor '.join(SUFFIXES)}")
@@ -193,6 +193,7 @@ class Parity:
         if self.table == "complex" and self.write.suffix == ".safetensors":
             raise UserError("complex numbers go into a .pt file; give --write such a name")
         check(self.write)
+        check_apart(self.write, weights=self.weights, config=self.config)
 
     def _written(self, encoding: Any, length: int, dtype: Any) -> list[str]:
         import torch

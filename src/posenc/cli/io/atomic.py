@@ -37,6 +37,11 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
 
 def check(path: Path) -> None:
     """Refuses a path that no file can take, before any work is done."""
+    if path.name == "-":
+        raise UserError(
+            "a file named - is asked for, which is no standard output here; name the file, or "
+            "leave the option out where numbers are printed"
+        )
     if path.is_dir():
         raise UserError(f"{path} is a folder; give the name of a file in it")
     if path.exists() and not path.is_file():
@@ -45,6 +50,20 @@ def check(path: Path) -> None:
         raise UserError(f"there is no folder {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"the folder {path.parent} cannot be written; choose another one")
+
+
+def check_apart(path: Path, **read: Path | None) -> None:
+    """Refuses to write what is read, by whatever name or link; ``read`` has each by its option.
+
+    What is read is often the only copy, and a small mistake is enough: two names changed places.
+    """
+    for name, source in read.items():
+        if source is None:
+            continue
+        same = source.exists() and path.exists() and path.samefile(source)
+        if same or path.resolve() == source.resolve():
+            said = name if name.isupper() else f"--{name}"
+            raise UserError(f"{path} is also the {said}; give the output another name")
 
 
 @contextlib.contextmanager

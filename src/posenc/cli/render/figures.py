@@ -39,6 +39,19 @@ def kind_of(output: Path, dpi: int | None) -> Kind:
     return kind  # type: ignore[return-value]
 
 
+def check_drawn(drawn: bool, theme: str, dpi: int | None) -> None:
+    """Refuses what only a figure has, where none is drawn.
+
+    Raises:
+        UserError: The theme or the resolution of no figure is asked for.
+    """
+    for name, value, usual in (("theme", theme, "light"), ("dpi", dpi, None)):
+        if not drawn and value != usual:
+            raise UserError(
+                f"--{name} is of a figure, and none is drawn; give a file to draw it in"
+            )
+
+
 def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None) -> None:
     """Writes the figure of ``axes``, and says so."""
     from matplotlib import pyplot
