@@ -49,7 +49,12 @@ def held_to_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
                 value = named[name]
             else:  # left out, or missing, which Python tells
                 continue
-            if not isinstance(value, Tensor) and (value is not None or name not in optional):
+            if value is None and name in optional:
+                continue
+            if name == "out" and method.__name__ == "encode_both":
+                if not _is_pair(value):
+                    refuse(self, method.__name__, name, value)
+            elif not isinstance(value, Tensor):
                 refuse(self, method.__name__, name, value)
 
     @wraps(method)
@@ -75,5 +80,12 @@ def refuse(encoding: object, method: str, name: str, value: object) -> None:
     kind = type(encoding).__name__
     called = kind if method == "forward" else f"{kind}.{method}"
     came = "None" if value is None else f"a {type(value).__name__}"
+    if name == "out" and method == "encode_both":
+        raise TypeError(f"{name} is {came}; {called} takes two tensors. Pass those of q and of k.")
     own = "what its own table(...) gives" if name == "table" else f"torch.as_tensor({name})"
     raise TypeError(f"{name} is {came}; {called} takes a tensor. Pass {own}.")
+
+
+def _is_pair(value: object) -> bool:
+    each = isinstance(value, tuple | list) and all(isinstance(one, Tensor) for one in value)
+    return each and len(value) == 2  # type: ignore[arg-type]
