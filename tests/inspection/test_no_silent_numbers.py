@@ -5,19 +5,25 @@ import pytest
 import torch
 
 from posenc import (
+    DINOv3Rotary,
+    LTXRotary,
     Positional,
     Randomized,
     Rotary,
     Sinusoidal,
+    T5Bias,
+    VJEPA2Rotary,
     attention,
 )
-from posenc.frequencies import Geometric, YaRN
+from posenc.frequencies import Clipped, Geometric, YaRN
 from posenc.inspection.attention import attention_effect, rotary_scores
+from posenc.inspection.directions import frequency_vectors
 from posenc.inspection.lengths import length_statistics
-from posenc.inspection.norms import norm_shares
+from posenc.inspection.norms import columns_that_move, norm_shares
 from posenc.inspection.order import order_effect
 from posenc.inspection.precision import precision_of
 from posenc.inspection.resolution import resolution
+from posenc.inspection.scaling import scaling_of
 from posenc.inspection.shift import shift_map
 from posenc.inspection.similarity import closest_pair, unique_up_to
 from posenc.plots import rotary_score
@@ -106,3 +112,75 @@ def test_lengths_of_rows_in_float16_do_not_overflow():
 def test_dropout_is_no_effect_of_order():
     with pytest.raises(ValueError, match=r"Call encoder\.eval\(\)"):
         order_effect(Encoder(8, 2, 1, dropout=0.5), torch.randn(3, 8), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"is_causal": True}, "built with is_causal"),
+        ({"window": 2}, "built with window"),
+        ({"positional": Positional(positions=Randomized(9))}, "at each call anew"),
+    ],
+)
+def test_what_orders_tokens_besides_an_encoding_is_refused(options, told):
+    """Without an encoding these already part the two orders, which were taken for its effect."""
+    with pytest.raises(ValueError, match=told):
+        order_effect(Encoder(8, 2, 1, **options).eval(), torch.randn(3, 8), [2, 0, 1])
+
+
+def test_a_part_in_training_is_seen_by_the_effect_of_order():
+    encoder = Encoder(8, 2, 1, dropout=0.5).eval()
+    encoder.blocks[0].train()
+    with pytest.raises(ValueError, match=r"encoder\.eval\(\)"):
+        order_effect(encoder, torch.randn(3, 8), [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "encoding", [DINOv3Rotary(8, (4, 4)), LTXRotary(8, 2, (20, 20)), LTXRotary(8, 2, (2,))]
+)
+def test_vectors_of_what_turns_by_the_place_in_a_grid_are_refused(encoding):
+    """Their schedules hold radians a half-patch or a half-grid, which were given as a patch."""
+    with pytest.raises(TypeError, match="by a product with points"):
+        frequency_vectors(encoding)
+
+
+def test_vectors_of_v_jepa_are_those_of_its_table():
+    encoding, points = VJEPA2Rotary(24), torch.tensor([[2, 0, 5], [1, 3, 4]])
+    angles = points.double() @ frequency_vectors(encoding).mT
+    cos, sin = encoding.table(points, dtype=torch.float64).unbind(-2)
+    torch.testing.assert_close(torch.stack((cos, sin)), torch.stack((angles.cos(), angles.sin())))
+
+
+def test_columns_that_move_are_those_of_tokens_and_not_of_rows_of_a_batch():
+    table = Sinusoidal(8).table(torch.arange(50))
+    with pytest.raises(ValueError, match="one row of a batch"):
+        columns_that_move(table.expand(3, 50, 8))
+    with pytest.raises(ValueError, match=r"shape \(0, 8\)"):
+        columns_that_move(table[:0])
+
+
+def test_positions_beyond_the_numbers_of_a_dtype_are_no_resolution():
+    with pytest.raises(ValueError, match=r"69999 is infinite in torch\.float16"):
+        resolution(Sinusoidal(8), 70_000, dtype=torch.float16)
+
+
+def test_documents_without_tokens_meet_no_bucket():
+    bias = T5Bias(2)
+    assert length_statistics([0, 0], bias=bias).buckets_never_met == tuple(range(bias.buckets))
+    assert 0 not in length_statistics([0, 1], bias=bias).buckets_never_met
+
+
+def test_pairs_that_no_longer_turn_are_stretched_the_most():
+    plain = Geometric(8)
+    bands = scaling_of(plain, Clipped(plain, 100), trained_length=100, target_length=400)
+    assert bands.bands == ("kept", "mixed", "mixed", "stretched")
+    back = scaling_of(Clipped(plain, 100), plain, trained_length=100, target_length=400)
+    assert back.bands[-1] == "mixed"
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (1, 8), (4,)])
+def test_rotary_scores_are_of_one_query_and_one_key(shape):
+    rotary, vector = Rotary(8), torch.ones(8)
+    for q, k in ((torch.ones(shape), vector), (vector, torch.ones(shape))):
+        with pytest.raises(ValueError, match="one vector of 8 numbers"):
+            rotary_scores(rotary, q, k, 5)

@@ -75,11 +75,20 @@ def rotary_scores(
     The distance is query − key, as everywhere: the key stands at 0, and the query so far after it.
     The attention factor of a schedule (YaRN's) is in both of them, as in attention.
 
+    Raises:
+        ValueError: ``q`` or ``k`` is no single vector of ``head_dim`` numbers.
+
     Example:
         >>> ones = torch.ones(4)
         >>> rotary_scores(Rotary(4), ones, ones, 2)
         tensor([4.0000, 3.0805])
     """
+    for name, vector in (("q", q), ("k", k)):
+        if vector.shape != (rotary.head_dim,):
+            raise ValueError(
+                f"{name} has shape {tuple(vector.shape)}; it must be one vector of "
+                f"{rotary.head_dim} numbers."
+            )
     table = rotary.table(consecutive(length), dtype=torch.promote_types(q.dtype, torch.float32))
     queries = rotary.encode_queries(q.expand(1, length, -1).contiguous(), table)
     key = rotary.encode_keys(k.expand(1, 1, -1).contiguous(), table[:1])

@@ -5,19 +5,22 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisSinCos
+from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.directed import DirectedRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 
 
 def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pairs axes"]:
     """w of each pair, which turns by ⟨w, p⟩ at a point p: radians a unit along each axis.
 
     Args:
-        encoding: An axial, multimodal, directed or mixed rotary encoding.
+        encoding: An axial, multimodal, directed or mixed rotary encoding, or V-JEPA 2's.
 
     Raises:
-        TypeError: It turns by no such product.
+        TypeError: It turns by no such product, as those of DINOv3 and LTX, which turn by where a
+            point is in its grid.
 
     Example:
         >>> from posenc import AxialRotary
@@ -31,12 +34,12 @@ def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pai
         return torch.tensor(encoding.vectors, dtype=torch.float64)
     if isinstance(encoding, RoPEMixed):  # x first
         return encoding.frequencies.detach().double().flip(0).movedim(0, -1)
-    sincos = getattr(encoding, "sincos", None)
-    if not isinstance(sincos, AxisSinCos):
+    if not isinstance(encoding, AxialRotary | MultimodalRotary | VJEPA2Rotary):
         raise TypeError(
             f"{encoding!r} does not turn pairs by a product with points. Give an axial, "
             f"multimodal, directed or mixed rotary encoding."
         )
+    sincos = encoding.sincos
     vectors = torch.zeros(len(sincos.axes), sincos.count, dtype=torch.float64)
     speeds = [iter(schedule.wavelengths()) for schedule in sincos.schedules]
     for pair, axis in enumerate(sincos.axes):

@@ -82,7 +82,9 @@ def length_statistics(
 def _never_met(bias: T5Bias | None, longest: int) -> tuple[int, ...]:
     if bias is None:
         return ()
-    most = min(max(longest, 1), bias.max_distance + 1)  # farther ones share the last bucket
+    if not longest:  # no token, so no pair
+        return tuple(range(bias.buckets))
+    most = min(longest, bias.max_distance + 1)  # farther ones share the last bucket
     distance = torch.arange(1 - most, most)
     met = between_t5_borders(distance, bias.borders, bias.bidirectional)
     return tuple(sorted(set(range(bias.buckets)) - set(met.tolist())))

@@ -57,6 +57,9 @@ def norm_shares(
 def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"]:
     """The range of each column; those of a small one hardly tell these positions apart.
 
+    Raises:
+        ValueError: ``encoding`` is no table of one row a token.
+
     Example:
         >>> import torch
         >>> from posenc import Sinusoidal
@@ -64,4 +67,9 @@ def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"
         >>> int((moved < 0.1).sum())
         51
     """
+    if encoding.ndim != 2 or not len(encoding):
+        raise ValueError(
+            f"encoding has shape {tuple(encoding.shape)}; it must be [seq, dim], of one token or "
+            f"more. Give one row of a batch."
+        )
     return encoding.amax(0) - encoding.amin(0)

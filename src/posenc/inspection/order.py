@@ -44,7 +44,9 @@ def order_effect(
 
     Raises:
         TypeError: ``order`` holds what is no whole number.
-        ValueError: ``order`` is no permutation of the tokens, or the encoder is in training mode.
+        ValueError: ``order`` is no permutation of the tokens, the encoder or a part of it is in
+            training mode, or it sees more than a set without any encoding: it is causal, has a
+            window, or changes positions.
 
     Example:
         >>> encoder = Encoder(dim=8, heads=2, depth=1).double().eval()
@@ -55,10 +57,11 @@ def order_effect(
     check_several_whole_numbers(order=order)
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
-    if encoder.training:
+    if any(part.training for part in encoder.modules()):
         raise ValueError(
             "The encoder is in training mode, and may drop elements at random. Call encoder.eval()."
         )
+    _check_sees_a_set(encoder)
     back = torch.tensor(order, device=x.device).argsort()
     first, second = (encoder.stages(tokens[None]) for tokens in (x, x[list(order)]))
     weights = first.blocks[0].attention.weights[0]
@@ -69,3 +72,20 @@ def order_effect(
         attention_difference=(weights - reordered).abs().max().item(),
         output_difference=(first.output[0] - second.output[0, back]).abs().max().item(),
     )
+
+
+def _check_sees_a_set(encoder: Encoder) -> None:
+    """Refuse what would make a difference of its own, which were taken for the encoding's."""
+    has_window = any(each is not None for each in encoder.windows)
+    sees = {"is_causal": encoder.is_causal, "window": has_window}
+    if masks := [name for name, is_set in sees.items() if is_set]:
+        raise ValueError(
+            f"The encoder was built with {masks[0]}, by which order matters without any encoding. "
+            f"Build it without."
+        )
+    for positional in (encoder.first, *encoder.layers):
+        if positional.remaps:
+            raise ValueError(
+                f"The encoder changes positions by {positional.positions}, at each call anew. "
+                f"Leave that out, to see what positions 0, 1, 2, … do."
+            )

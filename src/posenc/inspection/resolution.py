@@ -33,6 +33,8 @@ def resolution(
 
     Raises:
         TypeError: ``dtype`` is no floating one.
+        ValueError: The last positions are infinite in ``dtype``, or the encoding does not reach
+            what they are rounded to.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -41,6 +43,11 @@ def resolution(
     """
     positions = consecutive(length)
     held = positions.to(floating(dtype))
+    if not bool(held.isfinite().all()):
+        raise ValueError(
+            f"Position {length - 1} is infinite in {dtype}, which ends at "
+            f"{torch.finfo(dtype).max:.0f}. Give a smaller length, or a wider dtype."
+        )
     table = encoding.table(positions, dtype=dtype).detach()
     rounded = encoding.table(held.long(), dtype=dtype).detach()
     return Resolution(

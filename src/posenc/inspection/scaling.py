@@ -62,7 +62,7 @@ def scaling_of(
             f"The plain schedule has {len(before)} pairs and the scaled one {len(after)}; compare "
             f"schedules of one width."
         )
-    growth = [b / a if a != float("inf") else 1.0 for a, b in zip(before, after, strict=True)]
+    growth = [_growth(a, b) for a, b in zip(before, after, strict=True)]
     most = max(growth)
     return Scaling(
         before,
@@ -75,7 +75,14 @@ def scaling_of(
     )
 
 
+def _growth(before: float, after: float) -> float:
+    """How many times as long a wavelength became; that of a pair that does not turn is infinite."""
+    return 1.0 if before == after else after / before
+
+
 def _band(growth: float, most: float) -> Band:
     if abs(growth - 1) < 1e-6:
         return "kept"
+    if growth == most:  # infinite ones, too
+        return "stretched"
     return "stretched" if abs(growth / most - 1) < 1e-6 else "mixed"

@@ -15,6 +15,7 @@ from posenc._guards import hooked
 from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.interop import alibi_layers
 from posenc.interop.attention import ToldBias, register_attention
+from posenc.interop.modes import in_evaluation
 from posenc.interop.told_mask import NAME, ToldMask
 from posenc.numerics import slopes
 
@@ -418,11 +419,10 @@ def _check_layer(layer: Any, ours: Callable[..., Any], family: _Family) -> None:
     Raises:
         ValueError: They differ by more than rounding.
     """
-    weight, was_training = next(layer.parameters()), layer.training
+    weight = next(layer.parameters())
     width = layer.hidden_size
     generator = torch.Generator().manual_seed(0)
-    layer.eval()
-    try:
+    with in_evaluation(layer):
         for length in PROBED:
             hidden = torch.randn(1, length, width, generator=generator).to(weight)
             named = _probe(layer, family, hidden, length)
@@ -436,8 +436,6 @@ def _check_layer(layer: Any, ours: Callable[..., Any], family: _Family) -> None:
                     f"{type(layer).__name__} gives something else with our bias: {apart:.3g} of "
                     f"its size apart on {length} random tokens. It keeps its own."
                 )
-    finally:
-        layer.train(was_training)
 
 
 def _probe(layer: Any, family: _Family, hidden: Tensor, length: int) -> dict[str, Any]:

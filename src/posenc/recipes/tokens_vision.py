@@ -4,6 +4,7 @@ Positions are points of a grid; class tokens and registers that have rows of the
 zeros, stand nowhere: ``posenc.positions.prefixed(grid(14, 14), 1)``.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from posenc.encodings.arguments import check_flag, check_whole
@@ -12,6 +13,7 @@ from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.encodings.tokens.level import LevelEmbedding
 from posenc.encodings.tokens.peg import PEG
+from posenc.positions.whole import check_several_whole_numbers
 
 
 def clip_vision(dim: int = 768, *, size: int = 7) -> Positional:
@@ -145,28 +147,35 @@ def mae(dim: int = 768) -> Positional:
 
 
 def pixart(
-    dim: int = 1152, *, size: int = 64, base_size: int = 64, interpolation_scale: int = 2
+    dim: int = 1152,
+    *,
+    size: int | Sequence[int] = 64,
+    base_size: int = 64,
+    interpolation_scale: int = 2,
 ) -> Positional:
     """PixArt-α: MAE's form over coordinates · base size / size / interpolation scale.
 
     Args:
         dim: Width of the tokens.
-        size: Height and width of the grid in patches.
+        size: Height and width of the grid in patches, or one number for both. Another grid needs
+            an encoding of its own: the model squeezes each into the same square.
         base_size: As in the configuration: ``sample_size / patch_size``.
         interpolation_scale: As in the configuration: 2 for 1024 pixels, 1 for 512.
 
     Raises:
-        ValueError: A size is no whole number from 1 on.
+        TypeError: A size is no whole number.
+        ValueError: It is not from 1 on, or ``size`` are not two.
 
     Reference:
         Chen et al. 2023 (arXiv:2310.00426), and ``get_2d_sincos_pos_embed`` of diffusers.
 
     Example:
-        >>> pixart().tokens[0].stretch
-        (Fraction(2, 1), Fraction(2, 1))
+        >>> pixart(size=(64, 96)).tokens[0].stretch
+        (Fraction(2, 1), Fraction(3, 1))
     """
-    check_whole(size=size, base_size=base_size, interpolation_scale=interpolation_scale)
-    stretch = Fraction(size, base_size) * interpolation_scale
+    check_whole(base_size=base_size, interpolation_scale=interpolation_scale)
+    height, width = _height_and_width(size)
+    stretch = [Fraction(int(n), base_size) * interpolation_scale for n in (height, width)]
     return Positional(tokens=AxialSinusoidal(dim, "mae", stretch=stretch))
 
 
@@ -245,3 +254,14 @@ def vivit(dim: int = 768, *, frames: int = 16, size: int = 14) -> Positional:
         torch.Size([3137, 768])
     """
     return Positional(tokens=LearnedGrid(dim, (frames, size, size), prefix=1))
+
+
+def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
+    """Both, where one number stands for two."""
+    if not isinstance(size, Sequence):
+        check_whole(size=size)
+        return size, size
+    check_several_whole_numbers(size=size)
+    if len(size) != 2 or min(size) < 1:
+        raise ValueError(f"size is {size}; it must be a number, or (rows, columns), from 1 on.")
+    return int(size[0]), int(size[1])

@@ -40,6 +40,18 @@ def test_cogvideox(scale):
     torch.testing.assert_close(ours, theirs.flatten(0, 1), rtol=0, atol=2 * 5 / scale * ULP)
 
 
+def test_pixart_squeezes_each_side_of_an_oblong():
+    """The model computes the table of another height and width anew, each over its own base."""
+    module = PatchEmbed(height=18, width=18, patch_size=2, embed_dim=16, interpolation_scale=2)
+    with torch.no_grad():
+        module.proj.weight.zero_(), module.proj.bias.zero_()
+        want = module(torch.zeros(1, 3, 10, 14))[0]  # of 5 × 7 patches
+    encoding = recipes.pixart(16, size=(5, 7), base_size=9).tokens[0]
+    torch.testing.assert_close(encoding.table(grid(5, 7)), want, rtol=0, atol=9 * ULP)
+    with pytest.raises(ValueError, match=r"size is \(5, 7, 9\); it must be a number, or"):
+        recipes.pixart(16, size=(5, 7, 9))
+
+
 def test_stable_diffusion_3_crops_the_middle():
     module = PatchEmbed(height=16, width=16, patch_size=2, embed_dim=16, pos_embed_max_size=24)
     want = module.cropped_pos_embed(10, 14)[0]  # of 5 × 7 patches

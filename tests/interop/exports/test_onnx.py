@@ -128,3 +128,18 @@ def test_what_cannot_be_stored_is_refused():
         onnx_program(rotary, longest=8, operator="RotaryEmbedding")
     with pytest.raises(ValueError, match="operator of Rotary"):
         onnx_program(Sinusoidal(8), longest=8, operator="RotaryEmbedding")
+    with pytest.raises(ValueError, match="only programs of Rotary have heads"):
+        onnx_program(Sinusoidal(8), longest=8, heads=(2, 2))
+    with pytest.raises(TypeError, match=r"float64; programs hold float32. Export copy.deepcopy"):
+        onnx_program(Encoder(8, 2, 1).double(), longest=8)
+
+
+def test_an_export_leaves_every_part_in_its_mode():
+    """A whole that was in evaluation trained afterwards, and dropped elements at random."""
+    encoder = Encoder(8, 2, 1, dropout=0.5).train()
+    encoder.blocks[0].attention.eval()
+    modes = [part.training for part in encoder.modules()]
+    onnx_program(encoder, longest=8)
+    assert [part.training for part in encoder.modules()] == modes
+    onnx_program(encoder.eval(), longest=8)
+    assert not any(part.training for part in encoder.modules())

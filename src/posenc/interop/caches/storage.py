@@ -17,6 +17,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.caches import families
 from posenc.interop.caches.families import Held
 from posenc.interop.configurations import read
+from posenc.interop.modes import in_evaluation
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing, Rotated
 
@@ -222,17 +223,14 @@ def _run(model: nn.Module) -> tuple[Sequence[Any], Tensor]:
         given["position_ids"] = positions[None]
     if "attention_mask" in heeded:  # without it, jumps of positions are taken for new documents
         given["attention_mask"] = torch.ones_like(positions)[None]
-    training = model.training
     try:
-        with equal_contents(model):
-            out = model.eval()(**given)
+        with equal_contents(model), in_evaluation(model):
+            out = model(**given)
     except Exception as error:
         raise ValueError(
             f"{type(model).__name__} could not be run over {len(positions)} tokens, so how it "
             f"caches keys could not be measured: {error}."
         ) from error
-    finally:
-        model.train(training)
     held = getattr(out, "past_key_values", None)
     if held is None or not hasattr(held, "layers"):
         raise ValueError(f"{type(model).__name__} returns no cache; there are no keys to move.")

@@ -15,6 +15,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.interop.modes import in_evaluation
 from posenc.transformer import Encoder
 from posenc.transformer.tables import Rotations
 
@@ -33,7 +34,7 @@ def onnx_program(
     *,
     longest: int,
     operator: Operator = "basic",
-    heads: tuple[int, int] = (2, 1),
+    heads: tuple[int, int] | None = None,
 ) -> "ONNXProgram":
     """An ONNX program of an encoding, or of a whole encoder; ``.save(path)`` writes it.
 
@@ -61,11 +62,13 @@ def onnx_program(
         longest: Number of positions in the tables.
         operator: ``"RotaryEmbedding"`` uses the operator of opset 23, where the first channels of a
             head rotate; ``"basic"`` is made of older ones. For ``Rotary`` alone.
-        heads: Numbers of query and of key heads; for ``Rotary`` alone.
+        heads: Numbers of query and of key heads, by default (2, 1); for ``Rotary`` alone.
 
     Raises:
-        TypeError: The module is of another kind, or an encoder holds others.
-        ValueError: A number is not positive, the operator does not fit, or heads stand elsewhere.
+        TypeError: The module is of another kind, an encoder holds others, or its weights are not
+            float32.
+        ValueError: A number is not positive, the operator or ``heads`` do not fit, or heads stand
+            elsewhere.
         ImportError: onnx and onnxscript are not installed.
 
     Reference:
@@ -81,7 +84,9 @@ def onnx_program(
     if operator == "RotaryEmbedding" and not isinstance(module, Rotary):
         raise ValueError(f"{operator} is the operator of Rotary; pass operator='basic'.")
     if isinstance(module, Rotary):
-        return _rotary(module, longest, operator, heads)
+        return _rotary(module, longest, operator, (2, 1) if heads is None else heads)
+    if heads is not None:
+        raise ValueError(f"heads is {heads!r}; only programs of Rotary have heads. Leave it out.")
     if isinstance(module, Sinusoidal):
         return _tokens(module, longest)
     if isinstance(module, ALiBi):
@@ -268,6 +273,7 @@ def _bias(module: ALiBi, longest: int) -> "ONNXProgram":
 
 def _encoder(module: Encoder, longest: int) -> "ONNXProgram":
     encodings = _encodings(module)
+    _check_dtype(module)
     program = _EncoderProgram(module, longest)
     tables, before = _StoredTables(encodings, longest), module.tables
     x = torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"}
@@ -296,6 +302,16 @@ def _encodings(module: Encoder) -> list[nn.Module]:
     return found
 
 
+def _check_dtype(module: Encoder) -> None:
+    # The tables are float32, and ONNX's operators take no two dtypes.
+    for name, weight in module.named_parameters():
+        if weight.dtype != torch.float32:
+            raise TypeError(
+                f"The encoder's {name} is {weight.dtype}; programs hold float32. Export "
+                f"copy.deepcopy(encoder).float()."
+            )
+
+
 def _told(module: Encoder) -> str:
     return f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
 
@@ -315,21 +331,17 @@ def _exported(
 ) -> "ONNXProgram":
     """The program with named, dynamic axes, traced in evaluation and without gradients."""
     _check_installed()
-    training = program.training
-    try:
-        with torch.no_grad(), _quiet():
-            exported = torch.onnx.export(
-                program.eval(),
-                tuple(tensor for tensor, _ in inputs.values()),
-                input_names=list(inputs),
-                output_names=list(outputs),
-                dynamic_shapes=tuple(axes for _, axes in inputs.values()),
-                opset_version=OPSETS[operator],
-                dynamo=True,
-                verbose=False,
-            )
-    finally:
-        program.train(training)
+    with torch.no_grad(), _quiet(), in_evaluation(program):
+        exported = torch.onnx.export(
+            program,
+            tuple(tensor for tensor, _ in inputs.values()),
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_shapes=tuple(axes for _, axes in inputs.values()),
+            opset_version=OPSETS[operator],
+            dynamo=True,
+            verbose=False,
+        )
     assert exported is not None
     exported.model.metadata_props["posenc.longest"] = str(longest)
     exported.model.metadata_props["posenc.module"] = told

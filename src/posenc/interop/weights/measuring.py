@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.interop.modes import in_evaluation
 from posenc.interop.weights.orders import RowOrder
 from posenc.interop.weights.rotations import (
     OtherPairing,
@@ -148,16 +149,14 @@ def _calls(model: nn.Module, found: Sequence[Attention]) -> dict[str, Call]:
     ids = torch.arange(TOKENS, device=device)[None]
     heeded = inspect.signature(model.forward).parameters
     given = {"use_cache": False} if "use_cache" in heeded else {}
-    was_training = model.training
     try:
-        with torch.no_grad():
-            model.eval()(input_ids=ids, **given)
+        with torch.no_grad(), in_evaluation(model):
+            model(input_ids=ids, **given)
     except Exception as error:
         raise ValueError(
             f"{type(model).__name__} could not be run over {TOKENS} tokens to be measured: {error}."
         ) from error
     finally:
-        model.train(was_training)
         for hook in hooks:
             hook.remove()
     if missing := [each.path for each in found if each.path not in seen]:
