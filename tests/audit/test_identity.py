@@ -6,6 +6,7 @@ import pytest
 import torch
 from diffusers.models.embeddings import get_2d_sincos_pos_embed
 from tests.audit.zoo.right import added, bias, rotary
+from tests.audit.zoo.wrong.bias import ClippedFar, distances, of_slopes
 
 import posenc
 from posenc import Positional, frequencies
@@ -14,6 +15,7 @@ from posenc.audit.adapters.rotary import rotary_of
 from posenc.audit.identity.rotations import without_defaults
 from posenc.audit.subjects import subject_of
 from posenc.frequencies import Geometric, Linear, Llama3, Proportional, YaRN
+from posenc.numerics import slopes
 
 ALONE = ("encodes-the-sequence", "has-known-frequencies", "is-a-known-function",
          "has-known-slopes", "has-known-buckets")  # fmt: skip
@@ -112,3 +114,32 @@ def test_sines_of_patches_are_named_also_where_one_length_is_taken(tokens, cut):
 def test_a_learned_table_of_patches_is_no_known_one():
     torch.manual_seed(0)
     assert "AxialSinusoidal" not in check(OfPatches(torch.randn(197, 16), False)).identity
+
+
+@pytest.mark.parametrize("turned", [of_slopes([-each for each in slopes.alibi(8)]), ClippedFar()])
+def test_what_is_wrong_equals_nothing(turned):
+    """A bias that grows, or leaves its line far away, is no ALiBi, near as its slopes may be."""
+    assert check(turned).identity == ""
+
+
+@pytest.mark.parametrize(
+    ("later", "reserved"),
+    [
+        (lambda ahead: -ahead, False),
+        (lambda ahead: ahead, False),
+        (torch.zeros_like, False),
+        (lambda ahead: torch.full_like(ahead, -1e4), False),
+        (lambda ahead: -2 * ahead, True),
+        (lambda ahead: ahead - 1, True),
+    ],
+)
+def test_it_tells_where_later_keys_receive_another_bias(later, reserved):
+    rate = torch.tensor(slopes.alibi(8))[:, None, None]
+
+    def bias(q_len, k_len):
+        apart = distances(q_len, k_len).float()
+        return torch.where(apart < 0, later(-rate * apart), -rate * apart)
+
+    said = check(bias).identity
+    assert said.startswith("ALiBi for 8 heads: equal to posenc.recipes.bloom(8)")
+    assert ("those after it receive another bias" in said) == reserved

@@ -55,9 +55,78 @@ def linear(seen: Tensor) -> Linear | None:
     wanted = -fall[:, None] * torch.arange(seq - 1, -1, -1, dtype=torch.float64)
     if fall.abs().max() == 0 or not torch.isfinite(last).all():
         return None
-    if (last - wanted).abs().max() > 0.02 * wanted.abs().max():
+    off, size = (last - wanted).abs().amax(1), wanted.abs().amax(1)
+    if bool((off > UNEVEN * size).any()):  # head by head: a slope may be 128 times another
         return None
     return _ruled(fall)
+
+
+UNEVEN = 0.02
+"""What a linear bias may be away from its line, for 16 bits, as a share of the largest number."""
+
+HIDDEN = 1000.0
+"""Numbers so far below the line hide a key, as -10000 does."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where a bias leaves the line that it follows for near keys.
+
+    Attributes:
+        distance: The nearest key that is away from it.
+        head: Of which head.
+        given: The bias there, less that of the query's own key.
+        wanted: What slope × distance would be.
+        length: How many keys were looked at.
+    """
+
+    distance: int
+    head: int
+    given: float
+    wanted: float
+    length: int
+
+
+def parting(row: Tensor, fall: Tensor) -> Parting | None:
+    """Where a row of a bias ``[heads, keys]`` leaves -fall · distance, if it does.
+
+    The query stands at the last key. Keys that are hidden are not compared.
+    """
+    made = row.double()
+    seen, keys = made - made[:, -1:], made.shape[1]
+    wanted = -fall[:, None] * torch.arange(keys - 1, -1, -1, dtype=torch.float64)
+    hidden = ~torch.isfinite(seen) | (seen < wanted.amin(1, keepdim=True) - HIDDEN)
+    largest = made.masked_fill(hidden, 0.0).abs().amax(1, keepdim=True)
+    rounded = 2.0**-7 if _has_16_bits(row) else 1e-5
+    away = ((seen - wanted).abs() > UNEVEN * wanted.abs() + rounded * largest) & ~hidden
+    if not bool(away.any()):
+        return None
+    key = int(away.any(0).nonzero().max())
+    head = int(away[:, key].nonzero()[0])
+    given, line = seen[head, key].item(), wanted[head, key].item()
+    return Parting(keys - 1 - key, head, given, line, keys)
+
+
+def _has_16_bits(row: Tensor) -> bool:
+    """Whether the numbers are those of a 16-bit dtype, whatever their own is."""
+    known = (torch.bfloat16, torch.float16)
+    return any(bool((row.to(dtype).double() == row.double()).all()) for dtype in known)
+
+
+def knows_later_keys(seen: Tensor, fall: Tensor) -> bool:
+    """Whether keys after the query are hidden, or receive what implementations give them.
+
+    That is -slope · |distance|, slope · (key - query), which goes on growing, or nothing; all the
+    same where a causal mask hides them.
+    """
+    seq = seen.shape[-1]
+    index = torch.arange(seq, dtype=torch.float64)
+    ahead = (index[None] - index[:, None]).clamp(min=0) * fall[:, None, None]
+    later = (ahead > 0) & torch.isfinite(seen) & (seen > -HIDDEN)
+    room = UNEVEN * ahead.amax((1, 2), keepdim=True)
+    return any(
+        bool(((seen - sign * ahead).abs() <= room)[later].all()) for sign in (-1.0, 1.0, 0.0)
+    )
 
 
 def _ruled(fall: Tensor) -> Linear:
@@ -76,8 +145,8 @@ def _ruled(fall: Tensor) -> Linear:
     return Linear(fall, name, 8.0, best[2])
 
 
-SLOPE_TOLERANCE = 1e-2
-"""A slope rounded to bfloat16 is off by half of that at most."""
+SLOPE_TOLERANCE = 2**-8
+"""A slope rounded to bfloat16 is off by that at most."""
 
 
 @dataclass(frozen=True)

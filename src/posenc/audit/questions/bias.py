@@ -15,6 +15,12 @@ from posenc.numerics import slopes
 
 ROUNDING = 1e-4
 
+FAR, FAR_SQUARE = 4096, 1024
+"""How many keys are looked at, of one query and where all queries have to be asked for."""
+
+FAR_ROWS = 600
+"""Up to which distance rows of a table are looked up."""
+
 
 @dataclass
 class BiasInquiry:
@@ -47,7 +53,7 @@ class BiasInquiry:
         thing = self.view.subject.fresh()
         if not isinstance(thing, nn.Module):
             return None
-        seq = min(300, self.view.fixed or 300)
+        seq = min(FAR_ROWS, self.view.fixed or FAR_ROWS)
         try:
             square = self.view.bias(seq, seq, by=thing).double()
         except CallFailedError:
@@ -55,20 +61,57 @@ class BiasInquiry:
         found = biases.looked_up(square, thing)
         return biases.buckets(*found) if found is not None else None
 
+    def longest_row(self, dtype: torch.dtype) -> Tensor:
+        """The bias of the last of as many keys as it gives, ``[heads, keys]``.
+
+        Raises:
+            NotAskedError: It gives none of 64 keys or more.
+        """
+        view, length = self.view, min(self.length, FAR)
+        while True:
+            try:
+                size = length if view.rows or view.key_only else min(length, FAR_SQUARE)
+                return view.bias(1 if view.rows else size, size, dtype)[:, -1]
+            except NotAskedError:
+                length //= 2
+                if length < 64:
+                    raise
+
+    @cached_property
+    def parting(self) -> biases.Parting | None:
+        """Where a linear bias leaves its line, if it does; None too where no long row is given."""
+        if self.linear is None or self.view.slopes_only or self.view.fixed:
+            return None
+        try:
+            return biases.parting(self.longest_row(torch.float32), self.linear.fall)
+        except NotAskedError:
+            return None
+
     @property
     def identity(self) -> str:
         """One line."""
         if self.linear is not None and self.linear.said:
-            found = self.linear
-            return f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
+            return self._of_slopes(self.linear)
         if self.buckets is not None and self.buckets.kind == "t5":
             ours = self.buckets.ours(len(self.seen))
-            return f"{self.buckets.said}: equal to {ours}, bucket for bucket"
+            return f"{self.buckets.said}: equal to {ours}, {self._looked_up(self.buckets)}"
         if self.buckets is not None and self.buckets.said:
-            return f"{self.buckets.said}: bucket for bucket"
+            return f"{self.buckets.said}: {self._looked_up(self.buckets)}"
         if self.learns:
             return "a learned bias"
         return ""
+
+    def _of_slopes(self, found: biases.Linear) -> str:
+        """What it equals, if it does so in all heads and at every distance looked at."""
+        if bool((found.fall < 0).any()) or self.parting is not None:
+            return ""
+        said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
+        if biases.knows_later_keys(self.seen, found.fall):
+            return said
+        return f"{said}, for keys up to the query's; those after it receive another bias"
+
+    def _looked_up(self, found: biases.Buckets) -> str:
+        return f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
 
 
 def _show(inquiry: BiasInquiry, call: str) -> str:
@@ -110,19 +153,18 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     if inquiry.view.fixed:
         raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone, as those of a window")
     seen = inquiry.seen
-    seq, off = seen.shape[-1], 0.0
+    seq = seen.shape[-1]
+    each = torch.zeros(len(seen), dtype=torch.float64)  # a head may be 128 times another
     for back in range(1, seq):
         along = seen.diagonal(-back, 1, 2)
-        gap = (along - along[:, :1]).nan_to_num(0.0).abs().max().item()
-        off = max(off, gap if torch.isfinite(along).all() else off)
-    scale = (
-        seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()]
-        .nan_to_num(0, 0, 0)
-        .abs()
-        .max()
-        .item()
-    )
-    if off <= 2e-2 * (scale or 1.0):
+        if torch.isfinite(along).all():
+            each = each.maximum((along - along[:, :1]).abs().amax(1))
+    below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
+    sizes = below.abs().amax(1)
+    shares = each / sizes.masked_fill(sizes == 0, 1.0)
+    head = int(shares.argmax())
+    off, scale = each[head].item(), sizes[head].item()
+    if shares[head] <= 2e-2:
         if inquiry.view.key_only:
             return fault(
                 "key-only",
@@ -135,8 +177,8 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     return fault(
         "depends-on-absolute-positions",
         "wrong",
-        f"at one distance the bias differs by up to {off:.3g} between queries (its size is up to "
-        f"{scale:.3g})",
+        f"at one distance the bias of head {head} differs by up to {off:.3g} between queries (its "
+        f"size is up to {scale:.3g})",
         off,
         _show(inquiry, f"{seq}, {seq}"),
     )
@@ -259,6 +301,35 @@ def has_known_slopes(inquiry: BiasInquiry) -> Answer:
     )
 
 
+@question(
+    essential=True,
+    after=(
+        *("depends-on-length", "depends-on-absolute-positions", "encodes-nothing", "wrong-sign"),
+        "bias-without-cache-offset",
+    ),
+)
+def stays_on_its_line(inquiry: BiasInquiry) -> Answer:
+    """Does a bias with known slopes fall as steeply far away as it does near?"""
+    found = inquiry.linear
+    if found is None or not found.rule:
+        raise NotAskedError("it does not fall linearly with distance, or by slopes of its own")
+    if inquiry.view.slopes_only:
+        raise NotAskedError("it gives slopes, and no bias")
+    if inquiry.view.fixed:
+        raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone")
+    apart = inquiry.parting
+    if apart is None:
+        return f"slope × distance in a row of {inquiry.longest_row(torch.float32).shape[1]:,} keys"
+    return fault(
+        "far-keys-otherwise",
+        "wrong",
+        f"near keys receive slope × distance, but at distance {apart.distance:,} head {apart.head} "
+        f"adds {apart.given:.4g} where that is {apart.wanted:.4g}",
+        abs(apart.given - apart.wanted),
+        _show(inquiry, f"{1 if inquiry.view.rows else apart.length}, {apart.length}"),
+    )
+
+
 @question(essential=True, after=("depends-on-length", "depends-on-absolute-positions"))
 def has_known_buckets(inquiry: BiasInquiry) -> Answer:
     """Does a bias that is looked up read the row that T5 reads at each distance?"""
@@ -298,22 +369,13 @@ def _is_like_t5(found: biases.Buckets) -> bool:
     return len(found.index[: n - 150].unique()) <= 2 and n > 200
 
 
-@question()
+@question(after=("far-keys-otherwise",))
 def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
     """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
     view, found = inquiry.view, inquiry.linear
     if found is None or found.rule != "alibi" or view.slopes_only:
         raise NotAskedError("it is no ALiBi")
-    length = min(inquiry.length, 4096)
-    made = None
-    while made is None:
-        try:
-            size = length if view.rows or view.key_only else min(length, 1024)
-            made = view.bias(1 if view.rows else size, size, torch.bfloat16)[:, -1]
-        except NotAskedError:
-            length //= 2
-            if length < 64:
-                raise
+    made = inquiry.longest_row(torch.bfloat16)
     if made.dtype == torch.float32 and not _held(made):
         return (
             f"float32, {len(made[0].unique()):,} different values of {made.shape[1]:,} in the "
@@ -418,6 +480,7 @@ QUESTIONS: tuple[Question, ...] = (
     has_known_slopes,
     has_known_buckets,
     decodes_as_it_prefills,
+    stays_on_its_line,
     keeps_distances_apart,
     gradients_flow,
 )

@@ -51,6 +51,8 @@ REMEDIES: dict[str, str] = {
     "wrong-slopes": "m_h = 2^(−8h/H); for other numbers of heads the authors interleave two series",
     "slopes-of-other-head-counts": "posenc.numerics.slopes.alibi(heads) has the authors' slopes",
     "slopes-in-another-order": "head h has slope 2^(−8h/H), from the first head on",
+    "far-keys-otherwise": "compute slope × distance for every distance: do not clip it, nor cut it "
+    "into pieces; --ignore far-keys-otherwise if that is meant",
     "wrong-sign": "subtract slope × distance: near keys win",
     "depends-on-absolute-positions": "compute the bias from q_position − k_position",
     "bias-without-cache-offset": "the last of q_len queries stands at the last key: add k_len − "

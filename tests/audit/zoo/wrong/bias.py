@@ -191,7 +191,51 @@ def one_sign():
     return of_slopes(rate)
 
 
+def one_slope():
+    """One head a hundredth too steep."""
+    rate = list(slopes.alibi(8))
+    rate[3] *= 1.01
+    return of_slopes(rate)
+
+
+class HalfAsFar(Alibi):
+    """Half of the slope from 200 keys on."""
+
+    def forward(self, q_len, k_len):
+        made, apart = super().forward(q_len, k_len), distances(q_len, k_len).abs()
+        return torch.where(apart > 200, made / 2, made)
+
+
+class ClippedFar(Alibi):
+    """As far as 64 keys, and no more beyond."""
+
+    def forward(self, q_len, k_len):
+        rate = torch.tensor(slopes.alibi(self.heads))[:, None, None]
+        return -rate * distances(q_len, k_len).abs().clamp(max=64)
+
+
+class OneFlatHeadByKey(Alibi):
+    """The flattest head takes a little from the position of the key."""
+
+    def forward(self, q_len, k_len):
+        made = super().forward(q_len, k_len)
+        made[7] += 0.02 * torch.sin(3.0 * torch.arange(k_len))
+        return made
+
+
+class FarBuckets(T5):
+    """Another row beyond 300 keys."""
+
+    def bucket(self, relative_position):
+        return super().bucket(relative_position) - (relative_position.abs() > 300).long()
+
+
 WRONG = [
+    wrong(one_slope, "one head too steep", "wrong-slopes"),
+    wrong(HalfAsFar, "half as far", "far-keys-otherwise"),
+    wrong(ClippedFar, "clipped far", "far-keys-otherwise"),
+    wrong(OneFlatHeadByKey, "one flat head by key", "depends-on-absolute-positions"),
+    wrong(FarBuckets, "far buckets", "buckets-off"),
     wrong(geometric, "geometric slopes for 12 heads", "slopes-of-other-head-counts"),
     wrong(another_order, "slopes in another order", "slopes-in-another-order"),
     wrong(harmonic, "harmonic slopes", "wrong-slopes"),
