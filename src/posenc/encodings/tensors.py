@@ -38,6 +38,7 @@ def held_to_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(signature(method).parameters.values())[1:]
     asked = tuple((i, each.name) for i, each in enumerate(parameters) if each.name in TENSORS)
     optional = frozenset(each.name for each in parameters if each.default is None)
+    pairs = method.__name__ == "encode_both"
     if not asked:
         return method
 
@@ -51,7 +52,7 @@ def held_to_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
                 continue
             if value is None and name in optional:
                 continue
-            if name == "out" and method.__name__ == "encode_both":
+            if name == "out" and pairs:
                 if not _is_pair(value):
                     refuse(self, method.__name__, name, value)
             elif not isinstance(value, Tensor):
@@ -64,8 +65,10 @@ def held_to_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
                 check(self, given, named)
                 break
         else:
-            if named:
-                check(self, given, named)
+            for value in named.values():
+                if not isinstance(value, Tensor) or pairs:
+                    check(self, given, named)
+                    break
         return method(self, *given, **named)
 
     return held
