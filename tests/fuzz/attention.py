@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import exp
+from math import exp, prod
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from posenc import (
     DAPE,
     LogTemperature,
     Positional,
+    QueryTemperature,
     RemappedRotary,
     Rotary,
     Temperature,
@@ -40,6 +41,9 @@ from posenc.testing.reference import documents_of, reference_attention
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, torch.float16: 0.02}
 """For numbers of the size of one, with biases and rotations that multiply a few roundings."""
+
+SCALING = (Temperature, LogTemperature)
+"""What multiplies scores by where the query stands."""
 
 TOO_FAR = r"no int64|leaves float32|int64 does not hold"
 
@@ -219,6 +223,9 @@ def check(case: AttentionCase) -> None:
     if _largest_fed(case) * torch.finfo(working_dtype(case.dtype)).eps * 30 > TOLERANCE[case.dtype]:
         TALLY.count("cases", "attention, of a network fed with distances that round")
         return
+    if _hottest(case) * torch.finfo(case.dtype).eps > TOLERANCE[case.dtype]:
+        TALLY.count("cases", "attention, of rounding that temperatures multiply")
+        return
     grown = _largest_factor(case)
     if case.dtype == torch.float16 and grown > 100:
         TALLY.count("cases", "attention, out of the reach of float16")
@@ -256,8 +263,7 @@ def check(case: AttentionCase) -> None:
 
 def _asks_distances(case: AttentionCase) -> bool:
     """Whether scores are encoded by how far apart tokens are, and not by where the query stands."""
-    of_query_alone = Temperature, LogTemperature
-    return any(not isinstance(each, of_query_alone) for each in case.positional().scores)
+    return any(not isinstance(each, SCALING) for each in case.positional().scores)
 
 
 def _query_padding(case: AttentionCase) -> list[list[bool]] | None:
@@ -359,6 +365,17 @@ def _largest_fed(case: AttentionCase) -> float:
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
     tables = [encoding.table(keys[..., case.chosen], keys, dtype=torch.float64) for encoding in fed]
     return max((table.abs().max().item() for table in tables if table.numel()), default=0.0)
+
+
+def _hottest(case: AttentionCase) -> float:
+    """The largest factor of a score, with which temperatures multiply what rotations rounded."""
+    keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    queries, positional = keys[..., case.chosen], case.positional()
+    tables = [
+        *(each.table(queries, keys) for each in positional.scores if isinstance(each, SCALING)),
+        *(e.table(queries) for e in positional.queries_keys if isinstance(e, QueryTemperature)),
+    ]
+    return prod(table.abs().max().item() for table in tables if table.numel())
 
 
 def _mixes(case: AttentionCase) -> bool:
