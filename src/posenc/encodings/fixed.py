@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from posenc._guards import FLOATING
 from posenc.encodings.arguments import with_checked_flags
+from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tensors import METHODS, held_to_tensors
 from posenc.positions.whole import plain, with_plain_numbers
@@ -72,6 +73,21 @@ class FixedOnceBuilt(ReadByArguments):
         if before is not None and param is not None and param.is_complex():
             self._check_still_real(f"{name} is set to", before, param)
         super().register_parameter(name, param)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any], **options: Any) -> Any:
+        """torch's own, with a warning: attention and encoders do not run it.
+
+        Raises:
+            TypeError: It makes a weight, as those of ``weight_norm`` and ``prune``.
+        """
+        refuse_maker(self, hook)
+        warn_of_hook(self)
+        return super().register_forward_pre_hook(hook, **options)
+
+    def register_forward_hook(self, hook: Callable[..., Any], **options: Any) -> Any:
+        """torch's own, with a warning: attention and encoders do not run it."""
+        warn_of_hook(self)
+        return super().register_forward_hook(hook, **options)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "FixedOnceBuilt":
         before = {name: each.detach() for name, each in self.named_parameters()}
