@@ -11,8 +11,8 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc.positions.checks import checked
-from posenc.positions.shards import Sharding, pieces_of, shard
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.shards import Sharding, check_part, pieces_of, shard
+from posenc.positions.whole import check_listed, check_whole_numbers, plain
 
 
 class PackedBatch(NamedTuple):
@@ -60,7 +60,8 @@ def collate(
 
     Raises:
         TypeError: A document holds no integers, or a number is not whole.
-        ValueError: There is no document, one is longer than a row, or ``length`` does not divide.
+        ValueError: There is no document, one is longer than a row, ``length`` does not divide, or
+            there is no such rank or layout.
 
     Example:
         >>> batch = collate([[7, 8, 9], [5, 6], [4]], length=5)
@@ -72,6 +73,9 @@ def collate(
         tensor([ 0,  3,  5,  6, 10])
     """
     check_whole_numbers(padding_id=padding_id, rank=rank, world=world)
+    padding_id, rank, world = map(plain, (padding_id, rank, world))
+    check_part(rank, world, layout)
+    check_listed(documents=documents)
     documents = list(documents)
     join = _join(documents)
     sizes = list(map(Tensor.numel if join is _join_tensors else len, documents))
@@ -81,6 +85,7 @@ def collate(
     if length is None:
         length = -(-max(1, sum(sizes)) // pieces) * pieces
     check_whole_numbers(length=length)
+    length = int(length)
     rows = _rows(sizes, length)
     filled = [sum(sizes[begin:end]) for begin, end in rows]
     starts, numbers = _starts(sizes, rows, filled, length)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.positions.grids import grid
 from posenc.positions.placeless import PADDING, prefixed
-from posenc.positions.whole import check_ordered, check_whole_numbers
+from posenc.positions.whole import check_listed, check_whole_numbers
 
 
 def packed_grids(
@@ -43,7 +43,8 @@ def packed_grids(
         >>> points[:4].tolist(), images.tolist()
         ([[0, 0], [0, 1], [0, 0], [1, 0]], [0, 0, 1, 1, -1])
     """
-    check_ordered(sizes, *sizes)
+    check_listed(sizes=sizes)
+    check_listed(**{f"sizes[{image}]": size for image, size in enumerate(sizes)})
     axes = {len(size) for size in sizes}
     if len(axes) != 1:
         raise ValueError(

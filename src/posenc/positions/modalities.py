@@ -11,6 +11,7 @@ from posenc.positions.checks import checked
 from posenc.positions.grids import MOST
 from posenc.positions.packing import runs
 from posenc.positions.padding import checked_mask
+from posenc.positions.whole import check_listed, check_whole_numbers, plain
 
 Grid = Sequence[int] | Tensor
 After = Literal["sides", "all"]
@@ -123,6 +124,8 @@ def _shown(
     sizes, moments = [], []
     which = torch.full_like(types, -1)
     for kind, of_kind in grids.items():
+        check_whole_numbers(**{"A type of grids": kind})
+        check_listed(**{f"grids[{kind}]": of_kind, f"times[{kind}]": times.get(kind)})
         listed = [_whole_grid(kind, grid) for grid in of_kind]
         spoken = times.get(kind)
         if spoken is not None and len(spoken) != len(listed):
@@ -149,7 +152,8 @@ def _shown(
 def _whole_grid(kind: int, grid: Grid) -> list[int]:
     if isinstance(grid, Tensor):
         grid = checked(grid, f"grids[{kind}]").tolist()
-    sizes = list(grid)
+    check_listed(**{f"grids[{kind}]": grid})
+    sizes = plain(list(grid))
     if len(sizes) != 3 or not all(type(n) is int and n > 0 for n in sizes):
         raise ValueError(
             f"grids[{kind}] has {sizes!r}; give (frames, height, width), whole and above 0."

@@ -56,6 +56,7 @@ def normalized_grid(
             f"at is {at!r} and by {by!r}; they must be one of {', '.join(AT)}, and of "
             f"{', '.join(BY)}."
         )
+    low, sizes = int(low), tuple(map(int, sizes))  # numbers of numpy would wrap
     chosen = {"each": sizes, "min": (min(sizes),) * len(sizes), "max": (max(sizes),) * len(sizes)}
     lengths = [n - (at == "corners") for n in chosen[by]]  # of which i or i + 1/2 is the part
     first = int(at == "centers")

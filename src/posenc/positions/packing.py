@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.positions.checks import checked
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_ordered, check_whole_numbers
+from posenc.positions.whole import check_listed, check_whole_numbers
 
 
 def packed(
@@ -26,6 +26,8 @@ def packed(
         lengths: Number of tokens of each document, in order.
         cu_seqlens: Cumulative lengths ``0, l_0, l_0 + l_1, …`` as variable-length kernels take.
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
+
+        device: Where to make them; where the tensor lies that was given, if not said.
 
     Raises:
         TypeError: Not exactly one description is given, it does not hold integers, or is a set.
@@ -45,9 +47,10 @@ def packed(
             f"packed() was given {' and '.join(given) or 'nothing'}; it takes exactly one of "
             f"lengths, cu_seqlens and document_ids."
         )
-    check_ordered(lengths)
+    check_listed(lengths=lengths)
     if document_ids is not None:
-        return _since_last_change(checked(document_ids, "document_ids"))
+        made = _since_last_change(checked(document_ids, "document_ids"))
+        return made if device is None else made.to(device)
     if cu_seqlens is not None:
         counts = _lengths_between(checked(cu_seqlens, "cu_seqlens"))
     elif isinstance(lengths, Tensor):
@@ -63,7 +66,8 @@ def packed(
         raise ValueError(f"lengths are {counts.tolist()}; they must be one row of 0 or more each.")
     starts = counts.cumsum(0) - counts
     total = int(counts.sum())
-    return consecutive(total, device=counts.device) - starts.repeat_interleave(counts)
+    made = consecutive(total, device=counts.device) - starts.repeat_interleave(counts)
+    return made if device is None else made.to(device)
 
 
 def _lengths_between(boundaries: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_whole_numbers, plain
 
 LAST = 2**63 - 1
 """The last position that an int64 holds."""
@@ -26,6 +26,8 @@ def consecutive(
         tensor([0, 1, 2, 3])
     """
     check_whole_numbers(length=length, start=start)
+    if type(length) is not int or type(start) is not int:
+        length, start = plain(length), plain(start)
     # Under torch.compile and torch.export a length may be a symbol, which is never negative.
     if isinstance(length, Integral) and length < 0:
         raise ValueError(f"length is {length}; it must be 0 or more.")

@@ -8,7 +8,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_whole_numbers
+from posenc.positions.whole import check_whole_numbers, plain
 
 Sharding = Literal["contiguous", "zigzag", "striped"]
 
@@ -36,11 +36,9 @@ def shard(
         >>> shard(8, 0, 2, layout="zigzag")
         tensor([0, 1, 6, 7])
     """
-    if layout not in get_args(Sharding):
-        raise ValueError(f"layout is {layout!r}; it must be one of {get_args(Sharding)}.")
     check_whole_numbers(length=length, rank=rank, world=world)
-    if world < 1 or not 0 <= rank < world:
-        raise ValueError(f"rank is {rank} of {world}; it must be one of 0 … world − 1.")
+    length, rank, world = map(plain, (length, rank, world))
+    check_part(rank, world, layout)
     pieces = pieces_of(layout, world)
     if length < 0 or length % pieces:
         raise ValueError(
@@ -52,6 +50,24 @@ def shard(
     size = length // pieces
     held = [rank] if layout == "contiguous" else [rank, pieces - 1 - rank]
     return torch.cat([consecutive(size, start=piece * size, device=device) for piece in held])
+
+
+def check_part(rank: int, world: int, layout: str) -> None:
+    """Refuse a rank that is none of its world, and a layout of no such name.
+
+    Raises:
+        ValueError: It is one.
+
+    Example:
+        >>> check_part(2, 2, "zigzag")
+        Traceback (most recent call last):
+        ...
+        ValueError: rank is 2 of 2; it must be one of 0 … world − 1.
+    """
+    if layout not in get_args(Sharding):
+        raise ValueError(f"layout is {layout!r}; it must be one of {get_args(Sharding)}.")
+    if world < 1 or not 0 <= rank < world:
+        raise ValueError(f"rank is {rank} of {world}; it must be one of 0 … world − 1.")
 
 
 def pieces_of(layout: Sharding, world: int) -> int:

@@ -1,6 +1,6 @@
 """Sizes, counts and starts are whole numbers: torch would cut 2.5 to 2 without a word."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
@@ -130,6 +130,29 @@ def check_ordered(*values: object) -> None:
                 f"{value!r} is {type(value).__name__}, whose numbers are codes of letters. Pass a "
                 f"list, or text."
             )
+
+
+def check_listed(**values: object) -> None:
+    """Refuse what is no list: sets, bytes, text, and dictionaries, which give their keys.
+
+    Raises:
+        TypeError: A value is one; its name is told.
+
+    Example:
+        >>> check_listed(lengths={3: "first", 2: "second"})
+        Traceback (most recent call last):
+        ...
+        TypeError: lengths are a dict, which is no list of them. Pass a list, as list(...values()).
+    """
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            raise TypeError(
+                f"{name} are a {type(value).__name__}, which is no list of them. Pass a list, as "
+                f"list(...values())."
+            )
+        if isinstance(value, str):
+            raise TypeError(f"{name} are {value!r}, which is text. Pass a list.")
+        check_ordered(value)
 
 
 def keep_plain_numbers(made: Any) -> None:

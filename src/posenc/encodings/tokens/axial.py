@@ -13,7 +13,7 @@ from posenc.encodings.arguments import check_choice, check_flag, check_positive_
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import SinCosChannels
-from posenc.encodings.tokens.grid_forms import ELSEWHERE, GRID_FORMS, GridForm
+from posenc.encodings.tokens.grid_forms import ELSEWHERE, GRID_FORMS, MILLION, GridForm
 from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.kernels.sincos.operator import cos_sin
@@ -23,9 +23,6 @@ from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions, checked
 from posenc.positions.checks import checked_within, shifted
 from posenc.positions.placeless import among_places
-
-MILLION = 10**6
-"""DETR's ε is one millionth."""
 
 REACH = 2**41
 """A bound of normalized coordinates: two million times as many are an int64."""

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.frequencies import Powers
 
 Function = Literal["sin", "cos", "zero"]
@@ -49,6 +50,8 @@ class SinCosChannels:
 class Interleaved:
     """sin in channel 2i, cos in channel 2i + 1, both at n^(−2i/d)."""
 
+    odd = "sine"
+
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         sines, cosines = range(0, dim, 2), range(1, dim, 2)
         exponents = tuple(sines)
@@ -65,10 +68,19 @@ class Halves:
     """[sin | cos] at n^(−i / (h − shift)), h = dim // 2; ``flip`` puts the cosines first.
 
     A shift of 0 gives the paper's frequencies, since i/h = 2i/d.
+
+    Raises:
+        ValueError: ``shift`` is no number, or ``flip`` neither true nor false.
     """
+
+    odd = "zero"
 
     shift: int = 0
     flip: bool = False
+
+    def __post_init__(self):
+        check_number(shift=self.shift)
+        check_flag(flip=self.flip)
 
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         half = dim // 2
@@ -90,10 +102,20 @@ class Halves:
 
 @dataclass(frozen=True)
 class PerChannel:
-    """sin and cos alternate, channel j at the frequency n^(−step·(j + first)/d) of its own."""
+    """sin and cos alternate, channel j at the frequency n^(−step·(j + first)/d) of its own.
+
+    Raises:
+        ValueError: A number is not whole, or below 1 and 0.
+    """
+
+    odd = "unpaired"
 
     step: int = 1
     first: int = 0
+
+    def __post_init__(self):
+        check_whole(step=self.step)
+        check_whole(0, first=self.first)
 
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         sines, cosines = range(self.first % 2, dim, 2), range(1 - self.first % 2, dim, 2)
@@ -102,6 +124,23 @@ class PerChannel:
             return Powers(base, tuple(self.step * (j + self.first) for j in channels), dim)
 
         return SinCosChannels(powers(sines), powers(cosines), sines, cosines)
+
+
+def check_waveform(waveform: object, *known: type) -> None:
+    """Refuse what lays no sines and cosines over channels.
+
+    Raises:
+        TypeError: It is none of the waveforms that are ``known``.
+
+    Example:
+        >>> check_waveform("halves", Interleaved, Halves)
+        Traceback (most recent call last):
+        ...
+        TypeError: waveform is 'halves'; it must be Interleaved or Halves.
+    """
+    if not isinstance(waveform, known):
+        *others, last = [each.__name__ for each in known]
+        raise TypeError(f"waveform is {waveform!r}; it must be {', '.join(others)} or {last}.")
 
 
 @dataclass(frozen=True)
@@ -113,9 +152,15 @@ class Convention:
         formula: The formula for one channel; j counts channels from 0, h is dim // 2.
         used_by: Who uses it.
         first: The number of the first position: 0, or 1 where positions are counted from one.
-        odd: What becomes of an odd width: it ends in an unpaired ``sine``, in a column of ``zero``,
-            is ``unpaired`` like every width, or is refused (``None``).
+        odd: What becomes of an odd width: it ends in an unpaired ``sine`` (``Interleaved``), in a
+            column of ``zero`` (``Halves``), is ``unpaired`` like every width (``PerChannel``), or
+            is refused (``None``).
         waveform: From (dim, base) to the sines and cosines.
+
+    Raises:
+        TypeError: ``waveform`` is none.
+        ValueError: ``first`` is no whole number from 0 on, or ``odd`` is not what the waveform
+            does.
     """
 
     name: str
@@ -124,6 +169,15 @@ class Convention:
     waveform: Interleaved | Halves | PerChannel
     first: int = 0
     odd: Literal["sine", "zero", "unpaired"] | None = None
+
+    def __post_init__(self):
+        check_waveform(self.waveform, Interleaved, Halves, PerChannel)
+        check_whole(0, first=self.first)
+        if self.odd not in (None, self.waveform.odd):
+            raise ValueError(
+                f"odd is {self.odd!r}; {self.waveform!r} makes of an odd width what is called "
+                f"{self.waveform.odd!r}. Pass that, or None to refuse odd widths."
+            )
 
     def sincos(self, dim: int, base: float) -> SinCosChannels:
         """The sines and cosines for one width.

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from posenc.encodings.tokens.conventions import Halves, Interleaved, SinCosChannels
+from posenc.encodings.arguments import check_flag, check_whole, is_row
+from posenc.encodings.tokens.conventions import (
+    Halves,
+    Interleaved,
+    SinCosChannels,
+    check_waveform,
+)
+
+MILLION = 10**6
+"""DETR's ε is one millionth."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +32,13 @@ class GridForm:
         cut: Whether axes get as much as they need to be even, and the end is cut off.
         normalized: Whether coordinates are (y, x, rows, columns) as of ``masked_grid``, and
             2π · (y + start) / (rows + 10^−6) is what counts.
-        start: What is added to y and x: 1, or 1/2 given as (1, 2).
+        start: What is added to y and x: 1, or 1/2 given as (1, 2), which only normalized forms
+            take.
+
+    Raises:
+        TypeError: ``waveform`` is none.
+        ValueError: ``order`` does not name each axis once, ``shares`` are not one an axis, or stand
+            beside ``cut``; another field is not as said.
     """
 
     name: str
@@ -38,6 +53,59 @@ class GridForm:
     cut: bool = False
     normalized: bool = False
     start: tuple[int, int] = (0, 1)
+
+    def __post_init__(self):
+        check_waveform(self.waveform, Halves, Interleaved)
+        check_whole(axes=self.axes)
+        check_flag(
+            any_axes=self.any_axes,
+            sines_first=self.sines_first,
+            cut=self.cut,
+            normalized=self.normalized,
+        )
+        self._check_order()
+        self._check_shares()
+        if not is_row(self.start) or len(self.start) != 2:
+            raise ValueError(f"start is {self.start!r}; it must be two whole numbers, as (1, 2).")
+        check_whole(0, **{"start[0]": self.start[0]})
+        check_whole(**{"start[1]": self.start[1]})
+        if not self.normalized and self.start[1] != 1:
+            raise ValueError(
+                f"start is {self.start!r}; a form that is not normalized adds a whole number, as "
+                f"(1, 1). Shift positions, as Coordinates(positions) + Fraction(1, 2)."
+            )
+        if MILLION % self.start[1]:
+            raise ValueError(
+                f"start is {self.start!r}; coordinates are counted in millionths, so that its "
+                f"second number must divide 10^6."
+            )
+
+    def _check_order(self) -> None:
+        if self.order in ("forward", "backward"):
+            return
+        if not isinstance(self.order, tuple) or sorted(self.order) != list(range(self.axes)):
+            raise ValueError(
+                f"order is {self.order!r}; it must be 'forward', 'backward', or name each of "
+                f"{self.axes} axes once, as {tuple(range(self.axes))}."
+            )
+        self._check_usual("order")
+
+    def _check_shares(self) -> None:
+        if self.shares is None:
+            return
+        if not is_row(self.shares) or len(self.shares) != self.axes:
+            raise ValueError(
+                f"shares are {self.shares!r}; they must be {self.axes} whole numbers, one an axis."
+            )
+        check_whole(**{f"shares[{axis}]": share for axis, share in enumerate(self.shares)})
+        if self.cut:
+            raise ValueError("cut gives all axes as much; leave shares out, or cut.")
+        self._check_usual("shares")
+
+    def _check_usual(self, field: str) -> None:
+        """Refuse any number of axes beside a field that says something of each."""
+        if self.any_axes:
+            raise ValueError(f"{field} are those of {self.axes} axes; pass any_axes=False.")
 
     def ordered(self, axes: int) -> tuple[int, ...]:
         """The axes in the order of their channels."""

@@ -107,7 +107,8 @@ points of its grid, or make one of another size with resized(...).
 
         Args:
             weight: ``[rows, dim]`` or ``[1, rows, dim]``, or ``[1, *size, dim]`` as of SAM.
-            size: The sizes of its grid; by default those that the weight has, or of a square.
+            size: The sizes of its grid; by default those that the weight has, which no others may
+                contradict, or of a square.
             prefix: Rows before the grid; by default what a square leaves, if that is 2 or less.
 
         Raises:
@@ -118,8 +119,13 @@ points of its grid, or make one of another size with resized(...).
             LearnedGrid(8, size=(14, 14), prefix=1)
         """
         if weight.ndim > 3 and weight.shape[0] == 1:
-            size = tuple(weight.shape[1:-1]) if size is None else size
-            prefix = 0 if prefix is None else prefix
+            own = tuple(weight.shape[1:-1])
+            if (own if size is None else _checked_size(size)) != own or prefix:
+                raise ValueError(
+                    f"size is {size} and prefix {prefix}; weight has shape {tuple(weight.shape)}, "
+                    f"a grid of {own} alone. Leave both out, or pass weight.flatten(1, -2)."
+                )
+            size, prefix = own, 0
         if weight.ndim < 2 or (weight.ndim > 2 and weight.shape[0] != 1):
             raise ValueError(
                 f"weight has shape {tuple(weight.shape)}; it must be [rows, dim], [1, rows, dim] "
