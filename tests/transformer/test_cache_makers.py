@@ -7,7 +7,7 @@ import pickle
 import pytest
 import torch
 
-from posenc import ALiBi, Learned, Positional, Rotary
+from posenc import ALiBi, Learned, Positional, Rotary, T5Bias
 from posenc.transformer import Encoder, KeyValueCache, LayerCache, MultiHeadAttention
 
 ANOTHER = r"keys that another encoder made.*call cache\.hand_over\(\) first"
@@ -145,6 +145,42 @@ def test_weights_written_to_are_noticed(change):
     cache.hand_over()  # a memory kept while training
     model(STEP, cache=cache)
     goes_on(model, filled(model))
+
+
+LEARNED = Positional(tokens=Learned(8, 8), scores=T5Bias(2, bidirectional=False))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, _ in encoder(positional=LEARNED).named_parameters()]
+)
+def test_every_weight_that_is_written_to_is_noticed(name):
+    """Weights of keys alone were watched, not those of values, norms and blocks before."""
+    model = encoder(positional=copy.deepcopy(LEARNED))
+    cache = filled(model)
+    with torch.no_grad():
+        model.get_parameter(name).mul_(2)
+    with pytest.raises(ValueError, match=WRITTEN), torch.no_grad():
+        model(STEP, cache=cache)
+
+
+def test_weights_that_are_replaced_twice_are_noticed():
+    """New parameters have no writes to count, as those before them."""
+    model = encoder()
+    for seed in (1, 2):
+        model.load_state_dict(encoder(seed).state_dict(), assign=True)
+        if seed == 1:
+            cache = filled(model)
+    with pytest.raises(ValueError, match=WRITTEN), torch.no_grad():
+        model(STEP, cache=cache)
+
+
+def test_a_layer_alone_notices_its_values():
+    layer, cache = MultiHeadAttention(8, 2), LayerCache()
+    with torch.no_grad():
+        layer(PROMPT, cache=cache)
+        layer.values.weight.mul_(2)
+        with pytest.raises(ValueError, match=WRITTEN):
+            layer(STEP, cache=cache)
 
 
 def test_another_dtype_or_mode_is_no_write():

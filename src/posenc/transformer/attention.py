@@ -16,7 +16,7 @@ from posenc.backends.masks import joined, with_causal, within
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions.whole import with_plain_numbers
-from posenc.transformer.identity import Identity, Maker, version_of
+from posenc.transformer.identity import Identity, Maker, version_of_all
 from posenc.transformer.layer_cache import LayerCache
 from posenc.transformer.layers import check_window
 from posenc.transformer.settled import Settled
@@ -190,7 +190,7 @@ class MultiHeadAttention(Settled):
         q, k, v = self.project(x)
         q, k, v = encoded(q, k, v, tables)
         if cache is not None:
-            cache.serve(Maker(self.identity, version_of(getattr(self.keys, "weight", None))))
+            cache.serve(Maker(self.identity, version_of_all(self.keys, self.values)))
             k, v = cache.append(k, v)
         features = read_by_all(x, tables, cache)
         backend = tables.backend

@@ -23,7 +23,7 @@ from posenc.positions import Coordinates
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.feed_forward import Activation
-from posenc.transformer.identity import Identity, Maker
+from posenc.transformer.identity import Identity, Maker, version_of_all
 from posenc.transformer.kv_cache import KeyValueCache
 from posenc.transformer.layers import (
     ScoreEncodings,
@@ -248,7 +248,7 @@ class Encoder(Settled):
         with nullcontext() if cache is None or graph else cache.undone_on_error():
             drop = None
             if cache is not None:
-                cache.serve(Maker(self.identity))
+                cache.serve(Maker(self.identity, version_of_all(self)))
             if shards is None:
                 placement = self._placed(x, positions, padding_mask, document_ids, cache)
             else:

@@ -15,8 +15,8 @@ class Maker:
 
     Args:
         identity: Of the module.
-        version: torch's count of writes into the weights that make keys; ``None``: nothing is known
-            of that, as in a graph.
+        version: Of the weights that make keys and values, as of ``version_of_all``; ``None``:
+            nothing is known of that, as in a graph.
     """
 
     def __init__(self, identity: Identity, version: int | None = None) -> None:
@@ -32,17 +32,31 @@ class Maker:
         return {"identity": self.identity, "version": None}
 
 
-def version_of(weight: object) -> int | None:
-    """torch's count of writes into ``weight``; ``None`` where there is none to trust.
+def version_of_all(*modules: torch.nn.Module) -> int | None:
+    """A number that is another once a weight of ``modules`` is written to, or replaced.
+
+    Writes past torch's count, into ``weight.data``, are not seen.
 
     Example:
-        >>> weight = torch.nn.Parameter(torch.zeros(2), requires_grad=False)
-        >>> version_of(weight), version_of(weight.add_(1))
-        (0, 1)
+        >>> layer = torch.nn.Linear(2, 2).requires_grad_(False)
+        >>> before = version_of_all(layer)
+        >>> before == version_of_all(layer)
+        True
+        >>> _ = layer.bias.add_(1)
+        >>> before == version_of_all(layer)
+        False
     """
-    if type(weight) is not torch.nn.Parameter or torch.compiler.is_compiling():
-        return None  # subclasses gather theirs from other devices, or make them up at each look
-    return None if weight.is_inference() else weight._version  # type: ignore[attr-defined]
+    if torch.compiler.is_compiling():
+        return None
+    left, found = list(modules), []
+    while left:  # torch's parameters() takes ten times as long, and this is done at each step
+        module = left.pop()
+        left += [part for part in module._modules.values() if part is not None]
+        for weight in module._parameters.values():
+            # Subclasses gather theirs from other devices, or make them up at each look.
+            if type(weight) is torch.nn.Parameter and not weight.is_inference():
+                found.append((id(weight), weight._version))
+    return hash(tuple(found))
 
 
 def same_maker(kept: Maker | None, given: Maker, what: str) -> Maker:
