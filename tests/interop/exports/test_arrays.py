@@ -66,3 +66,20 @@ def test_both_files_read_back():
         assert torch.equal(torch.from_numpy(from_npz[name]), tensor)
         assert torch.equal(from_safetensors[name], tensor)
     assert json.loads(str(from_npz["metadata"])) == written.metadata
+
+
+ROPE = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
+DYNAMIC = {"model_type": "llama", "max_position_embeddings": 64, "rope_parameters": ROPE}
+
+
+@pytest.mark.parametrize(("longest", "length"), [(65, None), (101, 100), (65, 64)])
+def test_tables_past_the_length_of_their_frequencies_are_refused(longest, length):
+    """A model that reads so many tokens turns them by other frequencies."""
+    with pytest.raises(ValueError, match=f"Pass length={longest}, or a smaller longest"):
+        arrays(DYNAMIC, longest=longest, length=length)
+
+
+@pytest.mark.parametrize(("longest", "length"), [(64, None), (64, 10), (100, 100), (9, 4000)])
+def test_tables_within_their_length_are_written(longest, length):
+    found = arrays(DYNAMIC, longest=longest, length=length)
+    assert found.tensors["layers.cos"].shape[0] == longest

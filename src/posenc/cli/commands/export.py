@@ -175,11 +175,12 @@ def _arrays(given: Export, config: Path) -> Content:
 
 def _onnx(given: Export, config: Path) -> Content:
     from posenc.interop.exports import onnx_program
-    from posenc.interop.exports.subject import rotating_model
+    from posenc.interop.exports.subject import check_reach, rotating_model
 
     model = rotating_model(config, "An ONNX program", part=given.part, length=given.length)
     rotary = model.only()
     assert given.longest is not None
+    check_reach(config, longest=given.longest, length=given.length)
     program = onnx_program(rotary, longest=given.longest, operator=given.operator)
     return lambda file: file.write(program.model_proto.SerializeToString())
 

@@ -14,7 +14,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.frequencies.schedule import PRECISION
-from posenc.interop.exports.subject import only_part, refuse
+from posenc.interop.exports.subject import check_reach, only_part, refuse
 from posenc.interop.setup import LayerSetup
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def arrays(
 
     Raises:
         ValueError: A layer has an encoding of another kind, or tables are needed and ``longest`` is
-            not given.
+            not given; or frequencies depend on the length, and are others in sequences of
+            ``longest`` tokens.
         OSError: The file cannot be read.
 
     Example:
@@ -83,6 +84,7 @@ def arrays(
     """
     if longest is not None:
         check_whole(longest=longest)
+        check_reach(config, longest=longest, length=length)
     chosen = only_part(config, TARGET, part=part, length=length)
     tensors: dict[str, Tensor] = {}
     metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}

@@ -41,6 +41,28 @@ def depends_on_length(config: Any | dict[str, Any] | str | Path) -> bool:
     return short != long
 
 
+def check_reach(
+    config: Any | dict[str, Any] | str | Path, *, longest: int, length: int | None
+) -> None:
+    """Refuse a table that goes past the sequences that its frequencies are for.
+
+    Raises:
+        ValueError: In sequences of ``longest`` tokens the model has other frequencies.
+
+    Example:
+        >>> check_reach({"model_type": "llama"}, longest=10**6, length=None)
+    """
+    if longest <= (length or 0):
+        return
+    told, there = (repr(positional_setup(config, length=each)) for each in (length, longest))
+    if told != there:
+        meant = "short sequences (no length is told)" if length is None else f"length {length}"
+        raise ValueError(
+            f"The frequencies of this model depend on the length, and those of {meant} do not "
+            f"hold for a table of {longest} positions. Pass length={longest}, or a smaller longest."
+        )
+
+
 def only_part(
     config: Any | dict[str, Any] | str | Path,
     target: str,
