@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.interop.configurations import check_length
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
@@ -52,6 +53,7 @@ def check_reach(
     Example:
         >>> check_reach({"model_type": "llama"}, longest=10**6, length=None)
     """
+    check_length(length)
     if longest <= (length or 0):
         return
     told, there = (repr(positional_setup(config, length=each)) for each in (length, longest))
