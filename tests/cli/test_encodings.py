@@ -67,10 +67,12 @@ def test_rows_are_the_librarys_table():
         assert len(rows.columns) == len(rows.keys) == len(set(rows.keys)) == table.shape[1]
 
 
-def test_a_bias_that_looks_at_the_query_has_the_rows_of_the_farthest_one():
-    fire = chosen(asked("FIRE(2)"), dim=4)
-    table = fire.table(torch.tensor([9]), torch.arange(10))[:, 0].flip(1)
+def test_a_bias_that_looks_at_the_query_has_rows_of_a_key_at_0():
+    fire = chosen(asked("FIRE(2, threshold=4.0)"), dim=4)
+    table = fire.table(torch.arange(10), torch.tensor([0]))[:, :, 0]
     torch.testing.assert_close(rows_of(fire).between(0, 10), table.mT.detach(), rtol=0, atol=1e-6)
+    later = fire.table(torch.tensor([0]), torch.arange(1, 4))[:, 0].flip(1)
+    torch.testing.assert_close(rows_of(fire).between(-3, 3), later.mT.detach(), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -255,9 +255,10 @@ def _bias_rows(encoding: ScoreBias) -> Rows:
         return Rows("distance", names, keys, lambda d, dtype: encoding.profile(d, dtype=dtype).mT)
 
     def at(distance: Tensor, dtype: torch.dtype) -> Tensor:
-        # The query that looks back over all of these distances.
-        query = distance.amax().clamp(min=0).reshape(1)
-        return encoding.table(query, query - distance, dtype=dtype)[:, 0].mT
+        # Each with the first of both at 0, so that a distance has one number, whichever others are
+        # asked for beside it.
+        queries, keys = distance.clamp(min=0).unsqueeze(-1), (-distance).clamp(min=0).unsqueeze(-1)
+        return encoding.table(queries, keys, dtype=dtype).flatten(1)
 
     at(consecutive(1), torch.float32)
     return Rows("distance", names, keys, at)

@@ -82,3 +82,42 @@ def test_what_is_not_there_is_one_line(refused):
     )
     assert "dim is 0" in refused("explain", "--dim", 0)
     assert "convention is 'x'" in refused("explain", "--convention", "x")
+
+
+@pytest.mark.parametrize("command", ["table", "curves", "distance"])
+def test_a_distance_has_one_number_however_many_are_asked_for(run, command):
+    """FIRE's depends on the query's place, which was that of the farthest beside it."""
+    bias = ["--encoding", "FIRE(2, threshold=4.0)"]
+    start = ["--start", 0] if command == "curves" else []
+    lines = [
+        next(line for line in run(command, *bias, *start, "--length", length, "--format", "csv")
+             .out.splitlines() if line.startswith("2,"))
+        for length in (3, 20, 1500)
+    ]  # fmt: skip
+    words = ["explain", *bias, "--position", 2, "--dimension", 0, "--format", "json"]
+    told = json.loads(run(*words).out)
+    assert "the key at 0" in told["steps"][-1]["numbers"]
+    shown = [float(line.split(",")[1]) for line in lines]
+    assert shown == pytest.approx([told["value"]] * 3, rel=1e-5)
+
+
+def test_an_equation_is_not_said_to_give_what_it_does_not(run):
+    """XPos's ζ is positive, and no column of its table."""
+    told = json.loads(
+        run("explain", "--encoding", "XPos(Rotary(8))", "--position", 2, "--dimension", 0,
+            "--format", "json").out
+    )  # fmt: skip
+    assert told["value"] < 0
+    assert "ζ" not in told["steps"][-1]["formula"]
+
+
+@pytest.mark.parametrize("encoding", ["Rotary(8, {})", "Sinusoidal(8, {})"])
+def test_what_another_arithmetic_rounds_is_told(run, encoding):
+    words = ["explain", "--position", 100_003, "--dimension", 2, "--encoding"]
+    assert "by float32 arithmetic" in run(*words, encoding.format("arithmetic='float32'")).out
+    assert "arithmetic" not in run(*words, encoding.format("base=10000.0")).out.split("\n\n")[1]
+
+
+def test_a_product_that_depends_on_the_place_says_whose_it_is(run):
+    for encoding, said in (("Sinusoidal(8)", "dot product over"), ("Learned(8, 9)", "with row 0")):
+        assert said in run("distance", "--encoding", encoding, "--length", 4).out

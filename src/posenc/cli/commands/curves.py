@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Curves:
     """Draw columns of the table as curves over the position.
 
-    Those of a bias are its heads, over the distance query - key.
+    Those of a bias are its heads, over the distance query - key; where more than the distance
+    counts, the first of both stands at 0.
     """
 
     length: options.Length = 100

@@ -12,6 +12,7 @@ class Distance:
 
     Of an encoding of tokens the dot product of two rows, and the closest pair of positions; of a
     rotary one the score of a query and a key that are equal; of a bias its number in every head.
+    Where more than the distance counts, the key stands at 0.
     """
 
     length: Annotated[int, options.Option("Number of distances, from 0 on.", metavar="N")] = 60

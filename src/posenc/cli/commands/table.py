@@ -10,7 +10,8 @@ from posenc.cli import options
 class Table:
     """Print what positions alone say, one row a position.
 
-    A bias has one row a distance, query − key, and one column a head.
+    A bias has one row a distance, query − key, and one column a head; where more than the distance
+    counts, the first of both stands at 0.
     """
 
     length: options.Length = 10

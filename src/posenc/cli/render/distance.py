@@ -46,19 +46,24 @@ def profile_of(encoding: Any, length: int) -> Profile:
         check_memory(3 * length * encoding.dim)
         products = dot_product_profile(encoding, length).tolist()
         closest = closest_pair(encoding, length)
-        return Profile("dot product", range(length), {"dot_product": products}, closest)
+        quantity = "dot product" if encoding.keeps_shift else "dot product with row 0"
+        return Profile(quantity, range(length), {"dot_product": products}, closest)
     rows = rows_of(encoding)
     if isinstance(encoding, QueryKeyEncoding):
         check_memory(3 * length * encoding.head_dim * key_heads(encoding))
         scores = _scores(encoding, length).tolist()
         names = [f"head_{head}" for head in range(len(scores))] if len(scores) > 1 else ["score"]
         lines = dict(zip(names, scores, strict=True))
-        return Profile("score of equal query and key", range(length), lines)
+        quantity = "score of equal query and key"
+        if not encoding.is_relative:
+            quantity += ", the key at 0,"
+        return Profile(quantity, range(length), lines)
     first = 1 - length if isinstance(encoding, RelativeBias) else 0
     count = length - first
     values = rows.between(first, count, torch.float64)
     lines = dict(zip(rows.keys, values.mT.tolist(), strict=True))
-    return Profile("bias", range(first, length), lines)
+    quantity = "bias" if isinstance(encoding, RelativeBias) else "bias, the key at 0,"
+    return Profile(quantity, range(first, length), lines)
 
 
 @torch.no_grad()

@@ -18,6 +18,7 @@ from posenc.cli.render.explanation import (
     sinusoid_steps,
 )
 from posenc.cli.sinusoid import Sinusoid
+from posenc.encodings.base import RelativeBias, ScoreBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets
 
@@ -42,10 +43,15 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
 @singledispatch
 def _explained(encoding: Any, position: int, dimension: int, value: float) -> Explanation:
     """What is known of any encoding: its own equation, and the number."""
-    counted = rows_of(encoding).counted
-    equation = " ".join(_equation(encoding).split())
-    step = Step("value", equation, f"{counted} {position}, column {dimension}", value)
-    return Explanation(name_of(encoding), f"{counted} {position}", [step], _note(encoding))
+    rows = rows_of(encoding)
+    at = f"{rows.counted} {position}, {rows.columns[dimension]}"
+    if isinstance(encoding, ScoreBias) and not isinstance(encoding, RelativeBias):
+        at += f", {'the key' if position >= 0 else 'the query'} at 0"
+    # The equation may be of a part alone, as that of scales is: the value is the table's.
+    step = Step("value", f"table({rows.counted})[column]", f"{at} (column {dimension})", value)
+    equation = _equation(encoding)
+    title = f"{name_of(encoding)}: {equation}" if equation else name_of(encoding)
+    return Explanation(title, f"{rows.counted} {position}", [step], _note(encoding))
 
 
 @_explained.register
@@ -53,7 +59,7 @@ def _(encoding: Sinusoidal, position: int, dimension: int, value: float) -> Expl
     given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
     exact = encoding.arithmetic == "exact"
     value = given.value(position, dimension) if exact else value
-    return sinusoid_steps(given, position, dimension, value)
+    return sinusoid_steps(given, position, dimension, value, _by(encoding.arithmetic))
 
 
 @_explained.register
@@ -65,7 +71,12 @@ def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanat
     steps = [
         *frequencies,
         Step("angle", "p · ω", f"{position} · {short(omega)}", angle),
-        Step("value", f"{kind}(angle)", f"{kind}({short(angle)})", value / factor),
+        Step(
+            "value",
+            f"{kind}(angle){_by(encoding.arithmetic)}",
+            f"{kind}({short(angle)})",
+            value / factor,
+        ),
     ]
     if factor != 1:
         by = f"{short(value / factor)} · {short(factor)}"
@@ -141,9 +152,16 @@ def _power(head: int, heads: int, slope: float) -> str:
 
 
 def _equation(encoding: Any) -> str:
-    """The equation that the docstring of an encoding gives after its first sentence."""
-    paragraphs = (type(encoding).__doc__ or "").split("\n\n")
-    return paragraphs[1].strip() if len(paragraphs) > 1 else "as defined"
+    """The equation with which the docstring of an encoding begins, or which follows its first
+    sentence; empty where there is none."""
+    paragraphs = (type(encoding).__doc__ or "").split("\n\n")[:2]
+    found = (" ".join(each.split()) for each in paragraphs if any(sign in each for sign in "=→"))
+    return next(found, "")
+
+
+def _by(arithmetic: str) -> str:
+    """How a value was rounded, where that is not once."""
+    return "" if arithmetic == "exact" else f", by {arithmetic} arithmetic"
 
 
 def _note(encoding: Any) -> str:

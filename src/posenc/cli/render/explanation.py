@@ -72,8 +72,10 @@ def check_column(thing: str, index: int, width: str, columns: int) -> None:
         )
 
 
-def sinusoid_steps(given: Sinusoid, position: int, dimension: int, value: float) -> Explanation:
-    """The same, where the value is known."""
+def sinusoid_steps(
+    given: Sinusoid, position: int, dimension: int, value: float, rounded: str = ""
+) -> Explanation:
+    """The same, where the value is known, and how it was ``rounded``."""
     channel = given.channel(dimension)
     title = f"{given.convention.name}: {given.convention.formula}"
     asked = (
@@ -95,7 +97,12 @@ def sinusoid_steps(given: Sinusoid, position: int, dimension: int, value: float)
         Step("divisor", "n^e", f"{given.base:g}^({exponent})", divisor),
         *count,
         Step("angle", f"{symbol} / n^e", f"{counted} / {short(divisor)}", angle),
-        Step("value", f"{channel.function}(angle)", f"{channel.function}({short(angle)})", value),
+        Step(
+            "value",
+            f"{channel.function}(angle){rounded}",
+            f"{channel.function}({short(angle)})",
+            value,
+        ),
     ]
     return Explanation(title, asked, steps, repeats("2π × n^e", channel.frequency))
 
