@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from posenc import ALiBi, Rotary, Sinusoidal, T5Bias, XPos
+from posenc import FIRE, ALiBi, Rotary, Sinusoidal, T5Bias, XPos
 from posenc.cli.encodings import (
     KeptSinusoidal,
     bias_rows,
@@ -68,7 +68,7 @@ def test_rows_are_the_librarys_table():
 
 
 def test_a_bias_that_looks_at_the_query_has_rows_of_a_key_at_0():
-    fire = chosen(asked("FIRE(2, threshold=4.0)"), dim=4)
+    fire = FIRE(2, threshold=4.0)
     table = fire.table(torch.arange(10), torch.tensor([0]))[:, :, 0]
     torch.testing.assert_close(rows_of(fire).between(0, 10), table.mT.detach(), rtol=0, atol=1e-6)
     later = fire.table(torch.tensor([0]), torch.arange(1, 4))[:, 0].flip(1)

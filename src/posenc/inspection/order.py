@@ -62,6 +62,12 @@ def order_effect(
             "The encoder is in training mode, and may drop elements at random. Call encoder.eval()."
         )
     _check_sees_a_set(encoder)
+    return both_orders(encoder, x, order)
+
+
+@torch.no_grad()
+def both_orders(encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int]) -> OrderEffect:
+    """``order_effect`` of an encoder that may see more than a set, for who tells that apart."""
     back = torch.tensor(order, device=x.device).argsort()
     first, second = (encoder.stages(tokens[None]) for tokens in (x, x[list(order)]))
     weights = first.blocks[0].attention.weights[0]

@@ -75,7 +75,7 @@ class Walk:
         from posenc.cli.render import walk_report
         from posenc.cli.render.walk_report import ORDERS, SWAPPED, Walked
         from posenc.cli.render.walk_stages import stages
-        from posenc.inspection.order import order_effect
+        from posenc.inspection.order import both_orders
 
         for name in ("heads", "depth"):
             if getattr(self, name) < 1:
@@ -90,8 +90,8 @@ class Walk:
             shown = found if self.stage is None else [self._asked(found)]
             lion = model.embedded(ORDERS[0].split())
             effects = {
-                "without an encoding": order_effect(model.without, lion, SWAPPED),
-                "with the encoding": order_effect(model.encoder, lion, SWAPPED),
+                "without an encoding": both_orders(model.without, lion, SWAPPED),
+                "with the encoding": both_orders(model.encoder, lion, SWAPPED),
             }
         ids, dropped = [words[token] for token in kept], len(tokens) - len(kept)
         walked = Walked(kept, ids, dropped, shown, effects, positional, self.causal)
