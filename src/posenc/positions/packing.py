@@ -26,7 +26,6 @@ def packed(
         lengths: Number of tokens of each document, in order.
         cu_seqlens: Cumulative lengths ``0, l_0, l_0 + l_1, …`` as variable-length kernels take.
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
-
         device: Where to make them; where the tensor lies that was given, if not said.
 
     Raises:
