@@ -36,12 +36,12 @@ class Stored:
     start: int
 
     def first_rows(self, count: int) -> Tensor | None:
-        """The first rows, in float64; None in a dtype that is not known here."""
+        """The first rows, or all there are, in float64; None in a dtype that is not known here."""
         if self.dtype not in DTYPES or not self.shape:
             return None
         dtype = DTYPES[self.dtype]
         width = self.shape[-1]
-        rows = count if len(self.shape) > 1 else 1
+        rows = min(count, self.shape[0]) if len(self.shape) > 1 else 1
         size = rows * width * dtype.itemsize
         with self.path.open("rb") as file:
             file.seek(self.start)

@@ -60,6 +60,7 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
         (["show", "a", "--export", "a.csv"], "--export says nothing to posenc lab show"),
         (["show", "a", "--workers", "2"], "--workers says nothing to posenc lab show"),
         (["plan", "tiny.toml", "--engine", "ray"], "--engine says nothing to posenc lab plan"),
+        (["run", "tiny.toml", "--engine", "ray", "--workers", "2"], "--workers are those of"),
         (["show", "a", "--query", "select 1"], "got a run, 'a', and --query; leave one out"),
         (["clean", "tiny.toml"], "posenc lab clean takes no grid, and was given 'tiny.toml'"),
         (

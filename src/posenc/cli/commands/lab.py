@@ -88,6 +88,8 @@ class Lab:
             usual = type(self).__dataclass_fields__[name].default
             if getattr(self, name) != usual and self.action not in HEEDED[name]:
                 raise UserError(f"--{name} says nothing to posenc lab {self.action}; leave it out")
+        if self.engine == "ray" and self.workers != 1:
+            raise UserError("--workers are those of --engine local; Ray has its own; leave it out")
         if self.action == "clean" and self.target is not None:
             raise UserError(
                 f"posenc lab clean takes no grid, and was given {self.target!r}: what is left over "
