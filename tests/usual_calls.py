@@ -259,6 +259,10 @@ USUAL = {
         {"length": (4, 0), "trained_length": (2, 1)},
     ),
     "inspection.model.inspect_model": Usual(partial(model.inspect_model, LLAMA), LENGTH),
+    "inspection.order.both_orders": Usual(
+        lambda order=2: order_of.both_orders(ENCODER, torch.ones(3, 8), [order, 1, 0]),
+        {"order": (2, 0)},
+    ),
     "inspection.order.order_effect": Usual(
         lambda order=2: order_of.order_effect(ENCODER, torch.ones(3, 8), [order, 1, 0]),
         {"order": (2, 0)},
@@ -455,6 +459,7 @@ SEVERAL = {
     "encodings.tokens.LearnedGrid.resized": LearnedGrid(2, (2, 2)).resized,
     "frequencies.ByLength.yarn": lambda factors: ByLength.yarn(PLAIN, 64, factors),
     "inspection.lengths.length_statistics": lengths.length_statistics,
+    "inspection.order.both_orders": partial(order_of.both_orders, ENCODER, torch.ones(3, 8)),
     "inspection.order.order_effect": partial(order_of.order_effect, ENCODER, torch.ones(3, 8)),
     "inspection.patches.patch_similarity": partial(
         patches.patch_similarity, SINUSOIDAL.table(TOKENS), patch=(0, 0)

@@ -54,9 +54,6 @@ def order_effect(
         >>> effect.attention_difference < 1e-12
         True
     """
-    check_several_whole_numbers(order=order)
-    if sorted(order) != list(range(len(x))):
-        raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
     if any(part.training for part in encoder.modules()):
         raise ValueError(
             "The encoder is in training mode, and may drop elements at random. Call encoder.eval()."
@@ -67,7 +64,15 @@ def order_effect(
 
 @torch.no_grad()
 def both_orders(encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int]) -> OrderEffect:
-    """``order_effect`` of an encoder that may see more than a set, for who tells that apart."""
+    """``order_effect`` of an encoder that may see more than a set, for who tells that apart.
+
+    Raises:
+        TypeError: ``order`` holds what is no whole number.
+        ValueError: ``order`` is no permutation of the tokens.
+    """
+    check_several_whole_numbers(order=order)
+    if sorted(order) != list(range(len(x))):
+        raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
     back = torch.tensor(order, device=x.device).argsort()
     first, second = (encoder.stages(tokens[None]) for tokens in (x, x[list(order)]))
     weights = first.blocks[0].attention.weights[0]

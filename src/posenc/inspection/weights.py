@@ -5,6 +5,7 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class Stored:
             return None
         dtype = DTYPES[self.dtype]
         width = self.shape[-1]
-        rows = min(count, self.shape[0]) if len(self.shape) > 1 else 1
+        rows = min(count, prod(self.shape[:-1]))
         size = rows * width * dtype.itemsize
         with self.path.open("rb") as file:
             file.seek(self.start)
