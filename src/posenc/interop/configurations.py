@@ -134,6 +134,17 @@ class Configuration:
         field = self.field(*names)
         return None if field is None else finite(field, self.values[field])
 
+    def dictionary(self, name: str) -> Mapping[str, Any]:
+        """A field that holds a dictionary, or nothing.
+
+        Raises:
+            ValueError: It holds something else.
+        """
+        value = self.get(name)
+        if not isinstance(value, Mapping | None):
+            raise ValueError(f"{name} is {value!r}; it must be an object, {{…}}, or null.")
+        return value or {}
+
 
 def check_length(length: int | None) -> None:
     """Refuse a length of sequences that is no number of tokens; None: it is not told.

@@ -1,7 +1,6 @@
 """Which rope dictionary holds for which layers: the old form, the new form, and nested ones."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from posenc.frequencies.huggingface import COMMON, Rope
@@ -11,6 +10,7 @@ from posenc.interop.configurations import Configuration
 from posenc.interop.image_models import AXIAL
 from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_types import rope_type_of
+from posenc.interop.rope_widths import SHARE_FIELDS, latent_width, rotated_width, width_of_head
 
 SIGNS = (
     "rope_theta",
@@ -28,9 +28,6 @@ SIGNS = (
 """Fields of which a rotary model has at least one, be it null."""
 
 Dictionary = Mapping[str, Any]
-
-WIDEST = 1 << 14
-"""Channels of a head: exact frequencies of more would take minutes, and no model has them."""
 
 
 def checked(config: Configuration) -> Configuration:
@@ -81,9 +78,6 @@ def _check_left_out(config: Configuration) -> None:
             )
 
 
-SHARE_FIELDS = ("partial_rotary_factor", "rotary_pct", "rope_pct")
-"""Fields that say how much of a head is rotated, in the order in which they count."""
-
 BASE_FIELDS = ("rope_theta", "rotary_emb_base")
 """Fields of the base, likewise."""
 
@@ -124,7 +118,7 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
         >>> dictionaries(Configuration({"rope_theta": 1e6, "rope_local_base_freq": 1e4}, "gemma3"))
         {'full_attention': {'rope_theta': 1000000.0}, 'sliding_attention': {'rope_theta': 10000.0}}
     """
-    given = _dictionary(config, "rope_parameters")
+    given = config.dictionary("rope_parameters")
     if nested := {key: value for key, value in given.items() if _is_layer_type(key, value)}:
         if stray := sorted(set(given) - set(nested) - COMMON):
             raise ValueError(
@@ -139,7 +133,7 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
                 f"dictionary for each of {', '.join(map(str, by_type))}."
             )
         return by_type
-    old = _dictionary(config, "rope_scaling")
+    old = config.dictionary("rope_scaling")
     if old and config.family in rope_models.SCALING_UNREAD:
         raise ValueError(
             f"rope_scaling is {old!r}; the code of {config.model_type} does not look at it. "
@@ -161,7 +155,7 @@ def _nested(
     Raises:
         ValueError: They are read in one way here and in another there.
     """
-    if old := _dictionary(config, "rope_scaling"):
+    if old := config.dictionary("rope_scaling"):
         raise ValueError(
             f"rope_scaling is {old!r}, beside rope_parameters by layer type, with which models "
             f"mix it in different ways. Keep rope_parameters alone."
@@ -194,18 +188,6 @@ def _meant(config: Configuration, dictionary: Dictionary) -> Dictionary:
     return {**said, **beside}
 
 
-def _dictionary(config: Configuration, name: str) -> Dictionary:
-    """A field that holds a dictionary, or nothing.
-
-    Raises:
-        ValueError: It holds something else.
-    """
-    value = config.get(name)
-    if not isinstance(value, Mapping | None):
-        raise ValueError(f"{name} is {value!r}; it must be an object, {{…}}, or null.")
-    return value or {}
-
-
 def _is_layer_type(key: str, value: object) -> bool:
     known = COMMON.union(*(each.keys for each in ROPE_TYPES.values()))
     return key not in known and isinstance(value, Mapping | None)
@@ -213,7 +195,7 @@ def _is_layer_type(key: str, value: object) -> bool:
 
 def _by_layer_type(config: Configuration) -> dict[str | None, Dictionary | None]:
     """What models whose layers differ had before there were nested dictionaries."""
-    scaling = _dictionary(config, "rope_scaling")
+    scaling = config.dictionary("rope_scaling")
     if config.family in rope_models.UPDATED and scaling.get("type") and "rope_type" not in scaling:
         raise ValueError(
             f"rope_scaling names its type {scaling['type']!r} by the old key type, at which the "
@@ -260,7 +242,7 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     rope_type = rope_type_of(dictionary, config.family)
     _check_by_engine(config, layer_type, dictionary)
     values = {key: value for key, value in dictionary.items() if value is not None}
-    head_dim = _latent(config) or width_of_head(config, layer_type)
+    head_dim = latent_width(config) or width_of_head(config, layer_type)
     longest = _positions(config, "longest") or rope_models.LONGEST.get(config.family)
     trained = longest
     if rope_type.keeps_trained_length:
@@ -274,7 +256,7 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
         rope_type,
         values,
         head_dim,
-        _width(config, values, head_dim),
+        rotated_width(config, values, head_dim),
         float(_base(config, values)),
         trained,
         longest,
@@ -318,15 +300,6 @@ def _check_by_engine(config: Configuration, layer_type: str | None, dictionary: 
         )
 
 
-def _latent(config: Configuration) -> int | None:
-    """Width of the part of a head that DeepSeek and its kin rotate; None in other models."""
-    if config.family in rope_models.LATENT_UNREAD or not config.get("qk_rope_head_dim"):
-        return None
-    if config.facts and "qk_rope_head_dim" not in config.facts.get("defaults", {}):
-        return None
-    return config.whole("qk_rope_head_dim")
-
-
 def _positions(config: Configuration, name: str) -> int | None:
     length = config.number(name)
     if length is not None and (length < 1 or length != int(length)):
@@ -348,133 +321,3 @@ def _base(config: Configuration, values: Dictionary) -> float:
     if named <= 0:
         raise ValueError(f"rope_theta is {named}; a base must be above 0. Correct the file.")
     return named
-
-
-def _width(config: Configuration, values: Dictionary, head_dim: int) -> int:
-    """How much of a head is rotated; cut off to a whole number, as models do."""
-    if _latent(config):  # a size of its own
-        return _whole_latent(config, values, head_dim)
-    partial = rope_models.PROPORTIONAL not in (values.get("rope_type"), values.get("type"))
-    if partial and config.facts and not config.facts.get("partly"):
-        return _whole_head(config, values, head_dim)
-    share = values.get("partial_rotary_factor")
-    if share is None and _reads_rotary_dim(config):
-        share = Fraction(config.whole("rotary_dim"), head_dim)
-    if share is None:
-        share = config.number(*rope_models.heeded(config, SHARE_FIELDS))
-    if share is None:
-        share = _usual_share(config)
-    width = int(head_dim * share)
-    if not 0 <= share <= 1 or (partial and not width):
-        raise ValueError(
-            f"{float(share):g} of a head of width {head_dim} is to be rotated; it must be a share "
-            f"above 0, of one channel at least, up to 1. Correct {_said(config, values)}."
-        )
-    return width
-
-
-def _reads_rotary_dim(config: Configuration) -> bool:
-    known = config.facts and config.family not in rope_models.DIM_READ
-    return config.get("rotary_dim") is not None and not known
-
-
-def _usual_share(config: Configuration) -> float:
-    """The share of a head that is rotated where a file does not say.
-
-    Raises:
-        ValueError: It says null, which is not the same.
-    """
-    usual = rope_models.PARTIAL.get(config.family, 1.0)
-    null = [name for name in rope_models.heeded(config, SHARE_FIELDS) if name in config.values]
-    if null and usual != 1:
-        raise ValueError(
-            f"{null[0]} is None (null), which transformers takes for all of a head; where "
-            f"{config.model_type} leaves it out, {usual:g} of it is meant. Write the number."
-        )
-    return usual
-
-
-def _said(config: Configuration, values: Dictionary) -> str:
-    """The field that says how much of a head is rotated."""
-    if SHARE_FIELDS[0] in values:
-        return SHARE_FIELDS[0]
-    names = (*rope_models.heeded(config, SHARE_FIELDS), "rotary_dim")
-    return config.field(*names) or " or ".join(names)
-
-
-def _whole_head(config: Configuration, values: Dictionary, head_dim: int) -> int:
-    """The width, of a model whose code looks at no share: but for types that do, and then it fails.
-
-    Raises:
-        ValueError: The model cannot run.
-    """
-    share = values.get("partial_rotary_factor", config.get("partial_rotary_factor"))
-    plain = values.get("rope_type", values.get("type", "default")) in ("default", None)
-    if share is None or plain or int(head_dim * share) == head_dim:
-        return head_dim
-    raise ValueError(
-        f"partial_rotary_factor is {share!r}; {config.family} rotates whole heads, and fails with "
-        f"frequencies for a part of one. Leave it out."
-    )
-
-
-def _whole_latent(config: Configuration, values: Dictionary, width: int) -> int:
-    """The width of what DeepSeek and its kin rotate, which a share of a head may say once more.
-
-    Raises:
-        ValueError: It says another, and the model cannot run.
-    """
-    share = values.get("partial_rotary_factor", config.get("partial_rotary_factor"))
-    if share is None or int(width * share) == width or int(width_of_head(config) * share) == width:
-        return width
-    raise ValueError(
-        f"partial_rotary_factor is {share!r}; {config.family} rotates the {width} channels of "
-        f"qk_rope_head_dim, and fails with frequencies for a part of them. Leave it out."
-    )
-
-
-def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
-    """Width of a head as queries have it.
-
-    Raises:
-        ValueError: Nothing says, or no head is so wide.
-    """
-    width = _said_width(config, layer_type)
-    if width < 1:
-        raise ValueError(
-            f"hidden_size is {config.get('hidden_size')!r}, and there are {config.get('heads')!r} "
-            f"heads; no channel is left for a head. Correct one of them."
-        )
-    if width > WIDEST:
-        raise ValueError(
-            f"The configuration means a head of width {width:,}; the widest that is read here has "
-            f"{WIDEST:,} channels. Correct head_dim, hidden_size or the number of heads."
-        )
-    return width
-
-
-def _said_width(config: Configuration, layer_type: str | None) -> int:
-    if (latent := _latent(config)) and config.get("qk_nope_head_dim"):
-        return latent + config.whole("qk_nope_head_dim")
-    field, usual = rope_models.FULL_HEADS.get(config.family, ("global_head_dim", None))
-    if layer_type == "full_attention" and config.get(field):  # Gemma 4
-        return config.whole(field)
-    types = layer_types(config) if layer_type else None
-    layers = _dictionary(config, "per_layer_config")
-    if layer_type == "full_attention" and usual and not layers:
-        return usual
-    for layer, fields in layers.items():
-        if types and types[int(layer)] == layer_type and fields.get("head_dim"):
-            return Configuration(fields, "").whole("head_dim")
-    read_channels = not config.facts or config.family in rope_models.CHANNELS_READ
-    names = ("head_dim", "kv_channels") if read_channels else ("head_dim",)
-    name = next((name for name in names if config.get(name)), None)
-    if name and config.family not in rope_models.RATIO:
-        return config.whole(name)
-    usual = rope_models.HEADS.get(config.family)
-    if usual and "head_dim" in config.values:
-        raise ValueError(
-            f"head_dim is None (null), which transformers takes for hidden_size over the number of "
-            f"heads; where {config.model_type} leaves it out, {usual} is meant. Write the number."
-        )
-    return usual or config.whole("hidden_size") // config.whole("heads")

@@ -13,8 +13,9 @@ from posenc.frequencies.huggingface import Rope
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, check_length, read
 from posenc.interop.layer_types import layer_bases, layer_types, unrotated
-from posenc.interop.rope_layers import checked, dictionaries, rope_of, width_of_head
+from posenc.interop.rope_layers import checked, dictionaries, rope_of
 from posenc.interop.rope_types import schedule_of
+from posenc.interop.rope_widths import width_of_head
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,8 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import (
-    BASE_FIELDS,
-    SHARE_FIELDS,
-    SIGNS,
-    rotates,
-    width_of_head,
-)
+from posenc.interop.rope_layers import BASE_FIELDS, SIGNS, rotates
+from posenc.interop.rope_widths import SHARE_FIELDS, width_of_head
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of

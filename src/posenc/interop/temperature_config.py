@@ -7,7 +7,7 @@ from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.log_temperature import LogTemperature
 from posenc.interop.configurations import Configuration, read
 from posenc.interop.layer_types import layer_types, unrotated
-from posenc.interop.rope_layers import width_of_head
+from posenc.interop.rope_widths import width_of_head
 
 QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
 

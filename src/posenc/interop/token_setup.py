@@ -14,7 +14,7 @@ from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.interop import schemes
 from posenc.interop.configurations import Configuration
 from posenc.interop.image_setup import patches_of
-from posenc.interop.rope_layers import width_of_head
+from posenc.interop.rope_widths import width_of_head
 from posenc.interop.schemes import LearnedRows, SineRows
 from posenc.interop.setup import LayerSetup, Part
 
