@@ -97,6 +97,33 @@ def state(
     return f"bit for bit the same after {len(checked)} other calls"
 
 
+def after_other_positions(
+    call: Callable[[int, Any], Tensor], fresh: Callable[[], Any], seq: int, shown: str
+) -> Answer | None:
+    """A fault where as many tokens at other positions get what those before got.
+
+    ``call(first, by)`` gives what ``seq`` tokens from position ``first`` on come to; ``shown`` is
+    the line of a reproduction that makes them.
+    """
+    used = fresh()
+    try:
+        clean = call(0, fresh())
+        call(5, used)
+        off = (call(0, used).double() - clean.double()).abs().max().item()
+    except NotAskedError:
+        return None
+    if off == 0:
+        return None
+    return fault(
+        "state-between-calls",
+        "wrong",
+        f"after a call with {seq} tokens from position 5 on, as many from 0 on come out up to "
+        f"{off:.3g} away from a fresh one",
+        off,
+        f"import torch\n{shown}\n# at positions from 5 on, then from 0 on, against a fresh subject",
+    )
+
+
 def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> Answer:
     """The same for any place."""
     learned = dict(thing.named_parameters()) if isinstance(thing, nn.Module) else {}

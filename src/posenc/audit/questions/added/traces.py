@@ -12,7 +12,7 @@ from posenc.audit.questions.asking import (
     fault,
     question,
 )
-from posenc.audit.questions.traces import gradients, state, untouched
+from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
 from posenc.audit.report import NotAskedError
 
 
@@ -29,7 +29,13 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
     view = inquiry.view
     seq = view.seq if view.fixed else view.longest(29)
     if view.moves and not view.fixed and seq > 5:
-        elsewhere = _after_other_positions(inquiry, seq - 5)
+        some = seq - 5
+        elsewhere = after_other_positions(
+            lambda first, by: view.added(positions=torch.arange(first, first + some), by=by),
+            view.subject.fresh,
+            some,
+            f"x = torch.zeros(1, {some}, {view.dim})",
+        )
         if elsewhere is not None:
             return elsewhere
     return state(
@@ -39,29 +45,6 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
         view.fixed or view.longest(inquiry.length * 2) <= seq,
         view.longest(min(2 * inquiry.length, 16_384)),
         view.dim,
-    )
-
-
-def _after_other_positions(inquiry: AddedInquiry, seq: int) -> Answer | None:
-    """A fault where as many tokens, at other positions, get what those before got."""
-    view, used = inquiry.view, inquiry.view.subject.fresh()
-    line = torch.arange(seq)
-    try:
-        clean = view.added(positions=line)
-        view.added(positions=line + 5, by=used)
-        off = (view.added(positions=line, by=used).double() - clean.double()).abs().max().item()
-    except NotAskedError:
-        return None
-    if off == 0:
-        return None
-    return fault(
-        "state-between-calls",
-        "wrong",
-        f"after a call with {seq} tokens from position 5 on, as many from 0 on get up to {off:.3g} "
-        "other numbers than from a fresh one",
-        off,
-        f"import torch\nx = torch.zeros(1, {seq}, {view.dim})\n"
-        "# at positions from 5 on, then from 0 on, against a fresh subject",
     )
 
 

@@ -1,45 +1,28 @@
 """Does a token get the same, in whatever batch, memory, mode and dtype it comes?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 from posenc.audit.questions.added.inquiry import AddedInquiry
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
-from posenc.audit.report import NotAskedError
-
-Way = Callable[[], tuple[Tensor, Tensor]]
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
+from posenc.audit.questions.ways import Way, alike, is_random
 
 
 @question(after=(*NO_LENGTH, *NO_STATE))
 def same_however_it_is_given(inquiry: AddedInquiry) -> Answer:
     """Do tokens get the same in larger batches, in training and in other dtypes?"""
-    view = inquiry.view
-    plain, asked = view.added(), []
-    for name, rounding, way in _ways(inquiry, plain):
-        try:
-            made, expected = way()
-        except NotAskedError:
-            continue  # refused aloud, which is no silent difference
-        asked.append(name)
-        off = (made.double() - expected.double()).abs().max().item()
-        if not off < rounding * max(1.0, expected.abs().max().item()):
-            return fault(
-                "depends-on-how-it-is-given",
-                "wrong",
-                f"{name}, the same positions get up to {off:.3g} other numbers",
-                off,
-                "import torch\n"
-                f"x = torch.zeros(1, {view.seq}, {view.dim})\n"
-                f"# {name}: against the same rows given plainly",
-            )
-    if not asked:
-        raise NotAskedError("it took them in no other way")
-    return "; ".join(asked)
+    view, plain = inquiry.view, inquiry.view.added()
+    return alike(
+        _ways(inquiry, plain),
+        max(1.0, plain.abs().max().item()),
+        "the same positions come out",
+        f"import torch\nx = torch.zeros(1, {view.seq}, {view.dim})",
+    )
 
 
-def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[tuple[str, float, Way]]:
+def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
     view, close = inquiry.view, 1e-5
     for batch in (3, 5):
         yield (
@@ -57,9 +40,5 @@ def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[tuple[str, float, Wa
         lambda: (view.added(dtype=torch.bfloat16)[:, :3], plain[:, :3]),
     )
     thing = view.subject.fresh()
-    if isinstance(thing, nn.Module) and not _is_random(thing):
+    if isinstance(thing, nn.Module) and not is_random(thing):
         yield "in training", close, lambda: (view.added(by=thing.train()), plain)
-
-
-def _is_random(thing: nn.Module) -> bool:
-    return any("dropout" in type(each).__name__.lower() for each in thing.modules())

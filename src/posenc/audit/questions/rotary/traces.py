@@ -14,8 +14,10 @@ from posenc.audit.questions.asking import (
     question,
 )
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
-from posenc.audit.questions.traces import gradients, state, untouched
+from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
 from posenc.audit.report import NotAskedError
+
+SEQ = 23
 
 
 @question()
@@ -36,34 +38,18 @@ def keeps_no_state(inquiry: RotaryInquiry) -> Answer:
         return view.turned(content.expand(1, HEADS, seq, -1).to(dtype).contiguous(), by=by)[0, 0]
 
     if view.moves:
-        elsewhere = _after_other_positions(inquiry, content.expand(1, HEADS, 23, -1).contiguous())
+        x = content.expand(1, HEADS, SEQ, -1).contiguous()
+        elsewhere = after_other_positions(
+            lambda first, by: view.turned(x, first, by=by),
+            view.subject.fresh,
+            SEQ,
+            f"x = torch.zeros(1, {HEADS}, {SEQ}, {view.dim})",
+        )
         if elsewhere is not None:
             return elsewhere
     longest = max(2 * (view.built_for or 0), inquiry.length + 1)
     far = min(longest, 2**23 // (view.dim * HEADS))
-    return state(call, view.subject.fresh, 23, False, far, view.dim)
-
-
-def _after_other_positions(inquiry: RotaryInquiry, x: Tensor) -> Answer | None:
-    """A fault where as many tokens, at positions that are others, are turned as those before."""
-    view = inquiry.view
-    try:
-        clean, used = view.turned(x), view.subject.fresh()
-        view.turned(x, 5, by=used)
-        off = (view.turned(x, by=used).double() - clean.double()).abs().max().item()
-    except NotAskedError:
-        return None
-    if off == 0:
-        return None
-    return fault(
-        "state-between-calls",
-        "wrong",
-        f"after a call with {x.shape[2]} tokens from position 5 on, as many from 0 on are turned "
-        f"up to {off:.3g} away from a fresh one",
-        off,
-        f"import torch\nx = torch.zeros(1, {HEADS}, {x.shape[2]}, {view.dim})\n"
-        "# at positions from 5 on, then from 0 on, against a fresh subject",
-    )
+    return state(call, view.subject.fresh, SEQ, False, far, view.dim)
 
 
 @question(after=(*NO_LENGTH, *NO_STATE, "positions-in-16-bits", "first-dtype-cached"))

@@ -1,0 +1,144 @@
+"""Does a bias go by distance alone, at every length and behind a cache?"""
+
+import torch
+
+from posenc.audit.adapters.bias import SEQ
+from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
+from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.report import NotAskedError
+
+ROUNDING = 1e-4
+
+
+@question(essential=True)
+def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
+    """Does the bias differ between keys of one query?"""
+    seen = inquiry.seen
+    visible = torch.ones(seen.shape[-2:], dtype=torch.bool).tril()
+    apart = seen[:, visible].nan_to_num(0.0).abs().max().item()
+    if apart == 0:
+        return fault(
+            "encodes-nothing",
+            "wrong",
+            "all keys of a query receive the same bias",
+            0.0,
+            inquiry.shown("8, 8"),
+            1.0,
+        )
+    silent = int((seen[:, visible].nan_to_num(0.0).abs().amax(1) == 0).sum())
+    if silent:
+        return fault(
+            "encodes-nothing",
+            "wrong",
+            f"{silent} of {len(seen)} heads have no bias at all",
+            silent,
+            inquiry.shown("8, 8"),
+        )
+    return f"up to {apart:.3g} within a row"
+
+
+@question(essential=True, after=("encodes-nothing", "depends-on-length", *NO_STATE))
+def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
+    """Up to what a softmax cannot see, is the bias the same along each diagonal?"""
+    if inquiry.view.fixed:
+        raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone, as those of a window")
+    seen = inquiry.seen
+    seq = seen.shape[-1]
+    each = torch.zeros(len(seen), dtype=torch.float64)  # a head may be 128 times another
+    for back in range(1, seq):
+        along = seen.diagonal(-back, 1, 2)
+        if torch.isfinite(along).all():
+            each = each.maximum((along - along[:, :1]).abs().amax(1))
+    below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
+    sizes = below.abs().amax(1)
+    shares = each / sizes.masked_fill(sizes == 0, 1.0)
+    head = int(shares.argmax())
+    off, scale = each[head].item(), sizes[head].item()
+    if shares[head] <= 2e-2:
+        if inquiry.view.key_only:
+            return fault(
+                "key-only",
+                "note",
+                "all queries share one row: equal to a bias of distance under softmax, but not "
+                "before it",
+                off,
+            )
+        return f"{off:.1g} along diagonals of {seq}, beside a size of {scale:.3g}"
+    return fault(
+        "depends-on-absolute-positions",
+        "wrong",
+        f"at one distance the bias of head {head} differs by up to {off:.3g} between queries (its "
+        f"size is up to {scale:.3g})",
+        off,
+        inquiry.shown(f"{seq}, {seq}"),
+    )
+
+
+@question(essential=True, after=("encodes-nothing", *NO_STATE))
+def same_at_another_length(inquiry: BiasInquiry) -> Answer:
+    """Does a pair of tokens receive the same in a short row and in a long one?"""
+    view = inquiry.view
+    if view.fixed:
+        raise NotAskedError(f"it takes {view.fixed} tokens alone")
+    short = inquiry.view.seen(SEQ, SEQ)
+    visible = torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
+    off = (inquiry.seen[:, :SEQ, :SEQ] - short)[:, visible].nan_to_num(0.0).abs().max().item()
+    if off <= ROUNDING:
+        return f"{off:.1g} apart between {SEQ} and {2 * SEQ} tokens"
+    return fault(
+        "depends-on-length",
+        "wrong",
+        f"in rows of {SEQ} and {2 * SEQ} tokens the same pairs receive biases up to {off:.3g} "
+        "apart",
+        off,
+        inquiry.shown(f"{SEQ}, {SEQ}"),
+    )
+
+
+@question(
+    essential=True,
+    after=("depends-on-length", "depends-on-absolute-positions", "buckets-turned", *NO_STATE),
+)
+def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
+    """Is the row of one query behind a cache the last row of the square?"""
+    view = inquiry.view
+    if not view.rows:
+        raise NotAskedError("it gives square matrices only")
+    worst = 0.0
+    for q_len in (1, 3):
+        whole = view.seen(SEQ, SEQ)[:, -q_len:]
+        part = view.seen(q_len, SEQ)
+        visible = torch.ones(q_len, SEQ, dtype=torch.bool).tril(SEQ - q_len)
+        off = (whole - part)[:, visible].nan_to_num(0.0).abs().max().item()
+        worst = max(worst, off)
+    if worst < ROUNDING:
+        return f"{worst:.1g} apart for the last 1 and 3 of {SEQ} queries"
+    return fault(
+        "bias-without-cache-offset",
+        "wrong",
+        f"for one query and {SEQ} keys the bias is up to {worst:.3g} away from the last row of "
+        "the square: the query is taken to stand elsewhere",
+        worst,
+        inquiry.shown(f"1, {SEQ}"),
+    )
+
+
+@question(
+    essential=True, after=("depends-on-length", "depends-on-absolute-positions", "encodes-nothing")
+)
+def favors_near_keys(inquiry: BiasInquiry) -> Answer:
+    """Does a linear bias fall with distance, and leave the future to the mask?"""
+    found = inquiry.linear
+    if found is None:
+        raise NotAskedError("it does not fall linearly with distance")
+    if bool((found.fall < 0).any()):
+        grows = int((found.fall < 0).sum())
+        return fault(
+            "wrong-sign",
+            "wrong",
+            f"in {grows} of {len(found.fall)} heads the bias grows with distance, by up to "
+            f"{-found.fall.min().item():.3g} a token: far keys win",
+            -found.fall.min().item(),
+            inquiry.shown("8, 8"),
+        )
+    return f"falls by {found.fall.min().item():.3g} to {found.fall.max().item():.3g} a token"

@@ -1,0 +1,166 @@
+"""Is a bias the known one that it looks like, at every distance and in 16 bits?"""
+
+import torch
+from torch import Tensor
+
+from posenc.audit.identity import biases
+from posenc.audit.questions.asking import Answer, fault, question
+from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.report import NotAskedError
+from posenc.numerics import slopes
+
+
+@question(
+    essential=True,
+    after=("depends-on-length", "depends-on-absolute-positions", "encodes-nothing", "wrong-sign"),
+)
+def has_known_slopes(inquiry: BiasInquiry) -> Answer:
+    """Has a linear bias the slopes of ALiBi's authors?"""
+    found = inquiry.linear
+    if found is None:
+        raise NotAskedError("it does not fall linearly with distance (no ALiBi)")
+    if inquiry.learns:
+        raise NotAskedError("its slopes are learned")
+    heads = len(found.fall)
+    show = (
+        "from posenc.numerics import slopes\n"
+        f"slopes.alibi({heads})\n"
+        "# against the fall of bias[:, -1] by key"
+    )
+    if found.rule == "alibi":
+        return f"slopes of {heads} heads within {100 * found.off:.1g} % of the authors'"
+    if found.rule == "geometric":
+        wanted = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
+        off = (found.fall / wanted - 1).abs().max().item()
+        return fault(
+            "slopes-of-other-head-counts",
+            "wrong",
+            f"{heads} is no power of two; 2^(−8h/{heads}) differs from the authors' slopes by up "
+            f"to {100 * off:.0f} %",
+            off,
+            show,
+        )
+    if found.rule:
+        return fault(
+            "slopes-in-another-order",
+            "wrong",
+            f"the {heads} slopes are the authors' in another order",
+            found.off,
+            show,
+        )
+    return fault(
+        "wrong-slopes",
+        "wrong",
+        f"slopes of {heads} heads differ from the authors' by up to {100 * found.off:.3g} %",
+        found.off,
+        show,
+    )
+
+
+@question(
+    essential=True,
+    after=(
+        *("depends-on-length", "depends-on-absolute-positions", "encodes-nothing", "wrong-sign"),
+        "bias-without-cache-offset",
+    ),
+)
+def stays_on_its_line(inquiry: BiasInquiry) -> Answer:
+    """Does a bias with known slopes fall as steeply far away as it does near?"""
+    found = inquiry.linear
+    if found is None or not found.rule:
+        raise NotAskedError("it does not fall linearly with distance, or by slopes of its own")
+    if inquiry.view.slopes_only:
+        raise NotAskedError("it gives slopes, and no bias")
+    if inquiry.view.fixed:
+        raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone")
+    apart = inquiry.parting
+    if apart is None:
+        return f"slope × distance in a row of {inquiry.longest_row(torch.float32).shape[1]:,} keys"
+    return fault(
+        "far-keys-otherwise",
+        "wrong",
+        f"near keys receive slope × distance, but at distance {apart.distance:,} head {apart.head} "
+        f"adds {apart.given:.4g} where that is {apart.wanted:.4g}",
+        abs(apart.given - apart.wanted),
+        inquiry.shown(f"{1 if inquiry.view.rows else apart.length}, {apart.length}"),
+    )
+
+
+@question(essential=True, after=("depends-on-length", "depends-on-absolute-positions"))
+def has_known_buckets(inquiry: BiasInquiry) -> Answer:
+    """Does a bias that is looked up read the row that T5 reads at each distance?"""
+    found = inquiry.buckets
+    if found is None:
+        raise NotAskedError("it reads no table [buckets, heads] by distance")
+    show = (
+        "from posenc.numerics.buckets import t5_buckets\n"
+        "# t5_buckets(q − k, buckets, max_distance, bidirectional)"
+    )
+    if found.kind in ("t5", "clipped"):
+        return f"{found.said}, at every distance to {(len(found.index) - 1) // 2}"
+    if found.kind == "turned":
+        return fault(
+            "buckets-turned",
+            "wrong",
+            "distances are taken with the other sign: keys before a query read the rows of keys "
+            "after it",
+            1.0,
+            show,
+        )
+    if found.off > len(found.index) // 2 and not _is_like_t5(found):
+        raise NotAskedError("it has buckets of another kind than T5's")
+    return fault(
+        "buckets-off",
+        "wrong",
+        f"{found.off} of {len(found.index)} distances read another row than T5's, the nearest of "
+        f"them {found.first_off} (buckets {found.rows}, maximal distance {found.max_distance})",
+        found.off,
+        show,
+    )
+
+
+def _is_like_t5(found: biases.Buckets) -> bool:
+    """Whether far distances share rows, as those of logarithmic buckets do."""
+    n = (len(found.index) + 1) // 2
+    return len(found.index[: n - 150].unique()) <= 2 and n > 200
+
+
+@question(after=("far-keys-otherwise",))
+def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
+    """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
+    view, found = inquiry.view, inquiry.linear
+    if found is None or found.rule != "alibi" or view.slopes_only:
+        raise NotAskedError("it is no ALiBi")
+    made = inquiry.longest_row(torch.bfloat16)
+    if made.dtype == torch.float32 and not _held(made):
+        return (
+            f"float32, {len(made[0].unique()):,} different values of {made.shape[1]:,} in the "
+            "steepest head"
+        )
+    rule = torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
+    distance = torch.arange(63, -1, -1, dtype=torch.float64)
+    wanted = -rule[:, None] * distance
+    near = made[:, -64:].double()
+    off = (near - near[:, -1:] - wanted).abs().max().item()
+    kind = str(made.dtype).removeprefix("torch.")
+    if off < 0.05 and not (_held(made) and made.dtype == torch.float32):
+        return f"{kind}, up to {off:.1g} off for the nearest 64 keys"
+    steepest = made[int(rule.argmax())]
+    return fault(
+        "bias-in-16-bits",
+        "lossy",
+        f"at length {made.shape[1]:,} ({kind}) the steepest head has {len(steepest.unique())} "
+        "different values, and the nearest 64 keys, which matter most, are off by up to "
+        f"{off:.3g}: slope × absolute position rounds where the numbers are largest",
+        off,
+        inquiry.shown(f"1, {made.shape[1]}"),
+    )
+
+
+def _held(made: Tensor) -> bool:
+    """Whether float32 numbers are all numbers of bfloat16, and many."""
+    if made.shape[1] < 512 or made.dtype != torch.float32:
+        return False
+    return (
+        bool((made.bfloat16().float() == made).all()) and len(made[0].unique()) < made.shape[1] // 2
+    )

@@ -1,0 +1,69 @@
+"""What does a call leave behind?"""
+
+import torch
+
+from posenc.audit.adapters.bias import SEQ
+from posenc.audit.questions.asking import Answer, fault, question
+from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.questions.traces import gradients, untouched
+from posenc.audit.report import NotAskedError
+
+
+@question()
+def leaves_its_input_alone(inquiry: BiasInquiry) -> Answer:
+    """Is what it was given after the call what it was before?"""
+    seq = inquiry.view.fixed or SEQ
+    return untouched(lambda: inquiry.view.bias(seq, seq))
+
+
+@question()
+def keeps_no_state(inquiry: BiasInquiry) -> Answer:
+    """Does a call leave no trace in the next?"""
+    view = inquiry.view
+    seq = view.fixed or SEQ
+    clean = view.bias(seq, seq)
+    for name, dtype, before in (
+        ("first-dtype-cached", torch.bfloat16, seq),
+        ("history-changes-result", torch.float32, 64),
+        ("state-between-calls", torch.float32, 5),
+    ):
+        used = view.subject.fresh()
+        try:
+            view.bias(before, before, dtype, by=used)
+            again = view.bias(seq, seq, by=used)
+        except NotAskedError as reason:
+            if before != seq and view.fixed:
+                continue
+            return fault(
+                name,
+                "wrong",
+                f"after a call with {before} tokens, {seq} tokens are refused: {reason}",
+                1.0,
+                inquiry.shown(f"{seq}, {seq}"),
+            )
+        off = (again.double() - clean.double()).nan_to_num(0.0).abs().max().item()
+        if off > 0 or again.dtype != clean.dtype:
+            return fault(
+                name,
+                "wrong",
+                f"after a call with {before} tokens in {str(dtype).removeprefix('torch.')}, {seq} "
+                f"tokens receive a bias up to {off:.3g} away from a fresh one",
+                off or 1.0,
+                inquiry.shown(f"{seq}, {seq}"),
+            )
+    return "bit for bit the same after 3 other calls"
+
+
+@question()
+def gradients_flow(inquiry: BiasInquiry) -> Answer:
+    """Does every parameter get a gradient?"""
+    thing, seq = inquiry.view.subject.fresh(), inquiry.view.fixed or SEQ
+    if not inquiry.learns:
+        raise NotAskedError("it has no parameters")
+    call = lambda: inquiry.view.bias(seq, seq, by=thing)  # noqa: E731
+    if "." not in inquiry.view.text.split("(")[0]:
+        return gradients(thing, call, None)
+    # of a method of attention, whose other parameters belong to other methods
+    for parameter in thing.parameters():
+        parameter.requires_grad_(parameter.ndim == 2 and inquiry.view.heads in parameter.shape)
+    return gradients(thing, call, None)
