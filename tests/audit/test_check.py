@@ -400,3 +400,33 @@ def test_a_function_keeps_what_it_encloses():
     assert isinstance(add, types.FunctionType)
     assert check(add).ok
     assert held["calls"] == 0
+
+
+def table(length: int, dim: int) -> torch.Tensor:
+    return torch.outer(torch.arange(length), 0.01 ** torch.linspace(0, 1, dim)).sin()
+
+
+@pytest.mark.parametrize(
+    ("thing", "given", "said"),
+    [
+        (table, {"layout": "sbd"}, "layout is 'sbd', and nothing reads it: table gives a table"),
+        (table, {"config": {"model_type": "llama"}}, "config is given, and nothing reads it: "),
+        (Rotary(8), {"dim": 64}, "dim is given, and nothing reads it: this is an encoding"),
+        (Rotary(8), {"only": ["adds-once"]}, "is no question"),
+        (Rotary(8), {"length": 50, "kind": "added"}, "kind and length are given, and nothing "),
+    ],
+)
+def test_what_nothing_reads_is_refused(thing, given, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        check(thing, **given)
+
+
+def test_arguments_of_what_is_built_are_refused():
+    with pytest.raises(CannotCheckError, match="is built already, so its arguments are read by"):
+        check(nn.Embedding(32, 8), arguments={"embedding_dim": 64})
+
+
+def test_what_is_said_beside_a_model_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(ValueError, match=r"seq_first and dim are given.*whose parts are found"):
+        check(tmp_path, dim=64, seq_first=True)

@@ -123,7 +123,8 @@ def test_weights_of_a_file(tmp_path, form):
             for n, rows in (("q", 64), ("k", 32))
         }
     save_file(tensors, path)
-    found = parity("vllm", "sglang", encoding=SMALL, length=40, weights=path, layer=1)
+    layer = {} if form == "content" else {"layer": 1}
+    found = parity("vllm", "sglang", encoding=SMALL, length=40, weights=path, **layer)
     random, given = found.effects
     assert path.name in given.content
     assert given.tokens == (30 if form == "content" else 40)
@@ -159,3 +160,17 @@ def test_nothing_that_is_given_is_left_aside():
         parity("vllm", "sglang", encoding=SMALL, config=config)
     with pytest.raises(ValueError, match="layer is 1, and there are no weights"):
         parity("vllm", "sglang", encoding=SMALL, length=20, layer=1)
+    with pytest.raises(ValueError, match="said has layout, which is of own implementations"):
+        parity("vllm", "sglang", encoding=SMALL, length=20, said={"layout": "bhsd"})
+    with pytest.raises(ValueError, match="said has width; it takes arguments"):
+        parity("vllm", "sglang", encoding=SMALL, length=20, said={"width": 16})
+
+
+@pytest.mark.parametrize("names", [("q", "k"), ("q_proj.weight", "k_proj.weight")])
+def test_a_layer_of_a_file_that_tells_none_is_refused(tmp_path, names):
+    from safetensors.torch import save_file
+
+    path = tmp_path / "model.safetensors"
+    save_file({name: torch.ones(32, 16) for name in names}, path)
+    with pytest.raises(CannotCheckError, match=r"which are of no named layer\. Leave it out"):
+        parity("vllm", "sglang", encoding=SMALL, length=20, weights=path, layer=2)

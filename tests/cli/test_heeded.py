@@ -1,5 +1,7 @@
 """Every option changes what is printed, or is refused where it would change nothing."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,34 @@ def test_what_only_a_figure_has_is_refused_without_one(refused, command, option)
 def test_a_resolution_without_a_figure_is_refused_by_check(refused):
     said = refused("check", "posenc:NoPE", "--dpi", 50)
     assert "--dpi is of a figure, and none is drawn" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--length", 50), "--length is of rotary encodings along a sequence, and"),
+        (("--dtype", "float16"), "--dtype is of rotary encodings along a sequence, and"),
+    ],
+)
+def test_inspect_refuses_what_only_rotary_encodings_read(refused, tmp_path, option, said):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    assert said in refused("inspect", tmp_path, *option)
+
+
+def test_inspect_refuses_a_dtype_without_a_length_to_lose_it_at(run, refused, tmp_path):
+    config = {"model_type": "ours", "rope_theta": 1e4, "hidden_size": 16, "num_attention_heads": 2}
+    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1}))
+    given = ["inspect", tmp_path, "--dtype", "float16"]
+    assert "gives none; give --length" in refused(*given)
+    assert "in float16" in run(*given, "--length", 5000).out
+
+
+def test_check_refuses_a_width_that_nothing_reads(refused, tmp_path):
+    file = tmp_path / "falls.py"
+    file.write_text("import torch\n\n\ndef falls(length):\n    p = torch.arange(length)\n"
+                    "    return -0.5 * (p[:, None] - p).abs()[None].float()\n")  # fmt: skip
+    said = refused("check", f"{file}:falls", "--dim", 8)
+    assert "dim is 8, and nothing reads it: " in said
+    assert "gives a bias for 1 heads" in said
+    said = refused("check", f"{file}:falls", "--seq-first")
+    assert "layout is 'sbd', and nothing reads it: " in said

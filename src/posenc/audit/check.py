@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import nn
 
-from posenc.audit import models
+from posenc.audit import heeded, models
 from posenc.audit.adapters import added, bias, expression, grid, layouts, rotary
 from posenc.audit.adapters.calls import lengths_of
 from posenc.audit.encodings import implements, of_ours
@@ -86,8 +86,9 @@ def check(
 
     Raises:
         CannotCheckError: It cannot be built, or fits no form that is known.
-        ValueError: An unknown kind, fault or question, or ``dim`` or ``length`` is no whole number
-            from 1 on.
+        ValueError: An unknown kind, fault or question, ``dim`` or ``length`` is no whole number
+            from 1 on, or something is given that nothing reads: ``dim`` of a bias, ``layout`` of a
+            table of one length, any of them beside a model or one of our encodings.
 
     Example:
         >>> import math
@@ -105,19 +106,27 @@ def check(
     _check_names(kind, layout, ignore, only)
     sizes = {"dim": dim, "length": length}
     check_whole(**{name: size for name, size in sizes.items() if size is not None})
+    said = {
+        "kind": kind, "seq_first" if seq_first else "layout": layout, "call": call, "dim": dim,
+        "config": config,
+    }  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         seed()
         parts = models.parts(factory, config)
         if parts is not None:
+            whole = "a model or its configuration, whose parts are found and asked as they are"
+            heeded.refuse_beside(whole, {**said, "arguments": arguments})
             reports = [_of_part(part, length, only) for part in parts]
             return _settled(models.merged(name or models.named(factory), reports), ignore, strict)
         subject = subject_of(factory, dict(arguments or {}), name)
         if implements(subject.fresh()):
+            ours = "an encoding of posenc's interfaces, which the contract battery asks as a whole"
+            heeded.refuse_beside(ours, {**said, "length": length, "only": only})
             return _settled(of_ours(subject), ignore, strict)
         try:
             report = _asked(subject, kind, layout, call, dim, length, only, config)
         except CannotCheckError as reason:
-            report = _on_a_grid(subject, kind, layout, call, dim, length, only, reason)
+            report = _on_a_grid(subject, kind, layout, call, dim, length, only, config, reason)
     return _settled(report, ignore, strict)
 
 
@@ -203,6 +212,8 @@ def understood(
     kinds = TRIED.get(kind or "", tuple(ADAPTERS))
     if kind is None and any(callable(getattr(subject.fresh(), m, None)) for m in ROTATING):
         kinds = ("rotary",)  # whatever its forward gives
+    elif kind is None and (layout is not None or dim is not None):
+        kinds = (*(k for k in kinds if "bias" not in k), *(k for k in kinds if "bias" in k))
     for each in kinds:
         try:
             return ADAPTERS[each](subject, layout, dim)
@@ -216,6 +227,8 @@ def _asked(
     length: int | None, only: Iterable[str], config: Any,
 ) -> Report:  # fmt: skip
     view = understood(subject, kind, layout, call, dim)
+    heeded.check_read(view, layout=layout, dim=dim)
+    heeded.check_compared(view, config)
     length = length or _built_for(subject, view)
     if view.kind == "added":
         inquiry: Any = of_added.AddedInquiry(view, length)
@@ -236,7 +249,7 @@ def _asked(
 
 def _on_a_grid(
     subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None,
-    length: int | None, only: Iterable[str], reason: CannotCheckError,
+    length: int | None, only: Iterable[str], config: Any, reason: CannotCheckError,
 ) -> Report:  # fmt: skip
     """What fits no form on a line, asked along each axis of a grid."""
     if call is not None or kind not in (None, "rotary"):
@@ -245,6 +258,8 @@ def _on_a_grid(
         view, form = grid.axes_of(subject, layout, dim)
     except CannotCheckError:
         raise reason from None
+    if config is not None:
+        heeded.refuse_beside("a rotation on a grid, which is held to none", {"config": config})
     wanted = set(only)
     questions = [q for q in of_rotary.QUESTIONS if not wanted or q.name in wanted]
     return of_grid.report_of(subject, view, form, length, lambda inquiry: asked(questions, inquiry))

@@ -23,7 +23,11 @@ from posenc.audit.models import expected
 from posenc.audit.report import CannotCheckError
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
+from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import Pairing, split
+
+SAID = ("arguments", "layout", "call", "dim")
+"""What is said of own implementations."""
 
 LENGTH = 8_192
 LONGEST = 1 << 20
@@ -119,8 +123,8 @@ def parity(
     Raises:
         CannotCheckError: They cannot be compared; its words say why.
         ValueError: The configuration has no rotary encoding, or is given beside an encoding;
-            ``length``, ``layer`` or ``seed`` is no whole number that it can be; or a layer is given
-            without weights.
+            ``length``, ``layer`` or ``seed`` is no whole number that it can be; a layer is given
+            without weights; or something is ``said`` that nothing reads.
 
     Example:
         >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)
@@ -130,6 +134,7 @@ def parity(
         True
     """
     check_whole(0, layer=layer, seed=seed)
+    _check_said(said or {}, a, b)
     if layer and weights is None:
         raise ValueError(
             f"layer is {layer}, and there are no weights to take it of. Pass weights=."
@@ -173,6 +178,17 @@ def parity(
         str(dtype).removeprefix("torch."), length, stages(sides, line, dtype), q_part, k_part,
         effects, comparison.notes,
     )  # fmt: skip
+
+
+def _check_said(said: Mapping[str, Any], a: Any, b: Any) -> None:
+    if unknown := sorted(set(said) - set(SAID)):
+        raise ValueError(f"said has {', '.join(unknown)}; it takes {', '.join(SAID)}.")
+    named = [name for name, value in said.items() if value is not None and value != {}]
+    if named and all(isinstance(each, str) and each in PROFILES for each in (a, b)):
+        raise ValueError(
+            f"said has {named[0]}, which is of own implementations, and {a} and {b} are profiles. "
+            f"Leave it out."
+        )
 
 
 class _Comparison:

@@ -79,6 +79,11 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
     if arguments and callable(factory) and not isinstance(factory, nn.Module):
         bound = _bound(factory, arguments)
         return Subject(name, lambda: bound, factory, lambda: bound, {}, namespace)
+    if arguments:
+        raise CannotCheckError(
+            f"{name} is built already, so its arguments are read by nothing. Pass its class, or "
+            f"leave them out"
+        )
     build = lambda: copied(factory)  # noqa: E731
     return Subject(name, _evaluating(build), factory, build, {}, namespace)
 

@@ -70,7 +70,8 @@ def positional_setup(
 
     Args:
         config: A PreTrainedConfig, a dictionary, or the path of a config.json.
-        length: Of the sequences, in tokens, for frequencies that depend on it.
+        length: Of the sequences, in tokens, for frequencies that depend on it. Nothing else does:
+            other frequencies are as the configuration says, and a learned table has its rows.
 
     Raises:
         ValueError: The model is not known and its file does not say what it does, a key is

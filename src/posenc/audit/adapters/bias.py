@@ -82,15 +82,13 @@ LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"})
 
 
 def bias_of(
-    subject: Subject, layout: str | None, _width: int | None, *, loosely: bool = False
+    subject: Subject, _layout: str | None, _width: int | None, *, loosely: bool = False
 ) -> BiasView:
     """Find out how something gives its bias.
 
     Raises:
         CannotCheckError: It does not, in any form known here.
     """
-    if layout is not None:
-        raise CannotCheckError(f"a bias of scores is not laid out as {layout}")
     for view in _views(subject, LOOSE_FORMS if loosely else FORMS):
         if _measured(view):
             return view

@@ -31,7 +31,8 @@ def content_of(
     ``k_proj.weight`` of a layer, through which standard normal hidden states go.
 
     Raises:
-        CannotCheckError: The file has neither, or they do not fit the width of a head.
+        CannotCheckError: The file has neither, they do not fit the width of a head, or a layer is
+            given of a file that tells none.
     """
     if not path.is_file():
         raise CannotCheckError(f"{path} is no file; give a .safetensors file with the weights")
@@ -43,6 +44,7 @@ def content_of(
         ) from None
     found = _named(stored)
     if found is not None:
+        _check_layer(path, layer, "tensors q and k")
         q, k = (_heads(path, x, head_dim) for x in found)
         rows = min(length, q.shape[1], k.shape[1])
         told = f"tensors q and k of {path.name}, {rows:,} tokens"
@@ -54,6 +56,8 @@ def content_of(
             f"{path} has neither tensors q and k nor q_proj.weight and k_proj.weight of layer "
             f"{layer}; it has {few}"
         )
+    if not LAYER.search(names[0]):
+        _check_layer(path, layer, f"{names[0]} and {names[1]}")
     weights = [_whole(path, stored[name]) for name in names]
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn(length, weights[0].shape[-1], generator=generator)
@@ -65,6 +69,14 @@ def content_of(
     )
     told = f"{names[0]} and {names[1]} of {path.name}, on standard normal hidden states"
     return _of_heads(q, QUERY_HEADS, length), _of_heads(k, kv_heads, length), told
+
+
+def _check_layer(path: Path, layer: int, what: str) -> None:
+    """Refuse a layer where the file does not say of which layer it is."""
+    if layer:
+        raise CannotCheckError(
+            f"layer is {layer}, and {path} has {what}, which are of no named layer. Leave it out"
+        )
 
 
 def _named(stored: dict[str, Stored]) -> tuple[Stored, Stored] | None:

@@ -55,6 +55,7 @@ class Inspect:
         paths = [path for path in (self.config, self.other) if path is not None]
         kind = self._kind()
         models = [self._read(path) for path in paths]
+        self._check_heeded(paths, models)
         if self.format == "json":
             inspection_report.print_json(paths, models)
         elif len(models) == 1:
@@ -66,6 +67,27 @@ class Inspect:
 
             axes = inspection_figure.drawn(paths, models)
             figures.write(axes, self.figure, kind, None)  # type: ignore[arg-type]
+
+    def _check_heeded(self, paths: list[Path], models: list["SetupNumbers"]) -> None:
+        """Refuse what would change nothing."""
+        layers = [layer for model in models for part in model.parts for layer in part.layers]
+        rotary = [layer.rotary for layer in layers if layer.rotary is not None]
+        told = " and ".join(map(str, paths))
+        for name, given in {"--length": self.length, "--dtype": self._dtype}.items():
+            if given is not None and not rotary:
+                raise UserError(
+                    f"{name} is of rotary encodings along a sequence, and {told} has none; leave "
+                    "it out"
+                )
+        if self._dtype and not any(numbers.precision for numbers in rotary):
+            raise UserError(
+                f"--dtype says what is lost up to a length, and {told} gives none; give --length"
+            )
+
+    @property
+    def _dtype(self) -> str | None:
+        """The dtype where it is not the usual one."""
+        return self.dtype if self.dtype != type(self).dtype else None
 
     def _kind(self) -> str | None:
         if self.figure is None:

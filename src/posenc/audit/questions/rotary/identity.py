@@ -105,7 +105,7 @@ def is_as_configured(inquiry: RotaryInquiry) -> Answer:
     """Is it what the configuration beside it says?"""
     ours, shape = inquiry.expected, inquiry.shape
     if ours is None:
-        raise NotAskedError("there is no configuration beside it")
+        raise NotAskedError("no configuration beside it says a rotary encoding")
     if not shape.firsts or shape.odd:
         raise NotAskedError("it is no rotation")
     wanted = rotations._that_turn(ours.frequencies)
