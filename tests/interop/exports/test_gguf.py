@@ -102,6 +102,19 @@ def test_gemma_3_has_its_sliding_base_in_the_program():
         gguf_keys(config | {"rope_local_base_freq": 20_000.0})
 
 
+def test_layers_that_llama_cpp_leaves_unturned_by_itself():
+    read = gguf_keys(HEADS | {"model_type": "smollm3", "num_hidden_layers": 9}).metadata
+    assert read["smollm3.rope.freq_base"] == 2e6
+    read = gguf_keys(HEADS | {"model_type": "exaone4", "num_hidden_layers": 64}).metadata
+    assert read["exaone4.rope.dimension_count"] == 128
+
+
+def test_sliding_layers_of_modernbert_are_told_where_they_turn_as_full_ones():
+    same = {"model_type": "modernbert", "global_rope_theta": 1e4, "local_rope_theta": 1e4}
+    read = gguf_keys(HEADS | same).metadata
+    assert read["modern-bert.rope.freq_base_swa"] == read["modern-bert.rope.freq_base"] == 1e4
+
+
 def test_every_key_and_architecture_is_one_of_llama_cpp():
     known = {value for name, value in vars(gguf.Keys.Rope).items() if name.isupper()}
     for config in CONFIGS.values():
@@ -125,8 +138,24 @@ REFUSED = {
         "truncate": False}}, "truncate False"),
     "an unread tensor": ({"model_type": "gemma", "head_dim": 128, "rope_scaling": LLAMA3},
                          "reads no rope_freqs"),
-    "layers without rotation": ({"model_type": "smollm3", "num_hidden_layers": 4},
-                                "1 of its 4 layers do not rotate"),
+    "layers that it leaves out": ({"model_type": "smollm3", "num_hidden_layers": 4,
+                                   "no_rope_layers": [1] * 4}, r"do not rotate are none.*\[3\]"),
+    "other layers than it leaves out": ({"model_type": "smollm3", "num_hidden_layers": 4,
+                                         "no_rope_layer_interval": 2}, r"are \[1, 3\].*\[3\]"),
+    "those of 64": ({"model_type": "exaone4", "num_hidden_layers": 64, "sliding_window": None},
+                    "do not rotate are none"),
+    "sliding layers as full ones": ({"model_type": "gemma3_text", "num_hidden_layers": 6,
+                                     "rope_theta": 1e6, "rope_local_base_freq": 1e6},
+                                    r"the base 10000\.0"),
+    "another pattern": ({"model_type": "gemma3_text", "num_hidden_layers": 6,
+                         "sliding_window_pattern": 2}, "of each 6, number 5"),
+    "ModernBERT's other pattern": ({"model_type": "modernbert", "num_hidden_layers": 4,
+                                    "global_attn_every_n_layers": 2}, "of each 3, number 0"),
+    "a factor for full layers": ({"model_type": "gemma3_text", "num_hidden_layers": 6,
+                                  "rope_scaling": YARN | {"attention_factor": 1.0}},
+                                 "those of sliding layers, too"),
+    "converted weights": ({"model_type": "llama", "posenc_pairing": "interleaved"},
+                          "converted to the pairing 'interleaved'"),
     "a part of a whole head": ({"model_type": "llama", "partial_rotary_factor": 0.5,
                                 "rope_scaling": None}, None),
     "no rotation": ({"model_type": "bloom", "n_head": 4}, "ALiBi"),

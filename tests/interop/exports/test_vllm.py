@@ -73,9 +73,10 @@ REFUSED = {
                                                              "mrope_section": [16, 24, 24]}},
     "several parts": {"model_type": "t5"},
     "no rotation": {"model_type": "gpt2"},
+    "converted weights": {"posenc_pairing": "interleaved"},
 }  # fmt: skip
 SAID = ("stretches all lengths alike", "rotate differently", "last channels", "axes",
-        "the parts encoder, decoder", "Learned")  # fmt: skip
+        "the parts encoder, decoder", "Learned", "converted to the pairing")  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "said"), list(zip(REFUSED, SAID, strict=True)))

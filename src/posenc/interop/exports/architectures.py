@@ -49,8 +49,15 @@ READS_LISTS = frozenset({"minicpm", "minicpm3", "phi3", "phimoe"})
 READS_SLIDING_BASE = frozenset({"modern-bert"})
 """Those that read ``rope.freq_base_swa``."""
 
+FULL_LAYERS = {"gemma3": (6, 5), "modern-bert": (3, 0)}
+"""Where sliding layers turn otherwise: of so many layers, which one is full in the program."""
+
 SLIDING_BASES = {"gemma3": 10_000.0}
 """The base of sliding layers where the program fixes it; they are not scaled there."""
+
+UNTURNED = {"exaone4": (4, 64), "smollm3": (4, None)}
+"""Where the program leaves every so-manieth layer unturned, in models of so many layers (None: of
+any number)."""
 
 WHOLE_HEADS = frozenset({"apertus", "arcee", "deci", "exaone4", "falcon", "llama"})
 """Those of which all channels of a head must rotate."""

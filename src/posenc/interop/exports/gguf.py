@@ -15,14 +15,16 @@ from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import PRECISION, Number
 from posenc.interop.exports.architectures import (
     ARCHITECTURES,
+    FULL_LAYERS,
     READS_LISTS,
     READS_ROPE_FREQS,
     READS_SLIDING_BASE,
     SLIDING_BASES,
+    UNTURNED,
     WHOLE_HEADS,
 )
 from posenc.interop.exports.subject import RotatingModel, refuse, rotating_model
-from posenc.interop.exports.vllm import check_alone
+from posenc.interop.exports.vllm import check_alone, check_pairing
 
 TARGET = "GGUF metadata"
 
@@ -96,6 +98,7 @@ def gguf_keys(
     architecture = architecture or _architecture(model)
     rotary, sliding = _layers(model, architecture)
     check_alone(model, rotary)
+    check_pairing(model, rotary)
     if architecture in WHOLE_HEADS and rotary.rotated_dim != rotary.head_dim:
         refuse(
             TARGET,
@@ -111,6 +114,12 @@ def gguf_keys(
         said, tensors = _scaling(rotary.frequencies, architecture)
         notes = ()
     metadata: dict[str, Value] = {"dimension_count": rotary.rotated_dim, **said}
+    if sliding is not None and "scaling.attn_factor" in said:
+        refuse(
+            TARGET,
+            f"the attention factor of its full layers is {rotary.frequencies.attention_factor}",
+            "llama.cpp multiplies those of sliding layers, too, with what is not the usual one.",
+        )
     if sliding is not None and architecture in READS_SLIDING_BASE:
         metadata["freq_base_swa"] = float(sliding.base)
     return GGUFKeys(
@@ -130,12 +139,11 @@ def _architecture(model: RotatingModel) -> str:
 
 
 def _layers(model: RotatingModel, architecture: str) -> tuple[Rotary, Geometric | None]:
-    """The rotation of full layers, and the plain frequencies of sliding ones, if they differ."""
-    kinds = model.kinds
-    reads = architecture in READS_SLIDING_BASE or architecture in SLIDING_BASES
-    if set(kinds) != {"full_attention", "sliding_attention"} or not reads or model.skips:
-        return model.only(), None
-    full, sliding = (model.plain(kinds[kind]) for kind in ("full_attention", "sliding_attention"))
+    """The rotation of full layers, and the plain frequencies of sliding ones, where those have
+    their own."""
+    if architecture not in FULL_LAYERS:
+        return model.only(_unturned(architecture, len(model.layers))), None
+    full, sliding = _full_and_sliding(model, architecture)
     plain, usual = sliding.frequencies, SLIDING_BASES.get(architecture)
     # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
     # they are scaled as full layers are.
@@ -149,6 +157,34 @@ def _layers(model: RotatingModel, architecture: str) -> tuple[Rotary, Geometric 
             f"{usual or 'of a key'}, and no scaling.",
         )
     return full, plain  # type: ignore[return-value]
+
+
+def _unturned(architecture: str, count: int) -> list[int]:
+    """The layers that the program does not rotate, whatever the file says."""
+    every, only = UNTURNED.get(architecture, (1, 0))
+    return list(range(every - 1, count, every)) if only in (None, count) else []
+
+
+def _full_and_sliding(model: RotatingModel, architecture: str) -> tuple[Rotary, Rotary]:
+    """The rotation of either type of layers; those of a model that only slides, twice."""
+    every, which = FULL_LAYERS[architecture]
+    types = [layer.layer_type for layer in model.layers]
+    meant = [index % every == which for index in range(len(types))]
+    if [kind == "full_attention" for kind in types] != meant:
+        refuse(
+            TARGET,
+            f"its layers are {', '.join(map(str, types))}",
+            f"llama.cpp turns those of {architecture!r} in a pattern of its own: of each {every}, "
+            f"number {which} (from 0) as a full one, the others as sliding ones.",
+        )
+    if model.skips or len(model.kinds) > len(set(types)):
+        model.only()  # refuses
+    by_type = dict(zip(types, model.rotations, strict=True))
+    sliding = by_type.get("sliding_attention") or by_type["full_attention"]
+    full = by_type.get("full_attention") or sliding
+    assert full is not None
+    assert sliding is not None
+    return model.plain(full), model.plain(sliding)
 
 
 def _scaling(schedule: Schedule, architecture: str) -> tuple[dict[str, Value], dict[str, Tensor]]:

@@ -1,5 +1,6 @@
 """The layers of one model, as targets of an export ask for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -128,19 +129,26 @@ class RotatingModel:
         """The first layer with this rotation."""
         return self.layers[[repr(r) for r in self.rotations].index(repr(rotation))]
 
-    def only(self) -> Rotary:
-        """The one rotation of all layers.
+    def only(self, unturned: Sequence[int] = ()) -> Rotary:
+        """The one rotation of all layers, but for those that the target leaves unturned by itself.
 
         Raises:
-            ValueError: Layers differ, some do not rotate, or pairs belong to several axes.
+            ValueError: Layers differ, others do not rotate, or pairs belong to several axes.
         """
         if len(self.kinds) > 1:
             told = ", ".join(map(str, self.kinds))
             refuse(self.target, f"layers of types {told} rotate differently", "Nothing does.")
-        if self.skips:
+        skipped = [index for index, each in enumerate(self.rotations) if each is None]
+        if unturned and skipped != list(unturned):
             refuse(
                 self.target,
-                f"{self.rotations.count(None)} of its {len(self.rotations)} layers do not rotate",
+                f"the layers that do not rotate are {skipped or 'none'}",
+                f"The program that reads it leaves layers {list(unturned)} unturned, from 0.",
+            )
+        if skipped and not unturned:
+            refuse(
+                self.target,
+                f"{len(skipped)} of its {len(self.rotations)} layers do not rotate",
                 "The program that reads it must know that of itself.",
             )
         return self.plain(next(iter(self.kinds.values())))

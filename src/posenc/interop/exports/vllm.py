@@ -5,8 +5,10 @@ from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
+from posenc.interop.configurations import Configuration
 from posenc.interop.exports.subject import RotatingModel, refuse, rotating_model
 from posenc.interop.rope_dictionary import rope_dictionary
+from posenc.interop.rope_models import pairing_of_code
 
 TARGET = "vLLM's --hf-overrides"
 
@@ -39,6 +41,7 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     model = rotating_model(config, TARGET)
     rotary = model.only()
     check_alone(model, rotary)
+    check_pairing(model, rotary)
     rope = model.layer_of(rotary).rope
     if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
         refuse(TARGET, "its NTK factor follows the length", "vLLM stretches all lengths alike.")
@@ -64,6 +67,21 @@ def check_alone(model: RotatingModel, rotary: Rotary) -> None:
             model.target,
             "its heads rotate the last channels alone",
             "The program lays out multi-head latent attention by itself.",
+        )
+
+
+def check_pairing(model: RotatingModel, rotary: Rotary) -> None:
+    """Refuse weights in another pairing than that of the model's code, which no key tells.
+
+    Raises:
+        ValueError: They were converted.
+    """
+    own = pairing_of_code(Configuration({}, model.model_type))
+    if rotary.pairing != own:
+        refuse(
+            model.target,
+            f"its weights were converted to the pairing {rotary.pairing!r}",
+            f"The program takes them in that of {model.model_type}, {own!r}: convert them back.",
         )
 
 
