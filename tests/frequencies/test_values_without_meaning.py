@@ -157,3 +157,11 @@ def test_a_base_that_is_a_fraction_or_a_number_of_numpy_is_that_number():
 def test_frequencies_of_several_layers_are_no_schedule():
     with pytest.raises(ValueError, match=r"shape \(2, 4\); they must be one row"):
         FromCheckpoint(torch.ones(2, 4))
+
+
+@pytest.mark.parametrize("empty", ["", [], {}, False])
+@pytest.mark.parametrize("name", ["mscale", "mscale_all_dim", "attention"])
+def test_what_is_empty_is_not_none(name, empty):
+    with pytest.raises(ValueError, match=f"YaRN: {name} is "):
+        YaRN(PLAIN, 2.0, 64, **{name: empty})
+    assert YaRN(PLAIN, 2.0, 64, mscale=0) is not None  # none, as transformers reads it

@@ -162,3 +162,25 @@ def test_a_file_is_read_as_transformers_reads_it_or_refused(model_type):
         assert file is None or decided is None or file == decided, said
         same += file == decided and file is not None
     assert same >= 5
+
+
+@pytest.mark.parametrize("empty", ["", [], {}, False])
+@pytest.mark.parametrize("field", ["head_dim", "qk_rope_head_dim", "rope_theta", "rotary_dim"])
+def test_what_is_empty_is_no_number_and_not_nothing(field, empty):
+    config = {"model_type": "ours", "hidden_size": 64, "num_attention_heads": 4}
+    with pytest.raises(ValueError, match=f"{field} is "):
+        rotaries_from_config({**config, "rope_theta": 1e4, field: empty})
+
+
+@pytest.mark.parametrize("odd", ["", {}, False])
+def test_what_is_no_list_of_layers_is_refused(odd):
+    config = {"model_type": "smollm3", "num_hidden_layers": 2}
+    with pytest.raises(ValueError, match="no_rope_layers"):
+        rotaries_from_config({**config, "no_rope_layers": odd})
+
+
+@pytest.mark.parametrize("odd", ["false", "", 0, []])
+def test_a_switch_is_true_or_false(odd):
+    config = {"model_type": "deepseek_v3", "rope_interleave": odd}
+    with pytest.raises(ValueError, match=r"rope_interleave is .*; it must be true"):
+        rotaries_from_config(config)

@@ -32,6 +32,9 @@ TWO_PI = Decimal(
 
 Number = int | float | Fraction
 
+OPTIONAL = (float | None, Number | None)
+"""How fields are annotated that are a number or nothing."""
+
 NO_ROW = (set, frozenset, dict, str, bytes, bytearray)
 """What gives numbers without an order, or codes of letters for numbers."""
 
@@ -185,13 +188,19 @@ class Schedule(ABC):
         """Keep what follows from the fields: computed once, so that a graph sees a number.
 
         Raises:
-            ValueError: A field that is true or false by default is neither.
+            ValueError: A field that is true or false by default is neither, or an optional
+                number is none.
         """
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
             if isinstance(each.default, bool) and not isinstance(value, bool):
                 raise ValueError(
                     f"{type(self).__name__}: {each.name} is {value!r}; it must be True or False."
+                )
+            if each.type in OPTIONAL and value is not None and is_no_number(value):
+                raise ValueError(
+                    f"{type(self).__name__}: {each.name} is {_told(value)}; it must be a number, "
+                    f"or None."
                 )
         object.__setattr__(self, "attention_factor", attention_factor)
         object.__setattr__(self, "softmax_factor", softmax_factor)

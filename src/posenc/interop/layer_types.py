@@ -155,7 +155,9 @@ def _rotated(config: Configuration, count: int) -> Sequence | None:
     if config.family not in ("smollm3", "llama4", "mistral_large4"):
         return None
     period = config.get("no_rope_layer_interval") or 4
-    flags = config.get("no_rope_layers") or [(i + 1) % period for i in range(count)]
+    flags = config.get("no_rope_layers")
+    if flags is None or flags == []:
+        flags = [(i + 1) % period for i in range(count)]
     return _as_many(config, "no_rope_layers", flags, count)
 
 

@@ -36,6 +36,7 @@ def checked(config: Configuration) -> Configuration:
     Raises:
         ValueError: It is not.
     """
+    _check_kinds(config)
     family = config.family
     if why := rope_models.refusal(config):
         raise ValueError(
@@ -58,6 +59,35 @@ def checked(config: Configuration) -> Configuration:
     if not config.get("rope_parameters") and not scaled:
         _check_left_out(config)
     return config
+
+
+NUMBERS = (
+    "head_dim", "kv_channels", "global_head_dim", "qk_rope_head_dim", "qk_nope_head_dim",
+    "rope_theta", "rotary_emb_base", "rope_local_base_freq", "global_rope_theta",
+    "local_rope_theta", "swa_rope_theta", "rotary_dim", *SHARE_FIELDS, "no_rope_layer_interval",
+    "max_position_embeddings", "original_max_position_embeddings",
+)  # fmt: skip
+"""Fields of numbers, of which 0 may stand for none, as the classes of transformers read it."""
+
+SWITCHES = ("rope_interleave", "use_mem_rope", "use_sliding_window")
+
+
+def _check_kinds(config: Configuration) -> None:
+    """Refuse what is empty or false instead of a number, and what is neither true nor false."""
+    for name in NUMBERS:
+        value = config.values.get(name)
+        if (
+            value is not None
+            and not value
+            and (value is False or not isinstance(value, int | float))
+        ):
+            raise ValueError(
+                f"{name} is {value!r}; it must be a number. Correct it or leave it out."
+            )
+    for name in SWITCHES:
+        value = config.values.get(name)
+        if not isinstance(value, bool | None):
+            raise ValueError(f"{name} is {value!r}; it must be true or false. Correct the file.")
 
 
 def _check_left_out(config: Configuration) -> None:
