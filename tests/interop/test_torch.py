@@ -161,6 +161,20 @@ def test_what_cannot_be_taken_over():
     module.layers[1].norm1.eps = module.layers[1].norm2.eps = 1e-3
     with pytest.raises(ValueError, match="are of 2 makes"):
         encoder_from_torch(module)
+    module = torch_encoder()
+    first = module.layers[0].self_attn  # then batch and tokens change places between the layers
+    first.batch_first = not first.batch_first
+    with pytest.raises(ValueError, match="are of 2 makes"):
+        encoder_from_torch(module)
+
+    class Doubled(nn.LayerNorm):
+        def forward(self, input):
+            return 2 * super().forward(input)
+
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    module = nn.TransformerEncoder(layer, 1, Doubled(16), enable_nested_tensor=False)
+    with pytest.raises(TypeError, match="norm is a Doubled; only"):
+        encoder_from_torch(module)
 
 
 class HalfLinear(nn.Linear):

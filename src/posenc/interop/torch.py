@@ -72,9 +72,10 @@ def encoder_from_torch(
             _check_calls("The module", part)
     layers = [_checked(layer) for layer in module.layers]
     first = layers[0]
-    if module.norm is not None and not isinstance(module.norm, nn.LayerNorm):
+    if module.norm is not None and type(module.norm) is not nn.LayerNorm:
         raise TypeError(
-            f"norm is a {type(module.norm).__name__}; only torch.nn.LayerNorm can be taken over."
+            f"norm is a {type(module.norm).__name__}; only torch.nn.LayerNorm can be taken over, "
+            f"since a class of one's own may compute something else."
         )
     for layer in layers:
         _check_one_number(layer)
@@ -169,6 +170,7 @@ def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
     return (
         attention.embed_dim,
         attention.num_heads,
+        attention.batch_first,
         layer.linear1.out_features,
         layer.norm_first,
         layer.dropout.p,
