@@ -136,3 +136,38 @@ def test_packed_rows_are_made_where_it_is_said(given):
 
 def test_coordinates_of_a_narrow_scale_are_exact():
     assert Coordinates([1], scale=np.uint8(200)).tolist() == [200]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mask", [[[True, False]], np.array([[True, False]])])
+@pytest.mark.parametrize(
+    "build",
+    [
+        positions.left_padded,
+        positions.masked_grid,
+        lambda mask: positions.over_padding([[5, 6]], mask),
+        lambda mask: positions.in_documents(torch.tensor([[0, 0]]), mask),
+        lambda mask: positions.mixed_modalities([[0, 0]], {}, mask=mask),
+    ],
+)
+def test_a_mask_that_is_no_tensor_is_refused_in_words(build, mask):
+    with pytest.raises(TypeError, match=r"mask is a .*; it must be a tensor"):
+        build(mask)
+
+
+@pytest.mark.parametrize("ids", [[0, 0, 1, 1], np.array([0, 0, 1, 1]), torch.tensor([0, 0, 1, 1])])
+def test_documents_of_modalities_are_taken_as_lists_and_arrays(ids):
+    made = positions.mixed_modalities([0, 0, 0, 0], {}, document_ids=ids)
+    assert made[:, 0].tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [1.0, True])
+def test_a_type_of_tokens_is_a_whole_number(kind):
+    with pytest.raises(TypeError, match=f"A type of times is {kind}; it must be a whole number"):
+        positions.mixed_modalities([0, 1, 1], {1: [(2, 1, 1)]}, times={kind: [[0, 5]]})
+
+
+def test_grids_and_times_are_by_type():
+    with pytest.raises(TypeError, match="grids are a list; give a dictionary"):
+        positions.mixed_modalities([0, 1, 1], [(2, 1, 1)])
+    with pytest.raises(TypeError, match="times are a list; give a dictionary"):
+        positions.mixed_modalities([0, 1, 1], {1: [(2, 1, 1)]}, times=[[0, 5]])

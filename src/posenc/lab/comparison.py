@@ -107,7 +107,8 @@ class TaskComparison:
     Attributes:
         task: The task of the grid.
         model: Name of the body, where there are several.
-        length: Where encodings are compared: the longest that all of them have.
+        length: Where encodings are compared: the longest that any of them has. One that has no
+            numbers there, as a table that ends before it, has no place.
         encodings: By name, in the grid's order.
         pairs: By length, every pair of encodings.
         ranks: Places at ``length``; only of those that fitted.

@@ -66,7 +66,8 @@ def mixed_modalities(
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
 
     Raises:
-        TypeError: Types, grids or times are not whole numbers, or ``mask`` is floating.
+        TypeError: Types, grids or times are not whole numbers, or ``mask`` is floating, or no
+            tensor.
         ValueError: The tokens of a type are not those of its grids, an image is cut in two, or
             times are not one a frame, beyond 2^62, or of a type without grids.
 
@@ -85,7 +86,7 @@ def mixed_modalities(
         raise ValueError(f"after is {after!r}; it must be 'sides' or 'all'.")
     real = torch.ones_like(types, dtype=torch.bool)
     if mask is not None:
-        real = checked_mask(mask.to(types.device))
+        real = checked_mask(mask).to(types.device)
     if real.shape != types.shape:
         raise ValueError(f"mask has shape {list(real.shape)}, and token_types {list(types.shape)}.")
     document = _documents(types, document_ids)[real]
@@ -103,12 +104,13 @@ def _documents(types: Tensor, document_ids: Tensor | None) -> Tensor:
     rows = torch.arange(count, device=types.device).view(*types.shape[:-1], 1)
     if document_ids is None:
         return rows.expand_as(types)
-    if document_ids.shape != types.shape:
+    number = runs(document_ids).to(types.device)
+    if number.shape != types.shape:
         raise ValueError(
-            f"document_ids have shape {list(document_ids.shape)}, and token_types "
+            f"document_ids have shape {list(number.shape)}, and token_types "
             f"{list(types.shape)}; give one a token."
         )
-    return rows * types.shape[-1] + runs(document_ids).to(types.device)
+    return rows * types.shape[-1] + number
 
 
 def _shown(
@@ -118,13 +120,20 @@ def _shown(
     device: torch.device,
 ) -> tuple[_Shown, Tensor]:
     """All images and videos, and for each token which of them it is of; −1 for text."""
+    for name, given in (("grids", grids), ("times", times)):
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{name} are a {type(given).__name__}; give a dictionary, from a type of tokens to "
+                f"what its images and videos have, as {{1: [...]}}."
+            )
+        for kind in given:
+            check_whole_numbers(**{f"A type of {name}": kind})
     homeless = [kind for kind in times if kind not in grids]
     if homeless:
         raise ValueError(f"times has types {homeless}, of which grids has none. Give both alike.")
     sizes, moments = [], []
     which = torch.full_like(types, -1)
     for kind, of_kind in grids.items():
-        check_whole_numbers(**{"A type of grids": kind})
         check_listed(**{f"grids[{kind}]": of_kind, f"times[{kind}]": times.get(kind)})
         listed = [_whole_grid(kind, grid) for grid in of_kind]
         spoken = times.get(kind)

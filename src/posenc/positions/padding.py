@@ -30,8 +30,8 @@ def left_padded(
             its next position.
 
     Raises:
-        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real. ``start`` is
-            no whole number.
+        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real. Or it is no
+            tensor, or ``start`` no whole number.
         ValueError: ``start`` is beyond 2^62, or not one a row.
 
     Example:
@@ -64,12 +64,17 @@ def checked_mask(mask: Tensor) -> Bool[Tensor, "*shape"]:
     """``mask`` as bool, true (or nonzero) where a token is real.
 
     Raises:
-        TypeError: It is floating: an additive mask has 0 where a token is real.
+        TypeError: It is floating: an additive mask has 0 where a token is real. Or it is no tensor.
 
     Example:
         >>> checked_mask(torch.tensor([0, 2]))
         tensor([False,  True])
     """
+    if not isinstance(mask, Tensor):
+        raise TypeError(
+            f"mask is a {type(mask).__name__}; it must be a tensor, true where a token is real. "
+            f"Pass torch.as_tensor(mask)."
+        )
     check_dense(mask=mask)
     if mask.is_floating_point() or mask.is_complex():
         raise TypeError(
@@ -134,12 +139,12 @@ def in_documents(
     index = packed(document_ids=document_ids)
     if mask is None:
         return index
+    real = checked_mask(mask).long()
     if mask.shape != index.shape:
         raise ValueError(
             f"mask has shape {tuple(mask.shape)}, and document_ids {tuple(index.shape)}; give one "
             f"a token."
         )
-    real = checked_mask(mask).long()
     count = real.cumsum(-1)
     begin = consecutive(real.shape[-1], device=real.device) - index
     return (count - 1 - (count - real).gather(-1, begin)).clamp(min=0)
