@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, dict[str, Any]] = {
                                     "rope_type": "interleaved", "pos_embed_max_pos": 20,
                                     "base_height": 2048, "base_width": 2048},
     "LTXVideoTransformer3DModel": {"attention_head_dim": 64, "num_attention_heads": 32,
-                                   "num_layers": 28},
+                                   "num_layers": 28, "patch_size": 1, "patch_size_t": 1},
     "MiniMaxH3Transformer3DModel": {"attention_head_dim": 128, "num_layers": 50,
                                     "rope_freq_dim": 16, "rope_theta": 10000.0},
     "PixArtTransformer2DModel": {"attention_head_dim": 72, "num_layers": 28},
@@ -58,8 +58,33 @@ NOTES = {
     "WanTransformer3DModel": f"{THW}; text is attended to across, without positions",
 }
 
+BESIDES = {
+    (
+        "CogVideoXTransformer3DModel",
+        "use_learned_positional_embeddings",
+    ): "learned vectors of frame, row and column besides, added to the patches",
+    ("QwenImageTransformer2DModel", "use_layer3d_rope"): "layers of an image count as frames, and "
+    "the image that they are made from stands at -1",
+    (
+        "WanTransformer3DModel",
+        "pos_embed_seq_len",
+    ): "learned vectors besides, added to the tokens of "
+    "the images that a video begins and ends with",
+}
+"""What a field adds to a model, where it is set."""
+
 SIZES = {"tiny": 192, "small": 384, "base": 768, "large": 1024, "huge": 1280}
 """Widths of timm's vision transformers, by the word in their names."""
+
+WITHOUT_PLACES = {
+    "num_classes",
+    "in_chans",
+    "global_pool",
+    "init_values",
+    "drop_rate",
+    "drop_path_rate",
+}
+"""Arguments of timm's vision transformers on which no position depends."""
 
 NAME = re.compile(r"^(vit|deit)_(tiny|small|base|large|huge)_patch(\d+)_(\d+)(\.\w+)?$")
 
@@ -130,7 +155,10 @@ def _diffusers(values: Mapping[str, Any]) -> Part:
     held = Positional(queries_keys=ROTATIONS[name](config, head))
     part = "image" if "2D" in name else "video"
     layer = LayerSetup(None, held, head**-0.5)
-    return Part(part, name, (layer,) * count, notes=(NOTES[name],))
+    besides = [
+        words for (kind, field), words in BESIDES.items() if kind == name and config.get(field)
+    ]
+    return Part(part, name, (layer,) * count, notes=(NOTES[name], *besides))
 
 
 def _split(config: Configuration, name: str, head: int) -> tuple[int, ...]:
@@ -145,14 +173,29 @@ def _split(config: Configuration, name: str, head: int) -> tuple[int, ...]:
 def _by_form(form: str, field: str) -> Callable[[Configuration, int], QueryKeyEncoding]:
     def rotation(config: Configuration, head: int) -> QueryKeyEncoding:
         split = _split(config, field, head)
-        base = config.number("rope_theta") or 10_000.0
-        return AxialRotary(head, float(base), form, split=split)
+        return AxialRotary(head, _base(config), form, split=split)
 
     return rotation
 
 
+def _base(config: Configuration) -> float | None:
+    """What a class that has a base says of it; None for others, whose form has one.
+
+    Raises:
+        ValueError: It is null, which no class takes.
+    """
+    if "rope_theta" not in DEFAULTS[config.model_type]:
+        return None
+    base = config.number("rope_theta")
+    if base is None:
+        raise ValueError("rope_theta is null; it must be a finite number. Correct the file.")
+    return float(base)
+
+
 def _ltx(config: Configuration, head: int) -> QueryKeyEncoding:
-    return LTXRotary(head, config.whole("num_attention_heads"), (Fraction(20 * 25, 8), 64, 64))
+    frames, pixels = config.whole("patch_size_t"), config.whole("patch_size")
+    sizes = (Fraction(20 * 25, 8 * frames), Fraction(64, pixels), Fraction(64, pixels))
+    return LTXRotary(head, config.whole("num_attention_heads"), sizes)
 
 
 def _ltx2(config: Configuration, head: int) -> QueryKeyEncoding:
@@ -161,15 +204,13 @@ def _ltx2(config: Configuration, head: int) -> QueryKeyEncoding:
         raise ValueError(f"rope_type is {kind!r}; it must be interleaved or split. Correct it.")
     sizes = [config.whole(name) for name in ("pos_embed_max_pos", "base_height", "base_width")]
     pairing: Pairing = "half" if kind == "split" else "interleaved"
-    base = float(config.number("rope_theta") or 10_000.0)
     heads = config.whole("num_attention_heads")
-    return LTXRotary(head, heads, sizes, base, pairing=pairing)
+    return LTXRotary(head, heads, sizes, _base(config) or 10_000.0, pairing=pairing)
 
 
 def _minimax_h3(config: Configuration, head: int) -> QueryKeyEncoding:
     split = (2 * config.whole("rope_freq_dim"),) * 3
-    base = float(config.number("rope_theta") or 10_000.0)
-    return AxialRotary(head, base, "minimax_h3", split=split)
+    return AxialRotary(head, _base(config), "minimax_h3", split=split)
 
 
 ROTATIONS: Mapping[str, Callable[[Configuration, int], QueryKeyEncoding]] = {
@@ -198,6 +239,7 @@ def timm_part(name: str, values: Mapping[str, Any]) -> Part:
             f"the encoding from posenc.LearnedGrid or posenc.SwinBias by hand."
         )
     patch, image = int(found[3]), int(found[4])
+    _check_built_by_name(name, values, image)
     width = values.get("num_features", SIZES[found[2]])
     if width != SIZES[found[2]] or image % patch:
         raise ValueError(
@@ -206,5 +248,22 @@ def timm_part(name: str, values: Mapping[str, Any]) -> Part:
         )
     table = LearnedGrid(width, (image // patch,) * 2, prefix=1, device="meta")
     depth = {"large": 24, "huge": 32}.get(found[2], 12)
-    layers = (LayerSetup(None, Positional(tokens=table), 64**-0.5),) * depth
+    head = 80 if found[2] == "huge" else 64
+    layers = (LayerSetup(None, Positional(tokens=table), head**-0.5),) * depth
     return Part("vision", name, layers, notes=("one class token before the patches",))
+
+
+def _check_built_by_name(name: str, values: Mapping[str, Any], image: int) -> None:
+    """Refuse a file that says other sizes than its name: timm builds the model by them."""
+    if strange := sorted(set(values.get("model_args") or {}) - WITHOUT_PLACES):
+        raise ValueError(
+            f"{name} has {', '.join(strange)} in model_args, which make another model than its "
+            f"name says. Build the encoding from posenc.LearnedGrid by hand."
+        )
+    kept = values.get("pretrained_cfg") or {}
+    size = list(kept.get("input_size") or ())[-2:]
+    if kept.get("fixed_input_size") and size not in ([], [image, image]):
+        raise ValueError(
+            f"{name} has input_size {kept['input_size']} in pretrained_cfg, and its name says "
+            f"{image}. Build the encoding from posenc.LearnedGrid by hand."
+        )

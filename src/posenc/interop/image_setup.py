@@ -1,10 +1,10 @@
 """Models of images: tables of patches, and rotations by two coordinates."""
 
 from math import isqrt
+from typing import Any
 
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
-from posenc.encodings.queries_keys.axial_forms import FORMS
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.interop import schemes
 from posenc.interop.configurations import Configuration
@@ -33,13 +33,23 @@ def image_part(config: Configuration, name: str) -> Part:
             words = "rotates by where a patch is between −1 and 1, as posenc.DINOv3Rotary does"
         return Part(name, config.model_type, (LayerSetup(None, None),) * count, notes=(words,))
     head = _head(config)
-    rope = config.get("rope_parameters", "rope_scaling") or {}
-    given = rope.get("rope_theta", config.get("rope_theta"))
-    base = given or config.facts.get("theta") or FORMS[form].base
-    rotary = AxialRotary(head, base, form=form)
+    rotary = AxialRotary(head, _base(config), form=form)
     held = Positional(tokens=tokens, queries_keys=rotary)
     layer = LayerSetup(None, held, head**-0.5)
     return Part(name, config.model_type, (layer,) * count, notes=(COORDINATES, *notes))
+
+
+def _base(config: Configuration) -> float | None:
+    """The base of both axes, None where nothing says; these models rescale no frequencies."""
+    rope = config.get("rope_parameters", "rope_scaling") or {}
+    kind = rope.get("rope_type", rope.get("type"))
+    if kind not in (None, "axial", "default") and config.model_type != "llama4_vision_model":
+        raise ValueError(
+            f"rope_type is {kind!r}; {config.model_type} turns by the two coordinates of a patch, "
+            f"and takes 'axial' alone. Correct the file."
+        )
+    given = (rope.get("rope_theta"), config.get("rope_theta"), config.facts.get("theta"))
+    return next((base for base in given if base is not None), None)
 
 
 def _head(config: Configuration) -> int:
@@ -62,10 +72,10 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
         return [], ("a learned table of patches besides, interpolated to the image",)
     if kind not in schemes.PATCHES:
         return [], ()
-    if config.values.get("use_absolute_position_embeddings") is False:
+    if _heeded(config, "use_absolute_position_embeddings") is False:
         return [], ("without a table of patches, as use_absolute_position_embeddings says",)
     width, grid = config.whole("hidden_size"), patches_of(config)
-    before = schemes.PATCHES[kind] + bool(config.values.get("distilled"))
+    before = schemes.PATCHES[kind] + bool(_heeded(config, "distilled"))
     table = LearnedGrid(width, grid, prefix=before, device="meta")
     notes = ("interpolated where an image has another number of patches",)
     if kind == "vit_mae":
@@ -83,9 +93,10 @@ def patches_of(config: Configuration) -> tuple[int, ...]:
         >>> patches_of(Configuration({"image_size": [256, 192], "patch_size": 16}, "vit"))
         (16, 12)
     """
-    size, patch = config.get("pretrain_image_size", "image_size"), config.get("patch_size")
-    if size is None and config.get("num_patches"):
-        size = [isqrt(config.whole("num_patches")) * (patch or 1)] * 2
+    patch = config.get("patch_size")
+    if _heeded(config, "num_patches") is not None:
+        return _square(config.whole("num_patches"))
+    size = _heeded(config, "pretrain_image_size") or config.get("image_size")
     size, patch = (tuple(x) if isinstance(x, list | tuple) else (x, x) for x in (size, patch))
     for name, value in (("image_size", size), ("patch_size", patch)):
         if len(value) != 2 or not all(isinstance(x, int) and x > 0 for x in value):
@@ -97,3 +108,18 @@ def patches_of(config: Configuration) -> tuple[int, ...]:
             f"Correct one of them."
         )
     return grid
+
+
+def _square(patches: int) -> tuple[int, int]:
+    side = isqrt(patches)
+    if side**2 != patches:
+        raise ValueError(
+            f"num_patches is {patches}; the table is one of a square of patches, and {side**2} and "
+            f"{(side + 1) ** 2} are next to it. Correct the file."
+        )
+    return side, side
+
+
+def _heeded(config: Configuration, field: str) -> Any:
+    """What a field says to a model whose class has it; None of others, which do not look at it."""
+    return config.get(field) if field in config.facts.get("defaults", {}) else None

@@ -215,15 +215,17 @@ def _biases(layers: Iterable[LayerSetup]) -> list[SwinBias | SwinV2Bias]:
 def _bias_of_stage(
     config: Configuration, index: int, heads: int, window: int
 ) -> SwinBias | SwinV2Bias:
-    """Swin v2 cuts windows off to the patches of a stage, and knows those that it was trained on.
+    """Swin v2 cuts windows off to the rows of a stage, and knows those that it was trained on.
 
-    Swin2SR, which is of it, has as many patches in all stages.
+    Its windows are squares, of images that are higher than wide or wider than high too. Swin2SR,
+    which is of it, has as many patches in all stages, and was trained on none.
     """
     if config.model_type not in schemes.WINDOWED_2:
         return SwinBias(heads, window, device=META)
-    smaller = 2**index if config.model_type == "swinv2" else 1
-    sides = (n // smaller for n in patches_of(config))
-    height, width = (min(window, side) for side in sides)
+    rows = patches_of(config)[0]
+    if config.model_type == "swin2sr":
+        return SwinV2Bias(heads, min(window, rows), device=META)
+    window = min(window, rows // 2**index)
     trained = config.values.get("pretrained_window_sizes") or 0
     if isinstance(trained, list | tuple):
         if len(trained) <= index:
@@ -234,7 +236,7 @@ def _bias_of_stage(
         trained = trained[index]
     if isinstance(trained, bool) or not isinstance(trained, int) or trained < 0:
         raise ValueError(f"pretrained_window_sizes has {trained!r}; whole numbers are needed.")
-    return SwinV2Bias(heads, (height, width), pretrained_window=trained or None, device=META)
+    return SwinV2Bias(heads, window, pretrained_window=trained or None, device=META)
 
 
 def _windowed(config: Configuration, name: str) -> Part:
@@ -257,7 +259,7 @@ def _windowed(config: Configuration, name: str) -> Part:
         layers += [LayerSetup(f"stage {index}", Positional(scores=bias), window=None)] * count
     notes = (f"attention within windows of {window} × {window} patches, every other one shifted",)
     if any(bias.window != (window, window) for bias in _biases(layers)):
-        notes += ("windows of stages with fewer patches than that are all of their patches",)
+        notes += ("windows of stages with fewer rows than that have as many rows and columns",)
     if config.values.get("use_absolute_embeddings"):
         notes += ("a learned table of patches besides",)
     return Part(name, config.model_type, tuple(layers), notes=notes)

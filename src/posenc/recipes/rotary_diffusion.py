@@ -48,7 +48,7 @@ def qwen_image(head_dim: int = 128) -> Positional:
 
     Positions are ``[*batch, seq, 3]``. Rows and columns are counted from the middle of the image,
     ``posenc.positions.grid(1, h, w)`` less (0, h − h // 2, w − w // 2); word i of the text stands
-    at m + i along all axes, where m is half of the larger side.
+    at m + i along all axes, where m is ``max(h, w) // 2``.
 
     Reference:
         Wu et al. 2025, "Qwen-Image Technical Report", section 2.4 (arXiv:2508.02324);
