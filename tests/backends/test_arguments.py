@@ -18,6 +18,7 @@ from posenc import (
     attention,
     explain_attention,
     positions,
+    transformer,
 )
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import documents_of, reference_attention
@@ -533,18 +534,31 @@ def test_content_in_another_order_of_axes_hears_of_the_order():
         attention(x, x, x, positional=Positional(scores=ALiBi(8)))
 
 
-def test_inside_context_parallel_it_refuses():
+@pytest.fixture
+def inside_context_parallel(monkeypatch):
     """torch's context_parallel puts a function of its own in the place of SDPA."""
-    import torch.nn.functional as functional
+    from torch.nn import functional
 
     kept = functional.scaled_dot_product_attention
-    try:
-        functional.scaled_dot_product_attention = lambda *a, **k: kept(*a, **k)
-        with pytest.raises(RuntimeError, match="as torch's context_parallel does"):
-            attention(X, X, X)
-    finally:
-        functional.scaled_dot_product_attention = kept
-    attention(X, X, X)
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", lambda *a, **k: kept(*a, **k))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: attention(X, X, X),
+        lambda: transformer.MultiHeadAttention(8, 2)(torch.randn(1, 3, 8)),
+        lambda: transformer.MultiHeadAttention(8, 2).stages(torch.randn(1, 3, 8)),
+        lambda: transformer.Encoder(8, 2, 1)(torch.randn(1, 3, 8)),
+        lambda: transformer.Encoder(8, 2, 1, positional=Positional(scores=ALiBi(2)))(
+            torch.randn(1, 3, 8)
+        ),
+    ],
+)
+@pytest.mark.usefixtures("inside_context_parallel")
+def test_inside_context_parallel_all_attention_refuses(call):
+    with pytest.raises(RuntimeError, match="as torch's context_parallel does"):
+        call()
 
 
 def test_flex_says_what_it_holds():

@@ -86,6 +86,16 @@ def test_queries_and_keys_are_not_written_to_one_place():
     room = torch.zeros(1, 3, 3, 4)
     with pytest.raises(ValueError, match=SHARED.format("the other out")):
         ENCODING.encode_both(q, k, table, out=(room[:, :2], room[:, 1:]))
+    assert not room.any()
+
+
+@pytest.mark.usefixtures("backend")
+def test_queries_stay_as_they_were_where_keys_are_refused():
+    q, table = torch.randn(1, 2, 3, 4), ENCODING.table(POSITIONS)
+    k, before = torch.randn(1, 1, 3, 4).expand_as(q), q.clone()
+    with pytest.raises(ValueError, match=ONE_PLACE):
+        ENCODING.encode_both(q, k, table, out=(q, k))
+    assert torch.equal(q, before)
 
 
 @pytest.mark.usefixtures("backend")

@@ -22,7 +22,8 @@ def refuse_context_parallel() -> None:
             "torch.nn.functional.scaled_dot_product_attention has been replaced, as torch's "
             "context_parallel does: queries would meet the keys of this rank alone. Call "
             "posenc.attention outside of it, with all keys gathered and q_positions and "
-            "k_positions saying where the tokens stand."
+            "k_positions saying where the tokens stand; or it, or an Encoder, with "
+            "shards=posenc.distributed.Shards(...)."
         )
 
 

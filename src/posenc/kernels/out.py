@@ -29,13 +29,27 @@ torch.empty_like(x), or pass out=x.
     """
     if out is None:
         return made
+    check_written(made, out, **read)
+    return out.copy_(made)
+
+
+def check_written(made: Tensor, out: Tensor, **read: Tensor | None) -> None:
+    """Refuse an ``out`` that ``written`` would refuse; arguments and errors as there.
+
+    Example:
+        >>> import torch
+        >>> check_written(torch.zeros(3), torch.ones(2))
+        Traceback (most recent call last):
+        ...
+        ValueError: out is torch.float32 (2,); it must be torch.float32 (3,), as x. Build it with \
+torch.empty_like(x), or pass out=x.
+    """
     if out.shape != made.shape or out.dtype != made.dtype:
         raise ValueError(
             f"out is {out.dtype} {tuple(out.shape)}; it must be {made.dtype} {tuple(made.shape)}, "
             f"as x. Build it with torch.empty_like(x), or pass out=x."
         )
     check_out(out, **read)
-    return out.copy_(made)
 
 
 def check_out(out: Tensor, **read: Tensor | None) -> None:

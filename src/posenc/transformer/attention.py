@@ -13,6 +13,7 @@ from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
 from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
+from posenc.backends.sdpa import refuse_context_parallel
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions.whole import with_plain_numbers
@@ -164,6 +165,7 @@ class MultiHeadAttention(Settled):
             ValueError: ``cache`` holds keys of another layer, or of this one with other weights;
                 the mask does not broadcast to these scores; or ``tables`` bring a backend, which
                 holds masks and encodings of scores, and they are given beside it.
+            RuntimeError: It is called inside torch's ``context_parallel``.
         """
         tables = AttentionTables() if tables is None else tables
         check_flags(is_causal=is_causal)
@@ -187,6 +189,7 @@ class MultiHeadAttention(Settled):
         is_causal: bool,
         cache: LayerCache | None,
     ) -> Tensor:
+        refuse_context_parallel()
         q, k, v = self.project(x)
         q, k, v = encoded(q, k, v, tables)
         if cache is not None:
@@ -213,6 +216,7 @@ class MultiHeadAttention(Settled):
         is_causal: bool = False,
     ) -> AttentionStages:
         """The same attention with every number between, for one whole sequence."""
+        refuse_context_parallel()
         tables = AttentionTables() if tables is None else tables
         check_flags(is_causal=is_causal)
         if tables.backend is not None:

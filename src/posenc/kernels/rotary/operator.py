@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import eager, kernels_reach, on_accelerator, recorded
-from posenc.kernels.out import check_memory, written
+from posenc.kernels.out import check_memory, check_written
 from posenc.kernels.rotary import cpu, reference
 from posenc.kernels.rotary.layout import RotaryLayout as RotaryLayout
 from posenc.numerics.pairing import Pairing, Rotated
@@ -98,7 +98,8 @@ def by_reference(
 ) -> tuple[Tensor, ...]:
     """What ``rotate_heads`` means: ``reference.rotate_heads`` of each; arguments as there.
 
-    All are rotated before any is written, so what is written may share memory with content.
+    All are rotated and checked before any is written, so what is written may share memory with
+    content, and a refusal leaves all as they were.
 
     Raises:
         IndexError: A position is not a row of the table.
@@ -129,8 +130,10 @@ def by_reference(
         return tuple(made)
     read: dict[str, Tensor | None] = {"table": table, "positions": positions}
     for x, out in zip(made, outs, strict=True):
-        written(x, out, **read)
+        check_written(x, out, **read)
         read["the other out"] = out
+    for x, out in zip(made, outs, strict=True):
+        out.copy_(x)
     return outs
 
 
