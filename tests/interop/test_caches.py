@@ -171,12 +171,23 @@ def test_what_it_refuses(llama):
         move_cached_keys(cache, llama, torch.arange(3))
     with pytest.raises(TypeError, match="it must be a Rotary"):
         rerotate_cached_keys(cache, llama, 8)
+    for mapping in ({"full_attention": LONGER}, {}):
+        with pytest.raises(ValueError, match="are of no types"):
+            rerotate_cached_keys(cache, llama, mapping)
+    with pytest.raises(ValueError, match="other pairs of channels turn"):
+        rerotate_cached_keys(cache, llama, Rotary(8, pairing="interleaved"))
     with pytest.raises(TypeError, match="pass a DynamicCache"):
         move_cached_keys((before, before), llama, torch.arange(9))
     cache.layers[0].__class__ = type("QuantoQuantizedLayer", (DynamicLayer,), {})
     with pytest.raises(TypeError, match="Quantized keys would be rounded once more"):
         move_cached_keys(cache, llama, torch.arange(9))
     assert torch.equal(cache.layers[1].keys, before)
+
+
+def test_types_of_layers_that_are_not_there_are_refused(gemma):
+    cache = gemma(SAME, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match=r"'full'; .* of type full_attention, sliding_attention"):
+        rerotate_cached_keys(cache, gemma, {"full": Linear(Geometric(8, 1e6), factor=2.0)})
 
 
 def test_a_model_that_keeps_its_keys_otherwise_is_refused(llama, monkeypatch):

@@ -12,9 +12,17 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule, schedule_key
 from posenc.frequencies.difference import Difference
-from posenc.interop.caches.storage import Encoding, KeyStorage, measured_storage, on_axes
-from posenc.interop.configurations import read
+from posenc.interop.caches.storage import (
+    Encoding,
+    KeyStorage,
+    by_layer,
+    measured_storage,
+    on_axes,
+)
+from posenc.interop.configurations import Configuration, read
 from posenc.interop.layer_types import layer_types
+from posenc.interop.patching.measuring import facts_of
+from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 
 SERVED = (
     "DynamicLayer",
@@ -85,12 +93,8 @@ def rerotate_cached_keys(
         >>> torch.allclose(cache.layers[0].keys, again.layers[0].keys, atol=1e-5)
         True
     """
-    types = layer_types(read(model.config))
     storage = measured_storage(model)
-    targets = [
-        _target(new, each, types[index] if types and index < len(types) else None)
-        for index, each in enumerate(storage)
-    ]
+    targets = _targets(new, storage, read(model.config))
 
     def turned(index: int) -> Step:
         def step(keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
@@ -261,12 +265,35 @@ def _check_length(held: KeyStorage, length: int) -> None:
         )
 
 
-def _target(new: Any, held: KeyStorage, layer_type: str | None) -> Schedule | None:
-    """The schedule that a layer shall have; None where it stays."""
-    if held.encoding is None:
-        return None
+def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list[Schedule | None]:
+    """The schedule that each layer shall have; None where it stays."""
+    types = layer_types(config) or ()
+    told = [types[index] if index < len(types) else None for index in range(len(storage))]
     if isinstance(new, Mapping):
-        if layer_type is None or layer_type not in new:
+        _check_types(new, {kind for kind, held in zip(told, storage, strict=True) if held.encoding})
+    own = by_layer(read_layers_of(config, None), len(storage))
+    return [
+        None if held.encoding is None else _target(new, held, layer, kind)
+        for held, layer, kind in zip(storage, own, told, strict=True)
+    ]
+
+
+def _check_types(new: Mapping[Any, Any], known: set[str | None]) -> None:
+    names = {kind for kind in known if kind is not None}
+    if new and new.keys() <= names:
+        return
+    has = f"are of type {', '.join(sorted(names))}" if names else "are of no types"
+    raise ValueError(
+        f"new is a mapping of {', '.join(map(repr, new)) or 'nothing'}; the layers of this model "
+        f"that rotate {has}. Use these names, or give one schedule for all layers."
+    )
+
+
+def _target(
+    new: Any, held: KeyStorage, layer: RotaryLayer | None, layer_type: str | None
+) -> Schedule | None:
+    if isinstance(new, Mapping):
+        if layer_type not in new:
             return None
         new = new[layer_type]
     schedule = new.frequencies if isinstance(new, Rotary) else new
@@ -275,11 +302,17 @@ def _target(new: Any, held: KeyStorage, layer_type: str | None) -> Schedule | No
             f"new is a {type(new).__name__}; it must be a Rotary, a schedule, or a mapping from "
             f"layer types to one."
         )
+    assert held.encoding is not None
     pairs = len(_rotary(held.encoding).frequencies)
     if len(schedule) != pairs:
         raise ValueError(
             f"new has {len(schedule)} frequencies; this model rotates {pairs} pairs. Build it for "
             f"a width of {2 * pairs}."
+        )
+    if isinstance(new, Rotary) and layer and facts_of(new)[:4] != facts_of(layer.rotary)[:4]:
+        raise ValueError(
+            f"new is {new}, and this model has {layer.rotary}: other pairs of channels turn. Give "
+            f"a schedule, or that one's with_frequencies(…)."
         )
     return schedule
 

@@ -117,7 +117,7 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
     layers = read_layers_of(read(model.config), None)  # type: ignore[arg-type]
     cached, positions = _run(model)
     found = []
-    for index, layer in enumerate(_by_layer(layers, len(cached))):
+    for index, layer in enumerate(by_layer(layers, len(cached))):
         kept = cached[index]
         if layer is None or not isinstance(getattr(kept, "keys", None), Tensor):
             found.append(KeyStorage("keys", None))
@@ -141,7 +141,7 @@ def _storage(held: Held, encoding: Encoding, layer: RotaryLayer) -> KeyStorage:
     return KeyStorage(held, encoding, layer.rope.rope_type.name, layer.rope.trained_length)
 
 
-def _by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[RotaryLayer | None]:
+def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[RotaryLayer | None]:
     """The layer of each cached one: where some keep two, all must be alike."""
     if count <= len(layers):
         return layers[:count]
