@@ -1,5 +1,7 @@
 """Numbers about encodings, where arithmetic rounds, factors multiply or arguments are odd."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -15,8 +17,9 @@ from posenc import (
     VJEPA2Rotary,
     attention,
 )
-from posenc.frequencies import Clipped, Geometric, YaRN
+from posenc.frequencies import Clipped, FromCheckpoint, Geometric, YaRN
 from posenc.inspection.attention import attention_effect, rotary_scores
+from posenc.inspection.binary import period_ratio
 from posenc.inspection.directions import frequency_vectors
 from posenc.inspection.lengths import length_statistics
 from posenc.inspection.norms import columns_that_move, norm_shares
@@ -184,3 +187,15 @@ def test_rotary_scores_are_of_one_query_and_one_key(shape):
     for q, k in ((torch.ones(shape), vector), (vector, torch.ones(shape))):
         with pytest.raises(ValueError, match="one vector of 8 numbers"):
             rotary_scores(rotary, q, k, 5)
+
+
+def test_a_token_without_any_length_has_no_share():
+    shares = norm_shares(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.zeros(2, 2))
+    assert shares.share[0].isnan()
+    assert shares.share[1] == 0
+
+
+def test_a_pair_that_stands_still_is_infinitely_slower_than_one_that_turns():
+    ratios = period_ratio(FromCheckpoint(torch.tensor([1.0, 0.0, 0.0])))
+    assert ratios[0] == math.inf
+    assert math.isnan(ratios[1])

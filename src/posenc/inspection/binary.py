@@ -48,6 +48,8 @@ def sines(schedule: Schedule, length: int) -> Float[Tensor, "length pairs"]:
 def period_ratio(schedule: Schedule) -> tuple[float, ...]:
     """How many times slower each pair is than the one before; a binary counter has 2 throughout.
 
+    A pair that does not turn is infinitely slower than one that does; of two such it is NaN.
+
     Example:
         >>> from posenc.frequencies import Geometric
         >>> [round(r, 3) for r in period_ratio(Geometric(8))]

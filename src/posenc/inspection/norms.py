@@ -15,7 +15,8 @@ class NormShares:
         embedding: ``[seq]``, of the embeddings as they are used (scaled or not).
         encoding: ``[seq]``, of the encodings.
         total: ``[seq]``, of the sums.
-        share: ``[seq]``: encoding² / (embedding² + encoding²), from 0 to 1.
+        share: ``[seq]``: encoding² / (embedding² + encoding²), from 0 to 1; NaN of a token both of
+            whose vectors are zero, as that of padding may be: neither has a share.
     """
 
     embedding: Float[Tensor, "seq"]

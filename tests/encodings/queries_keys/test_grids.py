@@ -16,7 +16,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbe
 from posenc import AxialRotary, DINOv3Rotary, MultimodalRotary, RoPEMixed, Rotary
 from posenc.encodings.queries_keys.multimodal import axes_of
 from posenc.frequencies import Geometric
-from posenc.positions import consecutive, grid
+from posenc.positions import Coordinates, consecutive, grid
 
 
 def scattered(*shape: int, top: int = 500) -> torch.Tensor:
@@ -298,8 +298,19 @@ def test_errors_say_what_to_do(build, words):
         build()
 
 
-@pytest.mark.parametrize("points", [grid(3, 2), grid(2, 3) + 1, -grid(2, 3)])
+@pytest.mark.parametrize(
+    "points",
+    [
+        grid(3, 2), grid(2, 3) + 1, -grid(2, 3), Coordinates(grid(3, 2)),
+        Coordinates([[1.75, 0.0]]), Coordinates([[0.0, -0.75]]),
+    ],
+)  # fmt: skip
 def test_dinov3_refuses_points_of_another_grid(points):
     """Beyond the ends of −1 … 1 no image has a center: the grid is that of another resolution."""
     with pytest.raises(ValueError, match=r"outside of DINOv3Rotary\(8, grid=\(2, 3\)"):
         DINOv3Rotary(8, (2, 3)).table(points)
+
+
+def test_dinov3_takes_real_points_up_to_the_edges_of_the_image():
+    table = DINOv3Rotary(4, (2, 3)).table(Coordinates([[-0.5, 2.5]]))  # −1 and 1: whole turns
+    torch.testing.assert_close(table, torch.tensor([[[1.0, 1.0], [0.0, 0.0]]]))

@@ -2,6 +2,8 @@
 
 import io
 import json
+import sys
+from dataclasses import replace
 
 import mpmath
 import numpy
@@ -12,6 +14,7 @@ from safetensors.torch import load
 from posenc import Rotary
 from posenc.frequencies import Geometric
 from posenc.interop.exports import arrays, write_npz, write_safetensors
+from posenc.interop.huggingface import positional_setup
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
          "num_hidden_layers": 2, "rope_theta": 5e5}  # fmt: skip
@@ -83,3 +86,13 @@ def test_tables_past_the_length_of_their_frequencies_are_refused(longest, length
 def test_tables_within_their_length_are_written(longest, length):
     found = arrays(DYNAMIC, longest=longest, length=length)
     assert found.tensors["layers.cos"].shape[0] == longest
+
+
+def test_layers_of_one_encoding_and_two_scales_of_scores_are_told_apart(monkeypatch):
+    (part,) = positional_setup(LLAMA).parts
+    other = replace(part.layers[1], softmax_scale=0.5)
+    chosen = replace(part, layers=(part.layers[0], other))
+    monkeypatch.setattr(sys.modules[arrays.__module__], "only_part", lambda *_, **__: chosen)
+    told = arrays(LLAMA).metadata
+    found = [json.loads(told[name]) for name in ("layers", "layers_1")]
+    assert [(each["layers"], each["softmax_scale"]) for each in found] == [([0], 0.25), ([1], 0.5)]

@@ -158,7 +158,9 @@ class DINOv3Rotary(QueryKeyEncoding):
         Raises:
             TypeError: ``positions`` are not integers.
             ValueError: They do not have two coordinates, or a point is outside of the grid, so
-                that it would stand beyond the ends of −1 … 1.
+                that it would stand beyond the ends of −1 … 1. Real points may stand up to the edges
+                of the image, half a patch beyond the outermost centers. On accelerators, where a
+                look would wait, and in compiled graphs nothing is compared.
         """
         points, nowhere = among_places(checked_points(positions, 2))
         doubled = 2 * checked_within(points, -REACH, REACH, reals=True)
@@ -171,17 +173,20 @@ class DINOv3Rotary(QueryKeyEncoding):
     def _check_inside(self, points: Tensor | Coordinates) -> None:
         """Refuse points of another grid, whose centers would be those of no image.
 
-        On accelerators, where a look would wait, and where nobody can look, they are not compared,
-        nor are real coordinates.
+        On accelerators, where a look would wait, and where nobody can look, they are not compared.
         """
-        if isinstance(points, Coordinates) or not points.is_cpu or not may_look(points):
+        values = points.values if isinstance(points, Coordinates) else points
+        if not values.is_cpu or not may_look(values):
             return
-        outside = ((points < 0) | (points >= torch.tensor(self.grid))).any(-1)
+        edge = 0.5 if isinstance(points, Coordinates) else 0.0
+        places = in_float64(points)
+        outside = ((places < -edge) | (places > torch.tensor(self.grid) - 1 + edge)).any(-1)
         if bool(outside.any()):
-            point = tuple(points[outside][0].tolist())
+            point = ", ".join(f"{each:g}" for each in places[outside][0].tolist())
             raise ValueError(
-                f"Point {point} is outside of {self!r}. Give points of its grid, or build it with "
-                f"the grid (height, width) of this image: coordinates go from −1 to 1 over that."
+                f"Point ({point}) is outside of {self!r}. Give points of its grid, or build it "
+                f"with the grid (height, width) of this image: coordinates go from −1 to 1 over "
+                f"that."
             )
 
     def _augmented(self, steps: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:

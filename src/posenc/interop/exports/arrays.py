@@ -90,9 +90,9 @@ def arrays(
     metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
     if longest is not None:
         metadata["longest"] = str(longest)
-    kinds: dict[str, list[int]] = {}
+    kinds: dict[tuple[str, float | None], list[int]] = {}
     for index, layer in enumerate(chosen.layers):
-        kinds.setdefault(repr(layer.positional), []).append(index)
+        kinds.setdefault((repr(layer.positional), layer.softmax_scale), []).append(index)
     for indices in kinds.values():
         layer = chosen.layers[indices[0]]
         name = _name(layer, len(kinds), metadata)
