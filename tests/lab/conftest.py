@@ -62,7 +62,7 @@ def configuration(use: tuple[str, ...] = ("ALiBi(2)",), *, seed: int = 0, steps:
         options=options_of(KFront(4, (4, 8), k=2)),
         use=use,
         nope_layers=more.pop("nope_layers", ()),
-        version="",
+        version=more.pop("version", ""),
         model=ModelSize(8, 2, 2),
         training=Training(steps=steps, batch=2, examined=4),
         seed=seed,

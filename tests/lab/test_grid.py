@@ -45,7 +45,9 @@ def test_names_do_not_make_a_run_another_one(tiny, store):
         ("seeds = 2", "seeds = 2 3", 3, "this is no TOML"),
         ("seeds = 2", 'seeds = "two"', 3, "seeds holds 'two'; it must hold a whole number."),
         ("seeds = 2", "sedes = 2", 1, "seeds is missing"),
+        ("seeds = 2", "seeds = [0, 1000003]", 3, "seeds holds 1000003; from 1000003 on they tune"),
         ("steps = 4", "stpes = 4", 6, "'stpes' means nothing here; expected one of"),
+        ("steps = 4", "steps = 4\ntuning_seeds = 0", 7, "tuning_seeds is 0; it must be at least 1"),
         ("steps = 4", "steps = 0", 6, "steps is 0; it must be a whole number from 1 on."),
         ("heads = 2", "heads = 3", 11, "dim is 8; it must be a multiple of heads, 3."),
         ('task = "k_front"', 'task = "k_frnt"', 16, "'k_frnt' is no task; known are word_order"),
@@ -140,6 +142,18 @@ def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, sto
         if run.kind == "reported":
             own = losses[run.encoding]
             assert run.configuration.training.learning_rate == min(own, key=own.__getitem__)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '[[encodings]]\nname = "again"\nuse = "ALiBi(2)"',
+        '[[tasks]]\ntask = "k_front"\nname = "again"\ntrained = 4\ntested = [4, 8]\nk = 2',
+    ],
+)
+def test_two_names_of_one_run_are_refused(tiny, store, more):
+    with pytest.raises(ValueError, match=r"k_front · .* and .*again.* are one and the same run"):
+        planned(tiny(more), store)
 
 
 def test_extensions_wait_for_what_they_extend(tiny, store):

@@ -9,12 +9,14 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.lab.conftest import TINY
+from tests.lab.conftest import TINY, configuration
 
 from posenc.lab import planned
 from posenc.lab.comparison import compared, differences_against, sentences
 from posenc.lab.kept import keep, taken_out
 from posenc.lab.report import as_csv, as_html, as_markdown, write
+from posenc.lab.report.figures import drawn
+from posenc.lab.report.sheets import sheets
 from posenc.lab.tables import COLUMNS, export
 from posenc.lab.tasks import KFront
 from posenc.lab.working import make
@@ -139,6 +141,59 @@ def test_results_of_an_earlier_source_are_shown_and_said_to_be(
     assert comparison.earlier == 0
 
 
+EXTENDED = """
+[[encodings]]
+name = "Rotary"
+use = "Rotary({head_dim})"
+
+[[extensions]]
+name = "Same"
+of = "Rotary"
+use = "Rotary({head_dim})"
+factors = [2]
+"""
+
+
+def test_an_extension_is_held_against_the_very_run_that_it_extends(tiny, store, monkeypatch):
+    """The base is made anew, its extension not yet: it is shown beside the base that it had."""
+    grid = tiny(EXTENDED)
+
+    def made(kinds, score):
+        for run in planned(grid, store).runs:
+            if run.encoding in ("Rotary", "Same ×2") and run.kind in kinds:
+                outcome = make(run.configuration, store)["outcome"]
+                outcome["scores"]["4"] = score if run.kind == "reported" else 0.3
+                store.keep(run.id, {**store.result(run.id), "outcome": outcome})
+
+    made(("reported", "extended"), 1.0)
+    old = {run.id for run in planned(grid, store).runs if run.kind == "reported"}
+    monkeypatch.setattr("posenc.lab.encodings.version", lambda use: "changed")
+    made(("reported",), 0.5)
+    (task,) = compared(grid, store).tasks
+    assert task.encodings["Same ×2"].before == 1.0
+    assert all(task.encodings["Same ×2"].fits)
+    keep(store, store.root / "kept.json", grid)
+    again = compared(grid, taken_out(store.root / "kept.json", store.root / "again"))
+    assert again.tasks[0].encodings["Same ×2"].before == 1.0
+    for run in old:
+        store.path("results", run).unlink(missing_ok=True)
+    (task,) = compared(grid, store).tasks
+    assert "Same ×2" not in task.encodings
+
+
+def test_a_seed_of_which_nothing_can_be_compared_is_left_out_and_said_to_be(comparison):
+    (task,) = comparison.tasks
+    one = task.encodings["ALiBi"]
+    left = {length: {s: v for s, v in by.items() if s} for length, by in one.reported.items()}
+    lost = replace(task, encodings={**task.encodings, "ALiBi": replace(one, reported=left)})
+    first = next(sheets(lost))
+    assert "nothing longer can be compared (1 of ALiBi left out)" in first.note
+    assert "left out" not in next(sheets(task)).note
+    row = next(csv.DictReader(io.StringIO(as_csv(replace(comparison, tasks=[lost])))), None)
+    assert row is not None
+    assert drawn(lost)
+
+
 def test_a_grid_without_results_says_so(tiny, store):
     with pytest.raises(ValueError, match=r"grid tiny has no results in .*make some by posenc lab"):
         compared(tiny(), store)
@@ -150,8 +205,26 @@ def test_all_results_as_a_table(comparison, store, tmp_path):
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == 9 * 2
     assert {row["encoding"] for row in rows} == {"NoPE", "ALiBi(2)", "Rotary(4)"}
+    assert {(row["kind"], row["options"], row["batch"]) for row in rows} == {
+        ("reported", '{"k": 2}', "2")
+    }
     with pytest.raises(ValueError, match=r"must end in \.csv or \.parquet"):
         export(store, tmp_path / "all.xls")
+
+
+def test_whatever_tells_runs_apart_has_a_column_of_its_own(store):
+    from posenc.lab.tables import rows
+
+    for more in ({}, {"nope_layers": (1,)}, {"version": "other"}, {"seed": 1_000_003}):
+        make(configuration(**more), store)
+    told = [
+        {k: v for k, v in row.items() if k not in ("run", "score", "loss", "date")}
+        | {"milliseconds_a_step": None}
+        for row in rows(store)
+        if row["length"] == 8
+    ]
+    assert len({str(each) for each in told}) == 4
+    assert sorted(each["kind"] for each in told) == ["reported"] * 3 + ["tuning"]
 
 
 def test_results_in_one_file_give_the_same_report(comparison, store, tmp_path):

@@ -1,5 +1,7 @@
 """Statistics against scipy and against values worked by hand."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from posenc.lab.statistics import (
     bootstrap,
     holm,
     interquartile_mean,
+    least_p,
     mean,
     pairs,
     ranks,
@@ -59,6 +62,22 @@ def test_sign_flips_are_those_of_scipy():
         (np.array(many),), np.mean, permutation_type="samples", n_resamples=20_000, rng=0
     )
     assert sign_flip(many) == pytest.approx(theirs.pvalue, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "values", [[0.5, 0.9, -0.7, -0.6, 0.4, -0.5], [0.25, -0.21, -0.54, -0.08, 0.02, 0.56]]
+)
+def test_sums_of_0_are_told_by_no_rounding(values):
+    """Their sum is 0 exactly, so that every flip is as far from it or farther."""
+    assert sum(map(Fraction, map(str, values))) == 0
+    assert sign_flip(values) == 1.0
+
+
+def test_the_least_p_value_is_that_of_differences_of_one_sign():
+    for count in (3, 14, 15, 40):
+        assert sign_flip([1.0] * count) >= least_p(count)
+    assert least_p(14) == sign_flip([1.0] * 14) == 2 / 2**14
+    assert least_p(40) == sign_flip([1.0] * 40)  # 10,000 draws meet none of 2^40 flips
 
 
 def test_holm_by_hand():

@@ -10,13 +10,14 @@ from tests.lab.conftest import configuration
 from posenc.lab import ModelSize, Training
 from posenc.lab.encodings import drawn as encodings
 from posenc.lab.model import built
+from posenc.lab.seeds import generator_for
 from posenc.lab.tasks import TASKS, Batch, Task
 from posenc.lab.tasks.base import IGNORED, loss
 from posenc.lab.tasks.counting import BEGIN, STOP
 from posenc.lab.tasks.local_language_model import FAR, NEAR
 from posenc.lab.tasks.passkey import MARK
 from posenc.lab.tasks.reversed_addition import EQUALS, PLUS
-from posenc.lab.training import trained
+from posenc.lab.training import examined, trained
 
 
 def word_order(row: list[int], _: Task) -> list[int]:
@@ -149,6 +150,28 @@ def test_the_byte_language_model_is_examined_on_other_files():
         TASKS["byte_language_model"](text="0")
 
 
+def test_a_model_that_guesses_adds_no_bits_that_can_be_compared():
+    task = TASKS["byte_language_model"]()
+    assert task.reported({64: 8.0, 1024: 8.0}, 1024, learned=8.0) is None
+    assert task.reported({64: 3.0, 1024: 8.0}, 1024, learned=3.0) == 5.0
+
+
+def test_rows_that_ask_nothing_have_no_part_in_a_score():
+    """With half as many letters asked for as there are tokens, many rows have too few."""
+    task = TASKS["k_back"](trained=8, tested=(8,), k=4)
+
+    class Right(torch.nn.Module):
+        def forward(self, tokens, positions):
+            targets = next(asked)
+            return torch.nn.functional.one_hot(targets.clamp(min=0), 16).float()
+
+    generator = generator_for(0, "examination", 8)
+    batch = task.generate(generator, 8, 64)
+    assert not (batch.targets != IGNORED).any(1).all()
+    asked = iter([batch.targets])
+    assert examined(Right(), task, 8, rows=64, seed=0)[0] == 1.0
+
+
 def test_coupled_positions_stand_with_their_weights():
     task = TASKS["reversed_addition"](coupled=True)
     batch = drawn(task, 3, batch=64)
@@ -166,6 +189,7 @@ def test_coupled_positions_stand_with_their_weights():
     [
         ("flip_flop", {"trained": 24, "tested": (48,)}, "tested is [48]; it must hold the trained"),
         ("flip_flop", {"trained": 7, "tested": (7,)}, "length is 7; flip-flop takes an even one"),
+        ("k_back", {"k": 30}, "k is 30; of the 48 tokens of the shortest row about half"),
         ("k_front", {"k": 99}, "k is 99; the shortest tested row has 32"),
         ("counting", {"tested": (16, 500)}, "there are 128 numbers"),
         ("copy", {"trained": 0, "tested": (0,)}, "trained is 0; it must be a whole number from 1"),

@@ -47,6 +47,12 @@ def test_losses_are_drawn_by_seed_and_their_median_on_top():
     assert ax.get_yscale() == "log"
 
 
+def test_a_median_is_of_losses_at_one_step():
+    """One seed ended at step 3, where the others have no point."""
+    ax = loss_curves({"a": [[[2, 3.0], [3, 9.0]], [[2, 1.0], [4, 0.5]], [[2, 2.0], [4, 0.4]]]})
+    assert ax.lines[-1].get_xydata().tolist() == [[2.0, 2.0]]
+
+
 def test_costs_are_medians():
     ax = costs({"a": [1.0, 5.0, 2.0], "b": [3.0]}, {"a": 0, "b": 96})
     assert [bar.get_width() for bar in ax.patches] == [2.0, 3.0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from statistics import fmean
 from typing import Any
 
@@ -32,7 +33,7 @@ class Scored:
         name: The encoding.
         seeds: Its seeds, in order.
         scores: By length and seed, as the task scores.
-        reported: By length and seed, as it is compared.
+        reported: By length and seed, as it is compared; seeds of which nothing can be are left out.
         fits: Whether each seed fitted the task at the trained length, as it was trained: what was
             extended since, before that.
         before: What is compared, there; the middle of seeds.
@@ -179,7 +180,7 @@ def compared(grid: Grid, store: Store) -> Comparison:
         made
         for task in grid.tasks
         for model in names
-        if (made := _task(grid, task, model, plan, found)) is not None
+        if (made := _task(grid, task, model, plan, found, known)) is not None
     ]
     dates = sorted(each["date"] for each in found.values())
     fewest = min(len(each.seeds) for task in tasks for each in task.encodings.values())
@@ -200,7 +201,7 @@ def compared(grid: Grid, store: Store) -> Comparison:
 
 
 def _task(
-    grid: Grid, task: GridTask, model: str, plan: Plan, found: Mapping[str, Any]
+    grid: Grid, task: GridTask, model: str, plan: Plan, found: Mapping[str, Any], known: Results
 ) -> TaskComparison | None:
     made: dict[str, list[dict]] = {}
     for run in plan.runs:
@@ -208,10 +209,9 @@ def _task(
             made.setdefault(run.encoding, []).append(found[run.id])
     if not made:
         return None
-    own = {each["id"]: each for results in made.values() for each in results}
-    encodings = {name: _scored(name, task, results, own) for name, results in made.items()}
+    encodings = {name: _scored(name, task, results, known) for name, results in made.items()}
     sign = -1.0 if task.task.lower_is_better else 1.0
-    lengths = sorted({length for each in encodings.values() for length in each.reported})
+    lengths = sorted({length for each in encodings.values() for length in each.scores})
     by_length = {
         length: pairs(
             {
@@ -237,7 +237,7 @@ def _task(
     )
 
 
-def _scored(name: str, task: GridTask, results: list[dict], others: Mapping[str, dict]) -> Scored:
+def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> Scored:
     results = sorted(results, key=lambda each: each["configuration"]["seed"])
     trained = task.task.trained
     scores: dict[int, dict[int, float]] = {}
@@ -245,21 +245,21 @@ def _scored(name: str, task: GridTask, results: list[dict], others: Mapping[str,
     learned, before = list[float](), list[float]()
     for each in results:
         seed = each["configuration"]["seed"]
-        own, extension = _scores(each, task), each["configuration"]["extension"]
-        trained_as = each if extension is None else others.get(extension["of"], each)
-        as_trained = _scores(trained_as, task)
+        own, as_trained = _scores(each, task), _scores(known.base_of(each) or each, task)
         learned.append(as_trained[trained])
-        before.append(task.task.reported(as_trained, trained, learned[-1]))
+        if (told := task.task.reported(as_trained, trained, learned[-1])) is not None:
+            before.append(told)
         for length, value in own.items():
             scores.setdefault(length, {})[seed] = value
-            reported.setdefault(length, {})[seed] = task.task.reported(own, length, learned[-1])
+            if (told := task.task.reported(own, length, learned[-1])) is not None:
+                reported.setdefault(length, {})[seed] = told
     return Scored(
         name=name,
         seeds=tuple(each["configuration"]["seed"] for each in results),
         scores=scores,
         reported=reported,
         fits=tuple(task.task.fits(value) for value in learned),
-        before=bootstrap(before, interquartile_mean).value,
+        before=bootstrap(before, interquartile_mean).value if before else nan,
         middle={
             length: bootstrap(list(values.values()), interquartile_mean)
             for length, values in reported.items()

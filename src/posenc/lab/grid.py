@@ -238,9 +238,13 @@ def _grid(table: Table, folder: Path, *, check: bool) -> Grid:
         seeds = tuple(range(seeds[0]))
     if not seeds or len(set(seeds)) != len(seeds):
         table.fail("seeds", "seeds must be a number from 1 on, or a list of different ones.")
+    if max(seeds) >= TUNING_SEED:
+        table.fail("seeds", f"seeds holds {max(seeds)}; from {TUNING_SEED} on they tune alone.")
     training = table.table("training")
     tuning_steps = training.take("tuning_steps", int, None)
     tuning_seeds = training.take("tuning_seeds", int, 1)
+    if tuning_seeds < 1:
+        training.fail("tuning_seeds", f"tuning_seeds is {tuning_seeds}; it must be at least 1.")
     rates = training.several("learning_rates", float, [Training().learning_rate])
     budget = training.rest()
     tasks = [_task(each, budget, rates, training) for each in table.tables("tasks")]

@@ -62,7 +62,9 @@ def _is_result(found: Any) -> bool:
 def _of(grid: Grid, store: Store) -> list[dict[str, Any]]:
     known = Results(store)
     found = (known.of(run.configuration) for run in planned(grid, store, known.of).runs)
-    return list({each["id"]: each for each in found if each is not None}.values())
+    whole = [each for each in found if each is not None]
+    bases = [base for each in whole if (base := known.base_of(each)) is not None]
+    return list({each["id"]: each for each in (*whole, *bases)}.values())
 
 
 def _written(result: dict[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,9 @@ def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
         grid: What is to be run.
         store: Where it is seen which learning rates are chosen.
         result: What a configuration gave; that of the store if not given.
+
+    Raises:
+        ValueError: Two names of the grid are one run, so that a report could show it as one alone.
     """
     found = result or (lambda configuration: store.result(configuration.id))
     runs: dict[str, Planned] = {}
@@ -92,8 +95,11 @@ def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
                     for each in _runs(grid, task, encoding, model, store, found):
                         if each is None:
                             waiting += 1
-                        else:
-                            runs.setdefault(each.id, each)
+                        elif runs.setdefault(each.id, each) != each:
+                            raise ValueError(
+                                f"{runs[each.id]} and {each} are one and the same run; leave one "
+                                "of the two names out of the grid."
+                            )
     return Plan(tuple(runs.values()), waiting)
 
 

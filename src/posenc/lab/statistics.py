@@ -99,7 +99,8 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     """The p-value of paired differences: how often flipped signs give a mean as far from 0.
 
     All 2ⁿ flips are counted for up to 14 pairs, so that it is exact: no less than 2/2ⁿ, which is
-    0.25 for three seeds and 0.002 for ten.
+    0.25 for three seeds and 0.002 for ten. Of more pairs 10,000 flips are drawn. Sums that differ
+    by less than their rounding are equal.
 
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.
@@ -117,8 +118,19 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
         drawn = torch.randint(2, (DRAWS, len(differences)), generator=generator)
         signs, added = 2.0 * drawn.double() - 1, 1  # what was seen is one of the flips
     flipped, seen = (signs @ given).abs(), given.sum().abs()
-    as_far = int((flipped >= seen * (1 - 1e-12)).sum()) + added
+    rounding = 1e-12 * given.abs().sum()
+    as_far = int((flipped >= seen - rounding).sum()) + added
     return as_far / (len(signs) + added)
+
+
+def least_p(count: int) -> float:
+    """The least p-value that ``sign_flip`` can give for so many pairs.
+
+    Example:
+        >>> least_p(3), least_p(100) == 1 / (DRAWS + 1)
+        (0.25, True)
+    """
+    return 2 / 2**count if count <= EXACT else 1 / (DRAWS + 1)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -150,7 +162,7 @@ class Pair:
         worse: The other.
         differences: Of each seed that both have, in favor of ``better``.
         interval: Bootstrap interval of their mean.
-        p: Exact sign-flip p-value.
+        p: Sign-flip p-value, exact for up to 14 seeds.
         corrected: The same after Holm, over all pairs of the comparison.
     """
 
@@ -237,6 +249,7 @@ __all__ = [
     "bootstrap",
     "holm",
     "interquartile_mean",
+    "least_p",
     "pairs",
     "ranks",
     "sign_flip",

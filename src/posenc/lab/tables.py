@@ -2,18 +2,30 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.files import whole
+from posenc.lab.grid import TUNING_SEED
+from posenc.lab.planning import Kind
 from posenc.lab.store import Store
 
 COLUMNS = (
-    "run", "task", "encoding", "dim", "heads", "depth", "seed", "steps", "learning_rate",
-    "factor", "tuned_steps", "length", "trained_length", "score", "loss", "body_parameters",
-    "encoding_parameters", "milliseconds_a_step", "host", "torch", "date",
+    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "dim", "heads",
+    "depth", "seed", "steps", "batch", "learning_rate", "factor", "tuned_steps", "length",
+    "trained_length", "score", "loss", "body_parameters", "encoding_parameters",
+    "milliseconds_a_step", "host", "torch", "date",
 )  # fmt: skip
+"""Whatever tells two runs apart has a column; a model that gives no numbers has no score."""
+
+WORDS = (
+    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "host", "torch", "date",
+)  # fmt: skip
+
+LENGTHS = ("trained", "tested")
+"""Options of tasks that have columns of their own."""
 
 
 def rows(store: Store) -> Iterator[dict[str, Any]]:
@@ -24,11 +36,16 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
         for length, score in outcome["scores"].items():
             yield {
                 "run": each["id"],
+                "kind": _kind(asked),
                 "task": asked["task"],
+                "options": _options(asked["options"]),
                 "encoding": " + ".join(extension["use"]) or "NoPE",
+                "nope_layers": " ".join(map(str, asked["nope_layers"])),
+                "version": extension.get("version", asked["version"]),
                 **asked["model"],
                 "seed": asked["seed"],
                 "steps": outcome["steps"],
+                "batch": asked["training"]["batch"],
                 "learning_rate": asked["training"]["learning_rate"],
                 "factor": extension["factor"],
                 "tuned_steps": extension["steps"],
@@ -43,6 +60,17 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
                 "torch": each["machine"]["torch"],
                 "date": each["date"],
             }
+
+
+def _kind(asked: dict[str, Any]) -> Kind:
+    """What a run is for; a seed of tuning is that of no reported run."""
+    if asked["extension"] is not None:
+        return "extended"
+    return "tuning" if asked["seed"] >= TUNING_SEED else "reported"
+
+
+def _options(given: dict[str, Any]) -> str:
+    return json.dumps({name: given[name] for name in sorted(given) if name not in LENGTHS})
 
 
 def as_csv(store: Store) -> str:
@@ -97,7 +125,7 @@ def _connected(store: Store) -> Any:
 
 
 def _type(name: str) -> str:
-    if name in ("run", "task", "encoding", "host", "torch", "date"):
+    if name in WORDS:
         return "VARCHAR"
     if name in ("learning_rate", "score", "loss", "milliseconds_a_step"):
         return "DOUBLE"

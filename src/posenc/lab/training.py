@@ -17,7 +17,7 @@ from posenc.lab.configuration import Configuration
 from posenc.lab.encodings import drawn
 from posenc.lab.model import Model, built, digest
 from posenc.lab.seeds import generator_for, seed_of
-from posenc.lab.tasks.base import Batch, Task, loss
+from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
 
 CURVE = 50
 """Points of a loss curve, each the mean of the steps since the one before."""
@@ -261,19 +261,24 @@ class _Run:
 
 @torch.no_grad()
 def examined(model: Model, task: Task, length: int, *, rows: int, seed: int) -> tuple[float, float]:
-    """Mean score and loss over ``rows`` rows of ``length``, the same rows for every encoding."""
+    """Mean score and loss over ``rows`` rows of ``length``, the same rows for every encoding.
+
+    A row without a target has no part in the score.
+    """
     model.eval()
     generator = generator_for(seed, "examination", length)
     at_once = max(1, min(rows, 16384 // task.tokens(length)))
-    scores, losses, left = 0.0, 0.0, rows
+    scores, losses, asked, left = 0.0, 0.0, 0, rows
     while left > 0:
         count = min(at_once, left)
         batch = task.generate(generator, length, count)
         logits = model(batch.tokens, batch.positions)
-        scores += task.score(logits, batch).double().sum().item()
+        asks = (batch.targets != IGNORED).any(1)
+        scores += task.score(logits, batch)[asks].double().sum().item()
         losses += loss(logits, batch).item() * count
+        asked += int(asks.sum())
         left -= count
-    return scores / rows, losses / rows
+    return scores / max(1, asked), losses / rows
 
 
 def _chained(before: str, batch: Batch) -> str:

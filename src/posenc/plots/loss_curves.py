@@ -42,11 +42,10 @@ def loss_curves(
         for points in seeds:
             steps, losses = np.array(points).T
             ax.plot(steps, losses, linewidth=0.6, alpha=0.4, **drawn)
-        shortest = min(len(points) for points in seeds)
-        together = np.array([points[:shortest] for points in seeds])
-        ax.plot(
-            together[0, :, 0], np.median(together[..., 1], 0), linewidth=1.7, label=name, **drawn
-        )
+        told = [{point[0]: point[1] for point in points} for points in seeds]
+        steps = [step for step in told[0] if all(step in each for each in told)]
+        middle = [np.median([each[step] for each in told]) for step in steps]
+        ax.plot(steps, middle, linewidth=1.7, label=name, **drawn)
     ax.set_yscale("log")
     ax.set_xlabel("step")
     ax.set_ylabel("training loss (nats)")

@@ -19,13 +19,14 @@ def as_csv(comparison: Comparison) -> str:
     for task in comparison.tasks:
         for each in task.encodings.values():
             for length, by_seed in sorted(each.scores.items()):
-                middle = each.middle[length]
+                middle = each.middle.get(length)
+                ends = ("", "", "") if middle is None else (middle.value, middle.low, middle.high)
                 for (seed, score), fits in zip(by_seed.items(), each.fits, strict=True):
                     writer.writerow(
                         (
                             task.task.name, task.model, each.name, length, task.task.task.trained,
-                            seed, score, each.reported[length][seed], int(fits), middle.value,
-                            middle.low, middle.high, task.ranks.get(each.name, ""), each.rate,
+                            seed, score, each.reported.get(length, {}).get(seed, ""), int(fits),
+                            *ends, task.ranks.get(each.name, ""), each.rate,
                         )
                     )  # fmt: skip
     return text.getvalue()

@@ -26,16 +26,15 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
 
     kind = task.task.task
     encodings, trained = task.encodings.values(), kind.trained
-    pairs = drawn_pairs(task)
-    axes = {
-        f"{kind.measure} over the length of rows, a dot a seed": length_curve(
-            {e.name: {n / trained: list(s.values()) for n, s in e.reported.items()}
-             for e in encodings},
-            {e.name: {n / trained: _ends(m) for n, m in e.middle.items()} for e in encodings},
+    pairs, told = drawn_pairs(task), [e for e in encodings if e.reported]
+    axes = {}
+    if told:
+        axes[f"{kind.measure} over the length of rows, a dot a seed"] = length_curve(
+            {e.name: {n / trained: list(s.values()) for n, s in e.reported.items()} for e in told},
+            {e.name: {n / trained: _ends(m) for n, m in e.middle.items()} for e in told},
             measure=kind.measure,
             chance=None if kind.lower_is_better or not kind.chance else kind.chance,
-        ),
-    }  # fmt: skip
+        )
     if pairs:
         axes[f"paired differences at {task.length}, a dot a seed"] = paired_differences(
             {f"{p.better} − {p.worse}": p.differences for p in pairs},

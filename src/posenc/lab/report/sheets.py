@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from posenc.lab.comparison import Comparison, Scored, TaskComparison
-from posenc.lab.statistics import Interval, Pair
+from posenc.lab.statistics import DRAWS, EXACT, Interval, Pair, least_p
 
 MOST_PAIRS = 12
 """Pairs that are drawn; of more, those of the leader alone. Tables have all of them."""
@@ -41,7 +41,8 @@ def scores(task: TaskComparison) -> Sheet:
     """In-distribution beside out-of-distribution; who did not fit has no place."""
     lengths = task.lengths()
     kind, trained = task.task.task, task.task.task.trained
-    header = ("encoding", "place", "fits", f"at {trained} (trained)")
+    unit = f", {kind.unit}" if kind.unit else ""
+    header = ("encoding", "place", "fits", f"at {trained} (trained){unit}")
     rows = [
         (
             each.name,
@@ -57,11 +58,23 @@ def scores(task: TaskComparison) -> Sheet:
         f"{kind.measure} by length",
         (*header, *(f"at {length}" for length in lengths if length != trained)),
         tuple(rows),
-        f"Interquartile means of seeds with 95 % bootstrap intervals. A seed fits with {asked} "
-        f"{kind.gate:g} at the trained length; one who guesses has {kind.chance:.3g}. An "
+        "Means of seeds at the trained length, interquartile means with 95 % bootstrap intervals "
+        f"at others. A seed fits with {asked} {kind.gate:g} at the trained length; one who guesses "
+        f"has {kind.chance:.3g}{_left_out(task)}. An "
         "encoding's place is 1, and one more for each that is clearly better: encodings of one "
         "place cannot be told apart. Who did not fit has none.",
     )
+
+
+def _left_out(task: TaskComparison) -> str:
+    """Whose seeds stand in no mean but that of the trained length."""
+    lost = {
+        each.name: len(each.seeds) - len(each.reported.get(task.length, {}))
+        for each in task.encodings.values()
+        if task.length in each.scores
+    }
+    said = ", ".join(f"{count} of {name}" for name, count in lost.items() if count)
+    return f", of whom nothing longer can be compared ({said} left out)" if said else ""
 
 
 def paired_lengths(task: TaskComparison) -> list[int]:
@@ -88,14 +101,15 @@ def differences(task: TaskComparison, length: int) -> Sheet:
         )
         for pair in sorted(task.pairs[length], key=lambda each: -each.interval.value)
     ]
-    least = 2 / 2 ** min(len(each.differences) for each in task.pairs[length])
+    counts = {len(each.differences) for each in task.pairs[length]}
+    drawn = "" if max(counts) <= EXACT else f" (beyond {EXACT} seeds, {DRAWS:,} drawn ones)"
     return Sheet(
         f"Paired differences at {length}",
         ("pair", "mean", "seeds", "p", "p after Holm", "clear"),
         tuple(rows),
         "Differences of the same seed, whose body and data are the same for both. Clear: the "
-        "interval lies above 0, with three seeds or more. p is exact, by flips of signs; with so "
-        f"many seeds it cannot be less than {least:.2g}.",
+        f"interval lies above 0, with three seeds or more. p is exact, by flips of signs{drawn}; "
+        f"with so many seeds it cannot be less than {min(map(least_p, counts)):.2g}.",
     )
 
 

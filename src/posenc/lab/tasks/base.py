@@ -86,7 +86,8 @@ class Task(abc.ABC):
         about: One sentence.
         version: Raised when rows of the same generator change, so that runs are made anew.
         vocabulary: How many tokens there are.
-        measure: What ``score`` gives, in words.
+        measure: What is compared, in words.
+        unit: What ``score`` gives, where something else is compared.
         chance: The score of one who guesses.
         gate: The score at the trained length from which a model has fitted the task.
         steps: Training steps, where a grid names none.
@@ -106,6 +107,7 @@ class Task(abc.ABC):
     version: ClassVar[int] = 1
     vocabulary: ClassVar[int]
     measure: ClassVar[str] = "accuracy"
+    unit: ClassVar[str] = ""
     chance: ClassVar[float]
     gate: ClassVar[float]
     steps: ClassVar[int] = 1000
@@ -142,8 +144,10 @@ class Task(abc.ABC):
         """The task that scores are taken of; another where training must not see its rows."""
         return self
 
-    def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float:
+    def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float | None:
         """What is compared at ``length``: its score, or what that is against ``learned``.
+
+        None where that says nothing of the encoding.
 
         ``learned`` is the score at the trained length of the model as it was trained: of one that
         was extended since, before that.

@@ -46,6 +46,7 @@ class ByteLanguageModel(Task):
     about: ClassVar[str] = "The next byte of the source text of Python's own library."
     vocabulary: ClassVar[int] = 256
     measure: ClassVar[str] = "added bits a byte"
+    unit: ClassVar[str] = "bits a byte"
     chance: ClassVar[float] = 8.0
     gate: ClassVar[float] = 3.6
     steps: ClassVar[int] = 1500
@@ -79,9 +80,12 @@ class ByteLanguageModel(Task):
         """The same on files that training never sees."""
         return replace(self, part="held out")
 
-    def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float:
-        """Bits a byte that ``length`` adds to those that training reached."""
-        return scores[length] - learned
+    def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float | None:
+        """Bits a byte that ``length`` adds to those that training reached.
+
+        None of a model that only guesses at the trained length: it would add none at any.
+        """
+        return None if learned >= self.chance else scores[length] - learned
 
 
 @cache

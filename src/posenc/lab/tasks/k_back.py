@@ -44,6 +44,12 @@ class KBack(Task):
     def __post_init__(self):
         super().__post_init__()
         check_whole(k=self.k)
+        shortest = min(self.tested)
+        if self.k > shortest // 2:
+            raise ValueError(
+                f"k is {self.k}; of the {shortest} tokens of the shortest row about half are "
+                "letters."
+            )
 
     def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens, about half of them letters."""
