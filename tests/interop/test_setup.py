@@ -6,12 +6,13 @@ import sys
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel
+from transformers import AutoConfig, AutoModel, FalconConfig, FalconModel
 
 from posenc import ALiBi, AxialRotary, Learned, MultimodalRotary, Rotary, Sinusoidal, T5Bias
 from posenc.encodings.expression import encoding_from
 from posenc.inspection.model import inspect_model
 from posenc.interop.huggingface import (
+    patch_biases,
     positional_setup,
     rotaries_from_config,
     rotary_from_config,
@@ -174,6 +175,9 @@ def test_sines_of_a_model_are_its_table():
 def test_biases_of_scores():
     falcon = positional_setup({"model_type": "falcon", "alibi": True, **SMALL})
     assert isinstance(only(falcon)[0].scores[0], ALiBi)
+    model = FalconModel(FalconConfig(alibi=True, vocab_size=9, **SMALL)).eval()
+    with patch_biases(model) as patched:  # which holds the bias against that of the model's layers
+        assert only(falcon)[0].scores[0].slopes == pytest.approx(patched.biases[0].slopes)
     decoder = only(positional_setup({"model_type": "t5"}), "decoder")[0].scores[0]
     assert isinstance(decoder, T5Bias)
     assert not decoder.bidirectional

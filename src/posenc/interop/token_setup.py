@@ -203,8 +203,9 @@ def _slopes(config: Configuration, name: str) -> Part:
     slopes = ALiBi(heads, alibi_bias_max=float(steepest))
     scale = width_of_head(config) ** -0.5
     notes = ()
-    if config.model_type == "falcon":
-        notes = ("slopes are rounded to bfloat16, and biases are scaled with the scores",)
+    if config.model_type == "falcon":  # it scales biases with the products
+        slopes = ALiBi(heads, slopes=[m * scale for m in slopes.slopes])
+        notes = ("the model rounds slopes to bfloat16, and scales biases as it does products",)
     return _part(config, name, config.whole("layers"), scores=[slopes], scale=scale, notes=notes)
 
 
