@@ -102,6 +102,23 @@ def test_what_a_link_held_in_vain_is_said_until_the_reader_goes_on(opened):
     assert "color" not in found.page.inner_text("#notices")
 
 
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ("sentence=", "sentence: no word is there."),
+        ("attended=%20", "attended: no word is there."),
+        ("scaled=yes", "scaled: yes is neither true nor false."),
+        ("pins=1..2", "pins: 1..2 is no list of up to six dimensions from 0 to 127."),
+        ("pins=128", "pins: 128 is no list of up to six dimensions from 0 to 127."),
+    ],
+)
+def test_what_cannot_be_in_a_link_is_left_out_and_named(opened, link, said):
+    found, untouched = opened(link), opened()
+    assert f"The link was read without {said}" in found.page.inner_text("#notices")
+    assert found.text("shapes") == untouched.text("shapes")
+    assert found.page.is_checked("#scaled")
+
+
 def test_odd_and_unpaired_widths_are_told(opened):
     found = opened("dim=127")
     notice = found.page.inner_text("#notices")

@@ -1,5 +1,6 @@
 // The state as the part of a link after #, and back.
 
+import { tokens } from "../math/sentences.js";
 import { DEFAULTS, NAMES } from "./defaults.js";
 import { CHOICES, LIMITS, read } from "./limits.js";
 import { same } from "./store.js";
@@ -46,12 +47,16 @@ function readField(name, text, state) {
     return read(name, text, known ? state : { ...state, convention: DEFAULTS.convention });
   }
   if (name === "pins") {
-    const pins = text ? text.split(".").map(Number) : [];
-    const fine = pins.length <= 6 && pins.every((j) => Number.isInteger(j) && j >= 0);
-    return fine ? { value: pins } : { problem: `${text} is no list of up to six dimensions.` };
+    const pins = text ? text.split(".") : [];
+    const fine = pins.length <= 6 && pins.every((j) => /^\d+$/.test(j) && Number(j) < state.dim);
+    const problem = `${text} is no list of up to six dimensions from 0 to ${state.dim - 1}.`;
+    return fine ? { value: pins.map(Number) } : { problem };
   }
-  if (name === "scaled") return { value: text === "true" };
-  return { value: text.slice(0, 4000) };
+  if (name === "scaled") {
+    const known = text === "true" || text === "false";
+    return known ? { value: text === "true" } : { problem: `${text} is neither true nor false.` };
+  }
+  return tokens(text).kept.length ? { value: text.slice(0, 4000) } : { problem: "no word is there." };
 }
 
 function decoded(text) {
