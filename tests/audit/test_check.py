@@ -430,3 +430,58 @@ def test_what_is_said_beside_a_model_is_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(ValueError, match=r"seq_first and dim are given.*whose parts are found"):
         check(tmp_path, dim=64, seq_first=True)
+
+
+def turning(moved):
+    """A rotary encoding in exact angles, of positions that are moved."""
+
+    class Moved(nn.Module):
+        def forward(self, q, k, position_ids):
+            w = 1e4 ** (-torch.arange(0, 16, 2, dtype=torch.float64) / 16)
+            angle = moved(position_ids)[:, None, :, None] * w
+            cos, sin = angle.cos().float(), angle.sin().float()
+
+            def turn(x):
+                a, b = x.chunk(2, -1)
+                return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+            return turn(q), turn(k)
+
+    return Moved
+
+
+@pytest.mark.parametrize(
+    ("moved", "name", "known"),
+    [
+        (lambda p: p + (p >= 6000), "far-positions-otherwise", 4_097),
+        (lambda p: torch.where(p >= 8190, 2 * p, p), "far-positions-otherwise", 8_189),
+        (lambda p: p % 5000, "far-positions-otherwise", 4_097),
+        (lambda p: p - (p >= 4096).long(), "positions-shared", 4_095),
+        (lambda p: torch.where(p > 3000, p // 2, p), "positions-shared", 2_051),
+    ],
+)
+def test_far_positions_that_are_turned_as_others_are_wrong_and_no_loss(moved, name, known):
+    report = check(turning(moved), arguments={})
+    assert [(fault.name, fault.severity) for fault in report.faults] == [(name, "wrong")]
+    assert report.identity.endswith(f"to position {known:,}")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_positions_of_16_bits_are_a_loss(dtype):
+    report = check(turning(lambda p: p.to(dtype).double()))
+    assert [(f.name, f.severity) for f in report.faults] == [("positions-in-16-bits", "lossy")]
+
+
+def test_angles_that_round_more_and_more_are_a_loss():
+    report = check(turning(lambda p: p * (1 + 1.5e-6)), length=65_536)
+    assert [(f.name, f.severity) for f in report.faults] == [("precision-lost", "lossy")]
+
+
+def test_a_bias_of_no_known_formula_says_so():
+    def kerple(q_len: int, k_len: int) -> torch.Tensor:
+        q, k = torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
+        return -torch.stack([r * (1 + (q - k).abs()).log() for r in (1.0, 0.5)])
+
+    report = check(kerple)
+    assert (report.status, report.identity) == (0, "")
+    assert "its numbers were compared with no formula" in str(report)

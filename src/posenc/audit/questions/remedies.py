@@ -44,6 +44,8 @@ REMEDIES: dict[str, str] = {
     "positions-in-16-bits": "keep positions in int64 and angles in float32",
     "frequencies-in-16-bits": "compute frequencies in float32",
     "table-in-16-bits": "keep the table in float32 and round once, at the end",
+    "far-positions-otherwise": "look at what becomes of positions there: an offset, a clamp, a "
+    "table of two parts",
     "precision-lost": "compute angles in float64 or with posenc.Rotary, and round once",
     "unknown-frequencies": "compare the exponent and the base with the paper's; --ignore "
     "unknown-frequencies if they are meant",

@@ -48,6 +48,8 @@ def beyond(
         )
     if p >= 256 and bool((line[still] >= 256).all()):
         kind = "bfloat16" if p < 2048 else "float16" if p < 65_000 else "float32"
+        if kind != "float32" and not _share_as_in(kind, line, still):
+            return _shared(p, q, len(still), repeat)
         return fault(
             "positions-in-16-bits" if kind != "float32" else "precision-lost",
             "lossy",
@@ -56,13 +58,24 @@ def beyond(
             p,
             repeat(p, q),
         )
+    return _shared(p, q, len(still), repeat)
+
+
+def _shared(p: int, q: int, neighbors: int, repeat: Callable[[int, int], str]) -> Fault:
     return fault(
         "positions-shared",
         "wrong",
-        f"positions {p:,} and {q:,} receive the same, and {len(still)} neighbors in all",
+        f"positions {p:,} and {q:,} receive the same, and {neighbors} neighbors in all",
         p,
         repeat(p, q),
     )
+
+
+def _share_as_in(kind: str, line: Tensor, still: Tensor) -> bool:
+    """Whether most neighbors that are one number in a dtype receive the same."""
+    held = line.to(getattr(torch, kind))
+    one = (held[1:] == held[:-1]).nonzero().flatten()
+    return int(torch.isin(one, still).sum()) * 2 > len(one)
 
 
 def _is_unrotated(row: Tensor) -> bool:

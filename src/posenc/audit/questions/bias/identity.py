@@ -17,6 +17,14 @@ from posenc.numerics import slopes
 def has_known_slopes(inquiry: BiasInquiry) -> Answer:
     """Has a linear bias the slopes of ALiBi's authors?"""
     found = inquiry.linear
+    if found is None and not inquiry.identity:
+        return fault(
+            "unknown-function",
+            "note",
+            "it is no bias that is known here: its numbers were compared with no formula, and it "
+            "was asked for order, decoding and state alone",
+            0.0,
+        )
     if found is None:
         raise NotAskedError("it does not fall linearly with distance (no ALiBi)")
     if inquiry.learns:

@@ -1,6 +1,5 @@
 """Which schedule is it, and how precisely?"""
 
-import torch
 from torch import Tensor, nn
 
 from posenc.audit.identity import rotations
@@ -151,20 +150,29 @@ def is_precise(inquiry: RotaryInquiry) -> Answer:
     if found is None:
         raise NotAskedError("what it should be is not known, so nothing can be held against it")
     line = [p for p in inquiry.far[0] if p < inquiry.length]
-    table = inquiry.far[1][: len(line)] / inquiry.shape.size
-    cos, sin = found.exact(torch.tensor(line))
-    exact = torch.cat((cos, sin * inquiry.shape.frequencies.sign()), -1)
-    off = (table - exact).abs().amax(1)
+    errors = inquiry.errors_at(line)
+    off = errors.abs().amax(1)
     marks = [p for p in (10, 63, 257, 1024, 2049, 8192) if p in line] + [line[-1]]
     for mark in marks:
         inquiry.errors[mark] = off[: line.index(mark) + 1].max().item()
-    moved = _scores_moved(table - exact)
+    moved = _scores_moved(errors)
     worst, score = off.max().item(), moved.max().item()
     show = (
         "import torch\n"
         f"x = torch.ones(1, 4, {line[-1] + 1}, {inquiry.view.dim})\n"
         f"# the last token against posenc.Rotary({found.schedule!r})"
     )
+    if inquiry.parting is not None and not found.rounded:
+        first, last = line[inquiry.parting], line[inquiry.parting - 1]
+        return fault(
+            "far-positions-otherwise",
+            "wrong",
+            f"to position {last:,} cosines are {off[: inquiry.parting].max().item():.3g} off, and "
+            f"{off[inquiry.parting].item():.3g} at {first:,}, which no rounding of angles does: "
+            "positions there are turned as others",
+            first,
+            show,
+        )
     if found.rounded:
         return fault(
             "frequencies-in-16-bits",

@@ -16,6 +16,9 @@ from posenc.frequencies import Schedule
 
 ROUNDING = 1e-5
 
+SUDDEN = 16.0
+"""How many times as much for each position an error may be as those before."""
+
 
 @dataclass
 class RotaryInquiry:
@@ -122,11 +125,29 @@ class RotaryInquiry:
         if found is None:
             return ""
         line = [p for p in self.far[0] if p < self.length] or self.far[0]
-        off = self._off(found, line)
+        line = line[: self.parting]
+        off = self.errors_at(line).max().item()
         return f"{found.said}: equal to {found.ours} within {off:.1g} to position {line[-1]:,}"
 
-    def _off(self, found: rotations.Rotation, line: list[int]) -> float:
+    def errors_at(self, line: list[int]) -> Tensor:
+        """By how much the first rows are off, one row for each of the positions ``line``."""
+        assert self.rotation is not None
         made = self.far[1][: len(line)] / self.shape.size
-        cos, sin = found.exact(torch.tensor(line))
-        sense = self.shape.frequencies.sign()
-        return (made - torch.cat((cos, sin * sense), -1)).abs().max().item()
+        cos, sin = self.rotation.exact(torch.tensor(line))
+        return made - torch.cat((cos, sin * self.shape.frequencies.sign()), -1)
+
+    @cached_property
+    def parting(self) -> int | None:
+        """From which of the positions on it is another function, which no rounding explains.
+
+        What rounding does to angles grows as positions do, from the first on; a sudden error is
+        none of it.
+        """
+        line = [p for p in self.far[0] if p < self.length]
+        if not line:
+            return None
+        positions = torch.tensor(line, dtype=torch.float64).clamp(min=1)
+        grown = (self.errors_at(line).abs().amax(1) / positions).clamp(min=2.0**-22)
+        before = torch.cat((grown[:1], grown.cummax(0).values[:-1]))
+        sudden = (grown > SUDDEN * before) & (grown * positions > 0.05) & (positions >= 64)
+        return int(sudden.nonzero()[0]) if bool(sudden.any()) else None
