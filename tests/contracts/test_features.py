@@ -1,9 +1,12 @@
 """The contract battery on features of real coordinates."""
 
+from fractions import Fraction
+
 import pytest
 import torch
 
 from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
+from posenc.positions import Coordinates, grid, prefixed
 from posenc.testing import Case, batteries
 
 
@@ -40,3 +43,12 @@ CHECKS = batteries(CASES)
 @pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
 def test_contract(check):
     check()
+
+
+@pytest.mark.parametrize("name", ["random-fourier", "nerf", "perceiver"])
+def test_tokens_that_stand_nowhere_have_no_features(name):
+    features, points = CASES[name].build(**CASES[name].arguments), grid(2, 3)
+    for given in (points, Coordinates(points, scale=Fraction(1, 3))):
+        table = features.table(prefixed(given, 2))
+        assert table[:2].count_nonzero() == 0
+        assert torch.equal(table[2:], features.table(given))

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import cast, overload
 
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
@@ -144,6 +144,19 @@ def among_places(
     if nowhere.is_cpu and may_look(nowhere) and not bool(nowhere.any()):
         return points, None
     return with_places(points, nowhere), nowhere  # type: ignore[call-overload]
+
+
+def zeroed(
+    table: Float[Tensor, "*tokens dim"], nowhere: Bool[Tensor, "*tokens"] | None
+) -> Float[Tensor, "*tokens dim"]:
+    """``table`` with rows of zeros for the tokens that stand nowhere, as ``among_places`` has them.
+
+    Example:
+        >>> zeroed(torch.ones(2, 1), torch.tensor([True, False]))
+        tensor([[0.],
+                [1.]])
+    """
+    return table if nowhere is None else table.masked_fill(nowhere.unsqueeze(-1), 0.0)
 
 
 @overload

@@ -8,7 +8,19 @@ from transformers.models.dinov3_vit.modeling_dinov3_vit import (
     apply_rotary_pos_emb,
 )
 
-from posenc import AxialRotary, DINOv3Rotary, DirectedRotary, RoPEMixed
+from posenc import (
+    AxialRotary,
+    CayleySTRING,
+    CirculantSTRING,
+    ComRoPE,
+    DINOv3Rotary,
+    DirectedRotary,
+    LieRE,
+    LTXRotary,
+    MHRoPE,
+    RoPEMixed,
+    Rotary,
+)
 from posenc.positions import grid, normalized_grid, prefixed
 
 ENCODINGS = [
@@ -17,6 +29,11 @@ ENCODINGS = [
     DINOv3Rotary(8, (3, 4), shift=0.5, jitter=2.0).train(),
     DirectedRotary.spiral(8),
     RoPEMixed(8, heads=2),
+    LTXRotary(8, 2, (3, 5)),
+    MHRoPE(Rotary(8), heads=2, sections=(1, 1)),
+    CirculantSTRING(8),
+    ComRoPE(8),
+    LieRE(8),
 ]
 
 
@@ -32,8 +49,15 @@ def test_tokens_that_stand_nowhere_are_not_turned(encoding):
     some = encoding(q[..., order, :], k[..., order, :], points[order])
     for whole, without, few, content in zip(turned, patches, some, (q, k), strict=True):
         assert torch.equal(whole[..., :2, :], content[..., :2, :])
-        assert torch.equal(whole[..., 2:, :], without)
-        assert torch.equal(few, whole[..., order, :])
+        torch.testing.assert_close(whole[..., 2:, :], without)
+        torch.testing.assert_close(few, whole[..., order, :])
+
+
+def test_a_learned_basis_is_all_that_they_get_in_cayley_string():
+    encoding, x = CayleySTRING(8), torch.randn(1, 2, 14, 8)
+    (q, _) = encoding(x, x, prefixed(grid(3, 4), 2))
+    based = x[..., :2, :] @ encoding.basis().to(x.dtype).mT
+    torch.testing.assert_close(q[..., :2, :], based)
 
 
 def test_dinov3_leaves_its_five_tokens_alone():

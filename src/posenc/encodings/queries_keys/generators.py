@@ -8,10 +8,14 @@ from posenc._guards import floating
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places
 
 
 def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape axes"]:
     """``positions`` as float64, on the CPU where there is none, with one coordinate an axis.
+
+    Tokens that stand nowhere, as ``posenc.positions.prefixed`` puts them, are at 0, where nothing
+    is rotated.
 
     Raises:
         TypeError: ``positions`` are neither integers nor coordinates.
@@ -21,7 +25,8 @@ def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape
         >>> points_of([[1, 2]], axes=2)
         tensor([[1., 2.]], dtype=torch.float64)
     """
-    return in_float64(checked_points(positions, axes))
+    points, _ = among_places(checked_points(positions, axes))
+    return in_float64(points)
 
 
 def block_rotations(

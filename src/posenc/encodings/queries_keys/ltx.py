@@ -11,12 +11,14 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisSinCos
+from posenc.encodings.queries_keys.axes import AxisSinCos, unturned
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule
 from posenc.numerics.pairing import Pairing, checked_pairing
-from posenc.positions import Coordinates, Positions, checked
+from posenc.positions import Coordinates, Positions
+from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places
 
 MOST_SIZE = 2**31
 """A bound of numerators and denominators of sizes, which make steps finer."""
@@ -133,12 +135,11 @@ class LTXRotary(QueryKeyEncoding):
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have a coordinate for each size, or take more than 63 bits.
         """
-        positions = checked(positions, reals=True)
-        if positions.shape[-1:] == (len(self.sizes),):  # others are refused below
-            given = (Coordinates(positions[..., axis]) for axis in range(len(self.sizes)))
-            centered = (2 * p / size - 1 for p, size in zip(given, self.sizes, strict=True))
-            positions = Coordinates.stack(tuple(centered), dim=-1)
-        return self.sincos.table(positions, dtype).unflatten(-1, (self.heads, -1))
+        positions, nowhere = among_places(checked_points(positions, len(self.sizes)))
+        given = (Coordinates(positions[..., axis]) for axis in range(len(self.sizes)))
+        centered = (2 * p / size - 1 for p, size in zip(given, self.sizes, strict=True))
+        table = self.sincos.table(Coordinates.stack(tuple(centered), dim=-1), dtype)
+        return unturned(table, nowhere).unflatten(-1, (self.heads, -1))
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]

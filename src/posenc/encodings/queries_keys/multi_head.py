@@ -8,12 +8,14 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_each_head
 from posenc.numerics.joined import joined
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places
 
 
 class MHRoPE(QueryKeyEncoding):
@@ -84,9 +86,9 @@ class MHRoPE(QueryKeyEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         axes = len(self.sections)
-        points = checked_points(positions, axes)
+        points, nowhere = among_places(checked_points(positions, axes))
         along = [self.rotary.table(points[..., axis], dtype=dtype) for axis in range(axes)]
-        return joined(along, -2, torch.stack)
+        return unturned(joined(along, -2, torch.stack), nowhere, heads=True)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 axes pairs"]

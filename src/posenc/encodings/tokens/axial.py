@@ -22,7 +22,7 @@ from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions, checked
 from posenc.positions.checks import checked_within, shifted
-from posenc.positions.placeless import among_places
+from posenc.positions.placeless import among_places, zeroed
 
 REACH = 2**41
 """A bound of normalized coordinates: two million times as many are an int64."""
@@ -137,8 +137,7 @@ class AxialSinusoidal(TokenEncoding):
         dtype = floating(dtype)
         points = self._checked_points(positions)
         points, nowhere = among_places(points)
-        table = self._at(points, dtype)
-        return table if nowhere is None else table.masked_fill(nowhere.unsqueeze(-1), 0.0)
+        return zeroed(self._at(points, dtype), nowhere)
 
     def _at(self, points: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         columns = []

@@ -15,7 +15,7 @@ from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.numerics.joined import joined
 from posenc.positions import Integers
 from posenc.positions.checks import checked
-from posenc.positions.placeless import among_places
+from posenc.positions.placeless import among_places, zeroed
 
 Join = Literal["sum", "forward", "backward"]
 
@@ -166,10 +166,7 @@ Give points within its sizes, or more vectors.
         points, nowhere = among_places(points)
         self._check_range(points)
         rows = [F.embedding(points[..., a], table) for a, table in enumerate(self.tables)]
-        made = self._joined(rows)
-        if nowhere is not None:
-            made = made.masked_fill(nowhere.unsqueeze(-1), 0)
-        return made.to(dtype)
+        return zeroed(self._joined(rows), nowhere).to(dtype)
 
     def _joined(self, rows: list[Tensor]) -> Tensor:
         if self.join == "sum":

@@ -16,6 +16,7 @@ from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, floats
 from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places, zeroed
 
 MOST_BANDS = 64
 
@@ -84,18 +85,19 @@ class NeRFFeatures(TokenEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
-        """γ at ``positions``, float32 unless another dtype is asked for.
+        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place.
 
         Raises:
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points, dtype = checked_points(positions, self.axes), floating(dtype)
+        points, nowhere = among_places(checked_points(positions, self.axes))
+        dtype = floating(dtype)
         parts = [floats(points, dtype)] if self.include_input else []
         for axis in range(self.axes):
             cos, sin = cos_sin(self.sincos, points[..., axis], dtype)
             parts.append(joined((sin, cos), -1, torch.stack).flatten(-2))
-        return joined(parts, -1) + 0.0  # half a turn has a sine of −0
+        return zeroed(joined(parts, -1) + 0.0, nowhere)  # half a turn has a sine of −0
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

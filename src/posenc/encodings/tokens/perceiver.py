@@ -17,6 +17,7 @@ from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, floats
 from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places, zeroed
 
 
 class PerceiverFeatures(TokenEncoding):
@@ -86,17 +87,19 @@ class PerceiverFeatures(TokenEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
-        """γ at ``positions``, float32 unless another dtype is asked for.
+        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place.
 
         Raises:
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points, dtype = checked_points(positions, self.axes), floating(dtype)
+        points, nowhere = among_places(checked_points(positions, self.axes))
+        dtype = floating(dtype)
         axes = zip(self.parts, points.unbind(-1), strict=True)
         cosines, sines = zip(*(cos_sin(each, along, dtype) for each, along in axes), strict=True)
         given = [floats(points, dtype)] if self.include_input else []
-        return joined((*given, *sines, *cosines), -1) + 0.0  # half a turn has a sine of −0
+        made = joined((*given, *sines, *cosines), -1) + 0.0  # half a turn has a sine of −0
+        return zeroed(made, nowhere)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

@@ -18,6 +18,7 @@ from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places, zeroed
 
 GRAIN = 2**32
 """Frequencies are whole numbers of σ over this, beyond what machines disagree on."""
@@ -133,15 +134,15 @@ class RandomFourierFeatures(TokenEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
-        """γ at ``positions``, float32 unless another dtype is asked for.
+        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place.
 
         Raises:
             TypeError: ``positions`` are neither integers nor coordinates.
             ValueError: They do not have one coordinate an axis.
         """
-        points = checked_points(positions, self.axes)
+        points, nowhere = among_places(checked_points(positions, self.axes))
         cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))
-        return joined((sin, cos) if self.sines_first else (cos, sin), -1)
+        return zeroed(joined((sin, cos) if self.sines_first else (cos, sin), -1), nowhere)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]
