@@ -140,6 +140,38 @@ def test_the_shift_of_a_rotary_encoding_moves_its_keys(run, pairing):
     assert told["residual"] < 1e-14
 
 
+def test_a_factor_of_all_keys_is_no_part_of_the_map(run):
+    """YaRN scales keys of every position alike, so that what moves them only turns."""
+    text = "Rotary(YaRN(Geometric(8), factor=4.0, trained_length=64))"
+    told = as_json(run, "shift", "--encoding", text, "--offset", -3)
+    assert told["exact"] is True
+    assert told["residual"] < 1e-12
+    matrix = torch.tensor(told["matrix"], dtype=torch.float64)
+    torch.testing.assert_close(matrix @ matrix.mT, torch.eye(8, dtype=torch.float64))
+    assert "the rotation of each pair" in run("shift", "--encoding", text).out
+
+
+def test_what_scales_by_the_position_is_no_rotation(run):
+    assert "one map, which scales too" in run("shift", "--encoding", "XPos(Rotary(8))").out
+
+
+def test_keys_without_a_map_have_the_best_one(run):
+    text = "Rotary(8, arithmetic='llama.cpp')"
+    told = as_json(run, "shift", "--encoding", text, "--offset", 1000, "--length", 4096)
+    assert told["exact"] is False
+    matrix = torch.tensor(told["matrix"], dtype=torch.float64)
+    rotary = Rotary(8, arithmetic="llama.cpp")
+
+    def keys(start):
+        table = rotary.table(torch.arange(start, start + 4096), dtype=torch.float64)
+        units = torch.eye(8, dtype=torch.float64).unsqueeze(1).expand(8, 4096, 8)
+        return rotary.encode_keys(units.unsqueeze(0), table)[0].permute(1, 2, 0)
+
+    squares = (matrix @ keys(0) - keys(1000)).square().sum()
+    for nudge in (1e-4, -1e-4):
+        assert ((matrix + nudge) @ keys(0) - keys(1000)).square().sum() > squares
+
+
 def test_what_does_not_turn_has_no_exact_shift(run):
     words = ("--encoding", "QueryTemperature(4, period=16)", "--length", 64)
     assert as_json(run, "shift", *words)["exact"] is True  # of keys, which stay as they are

@@ -1,5 +1,6 @@
 """The map of a shift, of whatever encoding, and how it is printed."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -29,18 +30,41 @@ def shift_of(encoding: Any, offset: int, length: int) -> ShiftMap:
 
 @torch.no_grad()
 def _key_map(encoding: QueryKeyEncoding, offset: int, length: int) -> ShiftMap:
-    """M with K(p + k) = M K(p), where K(p) is what position p makes of the keys of head 0."""
+    """M with K(p + k) = M K(p), where K(p) is what position p makes of the keys of head 0.
+
+    Where there is one, that of position 0 serves: M = K(k) K(0)⁻¹, since K(0) may scale. Else it is
+    the best in the sense of least squares.
+    """
     check_memory(3 * min(length, BLOCK) * encoding.head_dim**2 * key_heads(encoding))
     _check_linear(encoding)
-    matrix = _keys(encoding, torch.tensor([offset]))[0]
-    worst = 0.0
+    here, there = (_keys(encoding, torch.tensor([place]))[0] for place in (0, offset))
+    matrix = (
+        there
+        if torch.equal(here, torch.eye(len(here), dtype=here.dtype))
+        else there @ torch.linalg.pinv(here)
+    )
+    worst = _error(encoding, matrix, offset, length)
+    if worst < ROUNDING:
+        return ShiftMap(offset, matrix, worst, True, "")
+    across, own = torch.zeros_like(matrix), torch.zeros_like(matrix)
+    for before, after in _moved(encoding, offset, length):
+        across += (after @ before.mT).sum(0)
+        own += (before @ before.mT).sum(0)
+    matrix = across @ torch.linalg.pinv(own, hermitian=True)
+    worst = _error(encoding, matrix, offset, length)
+    return ShiftMap(offset, matrix, worst, False, "no map takes keys of every position along")
+
+
+def _error(encoding: QueryKeyEncoding, matrix: Tensor, offset: int, length: int) -> float:
+    moved = _moved(encoding, offset, length)
+    return max((matrix @ before - after).abs().max().item() for before, after in moved)
+
+
+def _moved(encoding: QueryKeyEncoding, offset: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """K(p) and K(p + offset) of all positions, some at a time."""
     for begin in range(0, length, BLOCK):
         before = consecutive(min(BLOCK, length - begin), start=begin)
-        moved = matrix @ _keys(encoding, before)
-        worst = max(worst, (moved - _keys(encoding, before + offset)).abs().max().item())
-    fits = worst < ROUNDING
-    reason = "" if fits else "what it does to keys is no rotation by the position"
-    return ShiftMap(offset, matrix, worst, fits, reason)
+        yield _keys(encoding, before), _keys(encoding, before + offset)
 
 
 def _keys(encoding: QueryKeyEncoding, positions: Tensor) -> Tensor:
@@ -81,6 +105,14 @@ def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
     return worst
 
 
+def _told(found: ShiftMap) -> str:
+    if not found.exact:
+        return f"the best map ({found.reason})"
+    turned = found.matrix @ found.matrix.mT - torch.eye(len(found.matrix))
+    scales = turned.abs().max().item() >= ROUNDING
+    return "one map, which scales too" if scales else "the rotation of each pair"
+
+
 def show(found: ShiftMap, offset: int, length: int) -> None:
     """Prints as much of the matrix as there is room for, and its error."""
     screen, width = console(), len(found.matrix)
@@ -94,5 +126,5 @@ def show(found: ShiftMap, offset: int, length: int) -> None:
     print_grid(screen, headers, body)
     if most < width:
         screen.print(f"{most} of {width} rows and columns fit; --format csv gives all.")
-    what = "the rotation of each pair" if found.exact else f"the best map ({found.reason})"
+    what = _told(found)
     screen.print(f"{what}: largest error {found.residual:.2g} over {length} positions")
