@@ -96,3 +96,11 @@ def test_layers_of_one_encoding_and_two_scales_of_scores_are_told_apart(monkeypa
     told = arrays(LLAMA).metadata
     found = [json.loads(told[name]) for name in ("layers", "layers_1")]
     assert [(each["layers"], each["softmax_scale"]) for each in found] == [([0], 0.25), ([1], 0.5)]
+
+
+def test_what_the_model_does_besides_is_told_in_words():
+    falcon = {"model_type": "falcon", "alibi": True, "hidden_size": 64, "num_attention_heads": 4}
+    found = arrays(falcon)
+    assert "scales biases as it does products" in json.loads(found.metadata["notes"])[0]
+    # of heads of 16 channels: the slopes meet products that are multiplied with 1/4
+    assert found.tensors["layers.slopes"].tolist() == [0.25 / 4, 0.0625 / 4, 2**-6 / 4, 2**-8 / 4]

@@ -60,7 +60,8 @@ def arrays(
     Tables are float32, correctly rounded. Nothing stands for positions beyond them: whoever reads
     the file must refuse these. The metadata tell the pairing, the rotated channels, the attention
     factor, the softmax scale, the layers, the expression, and each ω_i / 2π in units of 2^-192 as
-    hexadecimal numbers, from which any position can be had exactly.
+    hexadecimal numbers, from which any position can be had exactly; and, as ``notes``, what there
+    is to say of the model in words.
 
     Args:
         config: As of ``positional_setup``.
@@ -90,6 +91,8 @@ def arrays(
     metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
     if longest is not None:
         metadata["longest"] = str(longest)
+    if chosen.notes:
+        metadata["notes"] = json.dumps(chosen.notes)
     kinds: dict[tuple[str, float | None], list[int]] = {}
     for index, layer in enumerate(chosen.layers):
         kinds.setdefault((repr(layer.positional), layer.softmax_scale), []).append(index)
