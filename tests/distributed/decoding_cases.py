@@ -35,6 +35,25 @@ def decodes(group, scores: str, dtype: torch.dtype, **more) -> float:
     return float(max(errors))
 
 
+def at_the_place_of_padding(group) -> float:
+    """Real queries, and keys of one rank that stand where these do, the first of them padding."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, HEADS, 4, WIDTH, generator=generator, dtype=torch.float64)
+               for _ in range(3))  # fmt: skip
+    places, real = torch.tensor([[0, 0, 0, 1]]), torch.tensor([[False, False, True, True]])
+    own = torch.tensor([[0, 3], [1, 2], [], []][group.rank()], dtype=torch.int64)
+    positional = Positional(scores=ALiBi(HEADS))
+    scores = q[:, :, 2:] @ k.mT * WIDTH**-0.5 + ALiBi(HEADS).table(places[:, 2:], places)
+    expected = scores.masked_fill(~real, -torch.inf).softmax(-1) @ v
+    with torch.no_grad():
+        found = attention(
+            q[:, :, 2:], k[:, :, own], v[:, :, own], positional=positional,
+            q_positions=places[:, 2:], k_positions=places[:, own], padding_mask=real[:, own],
+            shards=KeyShards(group),
+        )  # fmt: skip
+    return float((found - expected).abs().max())
+
+
 def refusals(group) -> list[str]:
     x = torch.zeros(1, 2, 3, 8, requires_grad=True)
     places = {"q_positions": range(3), "k_positions": range(3), "shards": KeyShards(group)}
@@ -43,6 +62,7 @@ def refusals(group) -> list[str]:
         lambda: attention(x, x, x, **places),
         lambda: attention(x, x, x, positional=Positional(scores=CoPE(2, 8, 4)), **places),
         lambda: attention(x, x, x, spread="ring", **places),
+        lambda: attention(x, x, x, document_ids=torch.zeros(1, 3, dtype=torch.int64), **places),
     ]
     told = []
     for call in calls:

@@ -17,9 +17,15 @@ def test_parts_of_a_cache_merge_to_the_whole(ranks, world, scores, more):
         assert max(found) < bound
 
 
+@pytest.mark.parametrize("world", [2, 4])
+def test_queries_are_not_taken_for_padding_that_stands_where_they_do(ranks, world):
+    assert max(ranks.run(world, f"{CASES}:at_the_place_of_padding")) < 1e-12
+
+
 def test_refusals_say_why(ranks):
-    for unplaced, graded, counting, spread in ranks.run(2, f"{CASES}:refusals"):
+    for unplaced, graded, counting, spread, packed in ranks.run(2, f"{CASES}:refusals"):
         assert "Pass q_positions and k_positions" in unplaced
         assert "Decode under torch.no_grad()" in graded
         assert "CoPE needs the keys of all ranks together" in counting
         assert "spread was given" in spread
+        assert "Pass q_document_ids too" in packed

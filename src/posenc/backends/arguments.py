@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
+from posenc.backends.base import Sharded
 from posenc.backends.content import (
     check_content,
     check_flags,
@@ -107,6 +108,7 @@ def prepared(
     keys_encoded: bool = False,
     q_hidden: Tensor | None = None,
     k_hidden: Tensor | None = None,
+    shards: Sharded | None = None,
 ) -> Arguments:
     """The arguments of ``attention``, checked; see there."""
     positional = checked_positional(positional)
@@ -118,7 +120,8 @@ def prepared(
     if window is not None and type(window) is not int:
         window = int(window)  # numpy's wrap around, as masks compute with it
     check_flags(is_causal=is_causal, keys_encoded=keys_encoded)
-    places = Places(query, key, q_positions, k_positions)
+    keys_are_cut = shards is not None and shards.cuts_keys_alone
+    places = Places(query, key, q_positions, k_positions, keys_are_cut=keys_are_cut)
     masks = TokenMasks(
         places, padding_mask, q_padding_mask, document_ids, q_document_ids, cu_seqlens
     )

@@ -83,7 +83,7 @@ def attention(
         padding_mask: True where a key is real. Padding is seen by nobody.
         q_padding_mask: True where a query is real; what stands in the rows of others means
             nothing. If not given: that of the keys where the queries are these tokens or the last
-            of them, else all are real.
+            of them, else all are real, as they are where only keys are cut among devices.
         document_ids: For packed rows: tokens see those with the same id, and a new document begins
             where the id changes.
         q_document_ids: The document of each query. Needed where queries have positions of their
@@ -132,6 +132,7 @@ def attention(
         padding_mask=padding_mask, q_padding_mask=q_padding_mask, document_ids=document_ids,
         q_document_ids=q_document_ids, cu_seqlens=cu_seqlens, window=window, sinks=sinks,
         softcap=softcap, keys_encoded=keys_encoded, q_hidden=q_hidden, k_hidden=k_hidden,
+        shards=shards,
     )  # fmt: skip
     given, chosen, _ = _considered(given, backend, shards, spread)
     content = given.without_padding() if chosen.reads_padding else (query, key, value)
@@ -166,7 +167,7 @@ def explain_attention(
           not flex: it pays on an accelerator only
           not strided: the mask may be any
     """
-    return _considered(prepared(*arguments, **named), backend, shards, spread)[2]
+    return _considered(prepared(*arguments, shards=shards, **named), backend, shards, spread)[2]
 
 
 def _considered(

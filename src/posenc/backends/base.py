@@ -134,7 +134,13 @@ class Dropout(Protocol):
 
 
 class Sharded(Protocol):
-    """Keys, and perhaps queries, cut among devices, as ``posenc.distributed`` has them."""
+    """Keys, and perhaps queries, cut among devices, as ``posenc.distributed`` has them.
+
+    Attributes:
+        cuts_keys_alone: Whether queries are the same on all devices.
+    """
+
+    cuts_keys_alone: bool
 
     def spreading(self, given: AttentionSpecification) -> Spreading:
         """Attention among all of them, for ``given``: what one call says of this device's."""

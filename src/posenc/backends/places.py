@@ -16,7 +16,16 @@ from posenc.positions import Coordinates, checked, common_scale, consecutive, ov
 class Places:
     """Where queries and keys stand, and whether the queries are known to be among the keys."""
 
-    def __init__(self, query: Tensor, key: Tensor, q_positions: Any, k_positions: Any):
+    def __init__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        q_positions: Any,
+        k_positions: Any,
+        *,
+        keys_are_cut: bool = False,
+    ):
+        self.keys_are_cut = keys_are_cut
         self.batch, self.q_len, self.k_len = len(query), query.shape[-2], key.shape[-2]
         if (q_positions is None) != (k_positions is None):
             raise ValueError(
@@ -44,8 +53,9 @@ class Places:
 
     @property
     def queries_are_keys(self) -> bool:
-        """Whether queries and keys are the same tokens, in the same order."""
-        if self.q_len != self.k_len:
+        """Whether queries and keys are known to be the same tokens, in the same order."""
+        # Some of the keys may stand where the queries do and be others, as padding is.
+        if self.keys_are_cut or self.q_len != self.k_len:
             return False
         if self.q_positions is self.k_positions:
             return True

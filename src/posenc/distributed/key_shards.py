@@ -47,6 +47,8 @@ class KeyShards:
         torch.Size([1, 2, 1, 8])
     """
 
+    cuts_keys_alone = True
+
     def __init__(self, group: dist.ProcessGroup | DeviceMesh | None = None, *, run: int = 256):
         check_whole(run=run)
         self.group, self.run = group_of(group), run

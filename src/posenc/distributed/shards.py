@@ -69,6 +69,8 @@ class Shards:
         (tensor([[0, 1, 2, 0, 1, 2]]), tensor([0, 1, 2, 3, 4, 5]))
     """
 
+    cuts_keys_alone = False
+
     def __init__(
         self,
         group: dist.ProcessGroup | DeviceMesh | None = None,
