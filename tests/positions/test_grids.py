@@ -245,6 +245,10 @@ def test_tokens_without_a_place_among_coordinates():
         ),
         (lambda: normalized_grid(3, low=1), "low is 1; it must be -1 or 0."),
         (lambda: normalized_grid(3, at="edges"), "at is 'edges' and by 'each'; they must be one"),
+        (
+            lambda: normalized_grid(1, 3, at="corners", by="min"),
+            "sizes are (1, 3), at 'corners' and by 'min': a side of one point has no length",
+        ),
     ],
 )
 def test_what_cannot_be_normalized(make, text):

@@ -66,7 +66,8 @@ def positional_setup(
     Reads configurations of transformers, as objects, dictionaries or files; a file is read without
     transformers, and what it leaves out is what its class has by default. Files of transformers in
     diffusers (FLUX, Wan, HunyuanVideo, LTX, Qwen-Image, CogVideoX, SD3, DiT) and of vision
-    transformers in timm are known by their class, or by their name.
+    transformers in timm are known by their class, or by their name. What else meets the embeddings
+    (a factor as of ``scale_embedding``, norms, dropout) is the model's own and not told.
 
     Args:
         config: A PreTrainedConfig, a dictionary, or the path of a config.json.

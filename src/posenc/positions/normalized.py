@@ -38,7 +38,8 @@ def normalized_grid(
 
     Raises:
         TypeError: A size is no whole number.
-        ValueError: A size is not positive or there is none, or an option is unknown.
+        ValueError: A size is not positive or there is none, an option is unknown, or corners are
+            to be divided by a side of one point.
 
     Example:
         >>> normalized_grid(3).tolist()
@@ -59,6 +60,11 @@ def normalized_grid(
     low, sizes = int(low), tuple(map(int, sizes))  # numbers of numpy would wrap
     chosen = {"each": sizes, "min": (min(sizes),) * len(sizes), "max": (max(sizes),) * len(sizes)}
     lengths = [n - (at == "corners") for n in chosen[by]]  # of which i or i + 1/2 is the part
+    if any(length == 0 and n > 1 for length, n in zip(lengths, sizes, strict=True)):
+        raise ValueError(
+            f"sizes are {sizes}, at 'corners' and by 'min': a side of one point has no length that "
+            f"others could be divided by. Pass by='max', by='each', or at='centers'."
+        )
     first = int(at == "centers")
     starts = [first + low * length for length in lengths]
     halves = grid(*sizes, start=starts, stride=2, device=device)

@@ -108,7 +108,8 @@ class SwinBias(ScoreBias):
         """A new encoding for another window, interpolated bicubically as the authors' code does.
 
         Interpolation runs in float32 at least, and in float64 for weights in float64; ``"linear"``
-        is what transformers does for BEiT. The rows of class tokens stay as they are.
+        is what transformers does for BEiT, of square windows; where a window is oblong, it takes
+        the height of the trained table for its width. The rows of class tokens stay as they are.
 
         Example:
             >>> SwinBias(3, window=7).resized(12).window
