@@ -432,7 +432,7 @@ def test_what_is_said_beside_a_model_is_refused(tmp_path):
         check(tmp_path, dim=64, seq_first=True)
 
 
-def turning(moved):
+def moved_rotary(moved):
     """A rotary encoding in exact angles, of positions that are moved."""
 
     class Moved(nn.Module):
@@ -461,19 +461,19 @@ def turning(moved):
     ],
 )
 def test_far_positions_that_are_turned_as_others_are_wrong_and_no_loss(moved, name, known):
-    report = check(turning(moved), arguments={})
+    report = check(moved_rotary(moved), arguments={})
     assert [(fault.name, fault.severity) for fault in report.faults] == [(name, "wrong")]
     assert report.identity.endswith(f"to position {known:,}")
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_positions_of_16_bits_are_a_loss(dtype):
-    report = check(turning(lambda p: p.to(dtype).double()))
+    report = check(moved_rotary(lambda p: p.to(dtype).double()))
     assert [(f.name, f.severity) for f in report.faults] == [("positions-in-16-bits", "lossy")]
 
 
 def test_angles_that_round_more_and_more_are_a_loss():
-    report = check(turning(lambda p: p * (1 + 1.5e-6)), length=65_536)
+    report = check(moved_rotary(lambda p: p * (1 + 1.5e-6)), length=65_536)
     assert [(f.name, f.severity) for f in report.faults] == [("precision-lost", "lossy")]
 
 

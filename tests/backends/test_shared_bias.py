@@ -7,7 +7,7 @@ from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attentio
 from posenc.backends import block_gradients, far_keys, strided
 from posenc.backends.blocks import ROWS
 from posenc.backends.partial import InSegments, merge
-from posenc.backends.specification import Segment
+from posenc.backends.segments import Segment
 from posenc.backends.toeplitz import toeplitz
 from posenc.backends.with_sum import merged_results
 

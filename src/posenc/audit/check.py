@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from posenc.audit import heeded, models
-from posenc.audit.adapters import added, bias, expression, grid, layouts, rotary
+from posenc.audit.adapters import added, added_layouts, bias, expression, grid, layouts, rotary
 from posenc.audit.adapters.calls import lengths_of
 from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
@@ -147,7 +147,7 @@ def _check_names(
 ) -> None:
     if kind not in (None, *get_args(Kind)):
         raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(get_args(Kind))}.")
-    orders = dict.fromkeys((*layouts.LAYOUTS, *added.LAYOUTS))
+    orders = dict.fromkeys((*layouts.LAYOUTS, *added_layouts.LAYOUTS))
     if layout not in (None, *orders):
         raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(orders)}.")
     for each in ignore:

@@ -20,7 +20,8 @@ from posenc.backends.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.explicit import attend_explicitly
 from posenc.backends.flash import flash, serves
 from posenc.backends.learned_bias import ELEMENTS, narrowed
-from posenc.backends.specification import AttentionSpecification, Segment
+from posenc.backends.segments import Segment
+from posenc.backends.specification import AttentionSpecification
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend_into, may_be_wide
 from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype

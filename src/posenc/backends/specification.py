@@ -11,40 +11,12 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.backends.masks import not_later
+from posenc.backends.segments import Segment, consecutive_runs, segments_of
 from posenc.backends.toeplitz import hides
 from posenc.positions import Coordinates, consecutive
 from posenc.positions.distances import pair_distances
 
 LAYOUT = "[batch, heads, seq, head_dim]"  # of queries, keys and values
-MOST_SEGMENTS = 4096  # a row; with more, each would be too small to pay for its call
-FARTHEST = 2**61  # with any length of a row added, distances stay int64
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A run of queries and the run of keys that they may see, both one position apart.
-
-    Attributes:
-        batch: The rows of the batch for which it holds.
-        queries: Where the queries lie in their row.
-        keys: Where the keys lie in theirs.
-        offset: Position of the first query less that of the first key.
-    """
-
-    batch: slice
-    queries: slice
-    keys: slice
-    offset: int
-
-    @property
-    def lengths(self) -> tuple[int, int, int]:
-        """Number of queries, number of keys, and offset: all that a bias of distance depends on."""
-        queries, keys = self.queries, self.keys
-        return queries.stop - queries.start, keys.stop - keys.start, self.offset
-
-
-Run = tuple[slice, slice, int]
-"""Queries, keys and offset of a segment in one row of the batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +145,7 @@ class AttentionSpecification:
         if not may_look(self.keys):
             return "positions cannot be looked at here"
         rows = self.keys if self.keys.ndim > 1 else self.keys.unsqueeze(0)
-        ends = {run.stop for row in rows for run in _consecutive_runs(row, slice(0, self.k_len))}
+        ends = {run.stop for row in rows for run in consecutive_runs(row, slice(0, self.k_len))}
         return [slice(begin, end) for begin, end in pairwise(sorted({0, *ends}))]
 
     @property
@@ -327,8 +299,6 @@ class AttentionSpecification:
     def _unplaced(self) -> bool:
         return self.q_positions is None and self.k_positions is None
 
-    # Segments -------------------------------------------------------------------------------------
-
     @property
     def is_one_segment(self) -> bool:
         """Whether that is known without a look: one run of queries and one of keys, all rows."""
@@ -347,147 +317,11 @@ class AttentionSpecification:
 
         Queries that may see nothing are in none of them, and padded ones need not be.
         """
-        if self.attn_mask is not None:
-            return "the mask may be any"
-        if self.queries.ndim > 2:
-            return "positions are points of a grid"
-        if isinstance(self.queries, Coordinates) or isinstance(self.keys, Coordinates):
-            return "positions are real coordinates"
-        tensors = (
-            self.queries, self.keys, self.query_places, self.key_places, self.padding_mask,
-            self.q_padding_mask, self.documents, self.q_documents, self.q_rows, self.k_rows,
-        )  # fmt: skip
-        given = [t for t in tensors if isinstance(t, Tensor)]
-        if isinstance(self.first_row, Tensor) or not all(map(may_look, given)):
-            return "positions and masks cannot be looked at here"
-        rows = []
-        for row in range(1 if self._rows_are_alike(given) else self.batch):
-            runs = self._runs(row)
-            if isinstance(runs, str):
-                return runs
-            rows.append(runs)
-        return _gathered(rows, self.batch)
-
-    def _rows_are_alike(self, given: list[Tensor]) -> bool:
-        return all(t.ndim == 1 or len(t) == 1 for t in given)
-
-    def _runs(self, row: int) -> list[Run] | str:
-        """The segments of one row of the batch."""
-        keys_of = self._keys_of_documents(row)
-        if isinstance(keys_of, str):
-            return keys_of
-        assert isinstance(self.queries, Tensor)
-        assert isinstance(self.keys, Tensor)
-        queries, keys = _row(self.queries, row), _row(self.keys, row)
-        found: list[Run] = []
-        for document, some in self._queries_by_document(row):
-            if document not in keys_of:
-                continue
-            seen = keys_of[document]
-            if not _rises_by_one(keys[seen]):
-                return "the positions of keys are not one apart"
-            for run in _consecutive_runs(queries, some):
-                offset = int(queries[run.start]) - int(keys[seen.start])
-                if abs(offset) > FARTHEST:
-                    return "distances leave the whole numbers of 64 bits"
-                if not self._keeps_order(row, run, seen, offset):
-                    return "encodings and order go by different positions"
-                found.append((run, seen, offset))
-        return found if len(found) <= MOST_SEGMENTS else "there are too many segments"
-
-    def _keeps_order(self, row: int, run: slice, seen: slice, offset: int) -> bool:
-        """Whether distances of encodings are those by which order and windows hide keys."""
-        if self.is_causal and self.q_rows is not None and self.k_rows is not None:
-            if not _in_line(_row(self.q_rows, row)[run], _row(self.k_rows, row)[seen], offset):
-                return False
-        elif self.is_causal and self.order_is_that_of_rows:
-            first = self.k_len - self.q_len if self.first_row is None else self.first_row
-            if offset != first + run.start - seen.start:
-                return False
-        if self.q_remapped is None and self.k_remapped is None:
-            return True
-        queries, keys = _row(self.query_places, row)[run], _row(self.key_places, row)[seen]
-        return _in_line(queries, keys, offset)
-
-    def _keys_of_documents(self, row: int) -> dict[int, slice] | str:
-        """The run of real keys of each document of one row."""
-        ids = _labels(self.documents, self.padding_mask, row, self.k_len)
-        if ids is None:
-            return {0: slice(0, self.k_len)}
-        found: dict[int, slice] = {}
-        for document, run in _labeled_runs(ids):
-            if document is None:
-                continue
-            if document in found:
-                return "padding stands inside a document"
-            found[document] = run
-        return found
-
-    def _queries_by_document(self, row: int) -> list[tuple[int, slice]]:
-        """Runs of real queries of one row, each with its document."""
-        ids = _labels(self.q_documents, self.q_padding_mask, row, self.q_len)
-        if ids is None:
-            return [(0, slice(0, self.q_len))]
-        return [(document, run) for document, run in _labeled_runs(ids) if document is not None]
+        return segments_of(self)
 
 
 def _steps(positions: Tensor | Coordinates) -> Tensor:
     return positions.values if isinstance(positions, Coordinates) else positions
-
-
-def _labels(documents: Tensor | None, real: Tensor | None, row: int, length: int):
-    """The document of each token of a row (0 without documents), and whether it is real."""
-    if documents is None and real is None:
-        return None
-    ids = torch.zeros(length, dtype=torch.int64) if documents is None else documents[row].cpu()
-    kept = torch.ones(length, dtype=torch.bool) if real is None else real[row].cpu()
-    return torch.stack((kept.long(), ids.where(kept, 0)))
-
-
-def _labeled_runs(labels: Tensor) -> list[tuple[int | None, slice]]:
-    """Runs of tokens with one label; ``None`` where they are padding."""
-    values, counts = labels.unique_consecutive(dim=1, return_counts=True)
-    ends = counts.cumsum(0).tolist()
-    starts = [0, *ends[:-1]]
-    return [
-        (document if kept else None, slice(begin, end))
-        for (kept, document), begin, end in zip(values.T.tolist(), starts, ends, strict=True)
-    ]
-
-
-def _in_line(queries: Tensor, keys: Tensor, offset: int) -> bool:
-    """Whether both rise by one, and their first are ``offset`` apart."""
-    unbroken = _rises_by_one(queries) and _rises_by_one(keys)
-    return unbroken and int(queries[0]) - int(keys[0]) == offset
-
-
-def _rises_by_one(positions: Tensor) -> bool:
-    return _consecutive_runs(positions, slice(0, len(positions))) == [slice(0, len(positions))]
-
-
-def _consecutive_runs(positions: Tensor, part: slice) -> list[slice]:
-    """The runs of positions one apart within ``part``."""
-    here, after = positions[part][:-1], positions[part][1:]
-    # A difference alone would take the smallest int64 for the one after the largest.
-    breaks = ((after - here != 1) | (after < here)).nonzero().flatten() + part.start + 1
-    ends = [part.start, *breaks.tolist(), part.stop]
-    return [slice(begin, end) for begin, end in pairwise(ends)]
-
-
-def _gathered(rows: list[list[Run]], batch: int) -> tuple[Segment, ...]:
-    """One segment for neighboring rows of the batch that are alike."""
-    if len(rows) == 1:
-        return tuple(Segment(slice(0, batch), *run) for run in rows[0])
-    segments, begin = [], 0
-    for end in range(1, len(rows) + 1):
-        if end == len(rows) or rows[end] != rows[begin]:
-            segments += [Segment(slice(begin, end), *run) for run in rows[begin]]
-            begin = end
-    return tuple(segments)
-
-
-def _row(positions: Tensor, row: int) -> Tensor:
-    return positions if positions.ndim == 1 else positions[row if len(positions) > 1 else 0]
 
 
 def _of(told: Any, part: slice) -> Any:

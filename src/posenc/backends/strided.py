@@ -16,8 +16,8 @@ from posenc.backends.flash import serves
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
 from posenc.backends.partial import InSegments, in_one_segment, in_segments
+from posenc.backends.segments import Segment
 from posenc.backends.shared_bias import attend_and_share
-from posenc.backends.specification import Segment
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend
 from posenc.backends.with_sum import attend_with_sum

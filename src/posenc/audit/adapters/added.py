@@ -7,12 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.audit.adapters import added_layouts
 from posenc.audit.adapters.calls import (
     as_tensor,
     assignments,
     bound,
     callables_of,
     lengths_of,
+    text_of,
     varies,
     widths_of,
 )
@@ -26,7 +28,6 @@ from posenc.audit.report import (
 from posenc.audit.signatures import Parameter, declared_layout
 from posenc.audit.subjects import Subject
 
-LAYOUTS = ("bsd", "sbd", "sd", "bhwd", "bdhw")
 BATCH, SEQ = 3, 7
 
 Run = Callable[[Any, Tensor, Tensor | None], Tensor]
@@ -128,58 +129,10 @@ class Added:
     @property
     def understood(self) -> str:
         """How it was called and what came."""
-        axes = AXES_SAID[self.layout]
+        axes = added_layouts.SAID[self.layout]
         what = "gives a table to add" if self.scale is None else f"adds to {axes}"
         where = f", first position said by {self.moves}" if self.moves else ""
         return f"{what} of width {self.dim}{where}; called as {self.text}"
-
-
-AXES_SAID = {
-    "bsd": "[batch, seq, dim]",
-    "sbd": "[seq, batch, dim]",
-    "sd": "[seq, dim]",
-    "bhwd": "[batch, height, width, dim]",
-    "bdhw": "[batch, dim, height, width]",
-}
-
-
-def laid_out(x: Tensor, layout: str, grid: tuple[int, int]) -> Tensor:
-    """``[batch, seq, dim]`` in another order of axes."""
-    if layout == "sbd":
-        return x.transpose(0, 1).contiguous()
-    if layout == "sd":
-        return x[0]
-    if layout == "bhwd":
-        return x.reshape(len(x), *grid, -1)
-    if layout == "bdhw":
-        return x.reshape(len(x), *grid, -1).permute(0, 3, 1, 2).contiguous()
-    return x
-
-
-def taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
-    """What came in that order as ``[batch, seq, dim]`` again; a table gets the axes it lacks.
-
-    Raises:
-        CallFailedError: Its shape is none that can be added to such embeddings.
-    """
-    shape = tuple(made.shape)
-    if layout == "bdhw" and made.ndim == 4 and shape[1] == dim:
-        made = made.permute(0, 2, 3, 1)
-    if layout == "sbd" and made.ndim == 3:
-        made = made.transpose(0, 1)
-    if made.ndim == 2:
-        made = made[None]
-    if made.shape == (seq, 1, dim) and layout == "sd":
-        made = made.transpose(0, 1)
-    if made.ndim == 4 and 1 in made.shape[:3] and layout not in ("bhwd", "bdhw"):
-        made = made.reshape(1, -1, shape[-1]) if made.numel() == seq * dim else made
-    if made.ndim == 4:
-        made = made.reshape(len(made), -1, made.shape[-1])
-    if made.ndim != 3 or made.shape[-1] != dim or made.shape[1] != seq:
-        if made.ndim == 3 and made.shape[-1] == dim and made.shape[1] < seq:
-            raise CallFailedError(f"{seq} tokens give {made.shape[1]} rows")
-        raise CallFailedError(f"it gives the shape {shape}")
-    return made
 
 
 @dataclass(frozen=True)
@@ -199,8 +152,8 @@ def added_of(
         CannotCheckError: It does not, in any form known here.
     """
     declared = declared_layout(subject.fresh())
-    said = layout or (declared if declared in LAYOUTS else None)
-    if not orders(said, LAYOUTS):
+    said = layout or (declared if declared in added_layouts.LAYOUTS else None)
+    if not orders(said, added_layouts.LAYOUTS):
         raise CannotCheckError(f"nothing that is added to embeddings is laid out as {said}")
     best: Candidate | None = None
     for candidate in _candidates(subject, said, width, fixed):
@@ -270,7 +223,7 @@ def _layouts(
     lengths = (SEQ, 16)
     if fixed:
         lengths = tuple(n - k for n in lengths_of(subject.fresh())[:6] for k in (0, 1))
-    for layout in orders(said, LAYOUTS) if has_content else ("sd",):
+    for layout in orders(said, added_layouts.LAYOUTS) if has_content else ("sd",):
         for dim in widths[:8]:
             for seq in lengths:
                 if not 2 <= seq * dim <= 2**24:
@@ -280,7 +233,7 @@ def _layouts(
                     continue
                 run = _runner(find, parameters, uses, layout, grid or (1, seq))
                 view = Added(
-                    subject, run, _text(text, parameters, uses), dim, layout, said is not None,
+                    subject, run, text_of(text, parameters, uses), dim, layout, said is not None,
                     _moves(required | uses), None, seq,
                 )  # fmt: skip
                 if "mask" in {p.role for p in parameters}:
@@ -319,7 +272,7 @@ def _runner(
         here = grid if grid[0] * grid[1] == seq else (1, seq)
         line = torch.arange(seq) if positions is None else positions
         values = {
-            "x": laid_out(x, layout, here), "positions": line, "offset": int(line[0]),
+            "x": added_layouts.laid_out(x, layout, here), "positions": line, "offset": int(line[0]),
             "length": seq, "dim": dim, "dtype": x.dtype, "grid": here[0],
             "mask": torch.ones(len(x), seq, dtype=torch.long),
         }  # fmt: skip
@@ -331,7 +284,7 @@ def _runner(
                 made = as_tensor(made)
                 if not isinstance(made, Tensor) or not made.is_floating_point():
                     raise OtherResultError(f"it gives {type(made).__name__}")
-                made = taken_back(made, layout, seq, dim)
+                made = added_layouts.taken_back(made, layout, seq, dim)
                 if len(made) not in (1, len(x)):
                     raise CallFailedError(f"{len(x)} rows give {len(made)}")
                 return made
@@ -404,13 +357,3 @@ def _takes(view: Added, seq: int) -> bool:
     except NotAskedError:
         return False
     return True
-
-
-def _text(text: str, parameters: list[Parameter], uses: frozenset[str]) -> str:
-    told = []
-    for p in parameters:
-        if p.required:
-            told.append(p.name)
-        elif p.role in uses:
-            told.append(f"{p.name}=…")
-    return f"{text}({', '.join(told)})"

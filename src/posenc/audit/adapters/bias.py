@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.added import _text
-from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of
+from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of, text_of
 from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
 from posenc.audit.signatures import Parameter, role_of
 from posenc.audit.subjects import GUESSES, Subject
@@ -106,7 +105,9 @@ def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
             if required not in forms:
                 continue
             uses = frozenset(role for role in required if role is not None)
-            yield BiasView(subject, _runner(find, parameters, uses), _text(text, parameters, uses))
+            yield BiasView(
+                subject, _runner(find, parameters, uses), text_of(text, parameters, uses)
+            )
 
 
 def _runner(find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str]) -> Run:

@@ -205,3 +205,14 @@ LENGTH_NAMES = (
     "max_seq_len_cached", "max_position_embeddings", "max_seq_len", "max_len", "max_length",
     "max_position", "block_size", "context_length", "num_positions",
 )  # fmt: skip
+
+
+def text_of(text: str, parameters: list[Parameter], uses: frozenset[str]) -> str:
+    """How it is called, as Python: required parameters, and those of the roles that are said."""
+    told = []
+    for p in parameters:
+        if p.required:
+            told.append(p.name)
+        elif p.role in uses:
+            told.append(f"{p.name}=…")
+    return f"{text}({', '.join(told)})"

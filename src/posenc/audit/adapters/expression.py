@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters import added, bias, layouts, rotary
+from posenc.audit.adapters import added, added_layouts, bias, layouts, rotary
 from posenc.audit.adapters.calls import as_tensor, widths_of, witnessed
 from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import GUESSES, Subject
@@ -162,20 +162,20 @@ def _added(
     dim: int | None,
 ) -> Any:
     best = None
-    for order in layouts.orders(layout, added.LAYOUTS[:3]) if "x" in used else ("sd",):
+    for order in layouts.orders(layout, added_layouts.LAYOUTS[:3]) if "x" in used else ("sd",):
         for width in (dim,) if dim else widths_of(subject.fresh())[:8]:
 
             def run(thing: Any, x: Tensor, positions: Tensor | None, order: str = order) -> Tensor:
                 seq = x.shape[1]
                 line = torch.arange(seq) if positions is None else positions
                 values = {
-                    "x": added.laid_out(x, order, (1, seq)), "p": line, "positions": line,
+                    "x": added_layouts.laid_out(x, order, (1, seq)), "p": line, "positions": line,
                     "offset": int(line[0]), "length": seq, "dim": x.shape[2],
                 }  # fmt: skip
                 made = evaluate(thing, values)
                 if not isinstance(made, Tensor):
                     raise CallFailedError(f"it gives {type(made).__name__}")
-                return added.taken_back(made, order, seq, x.shape[2])
+                return added_layouts.taken_back(made, order, seq, x.shape[2])
 
             moves = (
                 "positions" if used & {"p", "positions"} else "offset" if "offset" in used else None
@@ -216,5 +216,5 @@ def _bias(
     return view if bias._measured(view) else None
 
 
-ORDERS = {"rotary": layouts.LAYOUTS, "added": added.LAYOUTS[:3]}
+ORDERS = {"rotary": layouts.LAYOUTS, "added": added_layouts.LAYOUTS[:3]}
 FORMS: dict[str, Callable[..., Any]] = {"rotary": _rotary, "added": _added, "bias": _bias}

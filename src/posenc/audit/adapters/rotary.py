@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts, tables
-from posenc.audit.adapters.added import _text
 from posenc.audit.adapters.calls import (
     assignments,
     bound,
     callables_of,
     lengths_of,
+    text_of,
     varies,
     widths_of,
 )
@@ -313,7 +313,7 @@ def _called(
             name = next(p.name for p in parameters if p.role in said_by)
             unheard = name, runner(find, parameters, how, said_by, layout)
     for kv_heads in (2, HEADS) if pairs else (HEADS,):
-        told = _text(text, parameters, uses)
+        told = text_of(text, parameters, uses)
         yield RotaryView(
             subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads,
             unheard=unheard,

@@ -10,7 +10,7 @@ from posenc.audit import models
 from posenc.audit.adapters import expression, rotary
 from posenc.audit.adapters.calls import WIDTH_NAMES
 from posenc.audit.adapters.rotary import RotaryView
-from posenc.audit.identity import rotations
+from posenc.audit.identity import structures
 from posenc.audit.report import CannotCheckError, NotAskedError
 from posenc.audit.subjects import subject_of
 from posenc.encodings.queries_keys import Rotary
@@ -85,7 +85,7 @@ class OwnSide:
     def __post_init__(self) -> None:
         self.told = self.view.understood
         self.kv_heads, self.head_dim = self.view.kv_heads, self.view.dim
-        shape = rotations.structure(self.view.matrices(8))
+        shape = structures.structure(self.view.matrices(8))
         known = shape.pairing in ("half", "interleaved") and shape.width == shape.dim
         self.pairing: Pairing | None = shape.pairing if known else None  # type: ignore[assignment]
 

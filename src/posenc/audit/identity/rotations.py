@@ -1,16 +1,16 @@
-"""Which rotation queries and keys undergo: pairs, sense, frequencies, schedule."""
+"""Which schedule a rotation of queries and keys follows, and what slipped in it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from math import exp, pi
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from posenc.audit.identity.bases import KNOWN, nearest, rounded
 from posenc.audit.identity.recipes import of_rotary
+from posenc.audit.identity.structures import Structure
 from posenc.encodings.queries_keys import Rotary
 from posenc.frequencies import (
     NTK,
@@ -23,127 +23,6 @@ from posenc.frequencies import (
     YaRN,
 )
 from posenc.numerics.pairing import Rotated
-
-NEAR = 48
-"""Positions by which a rotation is fitted."""
-
-
-@dataclass(frozen=True)
-class Structure:
-    """What the matrices of a subject have in common.
-
-    Attributes:
-        dim: Width of a head.
-        firsts: First channels of the pairs that turn.
-        seconds: Their partners.
-        frequencies: Radians per position of each pair, float64, signed.
-        size: What the pairs are multiplied with.
-        odd: What is no rotation about it, in words; empty for a rotation.
-        odd_number: The number of that.
-    """
-
-    dim: int
-    firsts: tuple[int, ...]
-    seconds: tuple[int, ...]
-    frequencies: Tensor
-    size: float
-    odd: str = ""
-    odd_number: float = 0.0
-
-    @property
-    def pairing(self) -> Literal["half", "interleaved", "other"]:
-        """``half``, ``interleaved`` or ``other``."""
-        if not self.firsts:
-            return "other"
-        steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
-        if steps == {1}:
-            return "interleaved"
-        if len(steps) == 1 and (step := steps.pop()) >= len(self.firsts):
-            return "half" if self.width == 2 * step else "other"
-        return "other"
-
-    @property
-    def width(self) -> int:
-        """How many channels the pattern of pairs spans, those that never turn among them."""
-        steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
-        if len(steps) != 1:
-            return 2 * len(self.firsts)
-        step = steps.pop()
-        if step == 1:
-            return self.seconds[-1] - self.firsts[0] + 1
-        return 2 * step
-
-    @property
-    def start(self) -> int:
-        """The first channel of the rotated ones."""
-        return 0 if self.width >= self.dim else min(self.firsts)
-
-    def probe(self) -> Tensor:
-        """Content that shows the cosine in each first channel and the sine in its partner."""
-        content = torch.zeros(self.dim)
-        content[list(self.firsts)] = 1.0
-        return content
-
-    def table(self, turned: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines from the turned probe ``[positions, dim]``."""
-        return turned[:, list(self.firsts)], turned[:, list(self.seconds)]
-
-
-def structure(matrices: Tensor) -> Structure:
-    """The pairs, and the frequency of each, from R(0) … R(n − 1) ``[n, dim, dim]``."""
-    dim = matrices.shape[-1]
-    off = matrices - torch.diag_embed(matrices.diagonal(dim1=1, dim2=2))
-    moving = off.abs().amax(0)
-    firsts, seconds, odd, number = [], [], "", 0.0
-    for channel in range(dim):
-        partners = (
-            moving[:, channel] > 1e-4 * max(1e-3, moving[:, channel].max().item())
-        ).nonzero()
-        partners = partners.flatten()
-        if moving[:, channel].max() < 1e-9:
-            continue
-        if len(partners) > 1:
-            odd, number = "one channel goes into several", float(len(partners))
-        partner = int(moving[:, channel].argmax())
-        if partner > channel and partner not in seconds:
-            firsts.append(channel)
-            seconds.append(partner)
-    if not firsts:
-        return Structure(dim, (), (), torch.zeros(0, dtype=torch.float64), 1.0)
-    aa = matrices[:, firsts, firsts]
-    bb = matrices[:, seconds, seconds]
-    ba = matrices[:, seconds, firsts]  # what the first sends to the second: + sin
-    ab = matrices[:, firsts, seconds]
-    if not odd:
-        odd, number = _oddity(aa, bb, ab, ba)
-    size = (aa.square() + ba.square()).sqrt().median().item()
-    return Structure(dim, tuple(firsts), tuple(seconds), _frequencies(aa, ba), size, odd, number)
-
-
-def _oddity(aa: Tensor, bb: Tensor, ab: Tensor, ba: Tensor) -> tuple[str, float]:
-    """What keeps [[aa, ab], [ba, bb]] from being one rotation a pair, and by how much."""
-    if (ab - ba).abs().max() < 1e-4 * ab.abs().max() and (aa - bb).abs().max() < 1e-3:
-        return "both sines have the same sign", 2 * ab.abs().max().item()
-    far = max((aa - bb).abs().max().item(), (ab + ba).abs().max().item())
-    if far > 1e-3:
-        return "the two channels of a pair turn by different angles", far
-    norm = aa.square() + ba.square()
-    far = (norm - norm.mean()).abs().max().item()
-    return (LENGTHS_CHANGE, far) if far > 1e-2 else ("", 0.0)
-
-
-LENGTHS_CHANGE = "lengths of pairs change with position"
-
-
-def _frequencies(cos: Tensor, sin: Tensor) -> Tensor:
-    """Radians per position, refined by farther and farther positions, float64."""
-    angles = torch.atan2(sin, cos)
-    found = angles[1]
-    for p in (2, 3, 5, 8, 13, 21, 34):
-        if p < len(angles):
-            turns = ((p * found - angles[p]) / (2 * pi)).round()
-            found = (angles[p] + 2 * pi * turns) / p
-    return found
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from torch import Tensor
 from posenc.audit.adapters.grid import AXES, OnAxis, along, turned
 from posenc.audit.adapters.rotary import Both, RotaryView
 from posenc.audit.identity.bases import OF_GRIDS, nearest, rounded
-from posenc.audit.identity.rotations import Rotation, Structure, radians
+from posenc.audit.identity.rotations import Rotation, radians
+from posenc.audit.identity.structures import Structure
 from posenc.audit.questions.asking import fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import Fault, NotAskedError, Report, Verdict, merged

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.rotary import HEADS, RotaryView
-from posenc.audit.identity import rotations
+from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
 from posenc.audit.report import NotAskedError
 from posenc.encodings.queries_keys import Rotary
@@ -32,7 +32,7 @@ class RotaryInquiry:
     @cached_property
     def matrices(self) -> Tensor:
         """R(0) … R(n − 1) of queries, float64."""
-        near = rotations.NEAR if self.view.dim <= 128 else 16
+        near = structures.NEAR if self.view.dim <= 128 else 16
         return self.view.matrices(min(near, max(self.view.built_for or near, 8)))
 
     @cached_property
@@ -41,11 +41,11 @@ class RotaryInquiry:
         return self.view.matrices(8, side="k")
 
     @cached_property
-    def shape(self) -> rotations.Structure:
+    def shape(self) -> structures.Structure:
         """Its pairs and frequencies; of keys, where queries stay as they are."""
-        found = rotations.structure(self.matrices)
+        found = structures.structure(self.matrices)
         if not found.firsts and self.view.sees_keys:
-            return rotations.structure(self.view.matrices(rotations.NEAR, side="k"))
+            return structures.structure(self.view.matrices(structures.NEAR, side="k"))
         return found
 
     @cached_property
@@ -56,7 +56,7 @@ class RotaryInquiry:
     @cached_property
     def side(self) -> str:
         """The side that turns: queries, unless only keys do."""
-        return "q" if rotations.structure(self.matrices).firsts or not self.view.sees_keys else "k"
+        return "q" if structures.structure(self.matrices).firsts or not self.view.sees_keys else "k"
 
     @cached_property
     def coarse(self) -> bool:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from posenc.audit.identity import rotations
+from posenc.audit.identity import structures
 from posenc.audit.questions.asking import (
     NO_LENGTH,
     NO_STATE,
@@ -32,7 +32,7 @@ def is_a_rotation(inquiry: RotaryInquiry) -> Answer:
             shape.odd_number,
             _relative_code(inquiry),
         )
-    if shape.odd == rotations.LENGTHS_CHANGE and _is_relative_all_the_same(inquiry):
+    if shape.odd == structures.LENGTHS_CHANGE and _is_relative_all_the_same(inquiry):
         return f"{shape.odd}, and those of keys inversely (xPos): products know distances alone"
     if shape.odd:
         name = "pairing-mixed" if _is_mixed(inquiry) else "not-relative"
