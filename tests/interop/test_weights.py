@@ -153,10 +153,12 @@ def test_adapters_and_scales_follow_their_rows():
         base + "k_proj.weight": (256, 64), base + "k_proj.weight_scale_inv": (2, 1),
         base + "q_proj.lora_A.weight": (4, 64), base + "q_proj.lora_B.weight": (512, 4),
         base + "q_proj.input_scale": (), base + "v_proj.weight": (256, 64),
+        base + "q_proj.output_scale": (1,), base + "k_proj.output_scale": (256,),
     }  # fmt: skip
     config = {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 128}
     assert [name.removeprefix(base) for name in row_orders(config, shapes)] == [
         "q_proj.weight", "q_proj.weight_scale", "k_proj.weight", "q_proj.lora_B.weight",
+        "k_proj.output_scale",
     ]  # fmt: skip
 
 

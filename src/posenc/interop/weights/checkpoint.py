@@ -38,11 +38,11 @@ ELSEWHERE = re.compile(r"(^|\.)(vision\w*|visual|audio\w*|encoder|decoder|indexe
 ROWS = re.compile(r"^(weight|bias|lora_B(\.\w+)?\.weight|lora_magnitude_vector(\.\w+)?\.weight)$")
 """Tensors whose first axis is the channels that a projection gives."""
 
-COLUMNS = re.compile(r"^(lora_A(\.\w+)?\.weight|(input|activation|output)_scale)$")
+COLUMNS = re.compile(r"^(lora_A(\.\w+)?\.weight|(input|activation)_scale)$")
 """Tensors beside them that have nothing to do with these."""
 
-SCALES = re.compile(r"^weight_scale(_inv)?$")
-"""Factors of quantized weights: one in all, one a row, or one a block."""
+SCALES = re.compile(r"^(weight_scale(_inv)?|output_scale)$")
+"""Factors of quantized weights, or of what they give: one in all, one a row, or one a block."""
 
 RowOrders = dict[str, RowOrder]
 
