@@ -62,7 +62,8 @@ def attention(
     is taken, and why.
 
     Queries may be any of the tokens, in any order. Then what describes them is given beside what
-    describes the keys; it is not assumed.
+    describes the keys; it is not assumed. Inside a compiled graph nobody can look at ids, lengths
+    and positions: there those that would be refused are taken as they are.
 
     Args:
         query: Queries.
