@@ -25,9 +25,10 @@ from posenc.positions import consecutive
 class KeyShards:
     """Queries that are the same on every rank, and keys of which each rank holds some.
 
-    Any rank may hold any keys, and as many as it likes, none too; they are told apart by their
-    positions. A step moves one result and one number a head and query, however long the cache is.
-    There are no gradients. ``posenc.transformer.KeyValueCache(shards=...)`` keeps an encoder's.
+    Any rank may hold any keys, and as many as it likes, none too, but each key stands on one rank
+    alone; nothing compares what ranks hold. A step moves one result and one number a head and
+    query, however long the cache is. There are no gradients.
+    ``posenc.transformer.KeyValueCache(shards=...)`` keeps an encoder's.
 
     Args:
         group: A process group, or a mesh of one dimension; all processes if not given.
