@@ -34,6 +34,7 @@ from diffusers.models.transformers.transformer_wan import (
     WanAttnProcessor,
     WanRotaryPosEmbed,
 )
+from diffusers.pipelines.cogvideo.pipeline_cogvideox import get_resize_crop_region_for_grid
 from torch import Tensor, nn
 
 from posenc import attention, recipes
@@ -245,6 +246,24 @@ def test_cogvideox_attends_as_diffusers():
     got = module.to_out[0](attended([parts], recipes.cogvideox(), places))
     close(got[:, TEXT:], want[0])
     close(got[:, :TEXT], want[1])
+
+
+def test_cogvideox_squeezes_other_sizes_into_the_one_trained_on():
+    """A square has all 30 rows and the columns from 8 to 38, whose steps are below 30 / 24."""
+    rows, columns = 24, 24
+    crop = get_resize_crop_region_for_grid((rows, columns), 45, 30)
+    assert crop == ((0, 8), (30, 38))
+    cos, sin = get_3d_rotary_pos_embed(64, crop, (rows, columns), 2)
+    frame, y, x = grid(2, rows, columns).unbind(-1)
+    y = Coordinates(y, scale=Fraction(30, rows))
+    x = Coordinates(x, scale=Fraction(38, columns) - Fraction(8, columns - 1)) + 8
+    table = (
+        recipes.cogvideox()
+        .queries_keys[0]
+        .table(Coordinates.stack((Coordinates(frame), y, x), dim=-1))
+    )
+    torch.testing.assert_close(table[:, 0], cos[:, ::2], rtol=0, atol=1e-5)
+    torch.testing.assert_close(table[:, 1], sin[:, ::2], rtol=0, atol=1e-5)
 
 
 def test_defaults_are_those_of_the_models():

@@ -96,7 +96,10 @@ def hunyuan_video(head_dim: int = 128) -> Positional:
 def cogvideox(head_dim: int = 64) -> Positional:
     """CogVideoX 5B: a quarter of a head for the frame, 3/8 for row and for column.
 
-    Positions are ``[*batch, seq, 3]``. Text is not rotated.
+    Positions are ``[*batch, seq, 3]``: frame, row and column of a patch, in 1.5 and for 30 × 45
+    patches. Other sizes are resized into these: n rows that cover those from a to b stand at
+    a, a + s, a + 2s, … with s = b / n − a / (n − 1), so they are ``posenc.positions.Coordinates``;
+    columns likewise. Text is not rotated.
 
     Reference:
         Yang et al. 2024, "CogVideoX", section 2.2 (arXiv:2408.06072);
