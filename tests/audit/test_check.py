@@ -485,3 +485,16 @@ def test_a_bias_of_no_known_formula_says_so():
     report = check(kerple)
     assert (report.status, report.identity) == (0, "")
     assert "its numbers were compared with no formula" in str(report)
+
+
+def test_far_positions_that_receive_sines_of_others_are_wrong_too():
+    def add(x):
+        p = torch.arange(x.shape[1])
+        p = (p + (p >= 6000)).double()
+        angle = p[:, None] * 1e4 ** (-torch.arange(0, 32, 2, dtype=torch.float64) / 32)
+        return x + torch.stack((angle.sin(), angle.cos()), -1).flatten(1).float()
+
+    report = check(add, dim=32)
+    assert [(f.name, f.severity) for f in report.faults] == [("far-positions-otherwise", "wrong")]
+    assert 6000 <= report.faults[0].number < 6100
+    assert re.search(r"to position 5,\d{3}$", report.identity)

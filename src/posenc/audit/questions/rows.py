@@ -8,6 +8,9 @@ from torch import Tensor
 from posenc.audit.questions.asking import fault
 from posenc.audit.report import Fault
 
+SUDDEN = 16.0
+"""How many times as much for each position an error may be as those before."""
+
 APART = 1e-7
 """Rows closer than this are taken to be one, beside a size of one."""
 
@@ -76,6 +79,23 @@ def _share_as_in(kind: str, line: Tensor, still: Tensor) -> bool:
     held = line.to(getattr(torch, kind))
     one = (held[1:] == held[:-1]).nonzero().flatten()
     return int(torch.isin(one, still).sum()) * 2 > len(one)
+
+
+def parting(line: Tensor, off: Tensor) -> int | None:
+    """The first row that is another function's, by an error that no rounding explains.
+
+    What rounding does to angles grows as positions do, from the first on; a sudden error is none
+    of it.
+
+    Example:
+        >>> parting(torch.tensor([100, 200, 300]), torch.tensor([1e-6, 2e-6, 0.5]))
+        2
+    """
+    positions = line.double().clamp(min=1)
+    grown = (off / positions).clamp(min=2.0**-22)
+    before = torch.cat((grown[:1], grown.cummax(0).values[:-1]))
+    sudden = (grown > SUDDEN * before) & (off > 0.05) & (positions >= 64)
+    return int(sudden.nonzero()[0]) if bool(sudden.any()) else None
 
 
 def _is_unrotated(row: Tensor) -> bool:

@@ -152,6 +152,17 @@ def is_precise(inquiry: AddedInquiry) -> Answer:
             worst,
             show,
         )
+    if (apart := rows.parting(line, off)) is not None:
+        first, before = int(line[apart]), int(line[apart - 1])
+        return fault(
+            "far-positions-otherwise",
+            "wrong",
+            f"to position {before:,} encodings are {off[:apart].max().item():.3g} off, and "
+            f"{off[apart].item():.3g} at {first:,}, which no rounding of angles does: positions "
+            "there receive what others should",
+            first,
+            show,
+        )
     if worst > LOSSY:
         first = int(line[off > LOSSY][0])
         return fault(

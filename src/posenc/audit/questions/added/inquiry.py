@@ -116,8 +116,9 @@ class AddedInquiry:
         """One line."""
         found = self.sinusoid
         if found is not None:
-            size = min(len(self.table), self.length)
-            off = self.error[1].max().item()
+            line, errors = self.error
+            apart = rows.parting(line, errors)
+            size, off = int(line[:apart][-1]) + 1, errors[:apart].max().item()
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
             ours = recipe or f"posenc.Sinusoidal({_arguments(found)})"
             return f"{found.said}: equal to {ours} within {off:.1g} to position {size - 1:,}"

@@ -16,9 +16,6 @@ from posenc.frequencies import Schedule
 
 ROUNDING = 1e-5
 
-SUDDEN = 16.0
-"""How many times as much for each position an error may be as those before."""
-
 
 @dataclass
 class RotaryInquiry:
@@ -138,16 +135,6 @@ class RotaryInquiry:
 
     @cached_property
     def parting(self) -> int | None:
-        """From which of the positions on it is another function, which no rounding explains.
-
-        What rounding does to angles grows as positions do, from the first on; a sudden error is
-        none of it.
-        """
+        """From which of the positions on it is another function, which no rounding explains."""
         line = [p for p in self.far[0] if p < self.length]
-        if not line:
-            return None
-        positions = torch.tensor(line, dtype=torch.float64).clamp(min=1)
-        grown = (self.errors_at(line).abs().amax(1) / positions).clamp(min=2.0**-22)
-        before = torch.cat((grown[:1], grown.cummax(0).values[:-1]))
-        sudden = (grown > SUDDEN * before) & (grown * positions > 0.05) & (positions >= 64)
-        return int(sudden.nonzero()[0]) if bool(sudden.any()) else None
+        return rows.parting(torch.tensor(line), self.errors_at(line).abs().amax(1))
