@@ -8,6 +8,7 @@ from posenc.testing.cases import Case
 
 PLAIN = (
     shapes.shape_and_dtype,
+    shapes.dtypes_agree,
     shapes.content_is_left_alone,
     shapes.arguments_matter,
     shapes.integers_only,
@@ -16,6 +17,7 @@ PLAIN = (
     shapes.reals_are_not_cut,
     shapes.parameters_are_made_as_asked,
     purity.purity,
+    purity.training_changes_nothing_but_by_chance,
     purity.casts,
     purity.autocast,
     purity.default_dtype,
@@ -28,9 +30,11 @@ PLAIN = (
     serving.sharded,
     serving.left_padded,
     serving.packed,
+    serving.rows_stand_alone,
     serving.neighbors_do_not_matter,
     serving.neighbors_stay_distinct,
     differentiation.gradients,
+    differentiation.gradients_of_narrow_content,
     differentiation.gradients_stay_finite,
     claims.claims,
     reals.reals,

@@ -5,6 +5,9 @@ from torch import Tensor
 
 from posenc.testing.cases import Tensors
 
+ROUNDINGS = {torch.float16: 4, torch.bfloat16: 4, torch.float32: 128}
+"""How many a result may be away from that in float64; narrow ones are computed in float32."""
+
 
 def assert_same(got: Tensors | Tensor, want: Tensors | Tensor, what: str, *, bitwise: bool) -> None:
     """Assert that two results are equal, bit for bit or within a few roundings.
@@ -26,6 +29,17 @@ def assert_same(got: Tensors | Tensor, want: Tensors | Tensor, what: str, *, bit
         if not bitwise and one.is_floating_point():  # whole numbers are not rounded
             slack = 16 * torch.finfo(one.dtype).eps * max(1.0, other.abs().max().item())
         assert far <= slack, f"{what}: differs by {far:.3g} (allowed: {slack:.3g})"
+
+
+def assert_rounded(got: Tensor, want: Tensor, dtype: torch.dtype, what: str) -> None:
+    """Assert that a result is that in float64, but for some roundings of content in ``dtype``.
+
+    Raises:
+        AssertionError: It is farther away; the message says how far.
+    """
+    far = (got.double() - want.double()).abs().max().item() if got.numel() else 0.0
+    slack = ROUNDINGS[dtype] * torch.finfo(dtype).eps * max(1.0, want.abs().max().item())
+    assert far <= slack, f"{what}: {far:.3g} from that in float64 (allowed: {slack:.3g})"
 
 
 def assert_differs(got: Tensors, other: Tensors, what: str) -> None:

@@ -1,26 +1,31 @@
 """Gradients, checked against finite differences."""
 
 import torch
+from torch.autograd.gradcheck import GradcheckError
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case
+from posenc.testing.cases import Case, Tensors
+from posenc.testing.compare import assert_rounded
 
 MANY = 512
 """Of more numbers, differences are taken along random directions, not one by one."""
 
 
 def gradients(case: Case) -> None:
-    """First derivatives by content and by every parameter are right."""
+    """First derivatives by content and by every parameter are right, for several rows."""
     module, subject = case.module().double(), case.subject()
-    content = tuple(part.requires_grad_() for part in subject.content(3, (1,), torch.float64))
+    content = tuple(part.requires_grad_() for part in subject.content(5, (2,), torch.float64))
     parameters = tuple(module.parameters())
 
     def run(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return subject.run_all(module, content, consecutive(3))
+        return subject.run_all(module, content, consecutive(5))
 
     leaves = (*content, *parameters)
     many = sum(leaf.numel() for leaf in leaves) > MANY
-    assert torch.autograd.gradcheck(run, leaves, fast_mode=many), "gradients are wrong"
+    try:
+        torch.autograd.gradcheck(run, leaves, fast_mode=many)
+    except GradcheckError as wrong:
+        raise AssertionError(f"gradients are wrong: {wrong}") from wrong
 
 
 def gradients_stay_finite(case: Case) -> None:
@@ -42,6 +47,29 @@ def gradients_stay_finite(case: Case) -> None:
                 continue
             assert leaf.grad.dtype == leaf.dtype, f"{leaf.dtype} has a {leaf.grad.dtype} gradient"
             assert torch.isfinite(leaf.grad).all(), f"a gradient in {dtype} is not finite"
+
+
+def gradients_of_narrow_content(case: Case) -> None:
+    """Gradients in float32 and bfloat16 are those in float64, but for rounding."""
+    subject = case.subject()
+    content = subject.content(6, (3,), torch.bfloat16)  # the same numbers in every dtype
+    exact = _gradients(case, content, torch.float64)
+    for dtype in (torch.float32, torch.bfloat16):
+        for got, want in zip(_gradients(case, content, dtype), exact, strict=True):
+            if got is not None and want is not None:
+                assert_rounded(got, want, dtype, f"a gradient in {dtype}")
+
+
+def _gradients(case: Case, content: Tensors, dtype: torch.dtype) -> list[torch.Tensor | None]:
+    """Of some sum of all results, by content and parameters; parameters are float32 or wider."""
+    module, subject = case.module(), case.subject()
+    module = module.double() if dtype == torch.float64 else module
+    leaves = tuple(part.to(dtype).requires_grad_() for part in content)
+    generator = torch.Generator().manual_seed(0)
+    made = [part.double() for part in subject.run_all(module, leaves, None)]
+    weights = [torch.randn(part.shape, generator=generator).double() for part in made]
+    torch.stack([(p * w).sum() for p, w in zip(made, weights, strict=True)]).sum().backward()
+    return [leaf.grad for leaf in (*leaves, *module.parameters())]
 
 
 def _depends_on(case: Case, index: int) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case
+from posenc.testing.cases import Case, Tensors
 from posenc.testing.compare import assert_same
 
 
@@ -23,6 +23,27 @@ def purity(case: Case) -> None:
         content = subject.content(7, dtype=dtype)
         want = subject.run(case.module(), content, None)
         assert_same(subject.run(used, content, None), want, f"used before, {dtype}", bitwise=True)
+
+
+def training_changes_nothing_but_by_chance(case: Case) -> None:
+    """What draws nothing at random in training gives there what it gives in evaluation."""
+    subject, module = case.subject(), case.module().train()
+    content, made = subject.content(7), []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        made.append(_used(case, module, content))
+    if all(torch.equal(one, other) for one, other in zip(*made, strict=True)):
+        assert_same(made[0], _used(case, module.eval(), content), "training", bitwise=True)
+
+
+def _used(case: Case, module: torch.nn.Module, content: Tensors) -> Tensors:
+    """What it makes of content in one call, and by each of its methods."""
+    subject = case.subject()
+    table, made = subject.tables(module, consecutive(7)), subject.run(module, content, None)
+    for _, use in subject.uses(module, content, table):
+        result = use()
+        made = (*made, *(result if isinstance(result, tuple) else (result,)))
+    return made  # type: ignore[return-value]
 
 
 def casts(case: Case) -> None:

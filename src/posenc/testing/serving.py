@@ -35,15 +35,17 @@ def kept_rows_serve(case: Case) -> None:
     module, subject = case.module(), case.subject()
     if not isinstance(module, QueryKeyEncoding):
         return
-    q, k = subject.content(SEQ)
-    if not case.heads_first:
-        q, k = q.transpose(-2, -3), k.transpose(-2, -3)
     table, order = subject.tables(module, consecutive(SEQ)), torch.tensor([3, 0, 0, 7, 5, 1, 2, 6])
-    for rows in (None, order):
-        given = table if rows is None else subject.pick(table, rows)
-        want = module.encode_queries(q, given), module.encode_keys(k, given)
-        got = module.encode_both(q, k, table, rows)
-        assert_same(got, want, f"rows {rows}", bitwise=case.bitwise)
+    both = torch.stack([consecutive(SEQ), consecutive(SEQ, start=5)])
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        q, k = subject.content(SEQ, dtype=dtype)
+        if not case.heads_first:
+            q, k = q.transpose(-2, -3), k.transpose(-2, -3)
+        for own, rows in ((table, None), (table, order), (subject.tables(module, both), None)):
+            given = own if rows is None else subject.pick(own, rows)
+            want = module.encode_queries(q, given), module.encode_keys(k, given)
+            got = module.encode_both(q, k, own, rows)
+            assert_same(got, want, f"rows {rows} in {dtype}", bitwise=case.bitwise)
 
 
 def sharded(case: Case) -> None:
@@ -77,6 +79,19 @@ def packed(case: Case) -> None:
     together = subject.tables(module, lay_out.packed([5, 3]))
     _same_tokens(case, together, subject.tables(module, consecutive(5)), slice(0, 5))
     _same_tokens(case, together, subject.tables(module, consecutive(3)), slice(5, 8))
+
+
+def rows_stand_alone(case: Case) -> None:
+    """A row of a batch comes out as it does alone, with positions of all rows and of its own."""
+    module, subject = case.module(), case.subject()
+    content = subject.content(SEQ, (6,))
+    for positions in (consecutive(SEQ), torch.stack([consecutive(SEQ, start=n) for n in range(6)])):
+        whole = subject.run(module, content, positions)
+        for row in range(6):
+            mine = positions[row] if positions.ndim > 1 else positions
+            alone = subject.run(module, tuple(part[row : row + 1] for part in content), mine)
+            own = tuple(part[row : row + 1] for part in whole)
+            assert_same(own, alone, f"row {row} of a batch", bitwise=False)
 
 
 def neighbors_do_not_matter(case: Case) -> None:

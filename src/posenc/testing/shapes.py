@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Scores, Tensors, Use
-from posenc.testing.compare import assert_differs, assert_same
+from posenc.testing.compare import assert_differs, assert_rounded, assert_same
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -33,6 +33,17 @@ def shape_and_dtype(case: Case) -> None:
                     assert after.shape == shape, f"{what} came out as {tuple(after.shape)}"
                     assert after.dtype == dtype, f"{what} came out as {after.dtype}"
                     assert torch.isfinite(after).all(), f"{what} came out with infinities or NaN"
+
+
+def dtypes_agree(case: Case) -> None:
+    """Content in any float dtype comes out as it does in float64, but for rounding."""
+    subject = case.subject()
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        content = subject.content(6, dtype=dtype)
+        wide = tuple(part.double() for part in content)
+        want = subject.run(case.module().double(), wide, None)
+        for got, exact in zip(subject.run(case.module(), content, None), want, strict=True):
+            assert_rounded(got, exact, dtype, f"{dtype} content")
 
 
 def content_is_left_alone(case: Case) -> None:
