@@ -17,9 +17,10 @@ EPSILON = 1e-6
 class FIRE(ScoreBias):
     """bias(h, q, k) = f_h( ψ(q − k) / ψ(max(q, L)) ),   ψ(x) = ln(|c·x| + 1)
 
-    with f a network of one hidden layer (ReLU). The argument lies in [0, 1] for every length, so
-    that far queries stay within what was trained. Since the query's own position enters, it is
-    not relative: another start of a text changes the bias beyond the threshold L.
+    with f a network of one hidden layer (ReLU), and 10⁻⁶ added to what is divided by, as in the
+    paper's listing. The argument lies in [0, 1] for every length, so that far queries stay within
+    what was trained. Since the query's own position enters, it is not relative: another start of a
+    text changes the bias beyond the threshold L.
 
     Args:
         heads: Number of query heads.
