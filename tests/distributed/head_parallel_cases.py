@@ -11,6 +11,7 @@ from tests.distributed.encoder_cases import content
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import parallelize_module
+from torch.optim.swa_utils import AveragedModel
 
 from posenc import (
     FIRE,
@@ -187,6 +188,23 @@ def long_rows(group) -> tuple[int | None, float]:
     found = gradient(own, *(t[:, some] for t in content), backend="strided")
     shared_from = toeplitz([own], 600, 600, 0).shared_from
     return shared_from, _far(found.to_local(), expected[:, some])
+
+
+def averaged(group, scores: str) -> list[float]:
+    """A model whose weights are averaged over the steps of one that is cut, and that of one."""
+    whole = built(scores)
+    cut = parallelize_module(built(scores), mesh_of(group), HeadParallel())
+    means = [AveragedModel(model) for model in (whole, cut)]
+    found = []
+    for step in range(2):
+        for model, mean in zip((whole, cut), means, strict=True):
+            with torch.no_grad():
+                for p in model.parameters():
+                    p.add_(0.1 * step)
+            mean.update_parameters(model)
+        x = content(width=DIM)
+        found += [_far(means[1](x), means[0](x)), _far(cut(x), whole(x))]
+    return found
 
 
 def saved(group) -> float:

@@ -67,6 +67,12 @@ def test_checkpoints_hold_whole_biases(ranks):
     assert max(ranks.run(4, f"{CASES}:saved")) == 0
 
 
+@pytest.mark.parametrize("scores", ["t5", "fire", "sum"])
+def test_copies_are_averaged_as_those_of_one_process(ranks, scores):
+    for errors in ranks.run(2, f"{CASES}:averaged", scores=scores):
+        assert max(errors) < 1e-12
+
+
 def test_states_of_own_heads_say_by_which_arguments_they_are_read(ranks):
     """Their parameters are those of the whole bias, under its names."""
     for told in ranks.run(2, f"{CASES}:states"):

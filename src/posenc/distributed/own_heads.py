@@ -1,5 +1,6 @@
 """The bias of the heads that a rank computes, where heads are cut among ranks for good."""
 
+from copy import copy, deepcopy
 from typing import Any
 
 import torch
@@ -100,6 +101,12 @@ class _Held:
         self.axes = {} if part is None else dict(bias.head_axes or {})
         self.read_by = bias._read_by()
         self.heads, self.told = each, f"{own.start} … {own.stop - 1} of {bias!r}"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Held":
+        """A copy of the same ranks, as of a model whose weights are averaged."""
+        made = copy(self)  # a process group cannot be copied
+        made.called = deepcopy(self.called, memo)
+        return made
 
     def hold(self, module: nn.Module, bias: ScoreBias, mesh: DeviceMesh) -> None:
         """Give ``module`` the parameters of ``bias``, those by head cut."""
