@@ -122,3 +122,15 @@ def test_timm_builds_what_arguments_say_not_what_the_name_says():
 def test_heads_of_timms_largest_are_80_wide():
     (part,) = positional_setup({"architecture": "vit_huge_patch14_224"})
     assert part.layers[0].softmax_scale == 80**-0.5
+
+
+def test_a_text_is_no_switch():
+    with pytest.raises(ValueError, match="distilled is 'false'; it must be true or false"):
+        positional_setup({"model_type": "mgp-str", "distilled": "false"})
+
+
+@pytest.mark.parametrize("kind", ["wav2vec2-conformer", "wav2vec2-bert"])
+def test_frames_that_turn_before_they_are_projected_are_no_rotation_of_queries(kind):
+    (part,) = positional_setup({"model_type": kind, "position_embeddings_type": "rotary"})
+    assert part.layers[0].positional is None
+    assert "before queries and keys are projected" in part.notes[0]

@@ -72,10 +72,10 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
         return [], ("a learned table of patches besides, interpolated to the image",)
     if kind not in schemes.PATCHES:
         return [], ()
-    if _heeded(config, "use_absolute_position_embeddings") is False:
+    if _flag(config, "use_absolute_position_embeddings") is False:
         return [], ("without a table of patches, as use_absolute_position_embeddings says",)
     width, grid = config.whole("hidden_size"), patches_of(config)
-    before = schemes.PATCHES[kind] + bool(_heeded(config, "distilled"))
+    before = schemes.PATCHES[kind] + bool(_flag(config, "distilled"))
     table = LearnedGrid(width, grid, prefix=before, device="meta")
     notes = ("interpolated where an image has another number of patches",)
     if kind == "vit_mae":
@@ -118,6 +118,13 @@ def _square(patches: int) -> tuple[int, int]:
             f"{(side + 1) ** 2} are next to it. Correct the file."
         )
     return side, side
+
+
+def _flag(config: Configuration, field: str) -> bool | None:
+    value = _heeded(config, field)
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{field} is {value!r}; it must be true or false. Correct the file.")
+    return value
 
 
 def _heeded(config: Configuration, field: str) -> Any:

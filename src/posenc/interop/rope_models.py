@@ -393,6 +393,8 @@ def refusal(config: Configuration) -> str | None:
         return REFUSED[config.family]
     if config.family == "roformer" and config.get("rotary_value"):
         return "its rotary_value turns values too"
+    if config.family.startswith("wav2vec2_") and config.get("position_embeddings_type") == "rotary":
+        return "it turns frames, before queries and keys are projected from them"
     for name in ("rope_theta", "partial_rotary_factors"):
         if isinstance(config.values.get(name), list):
             return f"{name} is a list, whose use its code does not share with other models"
