@@ -262,6 +262,25 @@ def test_capping_scores_that_an_encoding_forms_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("backend", [None, "strided", "dense", "explicit", "flex"])
+@pytest.mark.parametrize("q_len", [7, SEQ])
+@pytest.mark.parametrize("placed", [False, True])
+def test_queries_of_another_sequence_are_no_padding(backend, q_len, placed):
+    query, key, value = content(q_len)
+    at, to = torch.arange(q_len), torch.arange(SEQ)
+    given, bias, alibi = {"padding_mask": AT_ENDS}, 0.0, ALiBi(HEADS)
+    if placed:
+        given |= {"q_positions": at, "k_positions": to, "positional": Positional(scores=alibi)}
+        bias = alibi.profile(at[:, None] - to, dtype=torch.float64)
+    out = attention(query, key, value, backend=backend, **given)
+    groups = HEADS // KV_HEADS
+    key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
+    scores = query @ key.mT / WIDTH**0.5 + bias
+    weights = scores.masked_fill(~AT_ENDS[:, None, None], -torch.inf).softmax(-1)
+    torch.testing.assert_close(out, weights @ value, rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize("backend", NAMES)
 @pytest.mark.parametrize("where", ["keys", "queries"])
 def test_nan_in_padding_reaches_nobody_forward_or_backward(backend, where):

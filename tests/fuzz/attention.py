@@ -267,13 +267,25 @@ def _asks_distances(case: AttentionCase) -> bool:
 
 
 def _query_padding(case: AttentionCase) -> list[list[bool]] | None:
-    """Which queries are tokens, in each row; ``None`` where nothing says so: then all of them are.
+    """Which queries are tokens, in each row; ``None`` where all of them count as such.
 
-    Queries that stand exactly where the keys do are taken for them, and their padding for theirs.
+    Without ``q_padding_mask`` they do, as in cross-attention; but where they are the last of the
+    keys' tokens, and padding holds NaN, so do theirs, and nothing is asked of their rows.
     """
-    if case.padding is None or not _padding_is_omitted(case):
-        return case.padding and [[row[i] for i in case.chosen] for row in case.padding]
-    return case.padding if _are_keys(case) else None
+    if case.padding is None:
+        return None
+    some = case.relation == "some"
+    told = not _padding_is_omitted(case) if some else _is_placed_part(case)
+    spoiled = case.poisoned and (not some or _are_keys(case))
+    if not told and not spoiled:
+        return None
+    return [[row[i] for i in case.chosen] for row in case.padding]
+
+
+def _is_placed_part(case: AttentionCase) -> bool:
+    """Whether the queries are the last, and stand at positions of their own."""
+    part = len(case.chosen) < case.k_len
+    return case.relation == "last" and case.positions is not None and part
 
 
 def _padding_is_omitted(case: AttentionCase) -> bool:
@@ -635,9 +647,7 @@ def _arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
         given |= {"q_positions": keys[..., case.chosen], "k_positions": keys}
         if case.relation == "self":
             given["q_positions"] = keys
-    some = case.relation == "some" or (
-        case.relation == "last" and case.positions is not None and len(case.chosen) < case.k_len
-    )
+    some = case.relation == "some" or _is_placed_part(case)
     if case.padding is not None:
         given["padding_mask"] = torch.tensor(case.padding)
         if some and not _padding_is_omitted(case):

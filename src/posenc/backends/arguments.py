@@ -38,6 +38,8 @@ class Arguments:
         dropout_p: Probability of dropping a weight.
         q_hidden: The hidden state of the queries' tokens, if given.
         k_hidden: That of the keys' tokens, if given.
+        likely_real: ``[batch, q_len]``, false where a query is padding if it is one of the keys'
+            tokens; None where that is known, or there is no padding.
     """
 
     query: Tensor
@@ -49,6 +51,7 @@ class Arguments:
     dropout_p: float
     q_hidden: Tensor | None = None
     k_hidden: Tensor | None = None
+    likely_real: Tensor | None = None
 
     @property
     def queries_keys(self) -> Sequence[QueryKeyEncoding]:
@@ -62,12 +65,12 @@ class Arguments:
 
     def hidden_without_padding(self) -> tuple[Tensor | None, Tensor | None]:
         """The hidden states of queries and of keys with zeros where they are padding."""
-        spec = self.specification
-        sides = (self.q_hidden, spec.q_padding_mask), (self.k_hidden, spec.padding_mask)
-        q_hidden, k_hidden = (
-            x if x is None or real is None else x.masked_fill(~real.unsqueeze(-1), 0.0)
-            for x, real in sides
-        )
+        q_hidden, k_hidden = self.q_hidden, self.k_hidden
+        if q_hidden is not None:
+            q_hidden = self._queries_without_padding(q_hidden, (-1,))
+        padding = self.specification.padding_mask
+        if k_hidden is not None and padding is not None:
+            k_hidden = k_hidden.masked_fill(~padding.unsqueeze(-1), 0.0)
         return q_hidden, k_hidden
 
     def without_padding(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,12 +79,22 @@ class Arguments:
         Hidden keys have weight 0, but 0 times a NaN left in padding would be NaN.
         """
         spec, (query, key, value) = self.specification, (self.query, self.key, self.value)
-        if spec.q_padding_mask is not None:
-            query = query.masked_fill(~spec.q_padding_mask[:, None, :, None], 0.0)
+        query = self._queries_without_padding(query, (1, -1))
         if spec.padding_mask is not None:
             hidden = ~spec.padding_mask[:, None, :, None]
             key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
         return query, key, value
+
+    def _queries_without_padding(self, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """What queries have, with zeros in padding; of what may be padding, numbers are kept."""
+        real = self.specification.q_padding_mask
+        known = real is not None
+        real = real if known else self.likely_real
+        if real is None:
+            return x
+        for axis in axes:
+            real = real.unsqueeze(axis)
+        return x.where(real, 0.0 if known else x.nan_to_num(0.0, 0.0, 0.0))
 
 
 def prepared(
@@ -149,5 +162,6 @@ def prepared(
     )
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
     return Arguments(
-        query, key, value, positional, specification, scale, dropout_p, q_hidden, k_hidden
-    )
+        query, key, value, positional, specification, scale, dropout_p, q_hidden, k_hidden,
+        masks.of_likely_queries,
+    )  # fmt: skip

@@ -83,8 +83,8 @@ def attention(
         k_positions: Where the keys stand, likewise; give both or none.
         padding_mask: True where a key is real. Padding is seen by nobody.
         q_padding_mask: True where a query is real; what stands in the rows of others means
-            nothing. If not given: that of the keys where the queries are these tokens or the last
-            of them, else all are real, as they are where only keys are cut among devices.
+            nothing. If not given, all are real, as in cross-attention; only NaN and infinities of
+            queries that are padding if they are the last of the keys' tokens are read as zeros.
         document_ids: For packed rows: tokens see those with the same id, and a new document begins
             where the id changes.
         q_document_ids: The document of each query. Needed where queries have positions of their
@@ -136,7 +136,8 @@ def attention(
         shards=shards,
     )  # fmt: skip
     given, chosen, _ = _considered(given, backend, shards, spread)
-    content = given.without_padding() if chosen.reads_padding else (query, key, value)
+    reads_padding = chosen.reads_padding or given.likely_real is not None
+    content = given.without_padding() if reads_padding else (query, key, value)
     chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
     query, key, value, tables = _encoded(given, *content, keys_encoded)
     if shards is None and given.specification.is_empty:

@@ -24,8 +24,6 @@ class TokenMasks:
         self.asked = asked
         self.padding = self._checked_padding("padding_mask", padding_mask, asked.k_len)
         self.q_padding = self._checked_padding("q_padding_mask", q_padding_mask, asked.q_len)
-        if self.q_padding is None and self.padding is not None and asked.queries_are_last:
-            self.q_padding = self.padding[:, asked.k_len - asked.q_len :]
         if cu_seqlens is not None:
             if document_ids is not None:
                 raise ValueError(
@@ -36,6 +34,17 @@ class TokenMasks:
         self.documents = self._checked_ids("document_ids", document_ids, asked.k_len)
         self.q_documents = self._checked_ids("q_document_ids", q_document_ids, asked.q_len)
         self._join_documents()
+
+    @property
+    def of_likely_queries(self) -> Tensor | None:
+        """The padding of queries if they are the last of the keys' tokens, which nobody said.
+
+        In cross-attention they are others, and the numbers of each of them count.
+        """
+        likely = self.q_padding is None and self.asked.queries_are_last
+        if self.padding is None or not likely:
+            return None
+        return self.padding[:, self.asked.k_len - self.asked.q_len :]
 
     def _join_documents(self) -> None:
         asked = self.asked
