@@ -64,8 +64,8 @@ def measured(tokens: int, only: list[str] | None, rounds: int) -> Iterator[dict]
         encoding, subject = case.module(), case.subject()
         if not encoding.takes_reals:
             continue
-        reach = getattr(encoding, "grid", 2**14)  # a grid refuses whole points beyond it
-        drawn = coordinates(*subject.lifted(torch.arange(tokens)).shape, reach=reach)
+        shape = subject.lifted(torch.arange(tokens)).shape
+        drawn = coordinates(*shape, grid=getattr(encoding, "grid", None))
         for between, choose in (PAIRS if isinstance(subject, Scores) else ALONE).items():
             tables = {
                 kind: partial(encoding.table, *choose(each))  # type: ignore[arg-type]
@@ -95,31 +95,40 @@ PAIRS: dict[str, Callable[[Any], tuple]] = {
 
 
 def coordinates(
-    *shape: int, reach: int | tuple[int, ...] = 2**14
+    *shape: int, grid: tuple[int, ...] | None = None
 ) -> dict[str, Tensor | Coordinates]:
-    """Whole positions below ``reach``, and each of ``KINDS`` that such points can be of."""
-    whole = torch.randint(2**14, shape) % torch.tensor(reach)
+    """Whole positions, and each of ``KINDS`` that such points can be of, inside a grid if given."""
+
+    def waits(least: float, sign: int = 1) -> Tensor:
+        return inside(sign * seconds(shape, least))
+
+    def inside(drawn: Tensor) -> Tensor:
+        return drawn if grid is None else drawn % (torch.tensor(grid) - 1)
+
+    whole = torch.randint(2**14, shape) % torch.tensor(grid or 2**14)
     made: dict[str, Tensor | Coordinates] = {
         "whole": whole,
         "halves": Coordinates(whole, scale=Fraction(1, 2)),
         "30ths": Coordinates(whole, scale=Fraction(1, 30)),
-        "2^-30": Coordinates.rounded(seconds(shape), Fraction(1, 2**30)),
-        "seconds": Coordinates(seconds(shape)),
-        "s / 30": Coordinates(seconds(shape)) / 30,
-        "-s, 1 ms": Coordinates(-seconds(shape, least=-0.001)),
-        "-s, -1 ms": Coordinates(-seconds(shape, least=0.001)),
-        "s, 10 µs": Coordinates(seconds(shape, least=1e-5)),
+        "2^-30": Coordinates.rounded(waits(0.001), Fraction(1, 2**30)),
+        "seconds": Coordinates(waits(0.001)),
+        "s / 30": Coordinates(waits(0.001)) / 30,
+        "-s, 1 ms": Coordinates(waits(-0.001, -1)),
+        "-s, -1 ms": Coordinates(waits(0.001, -1)),
+        "s, 10 µs": Coordinates(waits(1e-5)),
     }
     if len(shape) > 1:
         steps = [Fraction(1, 7 + axis) for axis in range(shape[-1])]
         made["steps"] = Coordinates(whole, scale=steps)
         for kind, sign in (("s, steps", 1), ("-s, steps", -1)):
-            axes = [Coordinates(sign * seconds(shape[:-1], sign * 0.001)) * step for step in steps]
-            made[kind] = Coordinates.stack(axes, dim=-1)
+            drawn = [sign * seconds(shape[:-1], sign * 0.001) for _ in steps]
+            axes = inside(torch.stack(drawn, -1)).unbind(-1)
+            parts = [Coordinates(each) * step for each, step in zip(axes, steps, strict=True)]
+            made[kind] = Coordinates.stack(parts, dim=-1)
     return made
 
 
-def seconds(shape: tuple[int, ...], least: float = 0.001) -> Tensor:
+def seconds(shape: tuple[int, ...], least: float) -> Tensor:
     """Waits of ten minutes on average, and one so short that all take more than 63 bits."""
     drawn = torch.rand(shape, dtype=torch.float64).log() * -600
     drawn.view(-1)[0] = least
