@@ -24,7 +24,7 @@ from posenc.interop.exports.architectures import (
     WHOLE_HEADS,
 )
 from posenc.interop.exports.subject import RotatingModel, refuse, rotating_model
-from posenc.interop.exports.vllm import check_alone, check_pairing
+from posenc.interop.exports.vllm import check_alone, check_pairing, powers_under
 
 TARGET = "GGUF metadata"
 
@@ -148,8 +148,12 @@ def _layers(model: RotatingModel, architecture: str) -> tuple[Rotary, Geometric 
     # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
     # they are scaled as full layers are.
     alone = usual is not None or isinstance(full.frequencies, Geometric)
-    fits = isinstance(plain, Geometric) and usual in (None, float(plain.base))
-    if not fits or not alone or sliding.rotated_dim != full.rotated_dim:
+    fits = (
+        isinstance(plain, Geometric)
+        and plain.dim == full.rotated_dim
+        and usual in (None, float(plain.base))
+    )
+    if not fits or not alone:
         refuse(
             TARGET,
             f"full layers have {full.frequencies!r} and sliding ones {plain!r}",
@@ -248,12 +252,10 @@ def _yarn(schedule: Schedule) -> dict[str, Value] | None:
 
 def _base_of(schedule: Schedule) -> Geometric:
     """The powers of a base that a schedule rescales."""
-    inner: Any = schedule
-    while not isinstance(inner, Geometric):
-        if not hasattr(inner, "of"):
-            refuse(TARGET, f"{schedule!r} stands on no powers of a base", "Nothing does.")
-        inner = inner.of
-    return inner
+    powers = powers_under(schedule)
+    if powers is None:
+        refuse(TARGET, f"{schedule!r} stands on no powers of a base", "Nothing does.")
+    return powers
 
 
 def _divisors(schedule: Schedule, base: Geometric) -> Tensor:

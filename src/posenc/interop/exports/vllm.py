@@ -51,7 +51,8 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
 
 
 def check_alone(model: RotatingModel, rotary: Rotary) -> None:
-    """Refuse what no dictionary of frequencies tells: a softmax factor, and heads in two parts.
+    """Refuse what no dictionary of frequencies tells: a softmax factor, heads in two parts, and
+    powers over an odd width.
 
     Raises:
         ValueError: There is one.
@@ -68,6 +69,22 @@ def check_alone(model: RotatingModel, rotary: Rotary) -> None:
             "its heads rotate the last channels alone",
             "The program lays out multi-head latent attention by itself.",
         )
+    powers = powers_under(rotary.frequencies)
+    if powers is not None and powers.dim % 2:
+        refuse(
+            model.target,
+            f"its frequencies are powers over an odd width, {powers!r}",
+            f"The program would take them over the {rotary.rotated_dim} channels that turn. "
+            "Export arrays (npz).",
+        )
+
+
+def powers_under(schedule: Schedule) -> Geometric | None:
+    """The powers of a base that a schedule is made of, if it is."""
+    inner: Any = schedule
+    while not isinstance(inner, Geometric) and hasattr(inner, "of"):
+        inner = inner.of
+    return inner if isinstance(inner, Geometric) else None
 
 
 def check_pairing(model: RotatingModel, rotary: Rotary) -> None:
