@@ -4,11 +4,12 @@ import csv
 import io
 import json
 import math
+import re
 
 import pytest
 import torch
 
-from posenc import Sinusoidal
+from posenc import ALiBi, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
 
 BY_HAND = [0.84147, 0.5403, 0.0464, 0.99892, 0.00215, 0.99999]
@@ -121,3 +122,35 @@ def test_what_another_arithmetic_rounds_is_told(run, encoding):
 def test_a_product_that_depends_on_the_place_says_whose_it_is(run):
     for encoding, said in (("Sinusoidal(8)", "dot product over"), ("Learned(8, 9)", "with row 0")):
         assert said in run("distance", "--encoding", encoding, "--length", 4).out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "1",
+        "3",
+        "6",
+        "8",
+        "12",
+        "6, slopes='geometric'",
+        "4, alibi_bias_max=16",
+        "5, alibi_bias_max=4.5",
+    ],
+)
+def test_a_slope_of_alibi_is_the_power_that_is_told(run, arguments):
+    """For heads that are no power of two, the authors' recipe takes those of the powers beside."""
+    slopes = eval(f"ALiBi({arguments})", {"ALiBi": ALiBi}).slopes
+    for head, slope in enumerate(slopes):
+        words = ["--encoding", f"ALiBi({arguments})", "--dimension", head, "--format", "json"]
+        told, _, of = json.loads(run("explain", *words).out)["steps"][0]["numbers"].partition(", ")
+        most, nth, heads = map(float, re.fullmatch(r"2\^\(-(.+) · (.+) / (.+)\)", told).groups())
+        assert 2 ** (-most * nth / heads) == slope
+        assert of == ("" if heads == len(slopes) else f"as of {heads:g} heads")
+
+
+@pytest.mark.parametrize(("head", "slope"), list(enumerate([0.3, 0.0, -0.5])))
+def test_slopes_of_ones_own_are_told_as_given(run, head, slope):
+    words = ["--encoding", "ALiBi(3, slopes=[0.3, 0.0, -0.5])", "--dimension", head]
+    steps = json.loads(run("explain", *words, "--position", 3, "--format", "json").out)["steps"]
+    assert steps[0]["numbers"] == f"slopes[{head}], as given"
+    assert [step["value"] for step in steps] == [slope, pytest.approx(-3 * slope)]

@@ -92,8 +92,8 @@ def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanat
 def _(encoding: ALiBi, position: int, dimension: int, value: float) -> Explanation:
     heads, slope = encoding.heads, encoding.slopes[dimension]
     steps = [
-        Step("slope", "m of the head", _power(dimension, heads, slope), slope),
-        Step("value", "-m · |distance|", f"-{short(slope)} · |{position}|", value),
+        Step("slope", "m of the head", _slope(encoding, dimension), slope),
+        Step("value", "-m · |distance|", f"{short(-slope)} · |{position}|", value),
     ]
     if encoding.is_causal and position < 0:
         steps[1] = Step("value", "0 for keys after their query", "masked anyway", value)
@@ -144,11 +144,17 @@ def _channels(encoding: Rotary, pair: int) -> tuple[int, int]:
     return start + 2 * pair, start + 2 * pair + 1
 
 
-def _power(head: int, heads: int, slope: float) -> str:
-    """A slope as the power of two that it is, by the formula where that gives it."""
-    if 2.0 ** (-8 * (head + 1) / heads) == slope:
-        return f"2^(-8 · {head + 1} / {heads})"
-    return f"2^({math.log2(slope):g}), between those of a power of two"
+def _slope(encoding: ALiBi, head: int) -> str:
+    """A slope as the power of two that its rule makes, or that it was given."""
+    if encoding.rule is None:
+        return f"slopes[{head}], as given"
+    heads, nth = encoding.heads, head + 1
+    if encoding.rule == "authors" and heads & (heads - 1):
+        # The next lower power of two, then every second slope of the power above it.
+        lower = 1 << (heads.bit_length() - 1)
+        heads, nth = (lower, nth) if nth <= lower else (2 * lower, 2 * (nth - lower) - 1)
+    power = f"2^(-{encoding.alibi_bias_max:g} · {nth} / {heads})"
+    return power if heads == encoding.heads else f"{power}, as of {heads} heads"
 
 
 def _equation(encoding: Any) -> str:
