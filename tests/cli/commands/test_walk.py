@@ -178,10 +178,32 @@ def test_one_stage_by_number_or_by_name(run, refused):
         lines = out.splitlines()[2:]
         assert "\n".join(lines) in whole
         assert lines[0].startswith("14. softmax  [2, 6, 6]")
-    assert run("walk", SENTENCE, "--stage", "variance").out.count(". layer norm: variance") == 1
     said = refused("walk", SENTENCE, "--stage", "sofmax")
     assert "there is no stage 'sofmax'; give a number of 3 … 31" in said
     assert "did you mean 'softmax'?" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("residual",),
+        ("layer norm: mean",),
+        ("variance",),
+        ("variance", "--norm", "post"),
+        ("encoding", "--encoding", "Positional(tokens=[Sinusoidal(16), Learned(16, 8)])"),
+    ],
+)
+def test_all_stages_of_a_name_are_shown(run, words):
+    name, *more = words
+    stages = json.loads(run("walk", SENTENCE, *more, "--format", "json").out)["stages"]
+    want = [each for each in stages if name in (each["name"], each["name"].split(": ")[-1])]
+    ran = run("walk", SENTENCE, *more, "--stage", name, "--format", "json")
+    assert len(want) > 1
+    assert json.loads(ran.out)["stages"] == want
+    out = run("walk", SENTENCE, *more, "--stage", name).out
+    assert [line for line in out.splitlines() if line[:1].isdigit()] == [
+        f"{each['number']}. {each['name']}  {each['shape']}" for each in want
+    ]
 
 
 def test_a_long_text_is_cut_and_says_so(run):

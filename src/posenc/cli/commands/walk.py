@@ -60,7 +60,7 @@ class Walk:
     stage: Annotated[
         str | None,
         options.Option(
-            "Show one stage alone, by its number or its name, as softmax.", metavar="STAGE"
+            "Show one stage alone, by its number, or all of a name, as softmax.", metavar="STAGE"
         ),
     ] = None
     base: options.Base = None
@@ -87,7 +87,7 @@ class Walk:
             model = self._model(words, positional)
             x = model.embedded(kept)
             found = stages(model.encoder, x, kept)
-            shown = found if self.stage is None else [self._asked(found)]
+            shown = found if self.stage is None else self._asked(found)
             lion = model.embedded(ORDERS[0].split())
             effects = {
                 "without an encoding": both_orders(model.without, lion, SWAPPED),
@@ -150,16 +150,17 @@ class Walk:
         wide = (each.double().eval() for each in (made, without))
         return Model(words, embedding.double(), *wide)
 
-    def _asked(self, stages: Sequence["Stage"]) -> "Stage":
-        """The stage of --stage, by its number or the last one of its name."""
-        numbers = {str(stage.number): stage for stage in stages}
-        names = {stage.name: stage for stage in stages}
-        names |= {name.split(": ")[-1]: stage for name, stage in names.items()}
-        asked = str(self.stage)
-        if asked in numbers | names:
-            return (numbers | names)[asked]
+    def _asked(self, stages: Sequence["Stage"]) -> list["Stage"]:
+        """The stage of --stage by its number, or all of its name."""
+        short = {stage.number: stage.name.split(": ")[-1] for stage in stages}
+        found = [stage for stage in stages if self.stage in (str(stage.number), stage.name)]
+        found = found or [stage for stage in stages if self.stage == short[stage.number]]
+        if found:
+            return found
+        asked, names = str(self.stage), dict.fromkeys([stage.name for stage in stages])
+        names |= dict.fromkeys(short.values())
         known = f"{stages[0].number} … {stages[-1].number}"
-        advice = close(asked, names) or f"; the names are {', '.join(dict.fromkeys(names))}"
+        advice = close(asked, names) or f"; the names are {', '.join(names)}"
         raise UserError(f"there is no stage {asked!r}; give a number of {known}, or a name{advice}")
 
 
