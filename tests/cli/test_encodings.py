@@ -10,6 +10,7 @@ from posenc.cli.encodings import (
     KeptSinusoidal,
     bias_rows,
     chosen,
+    is_drawn,
     learns,
     name_of,
     rows_of,
@@ -46,6 +47,9 @@ def test_what_is_learned_follows_the_seed_and_leaves_the_callers_alone():
     assert not torch.equal(first.weight, other.weight)
     assert learns(first)
     assert not learns(ALiBi(2))
+    assert is_drawn(first)
+    assert is_drawn(encoding_from("FIRE(2)"))  # some of its numbers are drawn, others begin alike
+    assert not is_drawn(encoding_from("PoPE(4, 2)"))
 
 
 def test_names_are_expressions_again():

@@ -66,6 +66,20 @@ def test_a_seed_is_refused_where_nothing_is_drawn(refused, command):
     assert "of which nothing is random; leave it out" in refused(command, *given, "--seed", 3)
 
 
+@pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "table"])
+@pytest.mark.parametrize("encoding", ["PoPE(8, 2)", "T5Bias(4, std=0.0)"])
+def test_what_begins_with_the_same_numbers_is_not_called_random(run, refused, command, encoding):
+    """As the phases of PoPE, which are zeros until they are learned."""
+    given = [command, "--encoding", encoding]
+    assert "of which nothing is random; leave it out" in refused(*given, "--seed", 3)
+    for form in ("text", "json"):
+        made = run(*given, "--format", form)
+        assert made.status == 0
+        assert "random" not in made.out
+    if command in ("distance", "explain", "table"):
+        assert "is not trained here" in " ".join(run(*given).out.split())
+
+
 def test_a_seed_is_refused_beside_vectors_of_ones_own(refused, tmp_path):
     vectors = tmp_path / "vectors.npy"
     np.save(vectors, np.zeros((20, 4), np.float32))

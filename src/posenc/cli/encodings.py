@@ -1,5 +1,6 @@
 """Which encoding a command is about, and what its positions say as rows of numbers."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ def chosen(asked: Any, *, dim: int, seed: int = 0) -> Encoding:
         ValueError: The expression or an argument is wrong.
     """
     encoding = _said(asked, dim, seed)
-    if not learns(encoding):
+    if not is_drawn(encoding):
         check_seed(getattr(asked, "seed", 0), type(encoding).__name__)
     return encoding
 
@@ -72,15 +73,52 @@ def described(encoding: Encoding) -> dict[str, object]:
     """What JSON says of an encoding."""
     if isinstance(encoding, Sinusoidal):
         return Sinusoid(encoding.convention, encoding.dim, encoding.base).described()
-    return {"encoding": name_of(encoding), **({"note": LEARNED} if learns(encoding) else {})}
+    note = note_of(encoding)
+    return {"encoding": name_of(encoding), **({"note": note} if note else {})}
 
 
 LEARNED = "What this encoding learns is seeded random here: mechanism only."
+UNTRAINED = "What this encoding learns is not trained here, and begins with these numbers."
+
+
+def note_of(encoding: Encoding) -> str:
+    """What is to be said of its learned numbers; empty where it learns none.
+
+    Example:
+        >>> note_of(encoding_from("CoPE(2, 4, 8)"))  # its table begins with zeros
+        'What this encoding learns is not trained here, and begins with these numbers.'
+    """
+    return (LEARNED if is_drawn(encoding) else UNTRAINED) if learns(encoding) else ""
 
 
 def learns(encoding: Encoding) -> bool:
-    """Whether some of its numbers are learned, and so random here."""
+    """Whether some of its numbers are learned."""
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())
+
+
+def is_drawn(encoding: Encoding) -> bool:
+    """Whether some of what it learns is random: another seed would give other numbers.
+
+    Example:
+        >>> is_drawn(encoding_from("T5Bias(2)")), is_drawn(encoding_from("T5Bias(2, std=0.0)"))
+        (True, False)
+    """
+    if not learns(encoding):
+        return False
+    pairs = zip(_drawn_anew(encoding, 0), _drawn_anew(encoding, 1), strict=True)
+    return any(not torch.equal(one, other) for one, other in pairs)
+
+
+def _drawn_anew(encoding: Any, seed: int) -> list[Tensor]:
+    """The parameters of a copy, drawn from ``seed``."""
+    made = copy.deepcopy(encoding)
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        # Parts first, since what holds them may begin them with other numbers than they do.
+        for part in reversed(list(made.modules())):
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()
+    return list(made.parameters())
 
 
 def key_heads(encoding: QueryKeyEncoding) -> int:

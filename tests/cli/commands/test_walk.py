@@ -170,6 +170,20 @@ def test_a_symmetric_bias_does_not_know_a_reversed_sentence(run):
     assert "told apart by the causal mask alone" in out
 
 
+@pytest.mark.parametrize(
+    "encoding",
+    ["CoPE(2, 8, 16)", "T5Bias(2, std=0.0)", "Learned(16, 8, std=0.0)", "LogTemperature(2)",
+     "ALiBi(2, slopes=[0.0, 0.0])", "Positional()"],
+)  # fmt: skip
+def test_an_encoding_that_changes_nothing_is_not_said_to_be_symmetric(run, encoding):
+    out = " ".join(run("walk", SENTENCE, "--encoding", encoding).out.split())
+    assert "this encoding changes nothing in them" in out
+    assert "the same distances" not in out
+    assert "seeded random here" not in out
+    causal = " ".join(run("walk", SENTENCE, "--encoding", encoding, "--causal").out.split())
+    assert causal.count("told apart by the causal mask alone") == 2
+
+
 def test_one_stage_by_number_or_by_name(run, refused):
     whole = run("walk", SENTENCE).out
     for stage in ("14", "softmax"):

@@ -92,7 +92,7 @@ class Curves:
         return self.dimensions
 
     def _draw(self, encoding: Any, rows: "Rows", start: int, picked: Sequence[int]) -> None:
-        from posenc.cli.encodings import learns, name_of
+        from posenc.cli.encodings import is_drawn, name_of
         from posenc.cli.render import figures
 
         assert self.output is not None
@@ -104,7 +104,7 @@ class Curves:
         if rows.counted == "distance":
             distances = range(start, start + self.length)
             heads = values[:, list(picked)].mT
-            axes = bias(heads, distances, heads=picked, random=learns(encoding), **shared)
+            axes = bias(heads, distances, heads=picked, random=is_drawn(encoding), **shared)
         else:
             labels = [_label(encoding, rows, index) for index in picked]
             axes = curves(values, dimensions=picked, labels=labels, start=start, **shared)

@@ -31,7 +31,7 @@ class Table:
         """Prints the table block by block, so that a long one needs no memory."""
         import torch
 
-        from posenc.cli.encodings import LEARNED, chosen, described, learns, rows_of
+        from posenc.cli.encodings import chosen, described, note_of, rows_of
         from posenc.cli.render import table
 
         encoding = chosen(self, dim=4, seed=self.seed)
@@ -43,5 +43,5 @@ class Table:
             table.print_as(self.format, about, rows, range(len(rows.columns)), blocks)
             return
         table.print_text(rows, blocks)
-        if learns(encoding):
-            print(LEARNED)
+        if note := note_of(encoding):
+            print(note)

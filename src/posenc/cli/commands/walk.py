@@ -73,7 +73,7 @@ class Walk:
         import torch
 
         from posenc.cli.render import walk_report
-        from posenc.cli.render.walk_report import ORDERS, SWAPPED, Walked
+        from posenc.cli.render.walk_report import ORDERS, ROUNDING, SWAPPED, Walked
         from posenc.cli.render.walk_stages import stages
         from posenc.inspection.order import both_orders
 
@@ -93,8 +93,10 @@ class Walk:
                 "without an encoding": both_orders(model.without, lion, SWAPPED),
                 "with the encoding": both_orders(model.encoder, lion, SWAPPED),
             }
+            changed = model.encoder(lion[None]) - model.without(lion[None])
+            idle = bool(changed.abs().max() < ROUNDING)
         ids, dropped = [words[token] for token in kept], len(tokens) - len(kept)
-        walked = Walked(kept, ids, dropped, shown, effects, positional, self.causal)
+        walked = Walked(kept, ids, dropped, shown, effects, positional, self.causal, idle)
         if self.format == "json":
             walk_report.print_json(self, walked)
         else:

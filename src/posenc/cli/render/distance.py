@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc.cli.encodings import LEARNED, key_heads, learns, rows_of
+from posenc.cli.encodings import key_heads, note_of, rows_of
 from posenc.cli.limits import check_memory
 from posenc.cli.render.screen import Screen, console
 from posenc.cli.render.sparklines import marks_for, sparkline
@@ -101,8 +101,8 @@ def show(found: Profile, encoding: Any) -> None:
         screen.print(
             f"closest pair: positions {pair.first} and {pair.second}, {pair.distance:.4g} apart"
         )
-    if learns(encoding):
-        screen.print(LEARNED)
+    if note := note_of(encoding):
+        screen.print(note)
 
 
 def _show_heads(screen: Screen, found: Profile) -> None:

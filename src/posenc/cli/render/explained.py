@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
-from posenc.cli.encodings import LEARNED, learns, name_of, rows_of
+from posenc.cli.encodings import name_of, note_of, rows_of
 from posenc.cli.limits import check_range
 from posenc.cli.render.explanation import (
     Explanation,
@@ -51,7 +51,7 @@ def _explained(encoding: Any, position: int, dimension: int, value: float) -> Ex
     step = Step("value", f"table({rows.counted})[column]", f"{at} (column {dimension})", value)
     equation = _equation(encoding)
     title = f"{name_of(encoding)}: {equation}" if equation else name_of(encoding)
-    return Explanation(title, f"{rows.counted} {position}", [step], _note(encoding))
+    return Explanation(title, f"{rows.counted} {position}", [step], note_of(encoding))
 
 
 @_explained.register
@@ -111,7 +111,10 @@ def _(encoding: T5Bias, position: int, dimension: int, value: float) -> Explanat
     ]
     title = f"{name_of(encoding)}: one learned number a bucket and head"
     return Explanation(
-        title, f"head {dimension} of {encoding.heads}, distance {position}", steps, LEARNED
+        title,
+        f"head {dimension} of {encoding.heads}, distance {position}",
+        steps,
+        note_of(encoding),
     )
 
 
@@ -168,7 +171,3 @@ def _equation(encoding: Any) -> str:
 def _by(arithmetic: str) -> str:
     """How a value was rounded, where that is not once."""
     return "" if arithmetic == "exact" else f", by {arithmetic} arithmetic"
-
-
-def _note(encoding: Any) -> str:
-    return LEARNED if learns(encoding) else ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc import Positional
-from posenc.cli.encodings import LEARNED, learns, name_of
+from posenc.cli.encodings import name_of, note_of
 from posenc.cli.render import formats
 from posenc.cli.render.grids import GAP, number, print_grid, shortened
 from posenc.cli.render.screen import Screen, console
@@ -35,6 +35,7 @@ class Walked:
         effects: Whether order matters, without an encoding and with it.
         positional: The encodings.
         causal: Whether tokens see only themselves and those before.
+        idle: Whether these sentences come out as they do without the encodings.
     """
 
     tokens: list[str]
@@ -44,14 +45,15 @@ class Walked:
     effects: dict[str, OrderEffect]
     positional: Positional
     causal: bool
+    idle: bool
 
 
 def show(found: Walked, *, whole: bool) -> None:
     """Prints the stages; where they are all of them, the words and what order does, too."""
     screen = console()
     screen.print(WARNING, style="italic")
-    if learns(found.positional):
-        screen.print(LEARNED, style="italic")
+    if note := note_of(found.positional):
+        screen.print(note, style="italic")
     if found.dropped:
         screen.print(
             f"Only the first {len(found.tokens)} tokens are shown; {found.dropped} more were given."
@@ -111,17 +113,23 @@ def _order(screen: Screen, found: Walked) -> None:
         ]
         headers = ["", *(f"{w} (1)" for w in words), *(f"{w} (2)" for w in words)]
         print_grid(screen, headers, rows, left=(0,))
-        screen.print(f"   {_verdict(effect, found.causal, name.startswith('without'))}")
+        without = name.startswith("without")
+        screen.print(f"   {_verdict(effect, found.causal, without, found.idle)}")
 
 
-def _verdict(effect: OrderEffect, causal: bool, without: bool) -> str:
+def _verdict(effect: OrderEffect, causal: bool, without: bool, idle: bool) -> str:
     attention, output = effect.attention_difference, effect.output_difference
     said = f"Attention differs by {attention:.1e} at most, the output of a word by {output:.1e}: "
     if attention >= ROUNDING or output >= ROUNDING:
-        by = " by the causal mask alone" if causal and without else ""
+        by = " by the causal mask alone" if causal and (without or idle) else ""
         return f"{said}the two sentences are told apart{by}."
     if without:
         return f"{said}rounding. Both sentences look the same; attention sees a set."
+    if idle:
+        return (
+            f"{said}rounding. Both sentences look the same: this encoding changes nothing in them, "
+            "and all comes out as without it."
+        )
     return (
         f"{said}rounding. Both sentences look the same: reversed, they have the same distances, "
         "and this encoding does not ask which side a key is on."
