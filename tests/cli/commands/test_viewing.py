@@ -7,6 +7,9 @@ import math
 
 import pytest
 
+from posenc import Sinusoidal
+from posenc.encodings.tokens.conventions import CONVENTIONS
+
 COMMANDS = ["binary", "shift", "distance", "compare"]
 
 
@@ -53,6 +56,20 @@ def test_compare_tells_paired_conventions_from_others(run):
     found = json.loads(run("compare", "--dim", 16, "--format", "json").out)["conventions"]
     assert found["paper"]["shift_residual"] < 1e-13 < 0.1 < found["per_dimension"]["shift_residual"]
     assert found["paper"]["norm_spread"] < 1e-12 < 0.1 < found["double_exponent"]["norm_spread"]
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 7, 8])
+def test_compare_names_the_conventions_that_have_no_such_width(run, dim):
+    words = ("compare", "--dim", dim, "--length", 12)
+    told = json.loads(run(*words, "--format", "json").out)
+    without = told["not_at_dim"]
+    assert sorted([*told["conventions"], *without]) == sorted(CONVENTIONS)
+    for name in without:
+        with pytest.raises(ValueError, match=f"dim is {dim}"):
+            Sinusoidal(dim, convention=name)
+    said = f"ot at dim {dim}: {', '.join(without)}"
+    assert (f"N{said}.\n" in run(*words).out) == bool(without)
+    assert run(*words, "--format", "csv").err == (f"posenc: n{said}\n" if without else "")
 
 
 @pytest.mark.parametrize("command", ["heatmap", "curves"])

@@ -39,40 +39,47 @@ class Compare:
             raise UserError(f"--length is {self.length}; it must be at least 11")
         check_range(0, self.length)
         check_memory(3 * self.length * max(1, self.dim))
-        found = self._found()
+        taken, without = self._taken()
+        found = self._found(taken)
         names = list(next(iter(found.values())))
+        left_out = f"not at dim {self.dim}: {', '.join(without)}"
         if self.format == "json":
-            formats.print_json(formats.asked(self), conventions=found)
+            formats.print_json(formats.asked(self), conventions=found, not_at_dim=without)
         elif self.format == "csv":
+            if without:
+                sys.stderr.write(f"posenc: {left_out}\n")
             rows = ([name, *row.values()] for name, row in found.items())
             formats.print_csv(["convention", *names], rows)
         else:
             _show(found, self.length)
+            if without:
+                print(f"{left_out.capitalize()}.")
 
-    def _found(self) -> dict[str, dict[str, Any]]:
-        """The properties of every convention that has this width."""
+    def _found(self, taken: list[str]) -> dict[str, dict[str, Any]]:
+        """The properties of every convention that is taken."""
         from posenc.cli.io.progress import Steps
 
-        taken = self._taken()
         if self.length > 4 * SAMPLE:
             self._announce(taken)
         with Steps("comparing", taken) as steps:
             return {name: self._properties(name, self.length) for name in steps.each()}
 
-    def _taken(self) -> list[str]:
+    def _taken(self) -> tuple[list[str], list[str]]:
+        """The conventions that have this width, and those that do not."""
         from posenc import Sinusoidal
         from posenc.encodings.tokens.conventions import CONVENTIONS
 
-        taken, refusal = [], ""
+        taken, without, refusal = [], [], ""
         for name in CONVENTIONS:
             try:
                 Sinusoidal(self.dim, self.base, name)
                 taken.append(name)
             except ValueError as error:
+                without.append(name)
                 refusal = str(error)
         if not taken:
             raise UserError(f"--dim {self.dim} --base {self.base:g}: no convention can; {refusal}")
-        return taken
+        return taken, without
 
     def _properties(self, name: str, length: int) -> dict[str, Any]:
         from posenc.cli.encodings import KeptSinusoidal
