@@ -174,6 +174,20 @@ def test_weights_that_are_replaced_twice_are_noticed():
         model(STEP, cache=cache)
 
 
+def test_weights_of_another_functional_call_are_noticed():
+    model, cache = encoder(), KeyValueCache()
+    one, other = ({n: p.detach() for n, p in encoder(seed).named_parameters()} for seed in (1, 2))
+    call = torch.func.functional_call
+    with torch.no_grad():
+        call(model, one, (PROMPT,), {"cache": cache})
+        again = {name: weight.detach() for name, weight in one.items()}
+        got = call(model, again, (STEP,), {"cache": cache})
+        whole = call(model, one, (torch.cat((PROMPT, STEP), dim=1),))[:, -1:]
+        torch.testing.assert_close(got, whole)
+        with pytest.raises(ValueError, match=WRITTEN):
+            call(model, other, (STEP,), {"cache": cache})
+
+
 def test_a_layer_alone_notices_its_values():
     layer, cache = MultiHeadAttention(8, 2), LayerCache()
     with torch.no_grad():

@@ -35,7 +35,8 @@ class Maker:
 def version_of_all(*modules: torch.nn.Module) -> int | None:
     """A number that is another once a weight of ``modules`` is written to, or replaced.
 
-    Writes past torch's count, into ``weight.data``, are not seen.
+    Writes past torch's count, into ``weight.data``, are not seen, nor those to buffers and to
+    weights that were made in inference mode, which has no count.
 
     Example:
         >>> layer = torch.nn.Linear(2, 2).requires_grad_(False)
@@ -56,7 +57,17 @@ def version_of_all(*modules: torch.nn.Module) -> int | None:
             # Subclasses gather theirs from other devices, or make them up at each look.
             if type(weight) is torch.nn.Parameter and not weight.is_inference():
                 found.append((id(weight), weight._version))
+            elif type(weight) is torch.Tensor and not weight.is_inference():
+                found.append(_of_another_call(weight))
     return hash(tuple(found))
+
+
+def _of_another_call(weight: torch.Tensor) -> tuple[int, int]:
+    """What tells the weights of one ``functional_call`` from others, views being made anew."""
+    try:
+        return weight.data_ptr(), weight._version
+    except RuntimeError:  # a transform's, which have no memory of their own
+        return 0, 0
 
 
 def same_maker(kept: Maker | None, given: Maker, what: str) -> Maker:

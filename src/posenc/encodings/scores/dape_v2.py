@@ -60,6 +60,7 @@ class DAPEv2(ScoreEncoding):
     """
 
     is_pairwise = False  # it looks at neighboring keys
+    reads_neighbors = True
 
     def __init__(
         self,

@@ -71,6 +71,7 @@ class SelectiveRoPE(ScoreEncoding):
 
     is_relative = True
     is_pairwise = False  # angles are sums over the tokens between
+    reads_neighbors = True
     reads_hidden = True
 
     def __init__(

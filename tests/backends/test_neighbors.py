@@ -1,0 +1,102 @@
+"""Encodings that read the tokens beside each token know documents by positions, or are refused."""
+
+import pytest
+import torch
+
+from posenc import (
+    PEG,
+    ALiBi,
+    Convolutional,
+    DAPEv2,
+    Positional,
+    Rotary,
+    SelectiveRoPE,
+    attention,
+    positions,
+)
+from posenc.transformer import Encoder
+
+HEADS, WIDTH, DIM, LONG = 4, 8, 32, 6
+DOCUMENTS = torch.arange(2).repeat_interleave(LONG)[None]
+ANEW = torch.arange(LONG).repeat(2)
+ON = torch.arange(2 * LONG)
+REFUSED = r"reads the tokens beside each token .* these run on where one begins"
+SCORES = {
+    "selective-rope": lambda: SelectiveRoPE(HEADS, Rotary(WIDTH), DIM),
+    "dape-v2": lambda: DAPEv2(HEADS, ALiBi(HEADS)),
+}
+
+
+def attended(encoding, first_document, **given):
+    """The second of two documents, whose first holds ``first_document`` more."""
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(1, 2 * LONG, DIM, generator=generator)
+    hidden[:, :LONG] += first_document
+    heads = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+    if encoding.reads_hidden:
+        given |= {"q_hidden": hidden, "k_hidden": hidden}
+    positional = Positional(scores=encoding)
+    return attention(heads, heads, heads, is_causal=True, positional=positional, **given)[
+        :, :, LONG:
+    ]
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("told", ["document_ids", "cu_seqlens"])
+@pytest.mark.parametrize("placed", ["nowhere", "running on"])
+def test_scores_are_refused_where_positions_run_on(name, told, placed):
+    ends = torch.tensor([0, LONG, 2 * LONG])
+    given = {told: DOCUMENTS if told == "document_ids" else ends}
+    if placed == "running on":
+        given |= {"q_positions": ON, "k_positions": ON}
+        if told == "document_ids":
+            given |= {"q_document_ids": DOCUMENTS}
+    with pytest.raises(ValueError, match=REFUSED):
+        attended(SCORES[name](), 0.0, **given)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_of_a_document_are_its_own_where_positions_begin_anew(name):
+    encoding = SCORES[name]()
+    given = {"document_ids": DOCUMENTS, "q_positions": ANEW, "k_positions": ANEW}
+    one, other = (attended(encoding, more, **given) for more in (0.0, 1.0))
+    torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "at"),
+    [
+        (lambda: Convolutional(DIM, 4, groups=4), ON),
+        (lambda: PEG(DIM), positions.grid(4, 3)[None]),
+    ],
+)
+def test_an_encoder_refuses_tokens_that_stand_beside_those_of_another_document(encoding, at):
+    encoder = Encoder(DIM, HEADS, 1, positional=Positional(encoding()))
+    with pytest.raises(ValueError, match=REFUSED):
+        encoder(torch.randn(1, 2 * LONG, DIM), at, document_ids=DOCUMENTS)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_an_encoder_refuses_scores_across_documents(name):
+    encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))
+    with pytest.raises(ValueError, match=REFUSED):
+        encoder(torch.randn(1, 2 * LONG, DIM), ON, document_ids=DOCUMENTS)
+
+
+@pytest.mark.parametrize("at", [None, ANEW, 2 * ON], ids=["default", "anew", "apart"])
+def test_convolved_documents_stay_apart(at):
+    torch.manual_seed(0)
+    encoder = Encoder(DIM, HEADS, 1, positional=Positional(Convolutional(DIM, 4, groups=4))).eval()
+    x = torch.randn(1, 2 * LONG, DIM)
+    other = x.clone()
+    other[:, :LONG] += 1
+    one, other = (encoder(each, at, document_ids=DOCUMENTS)[:, LONG:] for each in (x, other))
+    torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_documents_of_one_token_are_convolved_apart():
+    encoder = Encoder(DIM, HEADS, 1, positional=Positional(Convolutional(DIM, 4, groups=4))).eval()
+    x = torch.randn(1, 3, DIM)
+    ids = torch.tensor([[0, 1, 2]])
+    alone = torch.cat([encoder(x[:, i : i + 1]) for i in range(3)], dim=1)
+    torch.testing.assert_close(encoder(x, document_ids=ids), alone)
