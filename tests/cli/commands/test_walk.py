@@ -163,6 +163,29 @@ def test_any_encoding_can_be_walked_with(run, encoding):
     assert ("encoding" in found) is ("Learned" in encoding or "Sinusoidal" in encoding)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "equation", "factors"),
+    [
+        ("Sinusoidal(16)", "X = E + PE", [1.0]),
+        ('Sinusoidal(16, scale="sqrt_dim")', "X = 4 · E + PE", [4.0]),
+        ("Convolutional(16)", "X = E + PE", [1.0]),
+        ("Positional(tokens=[Learned(16, 8), Sinusoidal(16, scale=0.5)])",
+         "X = 0.5 · (E + PE₁) + PE₂", [1.0, 0.5]),
+    ],
+)  # fmt: skip
+def test_the_shown_sum_is_what_its_equation_says(run, encoding, equation, factors):
+    ran = run("walk", SENTENCE, "--encoding", encoding, "--format", "json")
+    found = json.loads(ran.out)["stages"]
+    added = [torch.tensor(each["values"]) for each in found if each["name"] == "encoding"]
+    (total,) = (each for each in found if each["name"] == "sum")
+    x = torch.tensor(found[0]["values"])
+    for factor, table in zip(factors, added, strict=True):
+        x = factor * x + table
+    torch.testing.assert_close(torch.tensor(total["values"]), x)
+    assert total["equation"] == equation
+    assert ("scaled" in total["about"]) is ("·" in equation)
+
+
 def test_a_symmetric_bias_does_not_know_a_reversed_sentence(run):
     out = " ".join(run("walk", SENTENCE, "--encoding", "ALiBi(2)").out.split())
     assert "reversed, they have the same distances" in out

@@ -1,12 +1,12 @@
 """The stages of ``posenc walk``: what is shown of each, and the words beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from torch import Tensor
 
-from posenc.encodings.base import ScoreBias
+from posenc.encodings.base import ScoreBias, TokenEncoding
 from posenc.transformer import (
     AttentionStages,
     Block,
@@ -15,6 +15,8 @@ from posenc.transformer import (
     EncoderStages,
     NormStages,
 )
+
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def _stages(
         ),
     ]
     if found.token_tables:
-        walked += _token_encoding(found, embeddings)
+        walked += _token_encoding(encoder, found, embeddings)
     if norm == "pre":
         walked += _norm(block.attention_norm, "X")
     walked += _attention(block.attention, tokens, encoder)
@@ -88,18 +90,27 @@ def _stages(
     return walked
 
 
-def _token_encoding(found: EncoderStages, embeddings: Tensor) -> Iterator[Stage]:
-    for table in found.token_tables:
-        yield Stage(
-            "encoding",
-            "What the positions alone say: the same for every sentence.",
-            "PE",
-            table.expand(embeddings.shape),
-        )
+def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) -> Iterator[Stage]:
+    """Each encoding of tokens in turn, and what they make of the embeddings together."""
+    encodings = cast("Sequence[TokenEncoding]", encoder.first.tokens)
+    x, sums, scaled = embeddings, "E", False
+    for number, (encoding, table) in enumerate(zip(encodings, found.token_tables, strict=True), 1):
+        symbol = f"PE{number}".translate(SUBSCRIPTS) if len(encodings) > 1 else "PE"
+        about, values = "What the positions alone say: the same for every sentence.", table
+        encoded = encoding.encode(x[None], table)[0]
+        if not encoding.is_pointwise:  # its table is the positions
+            about, values = "What it makes of each token and those around it.", encoded - x
+        yield Stage("encoding", about, symbol, values.expand(embeddings.shape))
+        x, factor = encoded, getattr(encoding, "factor", None)
+        if factor is not None:
+            sums = f"{factor:g} · ({sums})" if "+" in sums else f"{factor:g} · {sums}"
+            scaled = True
+        sums += f" + {symbol}"
+    first = "The embeddings are scaled; then the two" if scaled else "The two"
     yield Stage(
         "sum",
-        "The two are added; from here on a vector knows its place.",
-        "X = E + PE",
+        f"{first} are added; from here on a vector knows its place.",
+        f"X = {sums}",
         found.encoded[0],
     )
 
