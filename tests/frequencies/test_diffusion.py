@@ -13,6 +13,7 @@ from posenc.frequencies import (
     NTK,
     DyNTK,
     DyYaRN,
+    FromCheckpoint,
     Geometric,
     Linear,
     NTKByParts,
@@ -113,6 +114,11 @@ def test_by_axis():
         (lambda: RIFLEx(FLUX, 29, 60), "has frequencies 1 … 28"),
         (lambda: RIFLEx(FLUX, 0, 60), "k is 0"),
         (lambda: RIFLEx(FLUX, 4, 0), "length is 0"),
+        (
+            lambda: RIFLEx(Geometric(16, 256.0), 4, 20),
+            "takes 50.2655 frames, and would take 22.2222",
+        ),
+        (lambda: RIFLEx(Geometric(16, 256.0), 4, 50, share=1), "RIFLEx lowers a frequency"),
         (lambda: intrinsic_frequency(FLUX, 0), "0"),
     ],
 )
@@ -137,6 +143,15 @@ def test_riflex_changes_one_frequency():
     assert radians(longer) == pytest.approx(expected, rel=1e-15)
     assert longer.turns()[:3] == schedule.turns()[:3]
     assert longer.turns()[4:] == schedule.turns()[4:]
+
+
+def test_riflex_lowers_its_frequency_or_leaves_it():
+    """The wavelength of the fourth is 50.27 frames; a frequency of 0 cannot be lowered."""
+    assert RIFLEx(Geometric(16, 256.0), 4, 51, share=1).wavelengths()[3] == pytest.approx(51)
+    still = FromCheckpoint([2 * math.pi / 16, 0.0])
+    assert RIFLEx(still, 1, 16, share=1).wavelengths()[0] == pytest.approx(16)
+    with refused("RIFLEx lowers a frequency"):
+        RIFLEx(still, 2, 16)
 
 
 def test_riflex_turns_once_in_the_video_and_no_more():

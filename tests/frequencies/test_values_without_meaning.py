@@ -24,6 +24,7 @@ from posenc.frequencies import (
     Proportional,
     YaRN,
 )
+from posenc.frequencies.selected import Selected
 
 PLAIN = Geometric(8)
 ONES = (1.0,) * 4
@@ -109,6 +110,27 @@ def test_a_trained_length_is_a_number_of_tokens(name, length):
 def test_what_has_no_meaning_is_refused(make, text):
     with refused(text):
         make()
+
+
+@pytest.mark.parametrize("of", [PLAIN, YaRN(PLAIN, 4.0, 64), Divided(PLAIN, ONES, 0.5)], ids=repr)
+@pytest.mark.parametrize("attention", [None, 1.25])
+def test_longrope_has_the_attention_factor_of_its_schedules(of, attention):
+    """A factor of the schedule that it rescales counts at every length, and in what it says."""
+    longrope = LongRoPE(of, ONES, (2.0,) * 4, 4096, 4.0, attention)
+    own = attention or math.sqrt(1 + math.log(4) / math.log(4096))
+    assert longrope.attention_factor == pytest.approx(of.attention_factor * own, rel=1e-15)
+    for length in (1, 4096, 4097):
+        assert longrope.at(length).attention_factor == longrope.attention_factor
+
+
+def test_selected_takes_indices_that_are_counted_once():
+    selected = Selected(PLAIN, (i for i in (2, 0)))
+    assert selected == Selected(PLAIN, (2, 0))
+    assert selected.wavelengths() == (PLAIN.wavelengths()[2], PLAIN.wavelengths()[0])
+    with refused("indices is {0, 2}; it must be several numbers, as a list", TypeError):
+        Selected(PLAIN, {0, 2})
+    with refused("indices are (0.5,); Geometric(dim=8, base=10000.0) has frequencies", IndexError):
+        Selected(PLAIN, (0.5,))
 
 
 def test_yarn_without_a_ramp_is_refused():

@@ -214,3 +214,6 @@ def test_a_field_that_stands_twice_in_a_file_is_refused(tmp_path):
     file.write_text(head + ', "rope_theta": 1e6}')
     with pytest.raises(ValueError, match=r"rope_theta twice, as 10000.0 and as 1000000.0"):
         read(file)
+    file.write_text(head.replace("1e4", "NaN") + "}")
+    with pytest.raises(ValueError, match="rope_theta is nan; it must be a finite number"):
+        layers_by_type(read(file))

@@ -79,12 +79,12 @@ class LongRoPE:
                 )
         if self.attention is not None:
             check_positive(self, attention=self.attention)
-        object.__setattr__(self, "attention_factor", self._attention_factor())
         for length in (self.trained_length, self.trained_length + 1):
-            self.at(length)  # a bad list is reported where it is given
+            made = self.at(length)  # a bad list is reported where it is given
+        object.__setattr__(self, "attention_factor", made.attention_factor)
 
-    def _attention_factor(self) -> float:
-        """√(1 + ln s / ln L0), or what was given in its place."""
+    def _own_factor(self) -> float:
+        """√(1 + ln s / ln L0), or what was given in its place: that of ``of`` is multiplied."""
         if self.attention is not None:
             return self.attention
         with localcontext(PRECISION):
@@ -98,7 +98,7 @@ class LongRoPE:
         """
         check_length(self, length, name="length")
         divisors = self.long if length > self.trained_length else self.short
-        return Divided(self.of, divisors, self.attention_factor)
+        return Divided(self.of, divisors, self._own_factor())
 
 
 def _read(rope: Rope, length: int | None) -> Schedule:

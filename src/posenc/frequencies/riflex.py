@@ -33,7 +33,8 @@ class RIFLEx(Schedule):
         share: How much of a turn it makes; 0.9 in the authors' code, and 1 in the paper.
 
     Raises:
-        ValueError: There is no such frequency, or a number is not positive.
+        ValueError: There is no such frequency, a number is not positive, or the frequency would be
+            raised: the video is no longer than one turn of it.
 
     Reference:
         Zhao et al. 2025, "RIFLEx: A Free Lunch for Length Extrapolation in Video Diffusion
@@ -64,6 +65,13 @@ class RIFLEx(Schedule):
         self._settle(
             attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor
         )
+        before, after = (abs(each.wavelengths()[self.k - 1]) for each in (self.of, self))
+        if after < before:
+            raise ValueError(
+                f"RIFLEx: a turn of frequency {self.k} takes {before:g} frames, and would take "
+                f"{after:g} with length {self.length} and share {float(self.share):g}; RIFLEx "
+                f"lowers a frequency. Take {self.of!r} as it is for so short a video, or another k."
+            )
 
     def __len__(self) -> int:
         return len(self.of)

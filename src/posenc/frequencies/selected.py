@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Integral
 
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.schedule import Schedule, check_schedule
+from posenc.frequencies.schedule import Schedule, check_schedule, listed
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Selected(Schedule):
     """ω_j for j in ``indices``: what one axis of a grid turns by.
 
     Raises:
+        TypeError: ``indices`` are no numbers.
         IndexError: An index is none of the schedule's.
 
     Example:
@@ -27,7 +29,8 @@ class Selected(Schedule):
 
     def __post_init__(self):
         check_schedule(self, self.of)
-        if any(not 0 <= i < len(self.of) for i in self.indices):
+        object.__setattr__(self, "indices", listed(self, "indices", self.indices))
+        if any(not isinstance(i, Integral) or not 0 <= i < len(self.of) for i in self.indices):
             raise IndexError(
                 f"indices are {self.indices}; {self.of!r} has frequencies 0 … {len(self.of) - 1}."
             )

@@ -297,7 +297,7 @@ def _once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON whose fields stand there once, of which a parser would take the last."""
     found: dict[str, Any] = {}
     for name, value in pairs:
-        if found.get(name, value) != value:
+        if name in found and found[name] != value:
             raise RepeatedFieldError(
                 f"{path} has {name} twice, as {found[name]!r} and as {value!r}. Keep one of them."
             )

@@ -1,6 +1,6 @@
 """Sizes, counts and starts are whole numbers: torch would cut 2.5 to 2 without a word."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
@@ -37,6 +37,8 @@ def check_whole_numbers(**values: object) -> None:
 def check_several_whole_numbers(**values: object) -> None:
     """Refuse what is no sequence of whole numbers: one number alone, and any that is not whole.
 
+    Iterators too, which give their numbers once: after this check there would be none.
+
     Raises:
         TypeError: A value is none; its name is told, and the place of a number that is not whole.
 
@@ -51,6 +53,10 @@ def check_several_whole_numbers(**values: object) -> None:
         if not isinstance(several, Iterable) or alone or isinstance(several, CODES):
             raise TypeError(
                 f"{name} is {several!r}; it must be several whole numbers, as a list of them."
+            )
+        if isinstance(several, Iterator):
+            raise TypeError(
+                f"{name} is a {type(several).__name__}, which gives its numbers once. Pass a list."
             )
         for place, value in enumerate(several):
             if type(value) is not int and not _is_whole(value):
