@@ -72,9 +72,22 @@ def name_of(encoding: Encoding) -> str:
 def described(encoding: Encoding) -> dict[str, object]:
     """What JSON says of an encoding."""
     if isinstance(encoding, Sinusoidal):
-        return Sinusoid(encoding.convention, encoding.dim, encoding.base).described()
+        given = (encoding.convention, encoding.dim, encoding.base, encoding.offset)
+        said = Sinusoid(*given).described()
+        return said if is_plain(encoding) else {**said, "encoding": name_of(encoding)}
     note = note_of(encoding)
     return {"encoding": name_of(encoding), **({"note": note} if note else {})}
+
+
+def is_plain(encoding: Sinusoidal) -> bool:
+    """Whether its width, base and convention are all that it was given.
+
+    Example:
+        >>> is_plain(Sinusoidal(4, base=100.0)), is_plain(Sinusoidal(4, offset=2))
+        (True, False)
+    """
+    plain = Sinusoidal(encoding.dim, encoding.base, encoding.convention)
+    return plain.extra_repr() == encoding.extra_repr()
 
 
 LEARNED = "What this encoding learns is seeded random here: mechanism only."

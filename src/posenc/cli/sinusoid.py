@@ -60,10 +60,12 @@ class Sinusoid:
 
     def described(self) -> dict[str, object]:
         """What JSON says of it."""
+        sign = "+" if self.offset > 0 else "−"
+        counted = f"; p = position {sign} {abs(self.offset)}" if self.offset else ""
         return {
             "encoding": "Sinusoidal",
             "convention": self.convention.name,
-            "formula": self.convention.formula,
+            "formula": f"{self.convention.formula}{counted}",
             "dim": self.dim,
             "base": self.base,
         }

@@ -215,3 +215,26 @@ def test_an_expression_that_is_wrong_is_one_line(refused):
     assert "head is 9; with heads 8" in refused(
         "explain", "--encoding", "ALiBi(8)", "--dimension", 9
     )
+
+
+@pytest.mark.parametrize("command", SHOWING)
+def test_json_says_all_that_a_sinusoidal_encoding_was_given(run, command):
+    options = ("--format", "json")
+    for given, formula in (
+        ("Sinusoidal(4, offset=2)", "; p = position + 2"),
+        ("Sinusoidal(4, arithmetic='float32')", ""),
+        ("Sinusoidal(4, scale='sqrt_dim')", ""),
+    ):
+        about = json.loads(run(command, "--encoding", given, *options).out)
+        assert about["encoding"] == given
+        plain = json.loads(run(command, "--encoding", "Sinusoidal(4)", *options).out)
+        assert plain["encoding"] == "Sinusoidal"
+        assert about["formula"] == plain["formula"] + formula
+
+
+def test_a_heatmap_says_what_a_sinusoidal_encoding_was_given_and_which_head_is_drawn(run):
+    drawn = run("heatmap", "--length", 4, "--encoding", "Sinusoidal(4, offset=2)")
+    assert "Sinusoidal(4, offset=2): 4 positions" in " ".join(drawn.out.split())
+    options = ("--length", 4, "--encoding", "ALiBi(2)", "--format", "json")
+    assert json.loads(run("heatmap", *options).out)["head"] == 0
+    assert json.loads(run("heatmap", *options, "--head", 1).out)["head"] == 1

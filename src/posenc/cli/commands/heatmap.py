@@ -55,8 +55,9 @@ class Heatmap:
 
         figures.check_drawn(self.output is not None, self.theme, self.dpi)
         encoding = chosen(self, dim=128, seed=self.seed)
-        rows = rows_of(encoding)
+        rows, one = rows_of(encoding), {}
         if rows.counted == "distance":
+            one = {"head": self.head or 0}
             rows = bias_rows(encoding, self.head or 0, self.start, self.length)
         elif self.head is not None:
             raise UserError("--head is which head of a bias is drawn; this encoding is none")
@@ -65,7 +66,7 @@ class Heatmap:
             if self.output is not None:
                 raise UserError("--output draws and --format prints; give one of them")
             blocks = rows.blocks(self.start, self.length)
-            about = {**described(encoding), "start": self.start, "columns": rows.keys}
+            about = {**described(encoding), **one, "start": self.start, "columns": rows.keys}
             table.print_as(self.format, about, rows, range(len(rows.columns)), blocks)
         elif self.output is not None:
             self._draw(rows, _title(encoding, self))
@@ -114,10 +115,10 @@ class Heatmap:
 
 def _title(encoding: "Encoding", asked: Heatmap) -> str:
     from posenc import Sinusoidal
-    from posenc.cli.encodings import is_drawn, learns, name_of
+    from posenc.cli.encodings import is_drawn, is_plain, learns, name_of
     from posenc.encodings.base import ScoreBias
 
-    if isinstance(encoding, Sinusoidal):
+    if isinstance(encoding, Sinusoidal) and is_plain(encoding):
         name = f"Sinusoidal, {encoding.convention.name}"
         return f"{name}: {asked.length} positions, d = {encoding.dim}, n = {encoding.base:g}"
     head = f", head {asked.head or 0}" if isinstance(encoding, ScoreBias) else ""
