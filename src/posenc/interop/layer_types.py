@@ -42,7 +42,7 @@ def layer_types(config: Configuration) -> list[str] | None:
     """
     if (listed := config.get("layer_types")) is not None:
         return [str(each) for each in _listed(config, "layer_types", listed)]
-    for reader in (_blocks, _attention_types, _indices, _crossed):
+    for reader in (_blocks, _attention_types, _indices, _crossed, _after_dense):
         if (types := reader(config)) is not None:
             return types
     if config.family == "llama4":
@@ -99,6 +99,31 @@ def _crossed(config: Configuration) -> list[str] | None:
     return ["cross_attention" if index in crossed else FULL for index in layers]
 
 
+def _after_dense(config: Configuration) -> list[str] | None:
+    """Command's ``first_k_dense_replace``: a period for dense layers, and one for those after."""
+    first = config.get("first_k_dense_replace")
+    if config.family != "cohere2_moe" or not first:
+        return None
+    before = range(config.whole("first_k_dense_replace"))
+    after = range(config.whole("layers") - len(before))
+    periods = (config.whole("prefix_dense_sliding_window_pattern"),
+               config.whole("sliding_window_pattern"))  # fmt: skip
+    return [
+        SLIDING if (index + 1) % period else FULL
+        for layers, period in zip((before, after), periods, strict=True)
+        for index in layers
+    ]
+
+
+def _dense(config: Configuration, count: int) -> list[bool]:
+    """For each layer, whether it is one of Command's that are dense and always rotate."""
+    if config.family != "cohere2_moe" or config.get("prefix_dense_sliding_window_pattern") != 1:
+        return [False] * count
+    if (kinds := config.get("mlp_layer_types")) is not None:
+        return [kind == "dense" for kind in _as_many(config, "mlp_layer_types", kinds, count)]
+    return [index < (config.get("first_k_dense_replace") or 0) for index in range(count)]
+
+
 def _periodic(config: Configuration) -> list[str] | None:
     if (period := _period(config)) is None:
         return None
@@ -115,9 +140,9 @@ def _periodic(config: Configuration) -> list[str] | None:
 
 def _period(config: Configuration) -> int | str | None:
     """Every so many layers one attends to everything; or a pattern as ``"LLLG"``."""
-    windowless = "sliding_window" in config.values and config.get("sliding_window") is None
     periods = rope_models.PERIODS
-    if config.family not in periods or (windowless and config.family.startswith("exaone")):
+    windowless = _windowless(config) and config.family.startswith("exaone")
+    if config.family not in periods or windowless:
         return None
     names = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     period = config.get(*names, "full_attention_interval") or periods[config.family]
@@ -141,9 +166,15 @@ def unrotated(config: Configuration, types: list[str] | None, count: int) -> lis
         return [kind != "hybrid" for kind in types or ["hybrid"] * count]
     if (flags := _rotated(config, count)) is not None:
         return [absent or not rotated for absent, rotated in zip(none, flags, strict=True)]
-    if config.family in rope_models.SLIDING_ONLY and types and SLIDING in types:
-        return [kind != SLIDING for kind in types]
+    everywhere = config.family in rope_models.WINDOWLESS and _windowless(config)
+    if config.family in rope_models.SLIDING_ONLY and types and not everywhere:
+        dense = _dense(config, count)
+        return [not (kind == SLIDING or each) for kind, each in zip(types, dense, strict=True)]
     return none
+
+
+def _windowless(config: Configuration) -> bool:
+    return "sliding_window" in config.values and config.get("sliding_window") is None
 
 
 def _rotated(config: Configuration, count: int) -> Sequence | None:

@@ -256,7 +256,10 @@ ELSEWHERE = named(
 """Layer types without queries and keys to rotate."""
 
 SLIDING_ONLY = named("afmoe cohere2 cohere2_moe exaone4 exaone_moe flint kolibri1")
-"""Models whose full-attention layers have no encoding, beside sliding ones that have."""
+"""Models whose full-attention layers have no encoding; sliding ones have."""
+
+WINDOWLESS = named("exaone4 exaone_moe kolibri1")
+"""Those of them all of whose layers rotate where ``sliding_window`` is null."""
 
 PERIODS = {
     "afmoe": 4,
