@@ -9,6 +9,7 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.text import Text
 
 from posenc import Sinusoidal
 from posenc.plots import (
@@ -21,6 +22,7 @@ from posenc.plots import (
     shift_map,
     timestep_fan,
 )
+from posenc.plots.style import look
 from posenc.positions import consecutive
 
 SOURCE_FIGURES = [(10, 4, 100.0), (1000, 512, 10_000.0), (50, 128, 10_000.0)]
@@ -211,6 +213,20 @@ def test_curves_are_columns_of_the_table():
         np.testing.assert_array_equal(line.get_ydata(), values[:, column].astype(np.float64))
     low, high = ax.get_ylim()
     assert low < -1 < 1 < high
+
+
+@pytest.mark.parametrize("draw", [heatmap, curves])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("words", [1, 8, 40])
+def test_a_title_has_the_color_of_text_and_stays_inside(draw, theme, words):
+    """A long one too, wherever it begins and in however many lines it is written."""
+    ax = draw(table(40, 8, 100.0), title=" ".join(["geometric"] * words), theme=theme)
+    ax.figure.canvas.draw()
+    (title,) = (text for text in ax.findobj(Text) if text.get_text().startswith("geometric"))
+    assert title.get_color() == look(theme).ink
+    edges, box = title.get_window_extent(), ax.figure.bbox
+    assert box.x0 <= edges.x0 < edges.x1 <= box.x1
+    assert box.y0 <= edges.y0 < edges.y1 <= box.y1
 
 
 def test_figures_draw_where_they_are_told():

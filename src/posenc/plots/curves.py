@@ -60,7 +60,7 @@ def curves(
         raise ValueError(f"{len(names)} labels came for {len(chosen)} dimensions; give one each.")
     ax = _draw(values, chosen, names, int(start), ax, theme)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, look(theme))
     return ax
 

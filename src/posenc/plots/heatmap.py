@@ -176,7 +176,8 @@ def _label(ax: Axes, title: str | None, colors: Look, xlabel: str, ylabel: str) 
     if title:
         # A long title begins at the left edge, where it has the whole width.
         long = len(title) * LETTER > box.width * DPI / ax.figure.dpi  # type: ignore[union-attr]
-        ax.set_title(title, fontsize="medium", loc="left" if long else "center")
+        place = "left" if long else "center"
+        ax.set_title(title, fontsize="medium", loc=place, color=colors.ink)
     for axis, pixels in ((ax.xaxis, box.width), (ax.yaxis, box.height)):
         count = max(2, min(9, int(pixels * DPI / ax.figure.dpi / MARK)))  # type: ignore[union-attr]
         axis.set_major_locator(MaxNLocator(nbins=count, integer=True, min_n_ticks=1))
