@@ -14,7 +14,7 @@ import torch
 
 import posenc.plots as plots
 from posenc import ALiBi, Sinusoidal, T5Bias
-from posenc.frequencies import Geometric, Linear
+from posenc.frequencies import FromCheckpoint, Geometric, Linear
 from posenc.positions import consecutive
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +76,28 @@ def test_wavelengths_are_drawn_on_a_logarithmic_axis_with_both_lengths():
     assert [t.get_text() for t in ax.texts] == ["trained length 100", "target length 800"]
     flat = plots.wavelengths({"a": (6.0, float("inf"))})
     assert flat.lines[0].get_ydata().tolist() == [6.0]  # what does not turn is left out
+
+
+def test_pairs_that_turn_backwards_stand_where_others_of_their_size_do():
+    """On a logarithmic axis a negative wavelength would be a stroke out of the picture."""
+    signed, plain = (FromCheckpoint([1.0, sign * 0.5, 0.1]).wavelengths() for sign in (-1, 1))
+    drawn = [
+        plots.wavelengths({"of": lengths}).lines[0].get_xydata() for lengths in (signed, plain)
+    ]
+    np.testing.assert_array_equal(*drawn)
+    halved = [length * 2 for length in signed]
+    line = plots.scaling(signed, {"of": halved}, trained_length=100).lines[0]
+    np.testing.assert_allclose(line.get_xdata(), [100 / length for length in plain])
+    np.testing.assert_array_equal(line.get_ydata(), [2.0, 2.0, 2.0])
+    with pytest.raises(ValueError, match="'other' has a wavelength of 0 or one whose sign is not"):
+        plots.scaling(signed, {"other": plain}, trained_length=100)
+
+
+def test_small_ratios_have_labels_that_differ():
+    ax = plots.scaling([1.0, 1.0, 1.0], {"x": [1.0, 0.01, 0.0005]}, trained_length=100)
+    ax.figure.canvas.draw()
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert [float(text) for text in labels] == pytest.approx(ax.get_yticks(), rel=1e-5)
 
 
 def test_a_bias_is_one_line_a_head():
@@ -240,3 +262,5 @@ def test_growth_is_drawn_over_sizes_in_their_order_and_powers_are_straight():
     assert [line.get_linestyle() for line in ax.lines] == ["-", "--", ":"]
     assert len({line.get_marker() for line in ax.lines}) == 3
     assert copy.get_color() == ax.title.get_color() != mine.get_color() != peer.get_color()
+    with pytest.raises(ValueError, match="dashed has 'other'; expected names of mine, peer, copy"):
+        plots.growth(costs, dashed=["other"])

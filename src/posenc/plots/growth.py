@@ -37,7 +37,7 @@ def growth(
 
     Raises:
         ValueError: There is nothing to draw, or a size or a cost is not above zero, or no
-            contender is called ``against``.
+            contender is called ``against``, or as one in ``dashed``.
 
     Example:
         >>> times = {"mine": {512: 1.0, 1024: 2.1}, "copy": {512: 0.5, 1024: 1.0}}
@@ -49,6 +49,8 @@ def growth(
         raise ValueError("costs is empty; give at least one contender.")
     if against is not None and against not in costs:
         raise ValueError(f"against is {against!r}; expected one of {', '.join(costs)}.")
+    if unknown := [name for name in dashed if name not in costs]:
+        raise ValueError(f"dashed has {unknown[0]!r}; expected names of {', '.join(costs)}.")
     colors, every = look(theme), []
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     styles = {}

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import ScalarFormatter
 
 from posenc.encodings.arguments import check_whole
 from posenc.plots.style import Theme, dress, key, look, new_axes, numbers
@@ -22,7 +22,8 @@ def scaling(
     """Draws how many times longer each wavelength becomes, over the turns it made in training.
 
     To the left stand pairs that never completed a turn in the trained length; these are what an
-    extension must stretch. To the right are the fast ones, which tell neighbors apart.
+    extension must stretch. To the right are the fast ones, which tell neighbors apart. Pairs that
+    turn backwards have negative wavelengths, and stand where others of that size do.
 
     Args:
         plain: Wavelengths before, in positions.
@@ -34,8 +35,8 @@ def scaling(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: Nothing is given, the numbers of pairs differ, or ``trained_length`` is no whole
-            number from 1 on.
+        ValueError: Nothing is given, the numbers of pairs differ, a wavelength is 0 or changes its
+            sign, or ``trained_length`` is no whole number from 1 on.
 
     Example:
         >>> from posenc.frequencies import Geometric, Linear
@@ -46,18 +47,26 @@ def scaling(
     """
     check_whole(trained_length=trained_length)
     lengths = numbers(plain, "plain", 1)
+    if not lengths.all():
+        raise ValueError(f"plain is {list(plain)}; a wavelength of 0 has no ratio.")
     if not scaled or any(len(after) != len(lengths) for after in scaled.values()):
         raise ValueError(
             f"scaled must hold wavelengths for all {len(lengths)} pairs, by name; it has "
             f"{ ({name: len(after) for name, after in scaled.items()}) }."
         )
+    ratios = {name: numbers(after, name, 1) / lengths for name, after in scaled.items()}
+    if turned := [name for name, times in ratios.items() if (times <= 0).any()]:
+        raise ValueError(
+            f"{turned[0]!r} has a wavelength of 0 or one whose sign is not that of plain; a "
+            f"ratio that is not positive cannot stand on a logarithmic axis."
+        )
     colors = look(theme)
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
-    turns = trained_length / lengths
-    for turn, (name, after) in enumerate(scaled.items()):
+    turns = trained_length / np.abs(lengths)
+    for turn, (name, times) in enumerate(ratios.items()):
         ax.plot(
             turns,
-            numbers(after, name, 1) / lengths,
+            times,
             ("-", "--", "-.", ":")[turn % 4],
             color=colors.lines[turn % len(colors.lines)],
             linewidth=1.6,
@@ -67,7 +76,7 @@ def scaling(
         )
     ax.set_xscale("log")
     ax.set_yscale("log", base=2)
-    ax.yaxis.set_major_formatter(ScalarFormatter())
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.axvline(1.0, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
     ax.annotate(
         " one turn", (1.0, 0.02), xycoords=("data", "axes fraction"), fontsize="small",

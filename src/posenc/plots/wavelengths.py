@@ -22,7 +22,8 @@ def wavelengths(
     """Draws wavelengths over the pair, on a logarithmic axis, with both lengths as lines.
 
     A pair whose wavelength lies above the trained length never made a full turn in training.
-    Pairs that do not turn at all are left out.
+    Pairs that do not turn at all are left out; of those that turn backwards, whose wavelengths are
+    negative, the size is drawn.
 
     Args:
         schedules: Wavelengths in positions, by name: ``schedule.wavelengths()``.
@@ -49,7 +50,7 @@ def wavelengths(
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     for turn, (name, values) in enumerate(schedules.items()):
         pairs = np.arange(len(values))
-        lengths = np.asarray(values, dtype=np.float64)
+        lengths = np.abs(np.asarray(values, dtype=np.float64))
         rotating = np.isfinite(lengths)
         ax.plot(
             pairs[rotating],
