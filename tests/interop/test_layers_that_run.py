@@ -13,7 +13,8 @@ TINY = {
     "intermediate_size": 32, "vocab_size": 97, "pad_token_id": 0, "bos_token_id": 1,
     "eos_token_id": 2, "moe_intermediate_size": 16, "num_experts": 4, "num_local_experts": 4,
     "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "n_routed_experts": 4,
-    "num_hidden_layers": 4, "num_dense_layers": 1, "first_k_dense_replace": 1,
+    "num_hidden_layers": 4, "num_dense_layers": 1, "max_position_embeddings": 64,
+    "first_k_dense_replace": 1,
 }  # fmt: skip
 LENGTH = 9
 
@@ -63,3 +64,35 @@ def test_layers_of_full_attention_rotate_where_their_model_does(run, model_type,
     held = [each.positional for each in positional_setup(file)["text"].layers]
     read = [bool(each and each.queries_keys) for each in held]
     assert read == turned
+
+
+MIXED = ["full_attention", "sliding_attention"] * 2
+FIELDS = (
+    {}, {"use_sliding_window": True}, {"use_sliding_window": True, "max_window_layers": 2},
+    {"use_sliding_window": False}, {"max_window_layers": 2}, {"layer_types": MIXED},
+    {"layer_types": FULL * 2}, {"use_sliding_window": True, "layer_types": MIXED},
+)  # fmt: skip
+ALIKE = ("full_attention", "sliding_attention", None)
+SLIDING = (
+    "arcee doge ernie4_5 gemma gemma2 glm glm4 granite helium llama minimax minimax_m2 ministral "
+    "mistral mixtral nemotron olmo olmo2 olmo3 phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe "
+    "seed_oss smollm3 stablelm starcoder2 vaultgemma olmoe granitemoe glm4_moe hunyuan_v1_dense "
+    "hunyuan_v1_moe hy_v3 solar_open"
+)
+
+
+@pytest.mark.parametrize("model_type", SLIDING.split())
+def test_windows_are_what_masks_let_the_last_query_see(run, model_type):
+    ran = 0
+    for fields in FIELDS:
+        file = {"model_type": model_type, **TINY, "sliding_window": 3, **fields}
+        try:
+            layers = positional_setup(file)["text"].layers
+            seen = run(file)
+        except (ValueError, TypeError, KeyError):  # refused in words, or by the model itself
+            continue
+        model = [None if mask is None else int((mask[0, 0, -1] > -1e30).sum()) for _, mask in seen]
+        model = [None if count == LENGTH else count for count in model]
+        assert [each.window for each in layers if each.layer_type in ALIKE] == model, fields
+        ran += 1
+    assert ran

@@ -32,6 +32,7 @@ from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
 from posenc.interop.token_setup import score_parts, token_parts
 from posenc.interop.verified import VERIFIED
+from posenc.interop.windows import window_of
 
 NAMES = {
     "text_config": "text",
@@ -45,12 +46,6 @@ NAMES = {
 }
 """What the parts are called; any other field by its own name, less ``_config``."""
 
-
-WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size")
-"""Fields with the number of keys that a query of a sliding layer sees."""
-
-ALWAYS_SLIDING = ("mistral", "mixtral", "phi3", "starcoder2")
-"""Families all of whose layers slide where a window is given, without types of layers."""
 
 READ = {*SIGNS, "rope_interleave", "use_mem_rope"}
 """Fields of rotations that count whatever the model."""
@@ -205,8 +200,8 @@ def _rotary(config: Configuration, name: str, length: int | None) -> list[Part]:
     temperatures = temperatures_of(config)
     types = layer_types(config) or [None] * len(layers)
     made = tuple(
-        _layer(config, layer, kind, heat)
-        for layer, kind, heat in zip(layers, types, temperatures, strict=True)
+        _layer(config, index, layer, kind, heat)
+        for index, (layer, kind, heat) in enumerate(zip(layers, types, temperatures, strict=True))
     )
     known = any(layer and layer.pairing_is_known for layer in layers) or not any(layers)
     trained = next((layer.rope.trained_length for layer in layers if layer), None)
@@ -218,6 +213,7 @@ def _rotary(config: Configuration, name: str, length: int | None) -> list[Part]:
 
 def _layer(
     config: Configuration,
+    index: int,
     layer: RotaryLayer | None,
     kind: str | None,
     heat: object,
@@ -229,25 +225,10 @@ def _layer(
         kind,
         Positional(queries_keys=[*rotations, *queries], scores=scores),  # type: ignore[arg-type]
         layer.softmax_scale if layer else None,
-        _window(config, kind),
+        window_of(config, index, kind),
         _chunk(config, kind),
         layer.rope if layer else None,
     )
-
-
-def _window(config: Configuration, kind: str | None) -> int | None:
-    """How many of the last keys a query sees, of layers that slide."""
-    if config.get("local_attention"):  # ModernBERT's reach to both sides, told in words
-        return None
-    size, slides = config.get(*WINDOWS), kind is not None and "sliding" in kind
-    if kind is None and "layer_types" not in config.values:
-        switched = config.values.get("use_sliding_window") is not False
-        slides = switched and config.family in ALWAYS_SLIDING
-    if size is None or not slides:
-        return None
-    if config.family == "mimo_v2_flash" and config.get("sliding_window_size") is not None:
-        return config.whole("sliding_window_size") + 1  # the keys before, and the query's own
-    return config.whole(str(config.field(*WINDOWS)))
 
 
 def _chunk(config: Configuration, kind: str | None) -> int | None:
