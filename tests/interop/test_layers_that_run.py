@@ -96,3 +96,7 @@ def test_windows_are_what_masks_let_the_last_query_see(run, model_type):
         assert [each.window for each in layers if each.layer_type in ALIKE] == model, fields
         ran += 1
     assert ran
+
+
+def test_positions_in_cells_of_tables_are_told():
+    assert "every cell" in positional_setup({"model_type": "tapas"})["text"].notes[0]

@@ -138,6 +138,8 @@ BOTH: Mapping[str, tuple[LearnedRows | SineRows, LearnedRows | SineRows]] = {
 NOTES: Mapping[str, str] = {
     "lxmert": "layers of the text; those of the image see the corners of its boxes, projected",
     "qwen3_asr_encoder": "positions begin anew in every chunk of the recording",
+    "tapas": "where reset_position_index_per_cell is true, as by default, positions begin anew in "
+    "every cell of the table, and stop at the last row",
     "videomae": "positions count patches, frame by frame and row by row",
     "videoprism_text_model": "a class token after the text has no position",
 }
