@@ -142,19 +142,15 @@ def test_each_layer_type_has_its_own(oracle, data):
         oracle.agree(rotary_from_config(config.to_dict(), layer_type=kind), module, kind)
 
 
-def test_truncate_counts_inside_a_nested_dictionary(oracle):
+@pytest.mark.parametrize("read", [lambda config: config, lambda config: config.to_dict()])
+def test_truncate_inside_a_nested_dictionary_is_refused(read):
     """transformers 5 looks for it beside the layer types, and truncates in spite of it."""
     yarn = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 8.0, "truncate": False}
     yarn["original_max_position_embeddings"] = 4096
     nested = {"full_attention": yarn, "sliding_attention": {"rope_type": "default"}}
-    encoding = rotary_from_config(
-        AutoConfig.for_model("gemma3_text", **SIZES, rope_parameters=nested),
-        layer_type="full_attention",
-    )
-    flat = AutoConfig.for_model(
-        "llama", **SIZES, head_dim=256, rope_parameters=yarn, max_position_embeddings=32768
-    )
-    oracle.agree(encoding, oracle.module_of(flat))
+    config = AutoConfig.for_model("gemma3_text", **SIZES, rope_parameters=nested)
+    with pytest.raises(ValueError, match="truncate is false in the dictionary of 'full_attention'"):
+        rotary_from_config(read(config), layer_type="full_attention")
 
 
 def test_proportional_as_gemma_4_has_it(oracle):

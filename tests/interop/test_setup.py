@@ -338,3 +338,27 @@ def test_what_classes_say_is_what_the_package_says():
 def test_what_is_said_in_words_names_the_encoding_that_it_is(kind, told):
     parts = positional_setup(AutoConfig.for_model(kind))
     assert any(told in note for part in parts for note in part.notes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reach"),
+    [({}, 64), ({"sliding_window": 3}, 3), ({"local_attention": 20}, 10)],
+)
+def test_sliding_layers_of_modernbert_are_told_as_the_model_hides_keys(fields, reach):
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2,
+             "intermediate_size": 32, "vocab_size": 50, "pad_token_id": 0,
+             "max_position_embeddings": 512, "layer_types": ["full_attention", "sliding_attention"]}  # fmt: skip
+    told = {
+        "modernbert": (f"up to {reach} positions to either side", [-reach, reach]),
+        "modernbert-decoder": (f"see the last {reach} keys", [1 - reach, 0]),
+    }
+    for name, (words, ends) in told.items():
+        file = {"model_type": name, **sizes, **fields}
+        notes = [note for part in positional_setup(file).parts for note in part.notes]
+        assert any(words in note for note in notes), notes
+        config = AutoConfig.for_model(name, **sizes, **fields, attn_implementation="eager")
+        model = AutoModel.from_config(config).eval()
+        with torch.no_grad():
+            weights = model(torch.arange(200)[None] % 50, output_attentions=True).attentions[1]
+        seen = weights[0, :, 100].amax(0).nonzero().flatten() - 100
+        assert [int(seen.min()), int(seen.max())] == ends

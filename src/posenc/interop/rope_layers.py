@@ -322,6 +322,12 @@ def _check_by_engine(config: Configuration, layer_type: str | None, dictionary: 
             "truncate is None (null); transformers takes null for false there, and a key that is "
             "left out for true. Write true or false."
         )
+    if layer_type and dictionary.get("truncate") is False:
+        raise ValueError(
+            f"truncate is false in the dictionary of {layer_type!r}; transformers looks for it "
+            f"beside the layer types alone, and truncates. Leave it out for what runs there, or "
+            f"build posenc.frequencies.YaRN with truncate=False for what is meant."
+        )
     odd = [key for key in ("short_mscale", "long_mscale") if dictionary.get(key) is not None]
     if odd and config.facts and config.family not in rope_models.BY_LENGTH:
         raise ValueError(

@@ -249,8 +249,12 @@ def _notes(config: Configuration) -> list[str]:
             f"positions, engines with dual chunk attention remap distances by chunks of "
             f"{dual['chunk_size']} (posenc.DualChunk); transformers does not"
         )
-    if reach := config.get("local_attention"):
-        said.append(f"sliding layers see about {reach} keys, half of them on either side")
+    if config.get("local_attention"):
+        reach = config.get("sliding_window") or config.whole("local_attention") // 2
+        if config.family == "modernbert_decoder":
+            said.append(f"sliding layers see the last {reach} keys")
+        else:
+            said.append(f"sliding layers see keys up to {reach} positions to either side")
     who = "the model does not look at it" if config.facts else "it is not read here"
     said += [f"{name} stands in the file, and {who}" for name in _unheeded(config)]
     return said
