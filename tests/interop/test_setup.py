@@ -347,7 +347,8 @@ def test_what_is_said_in_words_names_the_encoding_that_it_is(kind, told):
 def test_sliding_layers_of_modernbert_are_told_as_the_model_hides_keys(fields, reach):
     sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2,
              "intermediate_size": 32, "vocab_size": 50, "pad_token_id": 0,
-             "max_position_embeddings": 512, "layer_types": ["full_attention", "sliding_attention"]}  # fmt: skip
+             "max_position_embeddings": 512,
+             "layer_types": ["full_attention", "sliding_attention"]}  # fmt: skip
     told = {
         "modernbert": (f"up to {reach} positions to either side", [-reach, reach]),
         "modernbert-decoder": (f"see the last {reach} keys", [1 - reach, 0]),
