@@ -37,8 +37,12 @@ with torch.no_grad():
 def extra(bias: str, causal: bool, backend: str, more: str = "{}") -> float:
     """MiB of the highest memory beyond that of attention without a bias."""
     code = MEASURE.format(bias=bias, causal=causal, backend=backend, more=more)
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(ran.stdout)
+    command = [sys.executable, "-c", code]
+    # What threads hold besides comes and goes by the megabyte, so the least of some counts.
+    return min(
+        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    )
 
 
 pytestmark = pytest.mark.skipif(
