@@ -54,5 +54,7 @@ def test_many_parameters_are_differentiated_along_random_directions(monkeypatch)
 @pytest.mark.slow("matrix exponentials")
 def test_what_holds_near_the_start_alone_is_a_note():
     report = check(ComRoPE, arguments=SOUND[ComRoPE])
-    assert [note.name for note in report.notes] == ["claims"]
-    assert "below 2^18" in report.notes[0].said
+    said = {note.name: note.said for note in report.notes}
+    # Whether a batch of exponentials also rounds otherwise than one alone, the processor decides.
+    assert "claims" in said.keys() <= {"claims", "neighbors-do-not-matter"}
+    assert all("below 2^18" in each for each in said.values())

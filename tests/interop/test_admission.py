@@ -327,7 +327,8 @@ def test_phi3_takes_our_rope_types_once_they_are_registered():
 def test_an_extended_model_compiles_whole(name):
     torch._dynamo.reset()
     model = llama() if name == "llama" else built(name)
-    patch(model, rotary={"rope_type": "yarn", "factor": 4.0})
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+    patch(model, rotary=yarn)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     with torch.no_grad():
         got = compiled(IDS, use_cache=False).logits
