@@ -48,12 +48,9 @@ def every_way(group, module: str, name: str, thorough: bool) -> list[str]:
         sizes = {"layout": layout, "heads": heads, "lift": case.lift, "kv_heads": kv_heads}
         try:
             held = Held(group, *given, described, order, **sizes)
-        except ValueError:  # some refuse padding, or documents at positions that run on
-            neighbors = getattr(given[0][0], "reads_neighbors", False)
-            assert "padded" in described or neighbors
-            less = "plain" if neighbors else WITHOUT_PADDING[described]
-            sizes["layout"] = "contiguous" if neighbors else layout
-            held = Held(group, *given, less, order, **sizes)
+        except ValueError:  # some encodings refuse padding
+            assert "padded" in described
+            held = Held(group, *given, WITHOUT_PADDING[described], order, **sizes)
         for spread in ("gather", "heads", "ring"):
             if allows(held.positional.scores[0], spread, (heads, kv_heads), group.size()):
                 held.compare(spread)
@@ -93,6 +90,13 @@ def content(dtype, heads: int = HEADS, kv_heads: int = KV_HEADS, length: int = L
     ]
 
 
+def begun_anew(documents: torch.Tensor) -> torch.Tensor:
+    """Positions from 0 on in each piece of a row with equal numbers."""
+    runs = torch.arange(LENGTH)
+    starts = torch.where(documents != documents.roll(1, dims=1), runs, 0)
+    return runs - starts.cummax(dim=1).values
+
+
 class Held:
     """Attention over shards held against attention of one process, results and gradients."""
 
@@ -115,6 +119,8 @@ class Held:
         self.seen = real[:, None, :, None]
         self.upstream = self.upstream * self.seen
         self.grid = lift(torch.arange(LENGTH)).expand(BATCH, -1, -1) if lift else None
+        if "packed" in described and any(getattr(e, "reads_neighbors", False) for e in scores):
+            self.grid = begun_anew(DOCUMENTS)
         self.expected = attention(
             *self.whole, positional=self.positional, q_positions=self.grid, k_positions=self.grid,
             **given, **self.more, **self._hidden(*self.hidden),
