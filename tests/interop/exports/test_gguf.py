@@ -182,18 +182,3 @@ def test_a_part_of_a_model_of_several():
     with pytest.raises(ValueError, match="no part 'audio'; this model has text, vision"):
         gguf_keys(config, part="audio")
     assert gguf_keys(config, part="text").metadata["gemma3.rope.freq_base"] == 1e6
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"model_type": "gpt_neox", "rotary_pct": 0.25},
-        {"model_type": "phi", "partial_rotary_factor": 0.25,
-         "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
-    ],
-)  # fmt: skip
-def test_powers_over_an_odd_width_are_refused(given):
-    model = {"hidden_size": 400, "num_attention_heads": 4, **given}
-    assert len(rotary_from_config(model).frequencies) == 13
-    with pytest.raises(ValueError, match=r"odd width.*Geometric\(dim=25"):
-        gguf_keys(model)

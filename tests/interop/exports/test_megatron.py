@@ -128,18 +128,3 @@ REFUSED = {
 def test_what_megatron_would_compute_otherwise_is_refused(said):
     with pytest.raises(ValueError, match=said):
         megatron_arguments(HEADS | REFUSED[said])
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"model_type": "gpt_neox", "rotary_pct": 0.25},
-        {"model_type": "phi", "partial_rotary_factor": 0.25,
-         "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
-    ],
-)  # fmt: skip
-def test_powers_over_an_odd_width_are_refused(given):
-    model = {"hidden_size": 400, "num_attention_heads": 4, **given}
-    assert len(rotary_from_config(model).frequencies) == 13
-    with pytest.raises(ValueError, match=r"odd width.*Geometric\(dim=25"):
-        megatron_arguments(model)

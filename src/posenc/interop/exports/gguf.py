@@ -23,8 +23,14 @@ from posenc.interop.exports.architectures import (
     UNTURNED,
     WHOLE_HEADS,
 )
-from posenc.interop.exports.subject import RotatingModel, refuse, rotating_model
-from posenc.interop.exports.vllm import check_alone, check_pairing, powers_under
+from posenc.interop.exports.subject import (
+    RotatingModel,
+    check_alone,
+    check_pairing,
+    powers_under,
+    refuse,
+    rotating_model,
+)
 
 TARGET = "GGUF metadata"
 

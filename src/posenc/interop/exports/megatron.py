@@ -7,8 +7,13 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.tokens.learned import Learned
 from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
-from posenc.interop.exports.subject import RotatingModel, only_part, refuse, rotating_model
-from posenc.interop.exports.vllm import check_alone
+from posenc.interop.exports.subject import (
+    RotatingModel,
+    check_alone,
+    only_part,
+    refuse,
+    rotating_model,
+)
 
 TARGET = "Megatron-LM's command line"
 

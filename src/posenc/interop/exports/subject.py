@@ -7,7 +7,9 @@ from typing import Any, NoReturn
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import check_length
+from posenc.frequencies import Geometric, Schedule
+from posenc.interop.configurations import Configuration, check_length
+from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
@@ -197,3 +199,55 @@ def _rotation(layer: LayerSetup, target: str) -> Rotary | MultimodalRotary | Non
     if len(entries) > 1:
         refuse(target, "a layer rotates twice", "Nothing does.")
     return entries[0] if entries else None  # type: ignore[return-value]
+
+
+def check_alone(model: RotatingModel, rotary: Rotary) -> None:
+    """Refuse what no dictionary of frequencies tells: a softmax factor, heads in two parts, and
+    powers over an odd width.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if rotary.frequencies.softmax_factor != 1.0:
+        refuse(
+            model.target,
+            f"its softmax scale is multiplied with {rotary.frequencies.softmax_factor}",
+            "The program works that out by itself for the families that it knows.",
+        )
+    if rotary.rotated == "suffix":
+        refuse(
+            model.target,
+            "its heads rotate the last channels alone",
+            "The program lays out multi-head latent attention by itself.",
+        )
+    powers = powers_under(rotary.frequencies)
+    if powers is not None and powers.dim % 2:
+        refuse(
+            model.target,
+            f"its frequencies are powers over an odd width, {powers!r}",
+            f"The program would take them over the {rotary.rotated_dim} channels that turn. "
+            "Export arrays (npz).",
+        )
+
+
+def powers_under(schedule: Schedule) -> Geometric | None:
+    """The powers of a base that a schedule is made of, if it is."""
+    inner: Any = schedule
+    while not isinstance(inner, Geometric) and hasattr(inner, "of"):
+        inner = inner.of
+    return inner if isinstance(inner, Geometric) else None
+
+
+def check_pairing(model: RotatingModel, rotary: Rotary) -> None:
+    """Refuse weights in another pairing than that of the model's code, which no key tells.
+
+    Raises:
+        ValueError: They were converted.
+    """
+    own = pairing_of_code(Configuration({}, model.model_type))
+    if rotary.pairing != own:
+        refuse(
+            model.target,
+            f"its weights were converted to the pairing {rotary.pairing!r}",
+            f"The program takes them in that of {model.model_type}, {own!r}: convert them back.",
+        )
