@@ -5,7 +5,17 @@ import math
 import pytest
 import torch
 
-from posenc import ALiBi, CoPE, Learned, Rotary, Shaw, Sinusoidal, Temperature, TokenEncoding
+from posenc import (
+    ALiBi,
+    CoPE,
+    DAPEv2,
+    Learned,
+    Rotary,
+    Shaw,
+    Sinusoidal,
+    Temperature,
+    TokenEncoding,
+)
 from posenc.positions import consecutive
 from posenc.testing import Case, battery
 
@@ -287,6 +297,18 @@ class LooksAtTheLength(ALiBi):
         return super().encode(scores, table) / scores.shape[-1]
 
 
+class ReadsNeighborsInSilence(DAPEv2):
+    """Reads the keys beside each key, and does not say so."""
+
+    reads_neighbors = False
+
+
+class ClaimsNeighbors(ALiBi):
+    """Looks at one key alone, and says that it looks at those beside."""
+
+    reads_neighbors = True
+
+
 class ChangesOutputInSilence(ALiBi):
     """Changes what attention gives, and says nothing of it."""
 
@@ -342,6 +364,8 @@ BROKEN = [
     (ClaimsPairs, {"heads": 4, "head_dim": 8, "max_positions": 3, "std": 1.0}, {}, "claims"),
     (DeniesPairs, {"heads": 4}, {}, "claims"),
     (LooksAtTheLength, {"heads": 4}, {}, "claims"),
+    (ReadsNeighborsInSilence, {"heads": 4, "bias": ALiBi(4)}, {}, "claims"),
+    (ClaimsNeighbors, {"heads": 4}, {}, "claims"),
     (ChangesOutputInSilence, {"heads": 4}, {}, "claims"),
     (ClaimsOutput, {"frequencies": 8}, {}, "claims"),
     (Widens, {"dim": 8}, {}, "shape_and_dtype"),

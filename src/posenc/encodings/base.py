@@ -304,6 +304,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         is_relative: Claim: the change depends on positions by their difference alone.
         is_pairwise: Claim: the change of one score depends on its own query and key alone, not on
             the tokens between or beside them. Attention over parts of the keys needs that.
+        reads_neighbors: Claim, denied where a class does not set it: the change reads tokens beside
+            the key, and knows by positions that begin anew where a document ends. Attention then
+            refuses packed documents at positions that run on.
         changes_output: Whether ``encode_output`` does anything.
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
         reads_hidden: Whether it reads the hidden state, from which queries and keys are projected.

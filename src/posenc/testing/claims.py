@@ -20,7 +20,7 @@ def claims(case: Case) -> None:
     """Each claim of the place is what a search for a counter-example finds."""
     subject, module = case.subject(), case.module().double()
     for name, holds in _claims_of(subject).items():
-        claimed = getattr(module, name)
+        claimed = getattr(module, name, False)  # what few encodings do, the others need not deny
         found = holds(case, subject)
         assert claimed == found, (
             f"{name} is claimed to be {claimed}; the search for a counter-example "
@@ -46,6 +46,7 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool]]:
     return {
         "is_relative": _scores_are_relative,
         "is_pairwise": _scores_are_pairwise,
+        "reads_neighbors": _documents_matter,
         "changes_output": _output_changes,
     }
 
@@ -126,6 +127,21 @@ def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
         if (alone - whole[..., some_q, :][..., some_k]).abs().max() >= TOLERANCE:
             return False
     return True
+
+
+def _documents_matter(case: Case, subject: Subject) -> bool:
+    """Put other documents beside one whose positions go on from theirs: it must not see them."""
+    module, own = case.module().double(), slice(4, 8)
+    scores, *tokens = subject.content(12, (1,), torch.float64)
+    others = -scores, *(-part for part in tokens)
+    others[0][..., own, own] = scores[..., own, own]
+    for part, held in zip(tokens, others[1:], strict=True):
+        held[..., own, :] = part[..., own, :]
+    here, there = (
+        subject.pick(subject.run(module, content, consecutive(12))[0], own)
+        for content in ((scores, *tokens), others)
+    )
+    return bool((here - there).abs().max() >= TOLERANCE)
 
 
 def _values_change(case: Case, subject: Subject) -> bool:
