@@ -53,11 +53,16 @@ def variants(case: Case, kinds: tuple[type, ...]) -> Iterator[tuple[dict, dict]]
 
 
 def check(case: Case, kinds: tuple[type, ...]) -> int:
+    """How many numbers were taken for what they are: all that are whole."""
     asked = 0
     for odd, usual in variants(case, kinds):
-        with suppress(ValueError, TypeError):
+        try:
             module = case.module(**odd)
-            asked += 1
+        except (ValueError, TypeError):
+            assert all(np.asarray(value).dtype == np.float32 for value in odd.values()), odd
+            continue
+        asked += 1
+        with suppress(ValueError, TypeError):  # content of another width
             assert same(seen(case, module), seen(case, case.module(**usual))), odd
     return asked
 
@@ -69,7 +74,7 @@ def test_every_encoding_takes_the_smallest_for_what_they_are(case):
 
 @pytest.mark.slow("takes ten seconds")
 def test_every_encoding_takes_every_kind_for_what_it_is():
-    assert sum(check(case, KINDS) for case in EVERY.values()) > 1000
+    assert sum(check(case, KINDS) for case in EVERY.values()) > 700
 
 
 def test_products_of_small_kinds_are_whole():
