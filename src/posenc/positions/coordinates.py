@@ -1,22 +1,29 @@
 """Real coordinates: seconds, pixels, timesteps, held as whole numbers of one exact step."""
 
-from array import array
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import ceil
 from numbers import Rational
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from posenc._guards import check_dense, floating, has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
+from posenc.positions.scaled import (
+    BLOCK,
+    differences_of_rows,
+    doubles_of,
+    float_pairs,
+    in_blocks,
+    scaled,
+    whole_row,
+)
 from posenc.positions.scales import (
-    Factor,
     Step,
     Text,
     as_fractions,
@@ -32,6 +39,19 @@ from posenc.positions.scales import (
     steps_of,
     written,
 )
+from posenc.positions.seen import (
+    FARTHEST,
+    LONG,
+    NEAR,
+    UNSEEN,
+    Kept,
+    Seen,
+    adds_up,
+    counted,
+    reach_of,
+    seen_of,
+    size_of,
+)
 from posenc.positions.words import (
     REST_BITS,
     Words,
@@ -43,7 +63,6 @@ from posenc.positions.words import (
     few_float_differences,
     float_differences,
     negative,
-    of_floats,
     of_integers,
     pairs,
     ranks,
@@ -52,14 +71,8 @@ from posenc.positions.words import (
 MOST = 2**63 - 1
 """The largest count of steps."""
 
-NEAR, FARTHEST = 2**62, 2**64
-"""Below so many steps, no difference of two leaves int64; and what no count reaches."""
-
 EXACT = 2**52
 """Up to so many steps, float64 holds the difference of two."""
-
-LONG = 2**31
-"""Below so many steps, their differences and 20 bits of a rest are what float64 holds."""
 
 NOWHERE = -(2**63)
 """Every coordinate of the first token without a place; the next ones count on from there."""
@@ -70,53 +83,8 @@ MANY = 2**16
 FEW_PAIRS = 1 << 11
 """Up to so many pairs, the number of operations on them counts, and beyond what each works on."""
 
-BLOCK = 1 << 16
-"""So many pairs at a time stay in cache, with what they are made of."""
-
 CHUNK = 1 << 14
 """So many numbers at a time stay in cache, as those between all queries and keys do not."""
-
-
-class Seen(NamedTuple):
-    """What was seen of steps with rests when they were made, and need not be looked for again.
-
-    Attributes:
-        below: What no size reaches: ``LONG``, ``NEAR`` or ``FARTHEST``.
-        held: Each with its rest as float64, if that holds all of them, as what was a float is one
-            still. Not to be written to.
-        axis: Which entry of the last axis of ``held`` is meant, as most who take coordinates apart
-            read no floats of them.
-    """
-
-    below: int
-    held: Float64[Tensor, "*points"] | None
-    axis: int | None = None
-
-    @property
-    def doubles(self) -> Float64[Tensor, "*shape"] | None:
-        """Each with its rest as float64, if that holds all of them."""
-        return self.held if self.held is None or self.axis is None else self.held[..., self.axis]
-
-    def of_axis(self, axis: int) -> "Seen":
-        """The same of one entry of the last axis."""
-        return Seen(self.below, self.doubles, axis)
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> "Seen":
-        """The same of steps that are put elsewhere, as by an index."""
-        doubles = self.doubles
-        return self if doubles is None else Seen(self.below, change(doubles))
-
-
-UNSEEN = Seen(FARTHEST, None)
-
-
-class _Kept(NamedTuple):
-    """What was seen, of which tensors, and how often torch had counted a write to them."""
-
-    seen: Seen
-    values: Tensor
-    rest: Tensor
-    writes: int
 
 
 class Coordinates:
@@ -162,7 +130,7 @@ class Coordinates:
     rest: Int64[Tensor, "*shape"] | None
     scale_text: Text
     """The scale as text, which is what is the same where the scale is."""
-    _kept: "_Kept | None" = None
+    _kept: Kept | None = None
     """Of coordinates with rests, which are made here."""
 
     def __init__(
@@ -180,7 +148,7 @@ class Coordinates:
             rest, own, seen = None, ONE, UNSEEN
         else:
             values, rest, own = exact_parts(values, device)
-            seen = _seen_of(values, rest)
+            seen = seen_of(values, rest)
         self._take(values, rest, seen)
         # As text: graphs take a text for a constant, and the number in a Fraction for a variable.
         scale = own if scale is None else product(own, checked_scale(scale, values))
@@ -221,9 +189,9 @@ class Coordinates:
             try:
                 writes = values._version + rest._version
             except RuntimeError:  # of inference mode, which counts no writes
-                values, rest = _counted(values), _counted(rest)
+                values, rest = counted(values), counted(rest)
                 writes = values._version + rest._version
-            self._kept = _Kept(seen, values, rest, writes)
+            self._kept = Kept(seen, values, rest, writes)
         self.values, self.rest = values, rest
 
     @property
@@ -241,7 +209,7 @@ class Coordinates:
 
     def __setstate__(self, state: tuple[Tensor, Tensor | None, Text]) -> None:
         values, rest, self.scale_text = state
-        self._take(values, rest, _seen_of(values, rest))
+        self._take(values, rest, seen_of(values, rest))
 
     def _words(self) -> Words:
         rest = self.rest
@@ -413,7 +381,7 @@ class Coordinates:
             return self.to("cpu").floats(dtype).to(values.device)
         if values.numel() > CHUNK and isinstance(self.scale_text, str) and may_look(values):
             return self._floats_in_chunks(dtype)
-        return _scaled(_doubles(values, rest, self._seen), factors(self.scale_text), dtype)
+        return scaled(doubles_of(values, rest, self._seen), factors(self.scale_text), dtype)
 
     def _floats_in_chunks(self, dtype: torch.dtype) -> Tensor:
         scale, doubles = factors(self.scale_text), self._seen.doubles
@@ -422,7 +390,7 @@ class Coordinates:
         chunks = (each.reshape(-1).split(CHUNK) for each in (made, *given) if each is not None)
         for to, steps, *rest in zip(*chunks, strict=True):
             wide = as_floats(steps, *rest) if rest else steps.to(torch.float64, copy=True)
-            _scaled(wide, scale, dtype, out=to)
+            scaled(wide, scale, dtype, out=to)
         return made
 
     def tolist(self) -> Any:
@@ -513,11 +481,11 @@ class Coordinates:
         _check_no_marks(self, others)
         here, there = common_scale(self, others)
         if here.rest is None and there.rest is None:
-            if _adds_up(here.values, there.values, MOST):
+            if adds_up(here.values, there.values, MOST):
                 return Coordinates._made(here.values + there.values, None, here.scale_text)
             here, there = here._lengthened(), there._lengthened()
         one, other = here._words(), there._words()
-        if not _adds_up(one.steps, other.steps, MOST - 1):  # rests may carry
+        if not adds_up(one.steps, other.steps, MOST - 1):  # rests may carry
             raise ValueError(
                 "A sum of coordinates takes more than 125 bits. Count from another origin, or in "
                 "coarser steps, as Coordinates.rounded(values, step)."
@@ -558,14 +526,14 @@ class Coordinates:
         found = shift(self.scale_text, by, self.rest is not None)  # type: ignore[arg-type]
         if found is None:
             return None
-        size = self._seen.below if self._seen.below <= NEAR else _size(self.values)
+        size = self._seen.below if self._seen.below <= NEAR else size_of(self.values)
         if size is None or max(size, 1) * found.finest + found.farthest >= MOST - 1:
             return None
-        values = self.values if found.finest == 1 else self.values * _whole_row(found.cuts)
-        values = values + _whole_row(found.counts)
+        values = self.values if found.finest == 1 else self.values * whole_row(found.cuts)
+        values = values + whole_row(found.counts)
         rest = self.rest
         if rest is not None and found.rests != 0:
-            values, rest = carried(values, rest + _whole_row(found.rests))
+            values, rest = carried(values, rest + whole_row(found.rests))
         return Coordinates._made(values, rest, found.text)
 
     def _meets_number(self, other: Any) -> bool:
@@ -585,7 +553,7 @@ class Coordinates:
         """
         here, there = common_scale(self, other)
         here._check_one_scale("A difference of all pairs")
-        if not _adds_up(here.values, there.values, MOST - 1):
+        if not adds_up(here.values, there.values, MOST - 1):
             return here.unsqueeze(-1) - there.unsqueeze(-2)  # in steps of 2^62, or an error
         if here.rest is None and there.rest is None:
             return Coordinates._made(pairs(here.values, there.values), None, here.scale_text)
@@ -615,7 +583,7 @@ class Coordinates:
         return differences_of_two_parts(here, there, dtype)
 
     def __neg__(self) -> "Coordinates":
-        size = self._seen.below if self._seen.below <= NEAR else _size(self.values)
+        size = self._seen.below if self._seen.below <= NEAR else size_of(self.values)
         if size is not None and size > MOST - MANY:
             _check_no_marks(self)
         # −2^63 has no opposite in steps as small.
@@ -780,44 +748,6 @@ class Coordinates:
         return _together(alike, lambda words: torch.cat(words, dim), alike[0].scale)
 
 
-def _scaled(
-    wide: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype, out: Tensor | None = None
-) -> Tensor:
-    """``wide``, which is written to, times a scale; in a dtype or in ``out``."""
-    above, below = scale
-    if above != 1.0:
-        wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
-    if below != 1.0:
-        wide.div_(_row(below, wide) if isinstance(below, tuple) else _divisor(below, wide))
-    return _cast(wide, dtype) if out is None else out.copy_(wide)
-
-
-def _cast(wide: Tensor, dtype: torch.dtype) -> Tensor:
-    """``wide.to(dtype)``, which takes twice as long for a few numbers."""
-    if dtype is torch.float32:
-        return wide.float()
-    return wide if dtype is torch.float64 else wide.to(dtype)
-
-
-def _row(factors: tuple[float, ...], like: Tensor) -> Tensor:
-    """Numbers as a row beside the last axis of ``like``."""
-    if like.is_cpu and may_look(like):  # in a third of the time
-        return torch.frombuffer(array("d", factors), dtype=torch.float64)
-    return torch.tensor(factors, dtype=like.dtype, device=like.device)
-
-
-def _divisor(factor: float, like: Tensor) -> Tensor | float:
-    """A number, as a tensor where torch would multiply with its reciprocal."""
-    return factor if like.is_cpu and may_look(like) else _row((factor,), like)
-
-
-def _whole_row(numbers: int | tuple[int, ...]) -> Tensor | int:
-    """The same of whole numbers, on the CPU."""
-    if isinstance(numbers, int):
-        return numbers
-    return torch.frombuffer(array("q", numbers), dtype=torch.int64)
-
-
 def _together(
     parts: Sequence[Coordinates], join: Callable[[list[Tensor]], Tensor], scale: Step | Text
 ) -> Coordinates:
@@ -862,12 +792,12 @@ def differences_of_one_part(
 ) -> Float[Tensor, "*shape rows columns"] | None:
     """The same without rests, if float64 is known to hold the steps and their differences."""
     steps, others = here.values, there.values
-    reach = _reach(steps, others) if steps.is_cpu else None  # elsewhere a look would wait
+    reach = reach_of(steps, others) if steps.is_cpu else None  # elsewhere a look would wait
     if reach is None or reach > EXACT:
         return None
     one = steps.double()
     other = one if others is steps else others.double()
-    return _float_pairs(one, other, factors(here.scale_text), dtype)
+    return float_pairs(one, other, factors(here.scale_text), dtype)
 
 
 def differences_of_two_parts(
@@ -880,8 +810,8 @@ def differences_of_two_parts(
     mine, theirs = here._seen, there._seen
     below = max(mine.below, theirs.below)
     if below > NEAR:
-        reach = _reach(steps, others)
-        if reach is not None and 2 * reach >= MOST and not _adds_up(steps, others, MOST - 1):
+        reach = reach_of(steps, others)
+        if reach is not None and 2 * reach >= MOST and not adds_up(steps, others, MOST - 1):
             return here.differences(there).floats(dtype)  # in steps of 2^62, or an error
         below = FARTHEST if reach is None else reach + 1
     scale = factors(here.scale_text)
@@ -890,52 +820,15 @@ def differences_of_two_parts(
     first = mine.doubles
     second = first if there is here else theirs.doubles
     if first is not None and second is not None:
-        return _float_pairs(first, second, scale, dtype)
+        return float_pairs(first, second, scale, dtype)
     one = here._words()
     other = one if there is here else there._words()
     if few and dtype is not torch.float64:
-        return _scaled(few_float_differences(one, other), scale, dtype)
+        return scaled(few_float_differences(one, other), scale, dtype)
     if looked and steps.is_cpu and count >= 2 * BLOCK:
-        own = partial(_differences_of_rows, other=other, long=long)
-        return _in_blocks(own, one, others, scale, dtype)
-    return _scaled(float_differences(one, other, long=long, few=few and not long), scale, dtype)
-
-
-def _doubles(steps: Tensor, rest: Tensor | None, seen: Seen) -> Float64[Tensor, "*shape"]:
-    """Steps with their rests as float64, which may be written to."""
-    if seen.held is not None:
-        return seen.doubles.clone()  # type: ignore[union-attr]
-    return steps.double() if rest is None else as_floats(steps, rest)
-
-
-def _float_pairs(
-    one: Tensor, other: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype
-) -> Tensor:
-    """Differences of numbers that float64 holds, each rounded once."""
-    if one.is_cpu and may_look(one) and one.numel() * other.shape[-1] >= 2 * BLOCK:
-        return _in_blocks(partial(pairs, other=other), (one,), other, scale, dtype)
-    return _scaled(pairs(one, other), scale, dtype)
-
-
-def _differences_of_rows(steps: Tensor, rest: Tensor, *, other: Words, long: bool) -> Tensor:
-    return float_differences(Words(steps, rest), other, long=long)
-
-
-def _in_blocks(
-    of_rows: Callable[..., Tensor],
-    rows: Sequence[Tensor],
-    others: Tensor,
-    scale: tuple[Factor, Factor],
-    dtype: torch.dtype,
-) -> Tensor:
-    """What some rows at a time give, which stay in cache from one operation to the next."""
-    batch = torch.broadcast_shapes(rows[0].shape[:-1], others.shape[:-1])
-    made = torch.empty(*batch, rows[0].shape[-1], others.shape[-1], dtype=dtype)
-    many = max(1, BLOCK * made.shape[-2] // made.numel())
-    parts = (each.split(many, dim=-1) for each in rows)
-    for to, *some in zip(made.split(many, dim=-2), *parts, strict=True):
-        _scaled(of_rows(*some), scale, dtype, out=to)
-    return made
+        own = partial(differences_of_rows, other=other, long=long)
+        return in_blocks(own, one, others, scale, dtype)
+    return scaled(float_differences(one, other, long=long, few=few and not long), scale, dtype)
 
 
 def common_scale(*given: Coordinates) -> tuple[Coordinates, ...]:
@@ -1036,50 +929,6 @@ def _times_whole(values: Tensor, times: int) -> Tensor:
             raise TypeError(f"Coordinates are to be cut into {times} steps each, unseen.")
         return torch.zeros_like(values)  # as all of them are
     return values if times == 1 else values * times
-
-
-def _adds_up(first: Tensor, second: Tensor, bound: int) -> bool:
-    """Whether no sum leaves ``bound``, as far as can be seen."""
-    size, other = _sizes(first, second)
-    return size is None or other is None or size + other <= bound
-
-
-def _sizes(first: Tensor, second: Tensor) -> tuple[int | None, int | None]:
-    size = _size(first)
-    return size, size if second is first else _size(second)
-
-
-def _reach(first: Tensor, second: Tensor) -> int | None:
-    """The largest |value| of both, in one look."""
-    if second is first or not may_look(first):
-        return _size(first)
-    return _size(torch.cat((first.flatten(), second.flatten())))
-
-
-def _counted(words: Tensor) -> Tensor:
-    """The same in a tensor whose writes torch counts."""
-    with torch.inference_mode(mode=False):
-        return words.clone()
-
-
-def _seen_of(values: Tensor, rest: Tensor | None) -> Seen:
-    """What is kept of the steps of numbers that were taken apart."""
-    if rest is None:
-        return UNSEEN
-    size = _size(values)
-    if size is None or not (values.is_cpu or has_float64(values.device)):
-        return UNSEEN
-    doubles = as_floats(values, rest)
-    is_each = all(map(torch.equal, of_floats(doubles), (values, rest)))
-    return Seen(LONG if size + 1 < LONG else NEAR, doubles if is_each else None)
-
-
-def _size(values: Tensor) -> int | None:
-    """The largest |value|, where anybody can look."""
-    if not may_look(values) or not values.numel():
-        return None
-    low, high = values.aminmax()
-    return max(-int(low), int(high))
 
 
 def _is_number(other: Any) -> bool:
