@@ -11,12 +11,19 @@ from tests.audit.zoo.right import rotary as right_rotary
 from tests.audit.zoo.wrong import added as wrong_added
 from tests.audit.zoo.wrong import bias as wrong_bias
 from tests.audit.zoo.wrong import grids as wrong_grids
+from tests.audit.zoo.wrong import hidden
 from tests.audit.zoo.wrong import rotary as wrong_rotary
 
 from posenc.audit import check
 
 RIGHT = [*right_added.RIGHT, *right_rotary.RIGHT, *right_bias.RIGHT, *right_grids.RIGHT]
-WRONG = [*wrong_added.WRONG, *wrong_rotary.WRONG, *wrong_bias.WRONG, *wrong_grids.WRONG]
+WRONG = [
+    *wrong_added.WRONG,
+    *wrong_rotary.WRONG,
+    *wrong_bias.WRONG,
+    *wrong_grids.WRONG,
+    *hidden.WRONG,
+]
 
 
 def test_the_zoo_is_large():

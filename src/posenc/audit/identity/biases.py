@@ -47,8 +47,11 @@ class Linear:
         return f"posenc.ALiBi({heads}{rule}{most})"
 
 
-def linear(seen: Tensor) -> Linear | None:
-    """The slopes of a bias ``[heads, seq, seq]`` that is 0 at each query's own key, if linear."""
+def linear(seen: Tensor, *, coarse: bool) -> Linear | None:
+    """The slopes of a bias ``[heads, seq, seq]`` that is 0 at each query's own key, if linear.
+
+    ``coarse`` says that its numbers have 16 bits.
+    """
     last = seen[:, -1]
     fall = last[:, -1] - last[:, -2]
     seq = seen.shape[-1]
@@ -58,7 +61,7 @@ def linear(seen: Tensor) -> Linear | None:
     off, size = (last - wanted).abs().amax(1), wanted.abs().amax(1)
     if bool((off > UNEVEN * size).any()):  # head by head: a slope may be 128 times another
         return None
-    return _ruled(fall)
+    return _ruled(fall, 2**-8 if coarse or has_16_bits(fall) else 1e-4)
 
 
 UNEVEN = 0.02
@@ -97,7 +100,7 @@ def parting(row: Tensor, fall: Tensor) -> Parting | None:
     wanted = -fall[:, None] * torch.arange(keys - 1, -1, -1, dtype=torch.float64)
     hidden = ~torch.isfinite(seen) | (seen < wanted.amin(1, keepdim=True) - HIDDEN)
     largest = made.masked_fill(hidden, 0.0).abs().amax(1, keepdim=True)
-    rounded = 2.0**-7 if _has_16_bits(row) else 1e-5
+    rounded = 2.0**-7 if has_16_bits(row) else 1e-5
     away = ((seen - wanted).abs() > UNEVEN * wanted.abs() + rounded * largest) & ~hidden
     if not bool(away.any()):
         return None
@@ -107,7 +110,7 @@ def parting(row: Tensor, fall: Tensor) -> Parting | None:
     return Parting(keys - 1 - key, head, given, line, keys)
 
 
-def _has_16_bits(row: Tensor) -> bool:
+def has_16_bits(row: Tensor) -> bool:
     """Whether the numbers are those of a 16-bit dtype, whatever their own is."""
     known = (torch.bfloat16, torch.float16)
     return any(bool((row.to(dtype).double() == row.double()).all()) for dtype in known)
@@ -129,7 +132,8 @@ def knows_later_keys(seen: Tensor, fall: Tensor) -> bool:
     )
 
 
-def _ruled(fall: Tensor) -> Linear:
+def _ruled(fall: Tensor, tolerance: float) -> Linear:
+    """The rule of these slopes; one rounded to bfloat16 is 2^-8 off at most."""
     heads, best = len(fall), ("", 8.0, float("inf"))
     for most in (8.0, 4.0, 16.0):
         for name, rule in (("alibi", slopes.alibi), ("geometric", slopes.geometric)):
@@ -137,16 +141,12 @@ def _ruled(fall: Tensor) -> Linear:
             off = (fall.abs() / ours - 1).abs().max().item()
             if off < best[2]:
                 best = name, most, off
-    if best[2] < SLOPE_TOLERANCE:
+    if best[2] < tolerance:
         return Linear(fall, *best)
     ours = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
     unordered = (fall.abs().sort().values / ours.sort().values - 1).abs().max().item()
-    name = "alibi in another order" if unordered < SLOPE_TOLERANCE else ""
+    name = "alibi in another order" if unordered < tolerance else ""
     return Linear(fall, name, 8.0, best[2])
-
-
-SLOPE_TOLERANCE = 2**-8
-"""A slope rounded to bfloat16 is off by that at most."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class Structure:
         size: What the pairs are multiplied with.
         odd: What is no rotation about it, in words; empty for a rotation.
         odd_number: The number of that.
+        rest: What a channel that never turns is multiplied with, the one farthest from 1.
     """
 
     dim: int
@@ -32,6 +33,7 @@ class Structure:
     size: float
     odd: str = ""
     odd_number: float = 0.0
+    rest: float = 1.0
 
     @property
     def pairing(self) -> Literal["half", "interleaved", "other"]:
@@ -100,7 +102,19 @@ def structure(matrices: Tensor) -> Structure:
     if not odd:
         odd, number = _oddity(aa, bb, ab, ba)
     size = (aa.square() + ba.square()).sqrt().median().item()
-    return Structure(dim, tuple(firsts), tuple(seconds), _frequencies(aa, ba), size, odd, number)
+    still = [each for each in range(dim) if each not in {*firsts, *seconds}]
+    rest = _rest(matrices[:, still, still], size) if still else 1.0
+    turning = tuple(firsts), tuple(seconds), _frequencies(aa, ba)
+    return Structure(dim, *turning, size, odd, number, rest)
+
+
+def _rest(kept: Tensor, size: float) -> float:
+    """Of what channels that never turn are multiplied with, the one farthest from 1.
+
+    A pair of frequency 0 has the size of those that turn.
+    """
+    off = torch.minimum((kept - 1).abs(), (kept - size).abs())
+    return kept.flatten()[int(off.argmax())].item() if off.max() > 1e-3 else 1.0
 
 
 def _oddity(aa: Tensor, bb: Tensor, ab: Tensor, ba: Tensor) -> tuple[str, float]:

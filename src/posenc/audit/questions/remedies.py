@@ -31,6 +31,7 @@ REMEDIES: dict[str, str] = {
     "(i, i + d/2), repeat_interleave(2) with (2i, 2i + 1)",
     "pairing-of-the-other-convention": "use the pairing of the checkpoint, or permute its weights",
     "pair-never-turns": "begin at 2i/d with i = 0, and end before d/2; count the frequencies",
+    "rest-changed": "hand on the channels that are not rotated as they come",
     "only-queries-rotated": "rotate keys by their own positions too",
     "only-keys-rotated": "rotate queries by their own positions too",
     "keys-turned-backwards": "rotate keys in the same sense as queries: R(m)ᵀR(n) is relative, "
@@ -63,5 +64,7 @@ REMEDIES: dict[str, str] = {
     "buckets-turned": "T5 takes key − query: swap the operands, or the last two axes",
     "buckets-off": "posenc.numerics.buckets.t5_buckets has T5's borders in whole numbers",
     "parameter-without-gradient": "use the parameter in forward, or make it a buffer",
+    "gradient-otherwise": "multiply gradients with the transpose: of a rotation by an angle, "
+    "that by minus the angle; --ignore gradient-otherwise if they are scaled on purpose",
     "gradient-cut": "do not detach, and do not build tensors anew from content",
 }

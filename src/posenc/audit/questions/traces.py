@@ -161,7 +161,51 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
             "subject(x).sum().backward(); x.grad",
             1.0,
         )
+    if x is not None and (off := _gradient_off(call, x, found[-1], made, weights)) is not None:
+        return fault(
+            "gradient-otherwise",
+            "wrong",
+            f"the gradient of what it is given is up to {off:.3g} of its size away from the slope "
+            "of what comes out: the backward pass belongs to another function",
+            off,
+            "import torch\n"
+            "x = torch.randn(1, 16, 64, requires_grad=True)\n"
+            "w, step = torch.randn_like(x), torch.randn_like(x)\n"
+            "# the gradient of (subject(x) * w).sum() along step, against the sum's own change",
+        )
     return f"{len(learned)} parameters, {'and content' if x is not None else 'no content'}"
+
+
+def _gradient_off(
+    call: Callable[[], Tensor], x: Tensor, gradient: Tensor | None, made: Tensor, weights: Tensor
+) -> float | None:
+    """By which share a gradient misses the change of ``(made * weights).sum()`` along a step of x.
+
+    None where it does not, and where the change is no straight line or goes by chance.
+    """
+    if gradient is None:
+        return None
+    step = torch.randn(x.shape, generator=torch.Generator().manual_seed(2))
+    before, weights = x.detach().clone(), weights.double()
+
+    def along(share: float) -> Tensor:
+        with torch.no_grad():
+            x.copy_(before + share * step)
+            return call().detach().double() * weights
+
+    there, back, again = along(1.0), along(-1.0), along(0.0)
+    size = there.abs().sum().item()
+    if (there + back - 2 * again).abs().sum().item() > LINE * size or not torch.equal(
+        again, made.detach().double() * weights
+    ):
+        return None
+    change = (there - back).sum().item() / 2
+    off = abs((gradient.double() * step).sum().item() - change)
+    return off / size if off > LINE * size else None
+
+
+LINE = 1e-4
+"""What float32 may be away from a straight line, as a share of all numbers."""
 
 
 def _with_gradients(call: Callable[[], Tensor]) -> Tensor:

@@ -9,6 +9,9 @@ from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
 from posenc.audit.questions.ways import Way, alike, is_random
 
+LARGE = 1024.0
+"""A size of content that no clamp is meant for."""
+
 
 @question(after=(*NO_LENGTH, *NO_STATE))
 def same_however_it_is_given(inquiry: AddedInquiry) -> Answer:
@@ -30,6 +33,13 @@ def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
             close,
             lambda batch=batch: (view.added(batch=batch)[batch - 1 :], plain),
         )
+    if view.scale is not None:
+        for size in (1.0, LARGE):
+            yield (
+                f"beside content of size {size:,.0f}",
+                close * size,
+                lambda size=size: (_beside(inquiry, size), plain),
+            )
     # a table that is held in 16 bits is a loss as well
     yield "in float64", 5 * 2.0**-8, lambda: (view.added(dtype=torch.float64), plain)
     yield "in float16", 5 * 2.0**-8, lambda: (view.added(dtype=torch.float16), plain)
@@ -42,3 +52,10 @@ def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
     thing = view.subject.fresh()
     if isinstance(thing, nn.Module) and not is_random(thing):
         yield "in training", close, lambda: (view.added(by=thing.train()), plain)
+
+
+def _beside(inquiry: AddedInquiry, size: float) -> Tensor:
+    """What is added to content, which stands beside zeros everywhere else."""
+    view = inquiry.view
+    x = size * torch.randn(1, view.seq, view.dim, generator=torch.Generator().manual_seed(11))
+    return view.call(x).double() - (view.scale or 0.0) * x.double()

@@ -42,28 +42,18 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     """Up to what a softmax cannot see, is the bias the same along each diagonal?"""
     if inquiry.view.fixed:
         raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone, as those of a window")
-    seen = inquiry.seen
-    seq = seen.shape[-1]
-    each = torch.zeros(len(seen), dtype=torch.float64)  # a head may be 128 times another
-    for back in range(1, seq):
-        along = seen.diagonal(-back, 1, 2)
-        if torch.isfinite(along).all():
-            each = each.maximum((along - along[:, :1]).abs().amax(1))
-    below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
-    sizes = below.abs().amax(1)
-    shares = each / sizes.masked_fill(sizes == 0, 1.0)
-    head = int(shares.argmax())
-    off, scale = each[head].item(), sizes[head].item()
-    if shares[head] <= 2e-2:
+    seq, (each, sizes), head = inquiry.far_square.shape[-1], inquiry.along, inquiry.strays
+    if head is None:
         if inquiry.view.key_only:
             return fault(
                 "key-only",
                 "note",
                 "all queries share one row: equal to a bias of distance under softmax, but not "
                 "before it",
-                off,
+                each.max().item(),
             )
-        return f"{off:.1g} along diagonals of {seq}, beside a size of {scale:.3g}"
+        return f"{each.max().item():.1g} along diagonals of {seq}, beside {sizes.max().item():.3g}"
+    off, scale = each[head].item(), sizes[head].item()
     return fault(
         "depends-on-absolute-positions",
         "wrong",

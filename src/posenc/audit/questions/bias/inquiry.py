@@ -32,6 +32,42 @@ class BiasInquiry:
         return self.view.seen(seq, seq)
 
     @cached_property
+    def far_square(self) -> Tensor:
+        """The same of as many queries as rows of a table are looked up for, if it gives them."""
+        seq = min(FAR_ROWS, self.length)
+        try:
+            return self.seen if self.view.fixed else self.view.seen(seq, seq)
+        except NotAskedError:
+            return self.seen
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Whether its numbers are those of a 16-bit dtype."""
+        seq = self.seen.shape[-1]
+        return biases.has_16_bits(self.view.bias(seq, seq))
+
+    @cached_property
+    def along(self) -> tuple[Tensor, Tensor]:
+        """For each head, how far numbers of one diagonal are apart, and how large they are."""
+        seen = self.far_square
+        seq = seen.shape[-1]
+        each = torch.zeros(len(seen), dtype=torch.float64)
+        for back in range(1, seq):
+            along = seen.diagonal(-back, 1, 2)
+            if torch.isfinite(along).all():
+                each = each.maximum((along - along[:, :1]).abs().amax(1))
+        below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
+        return each, below.abs().amax(1)
+
+    @cached_property
+    def strays(self) -> int | None:
+        """The head whose diagonals differ most, if they do by more than rounding."""
+        each, sizes = self.along
+        shares = each / sizes.masked_fill(sizes == 0, 1.0)  # a head may be 128 times another
+        head = int(shares.argmax())
+        return head if shares[head] > (2e-2 if self.coarse else 1e-4) else None
+
+    @cached_property
     def learns(self) -> bool:
         """Whether it has parameters."""
         thing = self.view.subject.fresh()
@@ -40,7 +76,7 @@ class BiasInquiry:
     @cached_property
     def linear(self) -> biases.Linear | None:
         """Its slopes, if it falls linearly."""
-        return biases.linear(self.seen)
+        return biases.linear(self.seen, coarse=self.coarse)
 
     @cached_property
     def buckets(self) -> biases.Buckets | None:
@@ -98,7 +134,7 @@ class BiasInquiry:
 
     def _of_slopes(self, found: biases.Linear) -> str:
         """What it equals, if it does so in all heads and at every distance looked at."""
-        if bool((found.fall < 0).any()) or self.parting is not None:
+        if bool((found.fall < 0).any()) or self.parting is not None or self.strays is not None:
             return ""
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
         if biases.knows_later_keys(self.seen, found.fall):

@@ -14,7 +14,11 @@ from posenc.audit.questions.rotary.order import (
     rows_have_their_own_positions,
     same_at_another_length,
 )
-from posenc.audit.questions.rotary.rotation import is_a_rotation, is_relative
+from posenc.audit.questions.rotary.rotation import (
+    is_a_rotation,
+    is_relative,
+    keys_go_with_queries,
+)
 from posenc.audit.questions.rotary.traces import (
     gradients_flow,
     keeps_no_state,
@@ -36,6 +40,7 @@ QUESTIONS: tuple[Question, ...] = (
     is_relative,
     positions_stay_apart,
     decodes_as_it_prefills,
+    keys_go_with_queries,
     rows_have_their_own_positions,
     same_however_it_is_given,
     has_known_frequencies,

@@ -67,13 +67,13 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
                 show,
             )
         )
-    if abs(shape.size - found.factor) > 1e-3:
+    if abs(shape.size - found.factor) > (1e-3 if inquiry.coarse else 1e-5):
         found_faults.append(
             fault(
                 "table-scaled",
                 "wrong",
-                f"cosines and sines are multiplied with {shape.size:.4g}, where {found.named} has "
-                f"{found.factor:.4g}",
+                f"cosines and sines are multiplied with {shape.size:.6g}, where {found.named} has "
+                f"{found.factor:.6g}",
                 shape.size,
                 show,
                 found.factor,
@@ -132,11 +132,11 @@ def is_as_configured(inquiry: RotaryInquiry) -> Answer:
             show,
         )
     factor = ours.frequencies.attention_factor
-    if abs(shape.size - factor) > 1e-3:
+    if abs(shape.size - factor) > (1e-3 if inquiry.coarse else 1e-5):
         return fault(
             "unlike-its-configuration",
             "wrong",
-            f"cosines are multiplied with {shape.size:.4g}, the configuration means {factor:.4g}",
+            f"cosines are multiplied with {shape.size:.6g}, the configuration means {factor:.6g}",
             shape.size,
             show,
         )

@@ -96,7 +96,7 @@ class RotaryInquiry:
         refused = ""
         while line:
             try:
-                return line, self._rows(line), refused
+                return *self._whole(line), refused
             except NotAskedError as reason:
                 refused = str(reason)
                 edge = len(line) * 3 // 4 if len(line) > 70 else len(line) // 2
@@ -107,6 +107,17 @@ class RotaryInquiry:
                     else line[:edge]
                 )
         raise NotAskedError(f"it takes no positions: {refused}")
+
+    def _whole(self, line: list[int]) -> tuple[list[int], Tensor]:
+        """All positions between these, where they can be asked in one call, and their rows."""
+        every = list(range(line[-1] + 1))
+        table = self._rows(line)
+        if self.view.moves == "offset" or len(every) * self.view.dim * HEADS > 2**23:
+            return line, table
+        try:
+            return every, self._rows(every)
+        except NotAskedError:
+            return line, table
 
     def _rows(self, line: list[int]) -> Tensor:
         """Cosines and sines; positions beyond what it is built for in a call of their own."""

@@ -76,7 +76,7 @@ def positions_stay_apart(inquiry: RotaryInquiry) -> Answer:
     if found is not None:
         return found
     said = f"; beyond {line[-1]:,} it refuses ({refused[:80]})" if refused else ""
-    return f"{len(line)} positions to {line[-1]:,}, all turned differently{said}"
+    return f"{len(line):,} positions to {line[-1]:,}, all turned differently{said}"
 
 
 @question(essential=True, after=(*NO_ORDER, *NO_STATE))
@@ -254,11 +254,13 @@ def rows_have_their_own_positions(inquiry: RotaryInquiry) -> Answer:
         raise NotAskedError("positions cannot be said for each row")
     x = torch.randn(2, HEADS, 6, view.dim, generator=torch.Generator().manual_seed(4))
     at = torch.stack((torch.arange(6), torch.arange(6) + 5))
-    both = view.both(x, x[:, : view.kv_heads], at)[0]
-    apart = torch.cat(
-        [view.both(x[i : i + 1], x[i : i + 1, : view.kv_heads], at[i : i + 1])[0] for i in (0, 1)]
+    both = view.both(x, x[:, : view.kv_heads], at)
+    rows = [view.both(x[i : i + 1], x[i : i + 1, : view.kv_heads], at[i : i + 1]) for i in (0, 1)]
+    far = max(
+        (made - torch.cat(alone)).abs().max().item()  # type: ignore[arg-type]
+        for made, alone in zip(both, zip(*rows, strict=True), strict=True)
+        if made is not None
     )
-    far = (both - apart).abs().max().item()
     if far < ROUNDING:
         return f"{far:.1g} apart from the rows alone"
     return fault(

@@ -6,6 +6,7 @@ from torch import Tensor
 from posenc.audit.identity import structures
 from posenc.audit.questions.asking import (
     NO_LENGTH,
+    NO_PLACE,
     NO_STATE,
     Answer,
     fault,
@@ -13,6 +14,9 @@ from posenc.audit.questions.asking import (
 )
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import NotAskedError
+
+ROUNDED = 2e-2
+"""How far apart matrices may be whose cosines are numbers of 16 bits."""
 
 
 @question(essential=True, after=NO_LENGTH)
@@ -43,6 +47,16 @@ def is_a_rotation(inquiry: RotaryInquiry) -> Answer:
             "where both stand",
             shape.odd_number,
             _relative_code(inquiry),
+        )
+    if shape.rest != 1.0:
+        return fault(
+            "rest-changed",
+            "wrong",
+            f"channels that do not turn are multiplied with {shape.rest:.4g}",
+            shape.rest,
+            f"import torch\nx = torch.ones(1, 4, 8, {inquiry.view.dim})\n"
+            "# the channels of subject(x) that no position changes, against those of x",
+            1.0,
         )
     return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
 
@@ -86,7 +100,7 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
     queries = queries[: len(keys)]
     off = (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
     size = queries.abs().max().item() ** 2
-    allowed = (2e-2 if inquiry.coarse else 1e-4) * max(size, 1.0)
+    allowed = (ROUNDED if inquiry.coarse else 1e-4) * max(size, 1.0)
     if off < allowed:
         if (apart := _at_one_place(queries[1].T @ keys[1])) > allowed:
             return fault(
@@ -110,6 +124,38 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
         f"the product of a query at 1 and a key at 2 is up to {off:.3g} away from that at 4 and 5",
         off,
         _relative_code(inquiry),
+    )
+
+
+@question(
+    after=(
+        *NO_PLACE, "only-queries-rotated", "only-keys-rotated", "keys-turned-backwards",
+        "keys-turned-otherwise", "sign-missing", "pairing-mixed", "not-relative",
+    )
+)  # fmt: skip
+def keys_go_with_queries(inquiry: RotaryInquiry) -> Answer:
+    """Are keys turned as queries of their position are, far ones too?"""
+    view = inquiry.view
+    if not view.sees_keys:
+        raise NotAskedError("keys go through the same call")
+    allowed = ROUNDED if inquiry.coarse else 1e-4
+    if (inquiry.matrices[: len(inquiry.keys)] - inquiry.keys).abs().max() > allowed:
+        raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
+    line, probe = inquiry.far[0], inquiry.shape.probe()
+    queries, keys = (view.at(line, probe, side) for side in ("q", "k"))
+    off = (queries - keys).abs().amax(1)
+    if not bool((off > allowed).any()):
+        return f"{off.max().item():.1g} apart at {len(line):,} positions to {line[-1]:,}"
+    first = line[int((off > allowed).nonzero()[0])]
+    return fault(
+        "keys-turned-otherwise",
+        "wrong",
+        f"from position {first:,} on a key is turned otherwise than a query of its position, by up "
+        f"to {off.max().item():.3g}",
+        off.max().item(),
+        "import torch\n"
+        f"q = k = torch.ones(1, 4, {first + 1}, {view.dim})\n"
+        f"# queries and keys of {view.text} at position {first}",
     )
 
 

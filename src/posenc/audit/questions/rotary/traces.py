@@ -1,6 +1,6 @@
 """What does a call leave behind, and what does a cast?"""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -115,4 +115,9 @@ def gradients_flow(inquiry: RotaryInquiry) -> Answer:
     view, thing = inquiry.view, inquiry.view.subject.fresh()
     x = torch.randn(1, HEADS, 6, view.dim, requires_grad=True)
     at = torch.arange(6)[None]
-    return gradients(thing, lambda: view.run(thing, x, x[:, : view.kv_heads], at)[0], x)
+    both = lambda: view.run(thing, x, x[:, : view.kv_heads], at)  # noqa: E731
+    said = gradients(thing, lambda: both()[0], x)
+    if isinstance(said, str) and view.sees_keys:
+        of_keys = gradients(None, lambda: cast("Tensor", both()[1]), x)
+        return said if isinstance(of_keys, str) else of_keys
+    return said

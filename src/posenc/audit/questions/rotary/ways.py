@@ -19,6 +19,10 @@ COARSE = 2e-2
 """What cosines of 16 bits cost beside any other rounding."""
 
 
+LARGE = 1024.0
+"""By how much content is larger: a power of two, so that no digit changes."""
+
+
 @question(after=(*NO_LENGTH, *NO_STATE, "gradient-cut"))
 def same_however_it_is_given(inquiry: RotaryInquiry) -> Answer:
     """Are tokens turned alike in larger batches, strided memory, training and other dtypes?"""
@@ -42,6 +46,11 @@ def _ways(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> Iterator[Way]:
         yield f"in a batch of {batch}", dense, lambda more=more: (view.turned(more)[:2], plain)
     for name, lie in (("in strided memory", _strided), ("in transposed memory", _transposed)):
         yield name, dense, lambda lie=lie: (_lying(inquiry, x, lie), plain)
+    if view.layout not in (*layouts.ONE_ROW, "bsx"):
+        yield "among 12 heads", dense, lambda: _among_more(inquiry, x, plain)
+    large = view.turned(LARGE * x) / LARGE
+    yield f"{LARGE:,.0f} times as large and divided again", dense, lambda: (large, plain)
+    yield "as sums of what each channel gives", dense, lambda: (plain, _summed(inquiry, x))
     yield "in float64", dense, lambda: (view.turned(x.double()), plain)
     yield "in float16", max(2.0**-8, least), lambda: (view.turned(x.half()), plain)
     # of later tokens, positions and angles in 16 bits are a loss, which is asked for elsewhere
@@ -56,6 +65,16 @@ def _ways(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> Iterator[Way]:
     if isinstance(thing, nn.Module) and not is_random(thing):
         modes = view.turned(x, by=thing.eval()), view.turned(x, by=thing.train())
         yield "in training", dense, lambda: modes
+
+
+def _among_more(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
+    made = inquiry.view.turned(x.repeat(1, 3, 1, 1))
+    return made, plain.repeat(1, 3, 1, 1)
+
+
+def _summed(inquiry: RotaryInquiry, x: Tensor) -> Tensor:
+    """x through the matrices that single channels showed, which are numbers of any dtype."""
+    return torch.einsum("sij,bhsj->bhsi", inquiry.view.matrices(SEQ), x.double())
 
 
 def _lying(inquiry: RotaryInquiry, x: Tensor, lie: Callable[[Tensor], Tensor]) -> Tensor:
