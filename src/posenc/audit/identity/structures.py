@@ -104,8 +104,8 @@ def structure(matrices: Tensor) -> Structure:
     size = (aa.square() + ba.square()).sqrt().median().item()
     still = [each for each in range(dim) if each not in {*firsts, *seconds}]
     rest = _rest(matrices[:, still, still], size) if still else 1.0
-    turning = tuple(firsts), tuple(seconds), _frequencies(aa, ba)
-    return Structure(dim, *turning, size, odd, number, rest)
+    pairs = tuple(firsts), tuple(seconds), _frequencies(aa, ba)
+    return Structure(dim, *pairs, size, odd, number, rest)
 
 
 def _rest(kept: Tensor, size: float) -> float:
