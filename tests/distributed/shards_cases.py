@@ -3,7 +3,7 @@
 import torch
 
 from posenc import ALiBi, CoPE, Positional, attention, explain_attention
-from posenc.distributed import Shards
+from posenc.distributed import KeyShards, Shards
 
 IDS = torch.tensor([[5, 5, 5, 5, 5, 8, 8, 8, 8, 5, 5], [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]])
 REAL = torch.arange(11) < torch.tensor([[11], [7]])
@@ -68,6 +68,22 @@ def refused_shapes(group) -> str:
     except ValueError as error:
         return str(error)
     return "nothing was wrong"
+
+
+def refused_orders(group) -> list[str]:
+    """The words where one rank asks for another order, window or cap than the others."""
+    shards, keys, told = Shards(group, length=8), KeyShards(group), []
+    x, places = torch.zeros(1, 4, shards.local, 4), torch.arange(shards.local)
+    every = {"is_causal": True}, {"window": 3}, {"softcap": 2.0}, {"sinks": torch.zeros(4)}
+    for given in every:
+        mine = given if group.rank() else {}
+        for cut in ({"shards": shards},
+                    {"shards": keys, "q_positions": places, "k_positions": places}):  # fmt: skip
+            try:
+                attention(x, x, x, **cut, **mine)
+            except ValueError as error:
+                told.append(str(error))
+    return told
 
 
 def explained(group) -> list[str]:

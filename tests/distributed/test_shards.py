@@ -61,6 +61,14 @@ def test_unequal_shapes_are_an_error_before_anything_moves(ranks):
     assert "heads=4" in told[0]
 
 
+def test_another_order_on_one_rank_is_an_error_on_all(ranks):
+    first, second = ranks.run(2, f"{CASES}:refused_orders")
+    assert first == second
+    assert len(first) == 8
+    for words in first:
+        assert "is_causal=False, window=None, softcap=None, without sinks" in words
+
+
 def test_explanations_say_which_way_why_and_what_moves(ranks):
     for alibi, grouped, ring, *refused in ranks.run(2, f"{CASES}:explained"):
         assert alibi.startswith("gather: it moves least; keys and values of all ranks come here")

@@ -77,6 +77,17 @@ class AttentionSpecification:
     softcap: float | None = None
     device: torch.device | None = None
 
+    @property
+    def order(self) -> str:
+        """What hides keys and bends scores wherever they stand, as ranks ask each other.
+
+        Example:
+            >>> AttentionSpecification(1, 4, 4, is_causal=True).order
+            'is_causal=True, window=None, softcap=None, without sinks'
+        """
+        sinks = "without sinks" if self.sinks is None else "with sinks"
+        return f"is_causal={self.is_causal}, window={self.window}, softcap={self.softcap}, {sinks}"
+
     def within(self, window: int | None) -> "AttentionSpecification":
         """The same with another window."""
         return self if window == self.window else replace(self, window=window)

@@ -80,11 +80,11 @@ class KeyShards:
                     f"{type(encoding).__name__} needs the keys of all ranks together. Gather them."
                 )
 
-    def settle(self, shapes: Any) -> None:
-        """Ask all ranks, once for each new ``shapes``, whether theirs are the same."""
-        if shapes not in self._settled:
-            agree(shapes, self.group, "The queries over cut keys")
-            self._settled.add(shapes)
+    def settle(self, asked: Any) -> None:
+        """Ask all ranks, once for each new thing, whether they are asked for the same."""
+        if asked not in self._settled:
+            agree(asked, self.group, "The queries over cut keys")
+            self._settled.add(asked)
 
     def spreading(self, given: AttentionSpecification) -> "CutKeys":
         """What ``posenc.attention(..., shards=...)`` asks; see there.
@@ -132,7 +132,8 @@ class CutKeys:
             if value is not None:
                 raise ValueError(f"{name} was given; KeyShards merges results in one way. Leave it "
                                  f"out.")  # fmt: skip
-        self.shards.settle((specification.batch, specification.q_len, sizes))
+        asked = specification.batch, specification.q_len, sizes, specification.order
+        self.shards.settle(asked)
         part = partial_attention(
             Request(
                 scores, specification, working_dtype(sizes.dtype), 0.0, table or built,

@@ -312,12 +312,12 @@ class Shards:
         key = torch.randint(2**63 - 1, (1,), device=self.device)
         return HiddenDropout(self.rows, from_first(key, self.group)[0])
 
-    def settle(self, name: str, shapes: Any) -> None:
-        """Ask all ranks, once for each new ``shapes``, whether theirs are the same."""
-        if torch.compiler.is_compiling() or (name, shapes) in self._settled:
+    def settle(self, name: str, asked: Any) -> None:
+        """Ask all ranks, once for each new thing, whether they are asked for the same."""
+        if torch.compiler.is_compiling() or (name, asked) in self._settled:
             return
-        agree(shapes, self.group, f"The shapes given to {name}")
-        self._settled.add((name, shapes))
+        agree(asked, self.group, f"The arguments of {name}")
+        self._settled.add((name, asked))
 
     def _whole(self, given: AttentionSpecification) -> Tokens:
         """The whole rows, where the tokens of all ranks stand as ``given`` has it for these."""

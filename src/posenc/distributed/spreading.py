@@ -89,7 +89,7 @@ class ShardedAttention:
                 f"given; each rank would draw other weights. Drop hidden states instead."
             )
         check_heads(scores, sizes.heads)
-        asked = (specification.batch, self.shards.local, sizes, spread,
+        asked = (specification.batch, self.shards.local, sizes, specification.order, spread,
                  tuple(type(e).__name__ for e in scores))  # fmt: skip
         self.shards.settle("attention", asked)
         request = SpreadRequest(
