@@ -77,10 +77,11 @@ def test_an_encoder_refuses_tokens_that_stand_beside_those_of_another_document(e
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_an_encoder_refuses_scores_across_documents(name):
+@pytest.mark.parametrize("way", ["forward", "stages"])
+def test_an_encoder_refuses_scores_across_documents(name, way):
     encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))
     with pytest.raises(ValueError, match=REFUSED):
-        encoder(torch.randn(1, 2 * LONG, DIM), ON, document_ids=DOCUMENTS)
+        getattr(encoder, way)(torch.randn(1, 2 * LONG, DIM), ON, document_ids=DOCUMENTS)
 
 
 @pytest.mark.parametrize("at", [None, ANEW, 2 * ON], ids=["default", "anew", "apart"])

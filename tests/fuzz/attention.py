@@ -16,6 +16,7 @@ from tests.fuzz.encodings import (
     HEAD_DIM,
     biases,
     of_content,
+    of_neighbors,
     queries_keys,
     remappings,
     seeded,
@@ -25,6 +26,7 @@ from torch import Tensor
 
 from posenc import (
     DAPE,
+    DAPEv2,
     LogTemperature,
     Positional,
     QueryTemperature,
@@ -37,6 +39,7 @@ from posenc import (
 from posenc.backends import wide_blocks
 from posenc.backends.choice import BACKENDS
 from posenc.encodings.base import working_dtype
+from posenc.positions import over_padding
 from posenc.testing.reference import documents_of, reference_attention
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, torch.float16: 0.02}
@@ -46,6 +49,8 @@ SCALING = (Temperature, LogTemperature)
 """What multiplies scores by where the query stands."""
 
 TOO_FAR = r"no int64|leaves float32|int64 does not hold"
+
+ASTRAY = "these run on where one begins|Positions of keys repeat"
 
 LONELY = 1000
 """A query farther than this from every key that it sees has scores that are rounded away."""
@@ -132,7 +137,9 @@ def cases(draw) -> AttentionCase:
     kinds = (
         biases(heads)
         if softcap
-        else st.one_of(biases(heads), biases(heads), of_content(heads, kv_heads))
+        else st.one_of(
+            *[biases(heads)] * 4, *[of_content(heads, kv_heads)] * 2, of_neighbors(heads)
+        )
     )
     remapping = None if softcap else draw(st.none() | st.none() | st.none() | remappings())
     scores = draw(st.just([]) | st.lists(kinds, max_size=2) | st.lists(kinds, max_size=2))
@@ -140,6 +147,8 @@ def cases(draw) -> AttentionCase:
     wide = any(build().changes_output for build in [*scores, *rotations])
     widths = [HEAD_DIM] if wide else [1, 3, HEAD_DIM]
     given = draw(st.none() | _positions(batch, k_len, wild=remapping is None))
+    if documents is not None and draw(st.booleans()):
+        given = [_begun_anew(row, draw(st.sampled_from([0, 50]))) for row in documents]
     if relation == "some" and given is None:
         given = [draw(st.sampled_from(STARTS)) + i for i in range(k_len)]
     return AttentionCase(
@@ -190,6 +199,12 @@ def _positions(batch: int, k_len: int, *, wild: bool) -> st.SearchStrategy[list]
     return st.one_of(one, many, many, far) if wild else one | many
 
 
+def _begun_anew(ids: list[int], apart: int) -> list[int]:
+    """Each document counted from its own beginning, ``apart`` below that of the one before it."""
+    numbers = documents_of(ids)
+    return [i - numbers.index(number) - apart * number for i, number in enumerate(numbers)]
+
+
 def _padding(batch: int, k_len: int) -> st.SearchStrategy[list[list[bool]]]:
     def ends(left: int, right: int) -> list[bool]:
         return [left <= i < k_len - right for i in range(k_len)]
@@ -211,6 +226,12 @@ def check(case: AttentionCase) -> None:
     given, real_queries = _arguments(case)
     content = _content(case)
     _check_refusals(case, content, given)
+    if _reads_astray(case):
+        for backend in (None, "explicit"):
+            with pytest.raises(ValueError, match=ASTRAY):
+                _run(case, content, given, backend)
+        TALLY.count("must refuse", "neighbors that are none")
+        return
     far = _asks_distances(case) and _no_int64(case)
     if far and (_no_int64(case, of_real=True) or _refused(case, content, given)):
         with pytest.raises(ValueError, match=TOO_FAR):
@@ -259,11 +280,35 @@ def check(case: AttentionCase) -> None:
         _compare(case, "compiled", made, want, want_grads, real_queries)
     TALLY.count("cases", "attention")
     TALLY.count("relations", case.relation)
+    if _reads_neighbors(case):
+        TALLY.count("neighbors", "in one document" if case.documents is None else "in documents")
 
 
 def _asks_distances(case: AttentionCase) -> bool:
     """Whether scores are encoded by how far apart tokens are, and not by where the query stands."""
     return any(not isinstance(each, SCALING) for each in case.positional().scores)
+
+
+def _reads_neighbors(case: AttentionCase) -> bool:
+    return any(getattr(each, "reads_neighbors", False) for each in case.positional().scores)
+
+
+def _reads_astray(case: AttentionCase) -> bool:
+    """Whether an encoding would read, beside a token, padding or another document.
+
+    Documents are told by positions that begin anew; padding stands where another token does.
+    """
+    if not _reads_neighbors(case):
+        return False
+    keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    if case.padding is not None:
+        keys = over_padding(keys, torch.tensor(case.padding))
+    here, after = keys[..., :-1], keys[..., 1:]
+    astray = here == after
+    if case.documents is not None:
+        ids = torch.tensor(case.documents)
+        astray = astray | ((ids[:, 1:] != ids[:, :-1]) & (here < after))
+    return bool(astray.any())
 
 
 def _query_padding(case: AttentionCase) -> list[list[bool]] | None:
@@ -371,11 +416,12 @@ def _largest_fed(case: AttentionCase) -> float:
 
     Then keys share a query by differences of large numbers, and gradients are sums of them.
     """
-    fed = [encoding for encoding in case.positional().scores if isinstance(encoding, DAPE)]
+    fed = [each for each in case.positional().scores if isinstance(each, DAPE | DAPEv2)]
     if fed and _no_int64(case):
         return float("inf")
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
-    tables = [encoding.table(keys[..., case.chosen], keys, dtype=torch.float64) for encoding in fed]
+    queries = keys[..., case.chosen]
+    tables = [each.bias.table(queries, keys, dtype=torch.float64) for each in fed]
     return max((table.abs().max().item() for table in tables if table.numel()), default=0.0)
 
 
@@ -495,15 +541,11 @@ def _expected(case: AttentionCase, content, given):
     everywhere = torch.arange(case.k_len)
     keys = everywhere if case.positions is None else torch.tensor(case.positions)
     queries = keys[..., case.chosen]
-    numbers = None if case.documents is None else [documents_of(row) for row in case.documents]
 
     def visible(row: int, q: int, k: int) -> bool:
         at, to = (_at(p, row, i) for p, i in ((queries, q), (keys, k)))
-        return (
-            (not case.is_causal or to <= at)
-            and (case.window is None or abs(at - to) < case.window)
-            and (case.padding is None or case.padding[row][k])
-            and (numbers is None or numbers[row][case.chosen[q]] == numbers[row][k])
+        return (not case.is_causal or to <= at) and (
+            case.window is None or abs(at - to) < case.window
         )
 
     mask, added = given.get("attn_mask"), None
@@ -512,15 +554,17 @@ def _expected(case: AttentionCase, content, given):
         added = added.double().expand(case.batch, case.heads, len(case.chosen), case.k_len)
     rows = []
     for row in range(case.batch):  # whoever sees no padding is one for whom there is none
-        real = range(case.k_len) if case.padding is None else _true(case.padding[row])
-        part = slice(row, row + 1)
-        rows.append(
-            _row_by_definition(
-                case, wide, positional, given, part, list(real), (queries, keys),
-                lambda _, q, k, row=row, real=list(real): visible(row, q, real[k]),
-                None if added is None else added[part],
+        parts = _documents_alone(case, row)
+        made = [
+            _by_definition(
+                case, wide, positional, given, row, asked, real, (queries, keys),
+                lambda _, q, k, row=row, asked=asked, real=real: visible(row, asked[q], real[k]),
+                added,
             )
-        )  # fmt: skip
+            for asked, real in parts
+        ]  # fmt: skip
+        order = torch.tensor([q for asked, _ in parts for q in asked]).argsort()
+        rows.append(torch.cat(made, dim=2)[:, :, order])
     want = torch.cat(rows)
     grads = None
     if case.dtype == torch.float64:
@@ -528,27 +572,43 @@ def _expected(case: AttentionCase, content, given):
     return want.detach(), grads
 
 
-def _true(flags: list[bool]) -> list[int]:
-    return [index for index, flag in enumerate(flags) if flag]
+def _documents_alone(case: AttentionCase, row: int) -> list[tuple[list[int], list[int]]]:
+    """The queries and the real keys of each document of a row, or of the row if it is one."""
+    number = [0] * case.k_len if case.documents is None else documents_of(case.documents[row])
+    real = [True] * case.k_len if case.padding is None else case.padding[row]
+    parts = [
+        (
+            [q for q, i in enumerate(case.chosen) if number[i] == document],
+            [k for k in range(case.k_len) if real[k] and number[k] == document],
+        )
+        for document in range(number[-1] + 1)
+    ]
+    return [part for part in parts if part[0]]
 
 
-def _row_by_definition(case, content, positional, given, part, real, places, visible, added):
-    """One row of the batch, its padding taken out of it."""
-    query, key, value = (x[part] for x in content)
+def _by_definition(case, content, positional, given, row, asked, real, places, visible, added):
+    """Some queries of a row and the keys that they may meet, as if there were no others."""
+    query, key, value = (x[row : row + 1] for x in content)
+    query = query[:, :, asked]
     if not real:
         return query.new_zeros(*query.shape[:-1], value.shape[-1]) + 0 * (query.sum() + key.sum())
-    queries, keys = (p if p.ndim == 1 else p[part.start] for p in places)
-    hidden = None if added is None else (added == -torch.inf)[..., real]
+    queries, keys = (p if p.ndim == 1 else p[row] for p in places)
+    if added is not None:
+        added = added[row : row + 1, :, asked][..., real]
+    hidden = None if added is None else added == -torch.inf
     states = {}
     if "k_hidden" in given:
-        states = {"q_hidden": given["q_hidden"][part], "k_hidden": given["k_hidden"][part][:, real]}
+        states = {
+            "q_hidden": given["q_hidden"][row : row + 1, asked],
+            "k_hidden": given["k_hidden"][row : row + 1, real],
+        }
     out = reference_attention(
         query, key[:, :, real], value[:, :, real],
         positional=positional.double(),
-        q_positions=queries,
+        q_positions=queries[asked],
         k_positions=keys[real],
         visible=visible,
-        added=None if added is None else added[..., real].masked_fill(hidden, -1e300),
+        added=None if added is None else added.masked_fill(hidden, -1e300),
         scale=case.scale,
         sinks=None if "sinks" not in given else given["sinks"].double(),
         softcap=case.softcap,
@@ -556,9 +616,7 @@ def _row_by_definition(case, content, positional, given, part, real, places, vis
     )  # fmt: skip
     if hidden is None:
         return out
-    seen = torch.tensor(
-        [[visible(0, q, k) for k in range(len(real))] for q in range(len(case.chosen))]
-    )
+    seen = torch.tensor([[visible(0, q, k) for k in range(len(real))] for q in range(len(asked))])
     # A row that may see nothing is zero.
     return out.masked_fill(~(seen & ~hidden).any(-1, keepdim=True), 0.0)
 

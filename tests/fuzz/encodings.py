@@ -17,6 +17,7 @@ from posenc import (
     CounterRotary,
     Cyclic,
     CyclicOffset,
+    DAPEv2,
     DeBERTa,
     DualChunk,
     Forgetting,
@@ -28,6 +29,7 @@ from posenc import (
     ReRoPE,
     Rotary,
     Sandwich,
+    SelectiveRoPE,
     SelfExtend,
     Shaw,
     Sinusoidal,
@@ -39,8 +41,8 @@ from posenc import (
 from posenc.frequencies import NTK, Geometric, Linear, YaRN
 
 HEAD_DIM = 8
-DIM = 5
-"""Width of the hidden state."""
+DIM = 12
+"""Width of the hidden state, which 1, 2, 3, 4 and 6 heads divide."""
 Builder = Callable[[], nn.Module]
 
 
@@ -119,6 +121,20 @@ def of_content(heads: int, kv_heads: int, dim: int = DIM) -> st.SearchStrategy[B
             lambda: RelativeLogits(heads, dim, width=3, extent=6, std=1.0),
             lambda: CABLE(heads, dim, std=1.0),
             lambda: PaTH(heads, HEAD_DIM, dim, kv_heads, rank=2, std=1.0),
+        ]
+    )
+
+
+def of_neighbors(heads: int, dim: int = DIM) -> st.SearchStrategy[Builder]:
+    """Encodings that read the tokens beside each token."""
+    return st.sampled_from(
+        [
+            lambda: DAPEv2(heads, ALiBi(heads), 4),
+            lambda: DAPEv2(heads, KERPLE(heads), 3, kernel=5),
+            lambda: SelectiveRoPE(heads, Rotary(HEAD_DIM, base=10.0), dim, rank=3),
+            lambda: SelectiveRoPE(
+                heads, Rotary(Geometric(4), head_dim=HEAD_DIM), dim, kernel=2, gate=True, bias=True
+            ),
         ]
     )
 
