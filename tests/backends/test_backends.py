@@ -216,12 +216,28 @@ def test_the_cut_off_of_alibi_changes_no_result_beyond_rounding():
         assert (cut - exact).abs().max() <= 1.5 * worst + 1e-7
 
 
+@pytest.mark.parametrize("sunk", [False, True])
+@pytest.mark.parametrize("large", [1.0, 1e9, 1e15])
+def test_the_cut_off_leaves_far_keys_whose_values_outweigh_the_near_ones(large, sunk):
+    q, k, v = (torch.randn(2, 4, 300, 8) for _ in range(3))
+    q, v[:, :, 5] = q * 0.01, large
+    given = {"positional": Positional(scores=ALiBi(4)), "is_causal": True}
+    sinks = torch.zeros(4) if sunk else None
+    got = attention(q, k, v, **given, sinks=sinks, backend="strided")
+    wide = None if sinks is None else sinks.double()
+    want = attention(q.double(), k.double(), v.double(), **given, sinks=wide, backend="explicit")
+    lengths = want.norm(dim=-1)
+    assert ((got - want).norm(dim=-1) / lengths).max() < 1e-5
+
+
 def test_the_cut_off_spares_work():
     from posenc.backends.toeplitz import toeplitz
 
     bias = toeplitz([ALiBi(8)], 4096, 4096, 0, is_causal=True)
     assert bias.falls_far(4096)
-    seen = bias.cut_off(torch.full((8,), 5.0), 4096).values.isfinite().sum(1).tolist()
+    seen = (
+        bias.cut_off(torch.full((8,), 5.0), torch.zeros(8), 4096).values.isfinite().sum(1).tolist()
+    )
     assert seen == sorted(seen)
     assert seen[0] < 100  # slope 1/2: forty or so nats are spent within a hundred tokens
     assert seen[-1] == 4096  # slope 1/256 loses 16 nats over all of them

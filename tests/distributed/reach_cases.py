@@ -37,3 +37,18 @@ def steep(group, layout: str, slopes, window=None, content: float = 1.0) -> tupl
     pairs = zip((out, *found), (expected, *gradients), strict=True)
     errors = [(shards.join(f, 2) - g).abs().max() / g.abs().max().clamp(min=1) for f, g in pairs]
     return float(max(errors)), taken[-1]
+
+
+def outweighed(group) -> float:
+    """The largest difference of a row, relative to it, where far values outweigh near ones."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator) for _ in range(3))
+    q, v[:, :, 3] = q * 0.01, 1e15
+    positional = Positional(scores=ALiBi(HEADS, slopes=(0.5, 0.4, 0.3, 0.2)))
+    wide = (t.double() for t in (q, k, v))
+    expected = attention(*wide, is_causal=True, positional=positional, backend="explicit")
+    shards = Shards(group, length=LENGTH)
+    part = (shards.cut(t, 2) for t in (q, k, v))
+    out = attention(*part, is_causal=True, positional=positional, shards=shards, spread="ring")
+    apart = (shards.join(out, 2) - expected).norm(dim=-1)
+    return float((apart / expected.norm(dim=-1)).max())

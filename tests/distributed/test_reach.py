@@ -34,3 +34,7 @@ def test_large_scores_reach_farther(ranks):
     found = ranks.run(4, f"{CASES}:steep", layout="contiguous", slopes=slopes, content=10.0)
     assert max(error for error, _ in found) < 1e-4  # scores are hundreds, which round more
     assert sum(found[3][1]) == 4
+
+
+def test_large_values_reach_farther(ranks):
+    assert max(ranks.run(4, f"{CASES}:outweighed")) < 1e-5

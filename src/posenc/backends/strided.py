@@ -83,10 +83,10 @@ class StridedWithSum:
         if not self.part.segments:
             nothing = nothing_of(query, key, value)
             return query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing
-        part = self._within_reach(query, key, scale)
+        part = self._within_reach(query, key, value, scale)
         return attend_with_sum(part, query, key, value, self.sinks, scale=scale)
 
-    def _within_reach(self, query: Tensor, key: Tensor, scale: float) -> InSegments:
+    def _within_reach(self, query: Tensor, key: Tensor, value: Tensor, scale: float) -> InSegments:
         """Without the distances at which no weight can reach the last bit of a result."""
         pairs = tuple(zip(self.part.biases, self.part.lengths, strict=True))
         cut = [_may_cut(bias, lengths) for bias, lengths in pairs]
@@ -95,8 +95,9 @@ class StridedWithSum:
         bound = _largest_score(query, key, scale)
         if self.part.softcap is not None:
             bound = bound.clamp(max=self.part.softcap)
+        disparity = _disparity(query, value)
         biases = (
-            bias.cut_off(bound, lengths[1]) if cuts else bias
+            bias.cut_off(bound, disparity, lengths[1]) if cuts else bias
             for (bias, lengths), cuts in zip(pairs, cut, strict=True)
         )
         return replace(self.part, biases=tuple(biases))
@@ -202,7 +203,7 @@ def _attend(
         return attend_and_learn(query, key, value, bias, offset, scale=scale)
     q_len, k_len = query.shape[-2], key.shape[-2]
     if may_look(query) and query.numel() and _may_cut(bias, (q_len, k_len, offset)):
-        bias = bias.cut_off(_largest_score(query, key, scale), k_len)
+        bias = bias.cut_off(_largest_score(query, key, scale), _disparity(query, value), k_len)
     if not dropout_p and _takes_own_backward(query, key, value):
         part = in_one_segment(query, key, bias, offset)
         return attend_with_sum(part, query, key, value, None, scale=scale)
@@ -226,3 +227,11 @@ def _largest_score(query: Tensor, key: Tensor, scale: float) -> Tensor:
         lengths = [t.float().norm(dim=-1).amax(-1) for t in (query, key)]
         keys = lengths[1].repeat_interleave(query.shape[1] // key.shape[1], dim=1)
         return (lengths[0] * keys).amax(0) * abs(scale)
+
+
+def _disparity(query: Tensor, value: Tensor) -> Tensor:
+    """log(longest / shortest) of the values that each query head sees, infinite if one is zero."""
+    with torch.no_grad():
+        lengths = value.float().norm(dim=-1).transpose(0, 1).flatten(1)
+        apart = (lengths.amax(1) / lengths.amin(1)).log().nan_to_num(nan=torch.inf)
+        return apart.repeat_interleave(query.shape[1] // value.shape[1])

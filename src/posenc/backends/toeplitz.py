@@ -60,19 +60,24 @@ class Toeplitz:
         seen = self.values.where(self.values.isfinite(), torch.inf)
         return bool((seen < self.values[:, self.highest, None] - self._reach(terms)).any())
 
-    def cut_off(self, bound: Float[Tensor, "heads"], terms: int) -> "Toeplitz":
-        """−∞ where a weight cannot reach the last bit of a result beside the weight at distance 0.
+    def cut_off(
+        self, bound: Float[Tensor, "heads"], disparity: Float[Tensor, "heads"], terms: int
+    ) -> "Toeplitz":
+        """−∞ where a key cannot reach the last bit of a result beside the key at distance 0.
 
         Scores lie in ±c, so a key at distance n has at most exp(bias(n) + c) beside at least
-        exp(bias(0) − c) of the key at distance 0, which must be visible to every query. All
-        ``terms`` keys together stay below a quarter of the rounding of one. Denormal numbers,
-        which slow a processor down tenfold, go with them.
+        exp(bias(0) − c) of the key at distance 0, which must be visible to every query; and a
+        value is at most exp(d) times as long as another. All ``terms`` keys together stay below a
+        quarter of the rounding of one. Denormal numbers, which slow a processor down tenfold, go
+        with them.
 
         Args:
             bound: c: a bound of the scores' size, head by head.
+            disparity: d, head by head; infinite where a value is zero, and nothing is cut off.
             terms: Number of keys.
         """
-        least = self.values[:, self.highest, None] - 2 * bound[:, None] - self._reach(terms)
+        apart = (2 * bound + disparity)[:, None] + self._reach(terms)
+        least = self.values[:, self.highest, None] - apart
         return replace(self, values=self.values.masked_fill(self.values < least, -torch.inf))
 
     def _reach(self, terms: int) -> float:

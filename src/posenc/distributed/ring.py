@@ -74,7 +74,7 @@ class Ring:
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
-        ring = self if self.profile is None else self.within_reach(query, key, scale)
+        ring = self if self.profile is None else self.within_reach(query, key, value, scale)
         tensors = [t for part in ring.parts if part is not None for t in part.tensors]
         sinks = self.request.given.sinks
         out: Tensor = _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[assignment]
@@ -85,22 +85,33 @@ class Ring:
         local: list[Tensor] = [getattr(p, "to_local", lambda p=p: p)() for p in learning]
         return out + nothing_of(*local).to(out.dtype)
 
-    def within_reach(self, query: Tensor, key: Tensor, scale: float) -> "Ring":
+    def within_reach(self, query: Tensor, key: Tensor, value: Tensor, scale: float) -> "Ring":
         """Without the distances at which no weight can reach the last bit of a result.
 
         A query sees itself, whose score is bias(0) − c at least if scores lie in ±c; the key at
-        distance n has bias(n) + c at most.
+        distance n has bias(n) + c at most, and a value at most exp(d) times as long as its own.
         """
         assert self.profile is not None
         with torch.no_grad():
-            longest = torch.cat([t.float().norm(dim=-1).amax((0, 2)) for t in (query, key)])
+            queries, keys, values = (t.float().norm(dim=-1) for t in (query, key, value))
+            real = self.attention.shards.padding_mask
+            least = values if real is None else values.where(real.unsqueeze(1), torch.inf)
+            ends = (
+                queries.amax((0, 2)),
+                keys.amax((0, 2)),
+                values.amax((0, 2)),
+                -least.amin((0, 2)),
+            )
+            longest = torch.cat(ends)
             dist.all_reduce(longest, dist.ReduceOp.MAX, group=self.attention.shards.group)
-            queries, keys = longest.split((query.shape[1], key.shape[1]))
-            bound = queries * keys.repeat_interleave(query.shape[1] // key.shape[1]) * abs(scale)
+            queries, keys, values, least = longest.split([len(end) for end in ends])
+            group = query.shape[1] // key.shape[1]
+            bound = queries * keys.repeat_interleave(group) * abs(scale)
             bound = bound.nan_to_num(nan=torch.inf)  # such content may do anything
+            disparity = (values / -least).log().nan_to_num(nan=torch.inf).repeat_interleave(group)
             at_zero = self.profile[:, self.profile.shape[1] // 2]
             length = self.attention.shards.length
-            least = at_zero - 2 * bound - margin(length, self.profile.dtype)
+            least = at_zero - 2 * bound - disparity - margin(length, self.profile.dtype)
             matters = (self.profile >= least[:, None]).any(0).nonzero().flatten()
         reach = int((matters - self.profile.shape[1] // 2).abs().max())
         window = self.request.given.window
