@@ -215,14 +215,15 @@ class _Ring(torch.autograd.Function):
         if sinks is not None:
             made = with_sinks(made, sinks)
         out = made.out.to(q.dtype)
-        ctx.save_for_backward(q, k, v, out, made.lse, sinks)
+        # What it learns is saved too, so that autograd sees when somebody changes it in between.
+        ctx.save_for_backward(q, k, v, out, made.lse, sinks, *tensors)
         ctx.ring, ctx.scale = ring, scale
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        q, k, v, out, lse, sinks = ctx.saved_tensors
+        q, k, v, out, lse, sinks, *_ = ctx.saved_tensors
         ring, schedule = ctx.ring, ctx.ring.schedule
         merged, wide = merged_results(out, lse, grad), lse.dtype
         own = torch.cat((k, v), dim=-1).contiguous()

@@ -31,7 +31,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """A backward pass whose gradients cannot be differentiated again: that raises.
 
     torch's own decorator lets them pass for constants where what comes to ``backward`` has no
-    gradient of its own, as after a plain sum; then a penalty on gradients would be none.
+    gradient of its own, as after a plain sum; then a penalty on gradients would be none. And what
+    nothing leads to counts as constant to ``torch.autograd.functional.hessian``.
 
     Example:
         >>> class Square(torch.autograd.Function):
@@ -61,11 +62,13 @@ posenc.attention with backend="explicit" where gradients of gradients are needed
             made = backward(ctx, *gradients)
         if not torch.is_grad_enabled():
             return made
-        if isinstance(made, Tensor):
-            return _Once.apply(_wanted(made))[0]  # type: ignore[index]
-        tensors = [_wanted(x) for x in made if x is not None]
-        known = iter(_Once.apply(*tensors) if tensors else ())  # type: ignore[arg-type]
-        return tuple(None if x is None else next(known) for x in made)
+        # All that they depend on, so that whoever asks for its gradient comes this way too.
+        known = *ctx.saved_tensors, *gradients
+        several = made if isinstance(made, tuple) else (made,)
+        tensors = [_wanted(x) for x in several if x is not None]
+        told = iter(_Once.apply(len(tensors), *tensors, *known))  # type: ignore[arg-type]
+        every = tuple(None if x is None else next(told) for x in several)
+        return every if isinstance(made, tuple) else every[0]
 
     return once
 
@@ -79,8 +82,9 @@ class _Once(torch.autograd.Function):
     """Gradients as they are, which raise where somebody asks for theirs."""
 
     @staticmethod
-    def forward(ctx: Any, *made: Tensor) -> Any:
-        return tuple(x.view_as(x) for x in made)
+    def forward(ctx: Any, count: int, *made: Tensor | None) -> Any:
+        """The first ``count``; the others are what these were made of."""
+        return tuple(x.view_as(x) for x in made[:count] if x is not None)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
