@@ -240,3 +240,5 @@ def test_what_is_no_table_is_refused():
         heatmap([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="dimension 9 is not in the table"):
         curves(table(10, 4, 100.0), dimensions=[9])
+    with pytest.raises(ValueError, match="dimensions is empty, and there is nothing to draw"):
+        curves(table(10, 4, 100.0), dimensions=[])

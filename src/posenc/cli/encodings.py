@@ -104,6 +104,18 @@ def note_of(encoding: Encoding) -> str:
     return (LEARNED if is_drawn(encoding) else UNTRAINED) if learns(encoding) else ""
 
 
+def drawn_as(encoding: Encoding) -> str:
+    """What a picture says of learned numbers behind a name; empty where there are none.
+
+    Example:
+        >>> drawn_as(encoding_from("Learned(8, 4)")), drawn_as(encoding_from("Sinusoidal(4)"))
+        (' (seeded random, not learned)', '')
+    """
+    if not learns(encoding):
+        return ""
+    return f" ({'seeded random' if is_drawn(encoding) else 'as it begins'}, not learned)"
+
+
 def learns(encoding: Encoding) -> bool:
     """Whether some of its numbers are learned."""
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())

@@ -39,7 +39,8 @@ def curves(
 
     Raises:
         TypeError: ``start`` or a dimension is no whole number.
-        ValueError: ``table`` is not a matrix, has no such column, or the labels do not fit.
+        ValueError: ``table`` is not a matrix, has no such column, ``dimensions`` is empty, or the
+            labels do not fit.
 
     Example:
         >>> ax = curves([[0.0, 1.0], [0.84, 0.54]], dimensions=[0])
@@ -55,6 +56,10 @@ def curves(
     chosen = spread(width) if dimensions is None else list(dimensions)
     if outside := [index for index in chosen if not 0 <= index < width]:
         raise ValueError(f"dimension {outside[0]} is not in the table, which has 0 … {width - 1}.")
+    if not chosen:
+        raise ValueError(
+            "dimensions is empty, and there is nothing to draw. Leave it out for some."
+        )
     names = [f"dimension {index}" for index in chosen] if labels is None else list(labels)
     if len(names) != len(chosen):
         raise ValueError(f"{len(names)} labels came for {len(chosen)} dimensions; give one each.")

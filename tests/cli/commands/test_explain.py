@@ -154,3 +154,17 @@ def test_slopes_of_ones_own_are_told_as_given(run, head, slope):
     steps = json.loads(run("explain", *words, "--position", 3, "--format", "json").out)["steps"]
     assert steps[0]["numbers"] == f"slopes[{head}], as given"
     assert [step["value"] for step in steps] == [slope, pytest.approx(-3 * slope)]
+
+
+def test_what_is_given_is_told_with_all_its_digits(run):
+    given = "12345.678901"
+    assert f"{given}^(1/3)" in run("explain", "--base", given).out
+    assert f"{given}^(-2/8)" in run("explain", "--encoding", f"Rotary(8, base={given})").out
+
+
+@pytest.mark.parametrize("words", [[], ["--encoding", "Rotary(8)"]])
+def test_an_angle_of_too_few_digits_says_so(run, words):
+    """Whoever takes the sine of what stands there gets another number."""
+    few = "of which ten digits are shown"
+    assert few in run("explain", "--position", 123456789012345, "--dimension", 1, *words).out
+    assert few not in run("explain", "--position", 12, "--dimension", 1, *words).out

@@ -158,3 +158,11 @@ def test_what_cannot_be_drawn_is_one_line(refused, tmp_path, command):
     assert "must end in one of .png, .svg, .pdf" in refused(
         command, "--output", tmp_path / "out.gif"
     )
+
+
+def test_curves_of_a_learned_table_say_that_they_are_random(run, tmp_path):
+    words = ("curves", "--encoding", "Learned(8, 4)", "--length", 4)
+    assert "seeded random here" in run(*words).out
+    run(*words, "--output", tmp_path / "learned.svg")
+    assert "(seeded random, not learned)" in (tmp_path / "learned.svg").read_text()
+    assert "random" not in run("curves", "--encoding", "Rotary(8)", "--length", 4).out

@@ -54,7 +54,7 @@ class Curves:
 
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
-        from posenc.cli.encodings import chosen, described, rows_of
+        from posenc.cli.encodings import chosen, described, note_of, rows_of
         from posenc.cli.render import figures, pictures, table
 
         figures.check_drawn(self.output is not None, self.theme, self.dpi)
@@ -74,6 +74,8 @@ class Curves:
         else:
             labels = [_label(encoding, rows, index) for index in picked]
             pictures.curves(rows, picked, labels, start=start, length=self.length)
+            if note := note_of(encoding):
+                print(note)
 
     def _first(self, rows: "Rows") -> int:
         if self.start is not None:
@@ -92,7 +94,7 @@ class Curves:
         return self.dimensions
 
     def _draw(self, encoding: Any, rows: "Rows", start: int, picked: Sequence[int]) -> None:
-        from posenc.cli.encodings import is_drawn, name_of
+        from posenc.cli.encodings import drawn_as, is_drawn, name_of
         from posenc.cli.render import figures
 
         assert self.output is not None
@@ -100,14 +102,24 @@ class Curves:
         from posenc.plots import bias, curves
 
         values = rows.between(start, self.length)
-        shared: dict[str, Any] = {"title": name_of(encoding), "theme": self.theme}
+        shared: dict[str, Any] = {"theme": self.theme}
         if rows.counted == "distance":
             distances = range(start, start + self.length)
             heads = values[:, list(picked)].mT
-            axes = bias(heads, distances, heads=picked, random=is_drawn(encoding), **shared)
+            axes = bias(
+                heads,
+                distances,
+                heads=picked,
+                random=is_drawn(encoding),
+                title=name_of(encoding),
+                **shared,
+            )
         else:
             labels = [_label(encoding, rows, index) for index in picked]
-            axes = curves(values, dimensions=picked, labels=labels, start=start, **shared)
+            title = f"{name_of(encoding)}{drawn_as(encoding)}"
+            axes = curves(
+                values, dimensions=picked, labels=labels, start=start, title=title, **shared
+            )
         figures.write(axes, self.output, kind, self.dpi)
 
 

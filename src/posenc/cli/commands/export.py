@@ -56,7 +56,10 @@ class Export:
     ] = None
     operator: Annotated[
         Literal["basic", "RotaryEmbedding"],
-        options.Option("ONNX: basic operators, or that of opset 23."),
+        options.Option(
+            "ONNX: basic operators, or that of opset 23. The program takes 2 query heads and 1 key "
+            "head; in Python onnx_program(heads=...) makes others."
+        ),
     ] = "basic"
 
     def run(self) -> None:

@@ -115,13 +115,11 @@ class Heatmap:
 
 def _title(encoding: "Encoding", asked: Heatmap) -> str:
     from posenc import Sinusoidal
-    from posenc.cli.encodings import is_drawn, is_plain, learns, name_of
+    from posenc.cli.encodings import drawn_as, is_plain, name_of
     from posenc.encodings.base import ScoreBias
 
     if isinstance(encoding, Sinusoidal) and is_plain(encoding):
         name = f"Sinusoidal, {encoding.convention.name}"
         return f"{name}: {asked.length} positions, d = {encoding.dim}, n = {encoding.base:g}"
     head = f", head {asked.head or 0}" if isinstance(encoding, ScoreBias) else ""
-    kind = "seeded random" if is_drawn(encoding) else "as it begins"
-    note = f" ({kind}, not learned)" if learns(encoding) else ""
-    return f"{name_of(encoding)}{head}: {asked.length} positions{note}"
+    return f"{name_of(encoding)}{head}: {asked.length} positions{drawn_as(encoding)}"

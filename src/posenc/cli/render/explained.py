@@ -13,6 +13,8 @@ from posenc.cli.render.explanation import (
     Explanation,
     Step,
     check_column,
+    exactly,
+    of_large,
     repeats,
     short,
     sinusoid_steps,
@@ -85,7 +87,8 @@ def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanat
     asked = f"column {dimension} is the {'cosine' if kind == 'cos' else 'sine'} of pair {pair}"
     turned = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
     asked = f"{asked}; p = {position}"
-    return Explanation(name_of(encoding), asked, steps, turned + repeats("2π / ω", omega))
+    note = turned + repeats("2π / ω", omega) + of_large(angle)
+    return Explanation(name_of(encoding), asked, steps, note)
 
 
 @_explained.register
@@ -128,7 +131,7 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
         omega = math.tau / each.wavelengths()[pair]
         name = type(each).__name__
         if isinstance(each, Geometric):
-            power = f"{each.base:g}^(-{2 * pair}/{each.dim})"
+            power = f"{exactly(each.base)}^(-{2 * pair}/{each.dim})"
             steps.append(Step("frequency", "ω = b^(-2i/d)", power, omega))
         elif before:
             numbers = f"{short(before)} / {short(before / omega)}"
@@ -156,7 +159,7 @@ def _slope(encoding: ALiBi, head: int) -> str:
         # The next lower power of two, then every second slope of the power above it.
         lower = 1 << (heads.bit_length() - 1)
         heads, nth = (lower, nth) if nth <= lower else (2 * lower, 2 * (nth - lower) - 1)
-    power = f"2^(-{encoding.alibi_bias_max:g} · {nth} / {heads})"
+    power = f"2^(-{exactly(encoding.alibi_bias_max)} · {nth} / {heads})"
     return power if heads == encoding.heads else f"{power}, as of {heads} heads"
 
 

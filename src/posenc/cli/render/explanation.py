@@ -80,7 +80,7 @@ def sinusoid_steps(
     title = f"{given.convention.name}: {given.convention.formula}"
     asked = (
         f"dimension {dimension} is {NAMES[channel.function]}; "
-        f"p = {position}, d = {given.dim}, n = {given.base:g}"
+        f"p = {position}, d = {given.dim}, n = {exactly(given.base)}"
     )
     if channel.function == "zero":
         zeros = Step("value", f"dimension {dimension} of an odd width", "filled with zeros", value)
@@ -94,7 +94,7 @@ def sinusoid_steps(
     exponent = channel.exponent
     steps = [
         Step("exponent", f"e of dimension {dimension}", str(exponent), float(exponent)),
-        Step("divisor", "n^e", f"{given.base:g}^({exponent})", divisor),
+        Step("divisor", "n^e", f"{exactly(given.base)}^({exponent})", divisor),
         *count,
         Step("angle", f"{symbol} / n^e", f"{counted} / {short(divisor)}", angle),
         Step(
@@ -104,12 +104,28 @@ def sinusoid_steps(
             value,
         ),
     ]
-    return Explanation(title, asked, steps, repeats("2π × n^e", channel.frequency))
+    note = repeats("2π × n^e", channel.frequency) + of_large(angle)
+    return Explanation(title, asked, steps, note)
 
 
 def repeats(formula: str, omega: float) -> str:
     """After how many positions a number comes again, if it does."""
     return f"It repeats every {formula} = {short(math.tau / omega)} positions." if omega else ""
+
+
+def of_large(angle: float) -> str:
+    """What is to be known of an angle of which ten digits are too few to go on with.
+
+    Example:
+        >>> of_large(3.0), of_large(-1e6)
+        ('', ' The value is that of the exact angle, of which ten digits are shown.')
+    """
+    few = " The value is that of the exact angle, of which ten digits are shown."
+    return few if abs(angle) >= LARGE else ""
+
+
+LARGE = 100.0
+"""From such an angle on its tenth digit moves the eighth of a sine."""
 
 
 def show(found: Explanation) -> None:
@@ -125,6 +141,16 @@ def show(found: Explanation) -> None:
 
 
 NAMES = {"sin": "a sine", "cos": "a cosine", "zero": "a column of zeros"}
+
+
+def exactly(value: float) -> str:
+    """A number that was given, with all its digits.
+
+    Example:
+        >>> exactly(10000.0), exactly(12345.678901), exactly(500000)
+        ('10000', '12345.678901', '500000')
+    """
+    return str(value).removesuffix(".0")
 
 
 def short(value: float) -> str:

@@ -32,11 +32,21 @@ def whole(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 or number == int(number) else f"{number:.4g}"
 
 
+def given(number: float) -> str:
+    """A number that a configuration gives, with all its digits.
+
+    Example:
+        >>> given(500000.0), given(12345.678), given(4)
+        ('500,000', '12,345.678', '4')
+    """
+    return f"{number:,}".removesuffix(".0")
+
+
 def _frequencies(layer: RotaryNumbers) -> str:
-    said = f"base {whole(layer.base)}"
+    said = f"base {given(layer.base)}"
     if layer.scaling == "default":
         return said
-    factor = "" if layer.factor is None else f" × {layer.factor:g}"
+    factor = "" if layer.factor is None else f" × {given(layer.factor)}"
     lists = {None: "", True: ", long factors", False: ", short factors"}[layer.long_factors]
     return f"{said}, {layer.scaling}{factor}{lists}"
 
