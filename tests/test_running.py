@@ -44,7 +44,9 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(
+    "workers", ["0", pytest.param("2", marks=pytest.mark.slow("a suite in processes of its own"))]
+)
 def test_what_is_left_out_is_counted_with_its_reason(suite, workers):
     said = run("-n", workers, cwd=suite)
     assert "1 passed" in said
@@ -106,6 +108,7 @@ def test_ctrl_c_is_heard_where_a_shell_ignores_it(tmp_path, workers):
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
 
+@pytest.mark.slow("the suite collected once more")
 def test_an_example_runs_alone_with_what_stands_before_it():
     page = "docs/exactness.md"
     lines = enumerate((ROOT / page).read_text().splitlines(), 1)

@@ -136,7 +136,9 @@ def test_a_whole_model_is_asked_by_its_parts():
     assert all(torch.equal(before[name], tensor) for name, tensor in model.named_buffers())
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.slow("once more"))]
+)
 def test_alibi_of_bloom_is_coarse_in_bfloat16(dtype):
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 

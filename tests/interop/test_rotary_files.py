@@ -3,8 +3,6 @@
 import contextlib
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -137,15 +135,6 @@ def test_qwen2_vl_has_sections(written):
 
 def test_a_file_from_before_there_were_rope_keys():
     assert rotary_from_config(LLAMA_1).frequencies == Geometric(128, 10_000.0)
-
-
-def test_a_file_is_read_without_transformers(written):
-    code = (
-        "import sys\nfrom posenc.interop.huggingface import rotary_from_config\n"
-        f"rotary_from_config({str(written(LLAMA_31))!r})\nprint('transformers' in sys.modules)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "False"
 
 
 YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}

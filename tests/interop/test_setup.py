@@ -295,8 +295,9 @@ def test_files_are_read_without_transformers(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "gemma3"}))
     program = (
-        "import sys; from posenc.interop.huggingface import positional_setup; "
-        f"positional_setup({str(path)!r}); sys.exit('transformers' in sys.modules)"
+        "import sys; from posenc.interop.huggingface import positional_setup, rotary_from_config; "
+        f"positional_setup({str(path)!r}); rotary_from_config({{'model_type': 'llama'}}); "
+        "sys.exit('transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 

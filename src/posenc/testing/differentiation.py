@@ -7,7 +7,7 @@ from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
 from posenc.testing.compare import assert_rounded
 
-MANY = 512
+MANY = 256
 """Of more numbers, differences are taken along random directions, not one by one."""
 
 
