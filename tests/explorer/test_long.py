@@ -149,6 +149,31 @@ def test_what_is_said_of_narrow_positions(said):
             assert numbers(before)[0] == pytest.approx(rounded, rel=1e-2)
 
 
+def has_ramp(dim: int, base: float, trained: float) -> bool:
+    try:
+        YaRN(Geometric(dim, base), 4.0, trained)
+    except ValueError:
+        return False
+    return True
+
+
+def test_methods_are_refused_where_yarn_has_no_ramp(said):
+    states = [
+        {"dim": dim, "base": base, "trained": trained, "factor": 4}
+        for dim, base, trained in itertools.product((4, 128, 512), (1.5, 10, 16), (2048, 131_072))
+    ]
+    ramps = [has_ramp(s["dim"], float(s["base"]), s["trained"]) for s in states]
+    assert {True, False} == set(ramps)
+    for function in ("prose_long.aboutArcs", "prose_relatives.aboutScaling"):
+        for ramp, (state, words) in zip(ramps, said(function, states), strict=True):
+            assert ("YaRN has no ramp" in words) is not ramp, state
+    for ramp, (state, words) in zip(
+        ramps, said("prose_relatives.aboutLengths", states), strict=True
+    ):
+        longer = has_ramp(state["dim"], float(state["base"]), 4 * state["trained"])
+        assert not ramp or ("would give no ramp" in words) is not longer, state
+
+
 @pytest.mark.slow("the page in a browser")
 def test_methods_are_chosen_by_buttons_and_keys(opened):
     found = opened("factor=8")

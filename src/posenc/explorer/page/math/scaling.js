@@ -16,10 +16,21 @@ export const YARN = { fast: 32, slow: 1 };
 const border = (dim, base, trained, turns) =>
   (dim * Math.log(trained / (turns * 2 * Math.PI))) / (2 * Math.log(base));
 
+/** The pairs between which the ramp rises. */
+const ends = (dim, base, trained) => [
+  Math.max(Math.floor(border(dim, base, trained, YARN.fast)), 0),
+  Math.min(Math.ceil(border(dim, base, trained, YARN.slow)), dim - 1),
+];
+
+/** Whether there is a ramp: not where every pair turns more often than the formula leaves alone. */
+export function hasRamp(dim, base, trained) {
+  const [low, high] = ends(dim, base, trained);
+  return low <= high;
+}
+
 /** YaRN's ramp: 0 where a pair is left alone, 1 where it is interpolated in full. */
 export function yarnRamp(dim, base, trained) {
-  const low = Math.max(Math.floor(border(dim, base, trained, YARN.fast)), 0);
-  let high = Math.min(Math.ceil(border(dim, base, trained, YARN.slow)), dim - 1);
+  let [low, high] = ends(dim, base, trained);
   if (high === low) high += 0.001;
   return Array.from({ length: Math.floor(dim / 2) }, (_, i) =>
     Math.min(Math.max((i - low) / (high - low), 0), 1),

@@ -3,7 +3,7 @@
 import { counted, fixed, grouped, power, significant, whole } from "../interface/numbers.js";
 import { bias, slopes } from "../math/alibi.js";
 import { normal } from "../math/random.js";
-import { yarnAttention, yarnRamp } from "../math/scaling.js";
+import { hasRamp, yarnAttention, yarnRamp } from "../math/scaling.js";
 import { dot } from "../math/similarity.js";
 import { bucket } from "../math/t5.js";
 import { rotaryStagesOf, schedulesOf, schedulesRefusal } from "../state/facts.js";
@@ -73,11 +73,12 @@ export function aboutScaling(state) {
 /** Which of the two lengths belongs in YaRN's formula. */
 export function aboutLengths(state) {
   if (!schedulesOf(state)) return schedulesRefusal(state);
-  const { base, dim, factor, trained } = state;
-  const kept = (length) =>
-    yarnRamp(dim - (dim % 2), base, length).filter((r) => r === 0).length;
+  const { base, factor, trained } = state;
+  const d = state.dim - (state.dim % 2);
+  const kept = (length) => yarnRamp(d, base, length).filter((r) => r === 0).length;
   const right = `Counting turns in L₀ = ${grouped(trained)} leaves ${counted(kept(trained), "pair")} alone; `;
-  return factor === 1
-    ? `${right}with s = 1 both lengths are the same.`
-    : `${right}counting them in ${grouped(factor * trained)} by mistake would leave ${kept(factor * trained)}.`;
+  if (factor === 1) return `${right}with s = 1 both lengths are the same.`;
+  const longer = factor * trained;
+  const left = hasRamp(d, base, longer) ? `leave ${kept(longer)}` : "give no ramp";
+  return `${right}counting them in ${grouped(longer)} by mistake would ${left}.`;
 }

@@ -9,7 +9,7 @@ import { alikenessMap } from "../math/patches.js";
 import { rotate } from "../math/rotary.js";
 import { pairsOf as rotaryPairsOf } from "../math/rotary_pairs.js";
 import { ROUNDINGS, toBfloat16 } from "../math/rounding.js";
-import { geometric, linear, llama3, ntk, yarn } from "../math/scaling.js";
+import { geometric, hasRamp, linear, llama3, ntk, yarn } from "../math/scaling.js";
 import { scheme, withRows } from "../math/schemes.js";
 import { seen } from "../math/seen.js";
 import { embedding, tokens } from "../math/sentences.js";
@@ -146,10 +146,10 @@ const keptSlow = kept((turned, base, pairing) =>
   rotaryPairsOf(SLOW_QUERY, SLOW_KEY, { turned, base, pairing }),
 );
 
-/** The schedules of section 8 by name, or nothing where their formulas divide by zero. */
+/** The schedules of section 8 by name, or nothing where a formula has no meaning. */
 export function schedulesOf({ base, dim, factor, trained }) {
   const d = dim - (dim % 2);
-  if (base === 1 || d <= 2) return null;
+  if (base === 1 || d <= 2 || !hasRamp(d, base, trained)) return null;
   return {
     plain: geometric(d, base),
     linear: linear(d, base, factor),
@@ -169,10 +169,11 @@ export function longSchedulesOf(state) {
 }
 
 /** Why there are none. */
-export const schedulesRefusal = ({ base }) =>
-  base === 1
-    ? "Base 1: YaRN divides by ln n = 0; choose a base above 1."
-    : "NTK divides by d − 2; choose 4 dimensions or more.";
+export function schedulesRefusal({ base, dim }) {
+  if (base === 1) return "Base 1: YaRN divides by ln n = 0; choose a base above 1.";
+  if (dim < 4) return "NTK divides by d − 2; choose 4 dimensions or more.";
+  return "Every pair turns so often in L₀ that YaRN has no ramp; choose a larger base or a shorter L₀.";
+}
 
 /** Section 12: bias, scores and weights of one query's keys. */
 export const seenOf = ({ biasKind, heads, head, buckets, kerpleP, kerpleA, window, keys }) =>
