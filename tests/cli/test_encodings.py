@@ -52,9 +52,54 @@ def test_what_is_learned_follows_the_seed_and_leaves_the_callers_alone():
     assert not is_drawn(encoding_from("PoPE(4, 2)"))
 
 
-def test_names_are_expressions_again():
-    for text in ("ALiBi(heads=8)", "XPos(Rotary(Geometric(dim=8, base=10000.0)), origin=3)"):
-        assert repr(encoding_from(name_of(encoding_from(text)))) == repr(encoding_from(text))
+NAMED = (
+    "ALiBi(heads=8)",
+    "XPos(Rotary(Geometric(dim=8, base=10000.0)), origin=3)",
+    "DAPE(2, FIRE(2, c=0.5, negative_slope=0.01))",
+    "Cyclic(2, T5Bias(2, std=0.5), period=6)",
+    "RemappedRotary(2, Rotary(8), ReRoPE(3))",
+    "SelectiveRoPE(2, Rotary(8), 16)",
+    "RePo(2, Rotary(8), 16, std=0.5)",
+    "TransformerXL(2, 8, base=100.0, std=0.5)",
+    "CoPE(2, 8, 16, std=0.5)",
+    "DeBERTa(2, 8, std=0.5)",
+    "PaTH(2, 8, 16, std=0.5)",
+    "RelativeLogits(2, 16, std=0.5)",
+    "SwinV2Bias(2, hidden=7)",
+    "AdditiveGRAPE(2, 8, omega=2.0, std=0.5)",
+    "GRAPE(8, 2, std=0.5)",
+    "Forgetting(2, 8, bias=3.0)",
+    "Learned(8, 16, std=0.5, dropout=0.1)",
+    "AxialRotary(32, arithmetic='float32', heads_first=False)",
+)
+
+
+@pytest.mark.parametrize("text", NAMED)
+def test_names_are_expressions_again(text):
+    made = chosen(asked(text), dim=4)
+    again = chosen(asked(name_of(made)), dim=4)
+    assert name_of(again) == name_of(made)
+    assert repr(again) == repr(made)
+    for one, other in zip(made.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CoPE(2, 8, 16)", "std=0.5"),
+        ("Shaw(2, 8, 4)", "std=0.5"),
+        ("GRAPE(8, 2)", "std=0.5"),
+        ("SwinV2Bias(2)", "hidden=7"),
+        ("FIRE(2)", "c=0.5"),
+        ("Forgetting(2, 8)", "bias=3.0"),
+        ("AdditiveGRAPE(2, 8)", "omega=2.0"),
+        ("TransformerXL(2, 8)", "base=100.0"),
+    ],
+)
+def test_names_tell_what_numbers_begin_with(text, said):
+    assert said in name_of(encoding_from(f"{text[:-1]}, {said})"))
+    assert said not in name_of(encoding_from(text))
 
 
 def test_rows_are_the_librarys_table():

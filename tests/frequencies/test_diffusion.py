@@ -18,6 +18,7 @@ from posenc.frequencies import (
     Linear,
     NTKByParts,
     RIFLEx,
+    TurnsPerUnit,
     intrinsic_frequency,
 )
 from posenc.frequencies.schedule import TURN_BITS
@@ -180,3 +181,9 @@ def test_float32_forms():
     assert torch.equal(made[:3], schedule.float32("float32")[:3])
     by = NTKByParts(FLUX, 4, 64)
     assert by.float32("float32").tolist() == torch.tensor(radians(by)).tolist()
+
+
+def test_a_pair_that_turns_backwards_repeats_as_one_that_turns_forwards():
+    schedule = TurnsPerUnit((Fraction(-1, 48), Fraction(1, 5)))
+    assert intrinsic_frequency(schedule, 48) == 1
+    assert intrinsic_frequency(schedule, 5) == 2

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from posenc.positions import Coordinates, checked_distances, float_distances
+from posenc import FIRE, KERPLE, KERPLEWeight
+from posenc.positions import Coordinates, checked_distances, float_distances, floats
 
 FINE = Fraction(1, 2**62)
 
@@ -268,3 +269,20 @@ def test_numbers_are_compared_and_added_as_fractions_are():
             if number in (1, -2, Fraction(1, 2), FINE):
                 assert (coordinates + number).tolist() == [n + number for n in exact]
                 assert (coordinates - number).tolist() == [n - number for n in exact]
+
+
+@pytest.mark.parametrize("far", [[70_000], Coordinates([70_000.5])], ids=["whole", "real"])
+def test_what_float16_makes_infinite_is_refused(far):
+    for made in (lambda: float_distances(far, [0], torch.float16), lambda: floats(
+        far if isinstance(far, Coordinates) else torch.tensor(far), torch.float16
+    )):  # fmt: skip
+        with pytest.raises(ValueError, match="beyond 65504, the largest number of float16"):
+            made()
+    assert float_distances(far, [60_000], torch.float16).isfinite().all()
+
+
+@pytest.mark.parametrize("bias", [FIRE(2), KERPLE(2), KERPLEWeight(2)], ids=repr)
+def test_biases_of_far_keys_are_no_infinity_in_float16(bias):
+    with pytest.raises(ValueError, match="Ask for float32, and cast"):
+        bias.table([100_000], [0], dtype=torch.float16)
+    assert bias.table([100_000], [0]).half().isfinite().all()

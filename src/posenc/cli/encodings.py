@@ -1,6 +1,7 @@
 """Which encoding a command is about, and what its positions say as rows of numbers."""
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,12 +62,30 @@ def name_of(encoding: Encoding) -> str:
     Example:
         >>> name_of(encoding_from("XPos(Rotary(8))"))
         'XPos(Rotary(Geometric(dim=8, base=10000.0)), scale_base=512.0, gamma=0.4, origin=0)'
+        >>> name_of(encoding_from("DAPE(2, FIRE(2, c=0.5))"))
+        'DAPE(heads=2, hidden=32, bias=FIRE(heads=2, hidden=32, threshold=512.0, c=0.5))'
     """
     if not isinstance(encoding, torch.nn.Module):
         return repr(encoding)
-    wrapped = [name_of(each) for each in encoding.children() if isinstance(each, Encoding)]
-    parts = ", ".join(filter(None, [*wrapped, encoding.extra_repr()]))
+    arguments = inspect.signature(type(encoding)).parameters
+    first = next(iter(arguments), "")
+    wrapped = {name: name_of(each) for name, each in encoding.named_children()
+               if name in arguments and isinstance(each, Encoding)}  # fmt: skip
+    lead = wrapped.pop(first, "")
+    told = encoding.extra_repr()
+    others = [f"{name}={each}" for name, each in wrapped.items() if f"{name}=" not in told]
+    parts = ", ".join(filter(None, [lead, told, *others, *_untold(encoding, told)]))
     return f"{type(encoding).__name__}({parts})"
+
+
+def _untold(encoding: torch.nn.Module, told: str) -> Iterator[str]:
+    """The arguments that are not at their defaults and that ``told`` does not say."""
+    for name, each in inspect.signature(type(encoding)).parameters.items():
+        # A parameter that learns keeps its first value beside it.
+        value = getattr(encoding, f"first_{name}", getattr(encoding, name, None))
+        plain = isinstance(value, bool | int | float | str)
+        if plain and each.default not in (None, each.empty, value) and f"{name}=" not in told:
+            yield f"{name}={value!r}"
 
 
 def described(encoding: Encoding) -> dict[str, object]:

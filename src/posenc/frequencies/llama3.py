@@ -30,7 +30,8 @@ class Llama3(Schedule):
     with wavelength λ_i = 2π/ω_i. What turns more than ``high`` times in the trained length L0 is
     left alone, what turns less than ``low`` times is divided by s. Where the two are one number, as
     in Llama 4 Scout, there is a step and no middle. With low=1 and high=32 this is NTK-by-parts as
-    the paper of YaRN states it; see ``YaRN``.
+    the paper of YaRN states it; see ``YaRN``. A pair that turns backwards, by a frequency below 0,
+    makes fewer than 0 turns, so that it is divided by s.
 
     Args:
         of: The schedule to rescale; its attention factor is kept.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from math import inf, isfinite
 from numbers import Integral
 
 import torch
@@ -107,6 +108,6 @@ def intrinsic_frequency(schedule: Schedule, frames: int) -> int:
         4
     """
     check_length("intrinsic_frequency", frames, name="frames")
-    away = [abs(round(period) - frames) if period != float("inf") else float("inf")
+    away = [abs(round(abs(period)) - frames) if isfinite(period) else inf
             for period in schedule.wavelengths()]  # fmt: skip
     return away.index(min(away)) + 1

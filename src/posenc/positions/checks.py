@@ -146,13 +146,37 @@ axis, as of posenc.positions.grid.
 def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     """Positions, or their distances, as floats, for formulas that compute with reals.
 
+    Raises:
+        ValueError: ``dtype`` is float16, and one is beyond its largest number.
+
     Example:
         >>> floats(torch.tensor([2]), torch.float32), floats(Coordinates([0.5]), torch.float32)
         (tensor([2.]), tensor([0.5000]))
     """
     if isinstance(positions, Coordinates):
-        return positions.floats(dtype)
-    return positions.to(floating(dtype))
+        return within_float16(positions.floats(dtype))
+    return within_float16(positions.to(floating(dtype)))
+
+
+def within_float16(numbers: Tensor) -> Tensor:
+    """Positions as floats, refused where float16 has made them infinite; unless none may look.
+
+    Raises:
+        ValueError: It has.
+
+    Example:
+        >>> within_float16(torch.tensor([70_000]).half())
+        Traceback (most recent call last):
+        ...
+        ValueError: A position or distance is beyond 65504, the largest number of float16. Ask for \
+float32, and cast what comes out.
+    """
+    if numbers.dtype == torch.float16 and may_look(numbers) and bool(numbers.isinf().any()):
+        raise ValueError(
+            "A position or distance is beyond 65504, the largest number of float16. Ask for "
+            "float32, and cast what comes out."
+        )
+    return numbers
 
 
 def in_float64(values: Tensor | Coordinates) -> Float64[Tensor, "..."]:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import floating, may_look
-from posenc.positions.checks import Positions, checked, floats
+from posenc.positions.checks import Positions, checked, floats, within_float16
 from posenc.positions.coordinates import (
     Coordinates,
     common_scale,
@@ -123,7 +123,8 @@ def float_distances(
 
     Raises:
         TypeError: Positions are neither integers nor coordinates.
-        ValueError: Two of them are 2^63 steps or more apart.
+        ValueError: Two of them are 2^63 steps or more apart, or further than float16 counts, where
+            that is ``dtype``.
 
     Example:
         >>> float_distances(Coordinates([2.5]), [0, 1], torch.float32)
@@ -132,6 +133,10 @@ def float_distances(
     if not _real(q_positions, k_positions):
         return floats(checked_distances(q_positions, k_positions), dtype)
     here, there = _alike(q_positions, k_positions)
+    return within_float16(_real_distances(here, there, dtype))
+
+
+def _real_distances(here: Coordinates, there: Coordinates, dtype: torch.dtype) -> Tensor:
     if here.rest is not None or there.rest is not None:
         return differences_of_two_parts(here, there, floating(dtype))
     found = differences_of_one_part(here, there, floating(dtype))

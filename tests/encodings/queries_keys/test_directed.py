@@ -150,6 +150,8 @@ def test_heads_turn_by_their_own_vectors():
     [
         (lambda: DirectedRotary([1.0, 2.0]), TypeError, r"\[pairs, axes\] or \[heads, pairs, axes"),
         (lambda: DirectedRotary("x"), TypeError, "vectors are x"),
+        (lambda: DirectedRotary([[Fraction(1, 3), 1]]), ValueError, "float64 does not hold all"),
+        (lambda: DirectedRotary([[2**53 + 1, 1]]), ValueError, "float64 does not hold all"),
         (lambda: DirectedRotary([[math.inf, 1.0]]), ValueError, "not finite"),
         (lambda: DirectedRotary.golden_gate(7), ValueError, "they are even"),
         (lambda: DirectedRotary.golden_gate(8, 3, spread="angle"), ValueError, "it is of two"),

@@ -178,3 +178,13 @@ def test_norms_are_kept(build):
 def test_errors_say_what_to_do(build, words):
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize("encoding", [LieRE(8, axes=1), ComRoPE(8, axes=1)], ids=repr)
+def test_points_beyond_the_reach_of_an_exponential_are_refused(encoding):
+    """At 2^53 numbers of its matrices were 10^80, at 2^62 none."""
+    for position in (2**40, 2**53, -(2**62)):
+        with pytest.raises(ValueError, match="float64 keeps too few digits; up to 16777216"):
+            encoding.table([[position]])
+    rotation = encoding.table([[10**4]], dtype=torch.float64)
+    assert torch.allclose(rotation @ rotation.mT, torch.eye(8).double(), atol=1e-8)

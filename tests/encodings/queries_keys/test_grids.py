@@ -1,6 +1,7 @@
 """Encodings of several coordinates, against transformers and against the published formulas."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -314,3 +315,12 @@ def test_dinov3_refuses_points_of_another_grid(points):
 def test_dinov3_takes_real_points_up_to_the_edges_of_the_image():
     table = DINOv3Rotary(4, (2, 3)).table(Coordinates([[-0.5, 2.5]]))  # −1 and 1: whole turns
     torch.testing.assert_close(table, torch.tensor([[[1.0, 1.0], [0.0, 0.0]]]))
+
+
+def test_periods_of_dinov3_are_the_numbers_that_are_given():
+    """A third is no float: at 3 · 2^50 half patches its angle would be off by whole turns."""
+    rotary = DINOv3Rotary(4, (1, 1), periods=(Fraction(1, 3),))
+    assert rotary.periods == (Fraction(1, 3),)
+    for given in (["2"], (True,), [1.0, 2.0], (0.0,)):
+        with pytest.raises(ValueError, match="give 1 positive and finite numbers"):
+            DINOv3Rotary(4, (1, 1), periods=given)

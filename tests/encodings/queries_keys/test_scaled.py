@@ -147,3 +147,15 @@ def test_temperature_refuses_a_broken_period():
 
 def test_no_encoding_is_an_empty_place():
     assert len(Positional().queries_keys) == 0
+
+
+def test_temperature_counts_the_last_position_of_all():
+    """⌊(p + 1) / period⌋ is 2^63 at a period of 1, which is no int64."""
+    table = QueryTemperature(4, scale=0.5, period=1).table([2**63 - 1])
+    assert table.item() == pytest.approx(1 + 0.5 * float(mp.log(1 + mpf(2) ** 63)))
+
+
+def test_xpos_refuses_distances_from_the_origin_that_wrap():
+    xpos = XPos(Rotary(4), scale_base=1e20, origin=-(2**62))
+    with pytest.raises(ValueError, match="from the origin -4611686018427387904"):
+        xpos.table([2**62 + 5])

@@ -24,7 +24,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos, stacked, unturned
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
-from posenc.frequencies.schedule import TWO_PI, Schedule, exact
+from posenc.frequencies.schedule import TWO_PI, Schedule, exact, is_no_number, rational
 from posenc.numerics.rounding import rounded
 from posenc.positions import Coordinates, Positions, in_float64
 from posenc.positions.checks import checked_points, checked_within
@@ -254,17 +254,15 @@ def _sizes(grid: tuple[int, int], normalize: Normalization) -> tuple[int, int]:
 
 
 def _exact_periods(given: Tensor | Sequence[float], count: int) -> tuple[Fraction, ...]:
-    try:
-        listed = given.detach().cpu().double().flatten() if isinstance(given, Tensor) else given
-        values = [float(value) for value in listed]
-    except (TypeError, ValueError):
-        values = []
-    if len(values) != count or not all(value > 0 and isfinite(value) for value in values):
+    is_tensor = isinstance(given, Tensor)
+    values = given.detach().cpu().double().flatten().tolist() if is_tensor else given
+    fits = isinstance(values, Sequence) and len(values) == count
+    if not fits or not all(not is_no_number(one) and one > 0 and isfinite(one) for one in values):
         raise ValueError(
             f"periods are {given!r}; give {count} positive and finite numbers, a quarter of "
             f"head_dim, as a checkpoint's rope_embed.periods."
         )
-    return tuple(Fraction(value) for value in values)
+    return tuple(rational(value) for value in values)
 
 
 def _of_each_axis(

@@ -42,7 +42,8 @@ class DirectedRotary(QueryKeyEncoding):
 
     Raises:
         TypeError: The vectors are no numbers.
-        ValueError: They have another number of dimensions, or one is not finite.
+        ValueError: They have another number of dimensions, one is not finite, or float64 does not
+            hold it.
 
     Reference:
         Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
@@ -203,4 +204,16 @@ def _checked_vectors(vectors: object) -> Tensor:
         )
     if not bool(given.isfinite().all()):
         raise ValueError("vectors hold a number that is not finite; they are radians a unit.")
-    return given.cpu().double()
+    held = given.cpu().double()
+    if not isinstance(vectors, Tensor) and held.tolist() != _listed(vectors):
+        raise ValueError(
+            f"vectors are {vectors!r}, and float64 does not hold all of these numbers. Pass those "
+            f"that are meant as floats, as float(Fraction(1, 3))."
+        )
+    return held
+
+
+def _listed(vectors: Any) -> Any:
+    """Sequences and arrays as lists of Python's numbers."""
+    given = vectors.tolist() if hasattr(vectors, "tolist") else vectors
+    return [_listed(each) for each in given] if isinstance(given, Sequence) else given

@@ -4,11 +4,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import floating
+from posenc._guards import floating, may_look
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
+
+MOST_RADIANS = 2**24
+"""Up to so far an exponential errs by less than the last digit of a float32."""
 
 
 def points_of(positions: Tensor | Positions, axes: int) -> Float[Tensor, "*shape axes"]:
@@ -36,6 +39,10 @@ def block_rotations(
 ) -> Float[Tensor, "*shape heads n b b"]:
     """exp(Σ_a p_a A_a) for skew A_a, in float64, then rounded.
 
+    Raises:
+        ValueError: A point is so far that float64 keeps too few digits of its turn; inside of
+            graphs, and on accelerators, where a look would wait, that is not seen.
+
     Example:
         >>> quarter = torch.tensor([[0.0, -torch.pi / 2], [torch.pi / 2, 0.0]]).view(1, 1, 1, 2, 2)
         >>> (block_rotations(torch.tensor([[3.0]]), quarter, None).squeeze() + 2).round() - 2
@@ -43,7 +50,20 @@ def block_rotations(
                 [-1.,  0.]])
     """
     exponents = torch.einsum("...a,ahnij->...hnij", in_float64(points), in_float64(generators))
+    _check_reach(exponents)
     return torch.linalg.matrix_exp(exponents).to(floating(dtype)).to(generators.device)
+
+
+def _check_reach(exponents: Float[Tensor, "*shape b b"]) -> None:
+    if not (exponents.is_cpu and may_look(exponents) and exponents.numel()):
+        return
+    most = float(exponents.detach().abs().sum(-1).amax())
+    if most > MOST_RADIANS:
+        raise ValueError(
+            f"A point turns a block by up to {most:.3g} radians, of which float64 keeps too few "
+            f"digits; up to {MOST_RADIANS} are taken. Give points in coarser units, as "
+            f"Coordinates(grid(14, 14), scale=Fraction(1, 13))."
+        )
 
 
 def rotate_blocks(

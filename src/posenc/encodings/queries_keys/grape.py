@@ -140,8 +140,9 @@ class GRAPE(QueryKeyEncoding):
         return self.encode_queries(k, table)
 
     def extra_repr(self) -> str:
-        """Width, heads and speed."""
-        return f"{self.head_dim}, heads={self.heads}, speed={self.speed}"
+        """Width, heads and speed, and a ``std`` of one's own."""
+        std = "" if self.std == self.head_dim**-0.5 else f", std={self.std}"
+        return f"{self.head_dim}, heads={self.heads}, speed={self.speed}{std}"
 
 
 def _generated(x: Tensor, a: Tensor, b: Tensor) -> Tensor:

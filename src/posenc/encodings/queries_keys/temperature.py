@@ -84,12 +84,12 @@ class QueryTemperature(QueryKeyEncoding):
         if self.form == "beam":
             factor = (self.scale * ((positions.to(wide) + 1) / self.period).log1p()).exp()
         else:
-            factor = 1 + self.scale * self._steps(positions).to(wide).log1p()
+            factor = 1 + self.scale * self._steps(positions, wide).log1p()
         return rounded(factor, floating(dtype)).unsqueeze(-1)
 
-    def _steps(self, positions: Tensor) -> Tensor:
+    def _steps(self, positions: Tensor, wide: torch.dtype) -> Tensor:
         """⌊(p + 1) / period⌋, or ⌊p / period⌋, without a sum that may leave int64."""
-        whole = positions // self.period
+        whole = (positions // self.period).to(wide)
         if self.form == "mistral":
             return whole
         return whole + (positions % self.period == self.period - 1)

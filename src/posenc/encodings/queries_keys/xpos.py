@@ -68,7 +68,7 @@ class XPos(QueryKeyEncoding):
             zetas = [(exact(i) / pairs + exact(gamma)) / (1 + exact(gamma)) for i in range(pairs)]
             # ln ζ / B: what one position adds to the logarithm of a query's factor.
             self.rates = tuple(float(zeta.ln() / exact(scale_base)) for zeta in zetas)
-        self.reach = int(LARGEST_LOG / max(abs(rate) for rate in self.rates))
+        self.reach = min(int(LARGEST_LOG / max(abs(rate) for rate in self.rates)), MOST)
 
     def table(
         self,

@@ -157,5 +157,6 @@ class AdditiveGRAPE(ScoreEncoding):
         return F.softplus(products(x, along.unsqueeze(-2)).squeeze(-1) * self.head_dim**-0.5)
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        return f"heads={self.heads}, head_dim={self.head_dim}, gates={self.gates}"
+        """The arguments that say what is learned, and a ``std`` of one's own."""
+        std = "" if self.std == self.head_dim**-0.5 else f", std={self.std}"
+        return f"heads={self.heads}, head_dim={self.head_dim}, gates={self.gates}{std}"

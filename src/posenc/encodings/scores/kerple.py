@@ -28,6 +28,10 @@ class KERPLE(RelativeBias):
     definite. In training the bounds are written into the parameters at each call, as the authors'
     code does: a number that stepped over its bound begins its way back at the bound.
 
+    Of real distances, those between 0 and 1 count as 1 where a power is taken of them (``"power"``
+    and ``exponent``): give coordinates in units of which neighbors are 1 or more apart. Kernels are
+    computed in the dtype of the table, so ask for float32 and cast.
+
     Args:
         heads: Number of query heads.
         kernel: ``"log"``, which extrapolates better, or ``"power"``.
@@ -129,7 +133,8 @@ class KERPLEWeight(ScoreEncoding):
     """Scores multiplied with a kernel that falls with distance: score · exp(−a_h · d^(p_h)).
 
     with d = max(q − k, 0), and the bounds of ``KERPLE``. Beside a bias it makes the forms of the
-    authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``.
+    authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``. Real
+    distances between 0 and 1 count as 1.
 
     Args:
         heads: Number of query heads.

@@ -130,7 +130,8 @@ class TransformerXL(ScoreEncoding):
     def extra_repr(self) -> str:
         """The arguments."""
         clamped = "" if self.clamp_len is None else f", clamp_len={self.clamp_len}"
-        return f"heads={self.heads}, head_dim={self.head_dim}, dim={self.dim}{clamped}"
+        base = "" if self.sinusoid.base == 10_000.0 else f", base={self.sinusoid.base}"
+        return f"heads={self.heads}, head_dim={self.head_dim}, dim={self.dim}{base}{clamped}"
 
 
 def _distinct(table: Tensor) -> tuple[Tensor, Tensor]:
