@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 from torch.nn import functional as F
 
 from posenc import FoPE, Positional, Rotary, attention
-from posenc.frequencies import FromCheckpoint, Geometric, YaRN
+from posenc.frequencies import FromCheckpoint, Geometric, TurnsPerUnit, YaRN
 from posenc.transformer import Encoder, KeyValueCache
 
 DIM, LENGTH = 16, 500
@@ -125,3 +125,16 @@ def test_it_decodes_behind_a_cache_as_it_reads_in_one_pass():
 def test_what_does_not_fit_is_refused(build, words):
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize("slow", [0, 1, 2])
+def test_the_pair_that_is_too_slow_is_the_one_that_stands_still(slow):
+    """Frequencies need not fall: RIFLEx lowers one in the middle."""
+    turns = [0.25, 0.125, 0.0625]
+    turns[slow] = 0.001
+    fope = FoPE(TurnsPerUnit(turns), heads=1, trained_length=100, gain=0.0)
+    cos, sin = fope.table([1, 7], dtype=torch.float64)[:, :, 0].unbind(1)
+    angles = 2 * math.pi * torch.tensor([[1.0], [7.0]]).double() * torch.tensor(turns).double()
+    angles[:, slow] = 0.0
+    torch.testing.assert_close(cos, angles.cos(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(sin, angles.sin(), atol=1e-12, rtol=0)

@@ -102,6 +102,9 @@ class FoPE(QueryKeyEncoding):
         check_flag(heads_first=heads_first)
         self.gain, self.slow, self.heads_first = gain, slow, heads_first
         self.sincos = SinCos(Selected(self.frequencies, kept))
+        # Which of the mixtures, and of what pads them, each pair takes: the slow need not come last.
+        columns = [*kept, *(i for i in range(len(lengths)) if i not in kept)]
+        self.order = [columns.index(i) for i in range(len(lengths))]
         shape, factory = (heads, len(kept), len(kept)), {"device": device, "dtype": dtype}
         self.cos_coef = nn.Parameter(torch.empty(shape, **factory))
         self.sin_coef = nn.Parameter(torch.empty(shape, **factory))
@@ -144,7 +147,8 @@ class FoPE(QueryKeyEncoding):
         mixed = products(part, coefficients.transpose(-1, -2).flatten(0, 1))
         mixed = mixed.unflatten(-1, (self.heads, -1))
         slow = self.head_dim // 2 - mixed.shape[-1]
-        return nn.functional.pad(mixed, (0, slow), value=value)
+        padded = nn.functional.pad(mixed, (0, slow), value=value)
+        return padded if self.order == sorted(self.order) else padded[..., self.order]
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
