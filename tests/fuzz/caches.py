@@ -87,7 +87,8 @@ class Conversation(RuleBasedStateMachine):
         """An encoder and an empty cache."""
         self.model, self.encoder = model, model.build()
         self.cache = KeyValueCache(MOST if fixed else None)
-        self.rows: list[list[Tensor]] = [[] for _ in range(batch)]  # real tokens of each row
+        # The real tokens of each row, and where they stand.
+        self.rows: list[list[tuple[Tensor, int]]] = [[] for _ in range(batch)]
         self.real: list[list[bool]] = [[] for _ in range(batch)]  # which cached tokens are real
         self.drawn = 0
         TALLY.count("conversations", "fixed" if fixed else "growing")
@@ -98,30 +99,40 @@ class Conversation(RuleBasedStateMachine):
         shape = (len(self.rows), seq, DIM)
         return torch.randn(shape, generator=generator, dtype=torch.float64)
 
-    @rule(data=st.data(), seq=st.integers(1, 5), padded=st.booleans())
+    @rule(data=st.data(), seq=st.integers(1, 5), padded=st.booleans(), placed=st.booleans())
     @precondition(lambda self: len(self.real[0]) <= MOST - 5)
-    def say(self, data: st.DataObject, seq: int, padded: bool) -> None:
-        """A chunk of tokens for every row, some of them padding."""
+    def say(self, data: st.DataObject, seq: int, padded: bool, placed: bool) -> None:
+        """A chunk of tokens for every row, some of them padding, with gaps between or none."""
         x, mask = self._tokens(seq), None
         if padded:
             ends = st.builds(lambda n: [i >= n for i in range(seq)], st.integers(0, seq))
             anywhere = st.lists(st.booleans(), min_size=seq, max_size=seq)
             row = st.one_of(ends, ends, anywhere)
             mask = data.draw(st.lists(row, min_size=len(x), max_size=len(x)))
+        starts = [so_far[-1][1] + 1 if so_far else 0 for so_far in self.rows]
+        at = None
+        if placed:
+            steps = st.lists(st.sampled_from([1, 1, 2, 7]), min_size=seq, max_size=seq)
+            at = [[start - 1 + sum(some[: i + 1]) for i in range(seq)]
+                  for start, some in ((each, data.draw(steps)) for each in starts)]  # fmt: skip
         with torch.no_grad():
             given = None if mask is None else torch.tensor(mask)
-            out = self.encoder(x, padding_mask=given, cache=self.cache)
+            positions = None if at is None else torch.tensor(at)
+            out = self.encoder(x, positions, padding_mask=given, cache=self.cache)
             for row, tokens_so_far in enumerate(self.rows):
                 real = [True] * seq if mask is None else mask[row]
                 self.real[row] += real
-                new = [x[row, i] for i in range(seq) if real[i]]
+                counted = [starts[row] + sum(real[:i]) for i in range(seq)]
+                places = counted if at is None else at[row]
+                new = [(x[row, i], places[i]) for i in range(seq) if real[i]]
                 tokens_so_far += new
                 if new:
                     self._compare(out[row, torch.tensor(real)], tokens_so_far, len(new))
         TALLY.count("conversations", "chunks")
 
-    def _compare(self, got: Tensor, so_far: list[Tensor], new: int) -> None:
-        want = self.encoder(torch.stack(so_far)[None])[0, -new:]
+    def _compare(self, got: Tensor, so_far: list[tuple[Tensor, int]], new: int) -> None:
+        tokens_so_far, places = zip(*so_far, strict=True)
+        want = self.encoder(torch.stack(tokens_so_far)[None], torch.tensor([places]))[0, -new:]
         off = (got - want).abs().max().item()
         assert off < 1e-8 * (1 + want.abs().max().item()), f"off by {off}: {self.model}"
 

@@ -152,11 +152,11 @@ def remappings() -> st.SearchStrategy:
 
 
 def tokens(dim: int) -> st.SearchStrategy[Builder]:
-    """Encodings that are added to tokens; the learned one has 64 positions."""
+    """Encodings that are added to tokens; the learned one has 512 positions."""
     return st.sampled_from(
         [
             lambda: Sinusoidal(dim),
             lambda: Sinusoidal(dim, convention="tensor2tensor", scale="sqrt_dim"),
-            lambda: Learned(dim, 64, std=1.0),
+            lambda: Learned(dim, 512, std=1.0),
         ]
     )

@@ -7,6 +7,7 @@ from tests.fuzz.hunt import HUNTS, hunt
 
 from posenc import positions
 from posenc.backends import arguments, choice, specification, strided, token_masks
+from posenc.positions import over_padding
 from posenc.transformer import placement
 
 
@@ -70,15 +71,8 @@ def distances_that_wrap(monkeypatch):
 
 def padding_that_waits(monkeypatch):
     """Padding at the beginning of a later chunk stands where the next token will."""
-    kept = placement.left_padded
     monkeypatch.setattr(
-        placement,
-        "left_padded",
-        lambda mask, *, start=0: (
-            kept(mask)
-            if isinstance(start, int)
-            else start.unsqueeze(-1) + (mask.cumsum(-1) - 1).clamp(min=0)
-        ),
+        placement, "_over_padding", lambda positions, real, _: over_padding(positions, real)
     )
 
 

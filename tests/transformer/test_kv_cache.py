@@ -233,21 +233,30 @@ def test_a_cache_of_fixed_size_has_an_end_and_keeps_what_it_had():
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["cope", "forgetting"])
-def test_a_later_turn_may_begin_with_padding(name):
+@pytest.mark.parametrize("size", [None, 12])
+@pytest.mark.parametrize("placed", [False, True])
+def test_a_later_turn_may_begin_with_padding(name, size, placed):
     """A batched chat: the second turns differ in length, and are padded on the left."""
     from posenc import CoPE, Forgetting
 
-    scores = CoPE(4, 4, 8) if name == "cope" else Forgetting(4, 4)
+    scores = CoPE(4, 4, 8, std=1.0) if name == "cope" else Forgetting(4, 4, std=1.0)
     encoder = causal_encoder(Positional(scores=scores)).double()
     x = torch.randn(2, 9, 16, dtype=torch.float64)
     real = torch.ones(2, 9, dtype=torch.bool)
     real[0, :2] = real[1, 4:7] = False
-    cache = KeyValueCache()
+    at = torch.arange(9).expand(2, -1)
+    cache = KeyValueCache(size)
     turns = [
-        encoder(x[:, part], padding_mask=real[:, part], cache=cache)
+        encoder(
+            x[:, part],
+            at[:, part] if placed else None,
+            padding_mask=real[:, part],
+            cache=cache,
+        )
         for part in (slice(0, 4), slice(4, 9))
     ]
-    got, whole = torch.cat(turns, dim=1), encoder(x, padding_mask=real)
+    got = torch.cat(turns, dim=1)
+    whole = encoder(x, at if placed else None, padding_mask=real)
     torch.testing.assert_close(got[real], whole[real], atol=1e-12, rtol=0)
     for row in range(2):
         alone = encoder(x[row : row + 1, real[row]])

@@ -255,6 +255,15 @@ class KeyValueCache:
         self.held = places if self.held is None else torch.cat([self.held, places])
 
     @property
+    def last_position(self) -> Tensor | None:
+        """``[1]`` or ``[batch, 1]``: where the last token stands, if that is one whole number."""
+        if not isinstance(self.positions, Tensor) or self.positions.ndim > 2:
+            return None
+        if isinstance(self._length, Tensor):
+            return self.positions.index_select(1, (self._length - 1).clamp(min=0).view(1))
+        return self.positions[..., -1:]
+
+    @property
     def own_positions(self) -> Tensor | Coordinates:
         """Where the tokens stand whose keys this device keeps."""
         assert self.positions is not None

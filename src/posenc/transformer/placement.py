@@ -67,10 +67,10 @@ def placed(
     if given:
         positions = checked(positions, device=x.device, reals=True)
         check_positions(positions, batch, seq)
-        if isinstance(positions, Tensor) and padding_mask is not None and positions.ndim < 3:
-            positions = over_padding(positions, padding_mask)
     else:
         positions, below = _default_positions(x, padding_mask, document_ids, cache)
+    if isinstance(positions, Tensor) and padding_mask is not None and positions.ndim < 3:
+        positions = _over_padding(positions, padding_mask, cache)
     # Positions that follow from the length alone are left out: nobody has to look at them.
     plainly = not given and padding_mask is None and document_ids is None and cache is None
     documents = None if document_ids is None else runs(document_ids)
@@ -109,6 +109,19 @@ def placed(
     if cache is not None and cache.shards is not None:
         spreading = cache.shards.spreading(specification)
     return Placement(positions if remapped is None else remapped, below, specification, spreading)
+
+
+def _over_padding(positions: Tensor, real: Tensor, cache: KeyValueCache | None) -> Tensor:
+    """Each token of padding at the place of the real token before it, which a cache may hold."""
+    before = None if cache is None else cache.last_position
+    held = None if cache is None else cache.padding_mask
+    other = held is not None and len(held) != len(real)  # which the cache refuses
+    if before is None or other or len(before) not in (1, len(real)):
+        return over_padding(positions, real)
+    there = real.new_ones(len(real), 1) if held is None else held.any(-1, keepdim=True)
+    before, positions = before.expand(len(real), 1), positions.expand(real.shape)
+    joined = torch.cat([before, positions], dim=1)
+    return over_padding(joined, torch.cat([there, real], dim=1))[:, 1:]
 
 
 def _last(count: int, cache: KeyValueCache | None, device: torch.device) -> Tensor:
