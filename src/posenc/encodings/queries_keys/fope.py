@@ -102,7 +102,7 @@ class FoPE(QueryKeyEncoding):
         check_flag(heads_first=heads_first)
         self.gain, self.slow, self.heads_first = gain, slow, heads_first
         self.sincos = SinCos(Selected(self.frequencies, kept))
-        # Which of the mixtures, and of what pads them, each pair takes: the slow need not come last.
+        # Which of the mixtures, and of what pads them, each pair takes: slow ones need not be last.
         columns = [*kept, *(i for i in range(len(lengths)) if i not in kept)]
         self.order = [columns.index(i) for i in range(len(lengths))]
         shape, factory = (heads, len(kept), len(kept)), {"device": device, "dtype": dtype}
