@@ -500,3 +500,21 @@ def test_far_positions_that_receive_sines_of_others_are_wrong_too():
     assert [(f.name, f.severity) for f in report.faults] == [("far-positions-otherwise", "wrong")]
     assert 6000 <= report.faults[0].number < 6100
     assert re.search(r"to position 5,\d{3}$", report.identity)
+
+
+def test_ids_of_tokens_are_taken_for_no_positions():
+    """What counts the ids that are no padding was blamed for the rows that it gave ids 0, 1, …"""
+
+    class Counting(nn.Module):
+        def __init__(self, dim=16, padding_idx=1):
+            super().__init__()
+            self.dim, self.padding_idx = dim, padding_idx
+
+        def forward(self, input_ids):
+            real = input_ids.ne(self.padding_idx)
+            places = (real.cumsum(1) * real).double()
+            angle = places[..., None] * 1e4 ** (-torch.arange(0, self.dim, 2) / self.dim)
+            return torch.stack((angle.sin(), angle.cos()), -1).flatten(2).float()
+
+    with pytest.raises(CannotCheckError, match="it fits no form that is known here"):
+        check(Counting)

@@ -43,6 +43,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "k_positions": ("k_positions", "k_pos", "key_positions"),
     "base": ("base", "theta", "rope_theta"),
     "dtype": ("dtype",),
+    "ids": ("input_ids", "token_ids"),  # of tokens, which no form takes: they are no positions
     "x": (
         "x", "input", "inputs", "embeddings", "inputs_embeds", "hidden_states", "tokens",
         "token_embedding", "src", "tensor", "emb", "embedding", "embeds", "t",
