@@ -295,3 +295,12 @@ def _refuses(model) -> bool:
     with pytest.raises(ValueError, match="hold for 8 positions"):
         model(IDS, position_ids=torch.arange(9)[None, 1:])
     return True
+
+
+def test_a_single_pair_has_one_pairing():
+    narrow = LLAMA | {"num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 2}
+    model = LlamaForCausalLM(LlamaConfig(**NARROW, **narrow))
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    with pytest.raises(ValueError, match="one pair, which is the same in both"):
+        convert_pairing(model, to="interleaved")
+    assert all(torch.equal(each, before[name]) for name, each in model.state_dict().items())

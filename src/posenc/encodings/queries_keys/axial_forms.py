@@ -35,7 +35,8 @@ class AxialForm:
         arrangement: ``"contiguous"`` gives each axis one run of pairs; ``"interleaved"`` deals
             them out to the axes in turn, as long as they have any left.
         shared: Whether the frequencies b^(−2j/r) of all r channels are dealt out to the axes in
-            turn; otherwise an axis of d channels has its own, b^(−2i/d).
+            turn, the first of ``axes`` first, whatever ``order`` says of their pairs; otherwise an
+            axis of d channels has its own, b^(−2i/d).
         rotated: Which channels of a wider head are rotated.
 
     Raises:

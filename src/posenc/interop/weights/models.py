@@ -77,8 +77,8 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
         to: ``"half"`` or ``"interleaved"``. The pairing that it has already changes nothing.
 
     Raises:
-        ValueError: The layout of its weights or its manner of rotating is not known, or the
-            measurement failed. The model is as it was.
+        ValueError: The layout of its weights or its manner of rotating is not known, heads rotate
+            one pair alone, or the measurement failed. The model is as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -166,6 +166,11 @@ def _attentions(model: nn.Module, orders: RowOrders) -> list[Attention]:
         assert place is not None
         path, layer = place["attention"], layers[int(place["layer"])]
         assert layer is not None
+        if layer.rotated_dim == 2:
+            raise ValueError(
+                f"{path} rotates 2 channels of a head, one pair, which is the same in both "
+                f"pairings. Leave the model as it is."
+            )
         each = found.setdefault(path, Attention(path, model.get_submodule(path), layer, {}))
         each.orders[name.removeprefix(f"{path}.")] = order
     return list(found.values())
