@@ -65,6 +65,10 @@ def test_over_padding_serves_a_batch_from_one_row():
     assert over_padding([7, 8, 8, 9], mask).tolist() == [[7, 8, 8, 9], [8, 8, 8, 9]]
 
 
+def test_over_padding_takes_rows_without_tokens():
+    assert over_padding([], torch.zeros(2, 0, dtype=torch.bool)).shape == (2, 0)
+
+
 def test_starts_are_one_a_row_and_none_is_spread_over_others():
     mask = torch.ones(3, 4, dtype=torch.bool)
     assert left_padded(mask, start=torch.tensor([1, 2, 3]))[:, 0].tolist() == [1, 2, 3]

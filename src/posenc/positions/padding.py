@@ -112,6 +112,8 @@ def over_padding(
             f"one a token, of each row or of all."
         )
     positions = positions.expand(mask.shape)
+    if 0 in mask.shape:
+        return positions
     index = consecutive(mask.shape[-1], device=mask.device).expand(mask.shape)
     before = torch.where(mask, index, -1).cummax(-1).values
     first = torch.where(mask, index, mask.shape[-1]).amin(-1, keepdim=True)
