@@ -58,6 +58,8 @@ def test_help_says_everything(capsys):
         ((), "the following arguments are required: PLACE"),
         (("a", "--on-or-of"), "did you mean '--on-or-off'"),
         (("a", "--count", "1.5"), "'1.5' is no whole number"),
+        (("a", "--count", "1", "--count=2"), "--count: it is given twice; give it once"),
+        (("a", "--several", "1", "--several", "2"), "given twice; put all values behind one"),
         (("a", "--count", str(2**63)), "beyond 64 bits"),
         (("a", "b", "c"), "'c' is one word too many"),
         (("a", "--kind", "tow"), "did you mean 'two'?"),

@@ -74,6 +74,7 @@ REFUSED = {
     "Rotary(DynamicNTK(Geometric(8), 2, 64))": "depends on the length",
     "Rotary(*[8])": "unpacks with *; write every argument out",
     "Rotary(**{'frequencies': 8})": "unpacks with *",
+    "Rotary(8, base=1e4, base=5e5)": "says base twice; say it once",
     "Rotary(2**5)": "'2 ** 5' is neither a literal nor a call",
     "Rotary(8 if True else 9)": "neither a literal nor a call",
     "Rotary(f'{8}')": "neither a literal nor a call",

@@ -68,6 +68,19 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(_with_help(message, self.prog.split()[-1]))
 
 
+class _Once(argparse.Action):
+    """Keeps a value, and refuses another one, of which the first would change nothing."""
+
+    is_given = False
+
+    def __call__(self, _parser: Any, namespace: Any, values: Any, _name: str | None = None) -> None:
+        if self.is_given:
+            how = "put all values behind one" if self.nargs == "+" else "give it once"
+            raise argparse.ArgumentError(self, f"it is given twice; {how}")
+        self.is_given = True
+        setattr(namespace, self.dest, values)
+
+
 def _parser(command: type, name: str) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"posenc {name}",
@@ -107,6 +120,7 @@ def _add_option(parser: argparse.ArgumentParser, each: Field, hint: Any, told: O
     shown = told.shown or ("" if each.default in (None, ()) else str(each.default))
     parser.add_argument(
         *names,
+        action=_Once,
         dest=each.name,
         nargs="+" if several else None,
         default=each.default,

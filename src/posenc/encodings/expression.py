@@ -176,6 +176,9 @@ def _called(made: Any, name: str, node: ast.Call) -> Any:
         keyword.arg for keyword in node.keywords
     }:
         raise ValueError(f"{ast.unparse(node)!r} unpacks with *; write every argument out.")
+    names = [keyword.arg for keyword in node.keywords]
+    if twice := [each for each in names if names.count(each) > 1]:
+        raise ValueError(f"{ast.unparse(node)!r} says {twice[0]} twice; say it once.")
     given = [_made(each) for each in node.args]
     named = {str(keyword.arg): _made(keyword.value) for keyword in node.keywords}
     parameters = inspect.signature(made).parameters
