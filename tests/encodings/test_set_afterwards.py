@@ -6,7 +6,17 @@ from contextlib import suppress
 import pytest
 import torch
 
-from posenc import ALiBi, Learned, Rotary, Shaw, Sinusoidal, T5Bias
+from posenc import (
+    ALiBi,
+    AxialLearned,
+    Learned,
+    NeRFFeatures,
+    PerceiverFeatures,
+    Rotary,
+    Shaw,
+    Sinusoidal,
+    T5Bias,
+)
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 from posenc.testing import Case
@@ -89,3 +99,17 @@ def test_what_was_computed_from_stays_as_it_is(encoding, name, value):
     with pytest.raises(AttributeError, match=f"{kind} computed from {name} .*Build another {kind}"):
         setattr(encoding, name, value)
     setattr(encoding, name, getattr(encoding, name))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "value"),
+    [
+        (AxialLearned(8, (2, 3)), "join", "forward"),
+        (NeRFFeatures(), "include_input", True),
+        (PerceiverFeatures((4, 4)), "include_input", False),
+    ],
+    ids=["AxialLearned", "NeRFFeatures", "PerceiverFeatures"],
+)
+def test_what_decides_the_width_is_not_set(encoding, name, value):
+    with pytest.raises(AttributeError, match=f"computed from {name} when it was built"):
+        setattr(encoding, name, value)
