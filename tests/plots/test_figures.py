@@ -11,7 +11,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
 
-from posenc import Sinusoidal
+from posenc import Sinusoidal, plots
 from posenc.plots import (
     binary_comparison,
     curves,
@@ -242,3 +242,23 @@ def test_what_is_no_table_is_refused():
         curves(table(10, 4, 100.0), dimensions=[9])
     with pytest.raises(ValueError, match="dimensions is empty, and there is nothing to draw"):
         curves(table(10, 4, 100.0), dimensions=[])
+
+
+LONG = "A title of many words, more than one line of any figure holds, " * 3
+TITLED = {
+    "bias": lambda: plots.bias(np.zeros((2, 5)), range(5), random=True, title=LONG),
+    "binary": lambda: plots.binary_comparison(table(10, 4, 100.0), title=LONG),
+    "curves": lambda: curves(table(10, 4, 100.0), title=LONG),
+    "matrix": lambda: plots.similarity_matrix(np.eye(4), title=LONG),
+    "norms": lambda: plots.norms(np.ones(4), np.ones(4), title=LONG),
+    "wavelengths": lambda: plots.wavelengths({"a": [6.3, 63.0]}, title=LONG),
+}
+
+
+@pytest.mark.parametrize("name", TITLED)
+def test_a_long_title_stays_within_the_figure(name):
+    ax = TITLED[name]()
+    ax.figure.canvas.draw()
+    title, figure = ax.title.get_window_extent(), ax.figure.bbox
+    assert figure.x0 <= title.x0 < title.x1 <= figure.x1
+    assert figure.y0 <= title.y0 < title.y1 <= figure.y1

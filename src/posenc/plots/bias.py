@@ -85,7 +85,7 @@ def bias(
     _scale(ax, values, places)
     if title or random:
         note = "seeded random numbers, not learned" if random else ""
-        ax.set_title("\n".join(filter(None, (title, note))), fontsize="medium")
+        ax.set_title("\n".join(filter(None, (title, note))), fontsize="medium", wrap=True)
     _name_ends(ax, values, places, names, colors)
     dress(ax, colors)
     return ax

@@ -54,6 +54,6 @@ def costs(
     ax.set_xlim(left=0)
     ax.set_xlabel("processor time of a training step (ms)")
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
     return ax

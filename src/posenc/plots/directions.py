@@ -66,7 +66,7 @@ def directions(
     ax.set_xlabel("direction along x; rings: radians a unit")
     ax.set_ylabel("direction along y (downward)")
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=max(len(given), 1))
     dress(ax, colors)
     return ax

@@ -65,7 +65,7 @@ def error_curve(
     ax.set_xlabel("position (token)")
     ax.set_ylabel("largest error")
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     legend = ax.legend(frameon=False, loc="upper left")
     for text in legend.get_texts():
         text.set_color(colors.ink)

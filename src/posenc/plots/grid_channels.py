@@ -72,6 +72,6 @@ def grid_channels(
     ax.set_xlabel(f"{size[0]} rows by {size[1]} columns of patches each")
     bar(image, ax, "value", colors, pictures)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
     return ax

@@ -74,7 +74,7 @@ def growth(
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors, fontsize="small")
     dress(ax, colors)
     return ax

@@ -63,7 +63,7 @@ def length_curve(
     ax.set_xlabel("length ÷ trained length")
     ax.set_ylabel(measure)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     dress(ax, colors)
     return ax

@@ -50,7 +50,7 @@ def loss_curves(
     ax.set_xlabel("step")
     ax.set_ylabel("training loss (nats)")
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     dress(ax, colors)
     return ax

@@ -55,7 +55,7 @@ def norms(
     ax.set_ylabel("Euclidean norm")
     ax.set_ylim(0.0, 1.25 * max(one.max(), other.max()))
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors, loc="upper right", ncols=2)
     dress(ax, colors)
     return ax

@@ -54,6 +54,6 @@ def paired_differences(
     ax.set_axisbelow(True)
     ax.set_xlabel(label)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
     return ax

@@ -62,6 +62,6 @@ def patch_similarity(
     ax.set_xlabel(f"patch at row {patch[0]}, column {patch[1]} of {size[0]} by {size[1]}")
     bar(image, ax, "cosine", colors)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
     return ax

@@ -68,6 +68,6 @@ def phasors(
     for spine in ax.spines.values():
         spine.set_visible(False)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
     return ax

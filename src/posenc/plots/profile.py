@@ -55,7 +55,7 @@ def distance_profile(
     ax.set_xlabel("distance query − key (positions)")
     ax.set_ylabel(quantity)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     if isinstance(products, Mapping):
         key(ax, colors)
     dress(ax, colors)

@@ -87,7 +87,7 @@ def scaling(
     ax.set_xlabel(f"turns in the trained length of {trained_length:,} positions")
     ax.set_ylabel("wavelength after / before")
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors)
     dress(ax, colors)
     return ax

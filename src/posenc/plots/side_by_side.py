@@ -228,6 +228,6 @@ def _rows(ax: Axes, tokens: Sequence[str] | None, count: int, name: str) -> None
 
 def _finished(ax: Axes, title: str | None, colors: Look) -> Axes:
     if title:
-        ax.set_title(title, fontsize="medium", pad=22)
+        ax.set_title(title, fontsize="medium", pad=22, wrap=True)
     dress(ax, colors)
     return ax

@@ -75,7 +75,7 @@ def timestep_fan(
     ax.set_xlabel(f"{across.shape[1]} pairs, the fastest in the middle; angle t · ω")
     bar(scale, ax, "timestep t", colors)
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
     return ax
 

@@ -66,7 +66,7 @@ def wavelengths(
     ax.set_ylabel("wavelength (positions per turn)")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(title, fontsize="medium", wrap=True)
     key(ax, colors, loc="lower right")
     dress(ax, colors)
     return ax
