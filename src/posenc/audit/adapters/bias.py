@@ -14,7 +14,7 @@ from posenc.audit.subjects import GUESSES, Subject
 
 SEQ = 12
 
-Run = Callable[[Any, int, int, torch.dtype], Tensor]
+Run = Callable[..., Tensor]
 
 
 @dataclass
@@ -23,13 +23,15 @@ class BiasView:
 
     Attributes:
         subject: The source of copies.
-        run: From a copy, q_len, k_len and the dtype of scores to the bias.
+        run: From a copy, q_len, k_len and the dtype of scores to the bias; with ``scores``
+            ``[1, heads, q_len, k_len]``, where it takes some, to what it makes of them.
         text: How it is called, as Python.
         heads: Number of heads.
         rows: Whether fewer queries than keys can be asked for.
         key_only: Whether all queries share one row, as slope × key position.
         fixed: The only length that it takes, if it is but one.
         slopes_only: Whether it gives slopes, and no bias.
+        takes_scores: Whether it takes scores, to which it may add.
     """
 
     subject: Subject
@@ -40,6 +42,7 @@ class BiasView:
     key_only: bool = False
     fixed: int | None = None
     slopes_only: bool = False
+    takes_scores: bool = False
 
     kind = "bias"
 
@@ -106,20 +109,23 @@ def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
                 continue
             uses = frozenset(role for role in required if role is not None)
             yield BiasView(
-                subject, _runner(find, parameters, uses), text_of(text, parameters, uses)
-            )
+                subject, _runner(find, parameters, uses), text_of(text, parameters, uses),
+                takes_scores="scores" in uses,
+            )  # fmt: skip
 
 
 def _runner(find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str]) -> Run:
-    def run(thing: Any, q_len: int, k_len: int, dtype: torch.dtype) -> Tensor:
+    def run(
+        thing: Any, q_len: int, k_len: int, dtype: torch.dtype, scores: Tensor | None = None
+    ) -> Tensor:
         heads = heads_of(thing) or GUESSES["heads"]
         if uses <= {"length", "heads"} and q_len != k_len and uses & {"length"}:
             raise CallFailedError("it takes one length, for queries and keys")
         before = k_len - q_len
+        blank = torch.zeros(1, heads, q_len, k_len, dtype=dtype)
         values = {
             "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
-            "scores": torch.zeros(1, heads, q_len, k_len, dtype=dtype),
-            "x": torch.zeros(1, heads, q_len, k_len, dtype=dtype),
+            "scores": blank if scores is None else scores, "x": blank.clone(),
             "mask": torch.ones(1, k_len, dtype=torch.long),
             "offset": before,
             "q_positions": torch.arange(before, k_len), "k_positions": torch.arange(k_len),

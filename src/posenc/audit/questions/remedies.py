@@ -61,6 +61,8 @@ REMEDIES: dict[str, str] = {
     "bias-without-cache-offset": "the last of q_len queries stands at the last key: add k_len − "
     "q_len to query positions",
     "bias-in-16-bits": "compute slope × distance in float32 from the distance",
+    "scores-changed": "add the bias to scores as they come; --ignore scores-changed if they are "
+    "scaled or capped on purpose",
     "buckets-turned": "T5 takes key − query: swap the operands, or the last two axes",
     "buckets-off": "posenc.numerics.buckets.t5_buckets has T5's borders in whole numbers",
     "parameter-without-gradient": "use the parameter in forward, or make it a buffer",

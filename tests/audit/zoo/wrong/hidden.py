@@ -145,7 +145,30 @@ class OneSlope(Alibi):
         return made
 
 
+class OfScores(Alibi):
+    """Adds to scores, which are scaled once more."""
+
+    def handed_on(self, scores):
+        return 1.5 * scores
+
+    def forward(self, scores):
+        return self.handed_on(scores) + super().forward(*scores.shape[-2:])
+
+
+class CutScores(OfScores):
+    def handed_on(self, scores):
+        return scores.detach()
+
+
+class CappedScores(OfScores):
+    def handed_on(self, scores):
+        return scores.clamp(-5, 5)
+
+
 WRONG = [
+    wrong(OfScores, "scaled scores", "scores-changed"),
+    wrong(CutScores, "detached scores", "gradient-cut"),
+    wrong(CappedScores, "clamped scores", "scores-changed"),
     wrong(FarKeysWrap, "far keys wrap", "keys-turned-otherwise"),
     wrong(FarKeysShare, "far keys in bfloat16", "keys-turned-otherwise"),
     wrong(KeysOfTheFirstRow, "keys of the first row", "padding-shifts-positions"),

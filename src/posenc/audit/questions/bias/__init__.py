@@ -17,6 +17,7 @@ from posenc.audit.questions.bias.identity import (
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.bias.traces import (
     gradients_flow,
+    hands_scores_on,
     keeps_no_state,
     leaves_its_input_alone,
 )
@@ -36,5 +37,6 @@ QUESTIONS: tuple[Question, ...] = (
     decodes_as_it_prefills,
     stays_on_its_line,
     keeps_distances_apart,
+    hands_scores_on,
     gradients_flow,
 )

@@ -3,6 +3,7 @@
 import torch
 
 from posenc.audit.adapters.bias import SEQ
+from posenc.audit.identity.biases import HIDDEN
 from posenc.audit.questions.asking import Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.traces import gradients, untouched
@@ -52,6 +53,40 @@ def keeps_no_state(inquiry: BiasInquiry) -> Answer:
                 inquiry.shown(f"{seq}, {seq}"),
             )
     return "bit for bit the same after 3 other calls"
+
+
+@question(after=("input-written", "state-between-calls", "history-changes-result"))
+def hands_scores_on(inquiry: BiasInquiry) -> Answer:
+    """Do scores come out as they came, with the bias added, and gradients with them?"""
+    view = inquiry.view
+    if not view.takes_scores:
+        raise NotAskedError("it takes no scores")
+    seq, thing = view.fixed or SEQ, view.subject.fresh()
+    plain = view.bias(seq, seq)
+    scores = SIZE * torch.randn(1, view.heads, seq, seq, generator=torch.Generator().manual_seed(3))
+    made = view.run(thing, seq, seq, torch.float32, scores.clone()).expand_as(plain)
+    seen = torch.isfinite(plain) & (plain > -HIDDEN)
+    if torch.equal(made[seen], plain[seen]):
+        return "it gives the bias alone"
+    off = (made - scores[0] - plain)[seen].abs().max().item()
+    if off > 1e-5 * SIZE:
+        return fault(
+            "scores-changed",
+            "wrong",
+            f"scores of size {SIZE:g} come out up to {off:.3g} away from scores + bias",
+            off,
+            "import torch\n"
+            f"scores = {SIZE:g} * torch.randn(1, {view.heads}, {seq}, {seq})\n"
+            "(subject(scores) - subject(0 * scores) - scores).abs().max()",
+        )
+    x = scores.requires_grad_()
+    call = lambda: view.run(thing, seq, seq, torch.float32, x).masked_fill(~seen, 0.0)  # noqa: E731
+    said = gradients(None, call, x)
+    return said if not isinstance(said, str) else f"scores + bias within {off:.1g}"
+
+
+SIZE = 32.0
+"""How large scores are that are handed on."""
 
 
 @question()
