@@ -202,3 +202,12 @@ def test_what_it_refuses():
         )
     with pytest.raises(ValueError, match="given for 1 of 0 videos"):
         multimodal_positions({"model_type": "qwen2_5_vl"}, types, seconds=[1.0])
+
+
+def test_a_vision_config_of_null_is_an_absent_one():
+    types = torch.tensor([[0, 1, 0]])
+    absent, null = (
+        multimodal_positions({"model_type": "qwen2_vl", **fields}, types, image_grids=[(1, 2, 2)])
+        for fields in ({}, {"vision_config": None})
+    )
+    assert torch.equal(absent, null)

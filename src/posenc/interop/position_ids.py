@@ -155,10 +155,9 @@ def _sizes(grids: Any, name: str) -> Iterator[tuple[int, int, int]]:
 
 def _vision(config: Configuration, name: str, usual: int) -> int:
     """A size of the model's eyes."""
-    values: Any = config.values
     for field in ("thinker_config", "vision_config"):
-        values = values.get(field, values)
-    value = values.get(name, usual)
+        config = Configuration(config.dictionary(field) or config.values, config.model_type)
+    value = config.values.get(name, usual)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} is {value!r}; it must be a whole number from 1. Correct it.")
     return value

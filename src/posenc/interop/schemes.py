@@ -135,11 +135,20 @@ BOTH: Mapping[str, tuple[LearnedRows | SineRows, LearnedRows | SineRows]] = {
 }
 """Models of an encoder and a decoder."""
 
+SPARSE = (
+    "where attention_type is block_sparse, as by default, a query of a long sequence sees blocks "
+    "of block_size tokens alone: its own, those beside it, the first, the last, and some at random"
+)
+REACHES = "a query sees keys up to attention_window / 2 positions to either side, and global tokens"
+
 NOTES: Mapping[str, str] = {
+    "big_bird": SPARSE,
+    "bigbird_pegasus": SPARSE,
+    "led": REACHES,
+    "longformer": REACHES,
     "lxmert": "layers of the text; those of the image see the corners of its boxes, projected",
     "qwen3_asr_encoder": "positions begin anew in every chunk of the recording",
-    "tapas": "where reset_position_index_per_cell is true, as by default, positions begin anew in "
-    "every cell of the table, and stop at the last row",
+    "tapas": "positions begin anew in every cell of the table, and stop at the last row of theirs",
     "videomae": "positions count patches, frame by frame and row by row",
     "videoprism_text_model": "a class token after the text has no position",
 }

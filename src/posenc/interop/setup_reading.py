@@ -32,7 +32,7 @@ from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
 from posenc.interop.token_setup import score_parts, token_parts
 from posenc.interop.verified import VERIFIED
-from posenc.interop.windows import window_of
+from posenc.interop.windows import unverified, window_of
 
 NAMES = {
     "text_config": "text",
@@ -255,6 +255,8 @@ def _notes(config: Configuration) -> list[str]:
             said.append(f"sliding layers see the last {reach} keys")
         else:
             said.append(f"sliding layers see keys up to {reach} positions to either side")
+    if (words := unverified(config)) is not None:
+        said.append(words)
     who = "the model does not look at it" if config.facts else "it is not read here"
     said += [f"{name} stands in the file, and {who}" for name in _unheeded(config)]
     return said

@@ -1,6 +1,7 @@
 """Models that add something to their tokens, or to their scores: from fields to encodings."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from posenc.encodings.base import ScoreEncoding, TokenEncoding
 from posenc.encodings.positional import Positional
@@ -37,14 +38,35 @@ def token_parts(config: Configuration, name: str) -> list[Part] | None:
     tokens = _tokens(config, rows)
     scores = [_mpnet(config)] if kind == "mpnet" else []
     count = config.whole("l_layers" if kind == "lxmert" else "layers")
-    return [
-        _part(config, name, count, tokens, scores, trained=_length(tokens), notes=_notes(config))
-    ]
+    part = _part(config, name, count, tokens, scores, trained=_length(tokens), notes=_notes(config))
+    return [_local(config, part) if kind == "gpt_neo" else part]
+
+
+def _local(config: Configuration, part: Part) -> Part:
+    """GPT-Neo's layers, some of which see the last ``window_size`` keys alone."""
+    given = config.values.get("attention_types") or [[["global", "local"], 12]]
+    try:
+        kinds = [kind for several, times in given for kind in list(several) * times]
+    except (TypeError, ValueError):
+        kinds = []
+    if len(kinds) != len(part.layers) or not set(kinds) <= {"global", "local"}:
+        raise ValueError(
+            f"attention_types is {given!r}; it must say for each of {len(part.layers)} layers "
+            f"whether it is global or local, as [[['global', 'local'], 12]]. Correct the file."
+        )
+    size = config.whole("window_size")
+    layers = tuple(
+        replace(layer, layer_type=kind, window=size if kind == "local" else None)
+        for kind, layer in zip(kinds, part.layers, strict=True)
+    )
+    return replace(part, layers=layers)
 
 
 def _notes(config: Configuration) -> tuple[str, ...]:
     """What there is to say; ``position_embedding_type`` may be for code of the file's own."""
-    said = [schemes.NOTES[config.model_type]] if config.model_type in schemes.NOTES else []
+    kind = config.model_type
+    silent = kind == "tapas" and not config.values.get("reset_position_index_per_cell")
+    said = [schemes.NOTES[kind]] if kind in schemes.NOTES and not silent else []
     if (named := config.values.get("position_embedding_type", "absolute")) != "absolute":
         said.append(
             f"position_embedding_type is {named!r} in the file, and the model of transformers "
@@ -65,7 +87,7 @@ def _stacks(
     encoder, decoder = _tokens(config, before), _tokens(config, after)
     above, below = _depths(config)
     return [
-        _part(config, "encoder", above, encoder, trained=_length(encoder)),
+        _part(config, "encoder", above, encoder, trained=_length(encoder), notes=_notes(config)),
         _part(config, "decoder", below, decoder, trained=_length(decoder)),
         _part(config, "cross-attention", below),
     ]
