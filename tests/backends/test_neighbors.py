@@ -4,10 +4,14 @@ import pytest
 import torch
 
 from posenc import (
+    CABLE,
     PEG,
     ALiBi,
     Convolutional,
+    CoPE,
     DAPEv2,
+    Forgetting,
+    PaTH,
     Positional,
     Rotary,
     SelectiveRoPE,
@@ -101,3 +105,38 @@ def test_documents_of_one_token_are_convolved_apart():
     ids = torch.tensor([[0, 1, 2]])
     alone = torch.cat([encoder(x[:, i : i + 1]) for i in range(3)], dim=1)
     torch.testing.assert_close(encoder(x, document_ids=ids), alone)
+
+
+COUNTING = {
+    "cope": lambda: CoPE(HEADS, WIDTH, 8, std=1.0),
+    "forgetting": lambda: Forgetting(HEADS, WIDTH, std=1.0),
+    "cable": lambda: CABLE(HEADS, DIM, std=1.0),
+    "path": lambda: PaTH(HEADS, WIDTH, DIM, HEADS, rank=2, std=1.0),
+}
+FALLING = torch.tensor([0, 1, 9, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_tokens_between_of_the_next_document_are_not_counted(name, is_causal):
+    """A query of the first stands where tokens of the second do, as its positions fall within."""
+    encoding, ids = COUNTING[name](), torch.tensor([[0] * 9 + [1] * 3])
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(1, 12, DIM, generator=generator)
+    given = {"document_ids": ids, "q_document_ids": ids, "is_causal": is_causal}
+
+    def first_document(places, more):
+        beside = hidden.clone()
+        beside[:, 9:] += more
+        x = beside.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+        read = {"q_hidden": beside, "k_hidden": beside} if encoding.reads_hidden else {}
+        return attention(
+            x, x, x, positional=Positional(scores=encoding), q_positions=places,
+            k_positions=places, **given, **read,
+        )[:, :, :9]  # fmt: skip
+
+    with pytest.raises(ValueError, match="a query at 9 would count tokens of the next document"):
+        first_document(FALLING, 0.0)
+    for places in (torch.arange(12), FALLING.where(torch.arange(12) < 9, FALLING - 9)):
+        one, other = (first_document(places, more) for more in (0.0, 1.0))
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-6)

@@ -52,6 +52,8 @@ TOO_FAR = r"no int64|leaves float32|int64 does not hold"
 
 ASTRAY = "these run on where one begins|Positions of keys repeat"
 
+COUNTED = "would count tokens of the next document"
+
 LONELY = 1000
 """A query farther than this from every key that it sees has scores that are rounded away."""
 
@@ -232,6 +234,13 @@ def check(case: AttentionCase) -> None:
                 _run(case, content, given, backend)
         TALLY.count("must refuse", "neighbors that are none")
         return
+    astray, touches = _counts_astray(case, given)
+    if astray or (touches and _refused(case, content, given, COUNTED)):
+        for backend in (None, "explicit"):
+            with pytest.raises(ValueError, match=f"{COUNTED}|{TOO_FAR}"):
+                _run(case, content, given, backend)
+        TALLY.count("must refuse", "tokens between of another document")
+        return
     far = _asks_distances(case) and _no_int64(case)
     if far and (_no_int64(case, of_real=True) or _refused(case, content, given)):
         with pytest.raises(ValueError, match=TOO_FAR):
@@ -311,6 +320,36 @@ def _reads_astray(case: AttentionCase) -> bool:
     return bool(astray.any())
 
 
+def _counts_astray(case: AttentionCase, given: dict[str, Any]) -> tuple[bool, bool]:
+    """Whether an encoding would count tokens of another document, and whether it might seem so.
+
+    It takes a fall of positions for the end of a document, and counts tokens that stand farther on
+    than the one before them and not farther than the query.
+    """
+    counting = [e for e in case.positional().scores if not e.is_pairwise]
+    if case.documents is None or not counting or _reads_neighbors(case):
+        return False, False
+    keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    places, own = keys.expand(case.batch, -1), keys
+    if case.padding is not None:
+        places = over_padding(keys, torch.tensor(case.padding)).expand(case.batch, -1)
+    known = given.get("q_padding_mask")
+    astray = touches = False
+    for row, ids in enumerate(map(documents_of, case.documents)):
+        at = places[row].tolist()
+        stands = own.expand(case.batch, -1)[row].tolist()
+        touches |= any(at[n] == at[n - 1] and ids[n] != ids[n - 1] for n in range(1, case.k_len))
+        for number, query in enumerate(case.chosen):
+            if known is not None and not known[row][number]:
+                continue
+            since = [n for n in range(case.k_len) if ids[n] == ids[query]][-1]
+            for n in range(since + 1, case.k_len):
+                if at[n] < at[n - 1]:
+                    break
+                astray |= at[n - 1] < at[n] <= stands[query]
+    return astray, touches
+
+
 def _query_padding(case: AttentionCase) -> list[list[bool]] | None:
     """Which queries are tokens, in each row; ``None`` where all of them count as such.
 
@@ -381,12 +420,12 @@ def _loneliest(case: AttentionCase, given, real_queries: Tensor) -> float:
     return nearest.where(asked, 0.0).max().item() if nearest.numel() else 0.0
 
 
-def _refused(case: AttentionCase, content, given) -> bool:
+def _refused(case: AttentionCase, content, given, words: str = TOO_FAR) -> bool:
     """Whether a call that need not be refused is: padding alone stands too far away in it."""
     try:
         _run(case, content, given, None)
     except ValueError as refusal:
-        return re.search(TOO_FAR, str(refusal)) is not None
+        return re.search(words, str(refusal)) is not None
     return False
 
 

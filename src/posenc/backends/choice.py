@@ -10,7 +10,7 @@ from posenc.backends.dense import Dense, dense
 from posenc.backends.explicit import Explicit, explicit
 from posenc.backends.flex import flex
 from posenc.backends.masks import added, with_causal
-from posenc.backends.neighbors import check_documents_are_told
+from posenc.backends.neighbors import check_scores_know_documents
 from posenc.backends.sdpa import SDPA, sdpa
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided import strided
@@ -88,7 +88,7 @@ def considered(
     """The backend, and why each before it was passed over; arguments as for ``chosen``."""
     check_heads(scores, heads)
     _check_softcap(scores, specification)
-    check_documents_are_told(scores, specification.keys, specification.documents)
+    check_scores_know_documents(scores, specification)
     if backend not in (None, *BACKENDS):
         raise ValueError(
             f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}, or None."

@@ -15,7 +15,7 @@ from posenc._guards import check_dense
 from posenc.backends.base import Backend, ShardedTokens, Sizes, TableBuilder
 from posenc.backends.choice import chosen
 from posenc.backends.features import readers
-from posenc.backends.neighbors import check_documents_are_told
+from posenc.backends.neighbors import check_scores_know_documents
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
@@ -383,7 +383,7 @@ class Encoder(Settled):
         build, dtype = self._bias_table(placement), working_dtype(x.dtype)
 
         def with_bias(scores: ScoreEncodings) -> tuple[tuple[ScoreEncoding, Tensor], ...]:
-            check_documents_are_told(scores, k, specification.documents)
+            check_scores_know_documents(scores, specification)
             return tuple((encoding, build(encoding, q, k, dtype=dtype)) for encoding in scores)
 
         biases = once_each(scores_of(self.layers), with_bias)
