@@ -17,6 +17,7 @@ from posenc import (
     AxialRotary,
     CoPE,
     Forgetting,
+    KERPLEWeight,
     Learned,
     MultimodalRotary,
     Positional,
@@ -156,6 +157,20 @@ def test_sums_and_heads_of_biases():
     assert both.takes_reals
     assert not (ALiBi(2) + T5Bias(2)).takes_reals
     assert torch.equal(ALiBi(4)[1:3].table(SECONDS, SECONDS), ALiBi(4).table(SECONDS, SECONDS)[1:3])
+
+
+def test_kerple_takes_powers_of_distances_below_one():
+    at, origin = Coordinates([0.0, 0.25, 0.5, 1.0, 2.5]), Coordinates([0.0])
+    distance = torch.tensor([0.0, 0.25, 0.5, 1.0, 2.5], dtype=torch.float64)
+    for made, weigh in ((KERPLE(2, "power"), False), (KERPLEWeight(2), True)):
+        kernel = -made.a[:, None].double() * distance ** made.p[:, None].double()
+        table = made.table(at, origin, dtype=torch.float64)[..., 0]
+        torch.testing.assert_close(table, kernel.exp() if weigh else kernel)
+    three = KERPLE(2, exponent=True)
+    p, a, r = (each[:, None].double() for each in (three.p, three.a, three.r))
+    torch.testing.assert_close(
+        three.table(at, origin, dtype=torch.float64)[..., 0], -p * torch.log1p(a * distance**r)
+    )
 
 
 def test_xpos_fades_with_real_distance():

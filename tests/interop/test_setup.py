@@ -364,3 +364,9 @@ def test_sliding_layers_of_modernbert_are_told_as_the_model_hides_keys(fields, r
             weights = model(torch.arange(200)[None] % 50, output_attentions=True).attentions[1]
         seen = weights[0, :, 100].amax(0).nonzero().flatten() - 100
         assert [int(seen.min()), int(seen.max())] == ends
+
+
+@pytest.mark.parametrize("value", [3, "siglip", []])
+def test_a_part_that_is_no_object_is_refused(value):
+    with pytest.raises(ValueError, match=r"vision_config is .*; it must be an object, or null"):
+        positional_setup({"model_type": "qwen2_vl", "vision_config": value})

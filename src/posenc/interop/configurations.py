@@ -218,11 +218,18 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     Older files keep the fields of the language model beside the nested ones; transformers takes
     them for its ``text_config``, and so they are here.
 
+    Raises:
+        ValueError: One of them is no object.
+
     Example:
         >>> list(parts_of(Configuration({"vision_config": {"depth": 2}}, "qwen2_vl")))
         ['text_config', 'vision_config']
     """
     types = config.facts.get("parts", {})
+    for name in {*types, *NESTS, *SENSES} & set(config.values):
+        value = config.values[name]
+        if not (value is None or isinstance(value, Mapping)):
+            raise ValueError(f"{name} is {value!r}; it must be an object, or null. Correct it.")
     absent = not any(isinstance(config.values.get(name), Mapping) for name in types)
     found = {}
     for name, value in config.values.items():

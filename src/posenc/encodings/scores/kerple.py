@@ -28,9 +28,7 @@ class KERPLE(RelativeBias):
     definite. In training the bounds are written into the parameters at each call, as the authors'
     code does: a number that stepped over its bound begins its way back at the bound.
 
-    Of real distances, those between 0 and 1 count as 1 where a power is taken of them (``"power"``
-    and ``exponent``): give coordinates in units of which neighbors are 1 or more apart. Kernels are
-    computed in the dtype of the table, so ask for float32 and cast.
+    Kernels are computed in the dtype of the table, so ask for float32 and cast.
 
     Args:
         heads: Number of query heads.
@@ -133,8 +131,7 @@ class KERPLEWeight(ScoreEncoding):
     """Scores multiplied with a kernel that falls with distance: score · exp(−a_h · d^(p_h)).
 
     with d = max(q − k, 0), and the bounds of ``KERPLE``. Beside a bias it makes the forms of the
-    authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``. Real
-    distances between 0 and 1 count as 1.
+    authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``.
 
     Args:
         heads: Number of query heads.
@@ -226,7 +223,7 @@ def power(away: Tensor, exponent: Tensor) -> Tensor:
         tensor([0., 9.])
     """
     # d^p has no slope in p at 0; log(1) there gives the same 0 and a finite gradient.
-    return torch.where(away > 0, torch.exp(exponent * away.clamp(min=1).log()), 0.0)
+    return torch.where(away > 0, torch.exp(exponent * away.where(away > 0, 1.0).log()), 0.0)
 
 
 def held(module: nn.Module, number: nn.Parameter, most: float | None) -> Tensor:
