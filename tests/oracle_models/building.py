@@ -61,6 +61,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "glm4v_moe_text": {"rope_parameters": HALF_ROTATED, "head_dim": 128},
     "glm4v_text": {"rope_parameters": HALF_ROTATED},
     "glm_image_text": {"rope_parameters": HALF_ROTATED},
+    "gpt_neo": {"num_layers": DEPTH, "attention_types": [[["global", "local"], DEPTH // 2]]},
     "granitemoehybrid": {"position_embedding_type": "rope", "layer_types": ["attention"] * 4,
                          "num_hidden_layers": 4},
     "hunyuan_v1_dense": {"head_dim": 128},
