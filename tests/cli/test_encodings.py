@@ -6,17 +6,10 @@ import pytest
 import torch
 
 from posenc import FIRE, ALiBi, Rotary, Sinusoidal, T5Bias, XPos
-from posenc.cli.encodings import (
-    KeptSinusoidal,
-    bias_rows,
-    chosen,
-    is_drawn,
-    learns,
-    name_of,
-    rows_of,
-)
+from posenc.cli.encodings import chosen, is_drawn, learns, name_of
 from posenc.cli.errors import UserError
 from posenc.cli.limits import check_range
+from posenc.cli.rows import KeptSinusoidal, bias_rows, rows_of
 from posenc.encodings.expression import encoding_from
 
 LAST = 2**63 - 1

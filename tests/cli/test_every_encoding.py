@@ -18,7 +18,8 @@ from posenc import (
     TokenEncoding,
     frequencies,
 )
-from posenc.cli.encodings import name_of, rows_of
+from posenc.cli.encodings import name_of
+from posenc.cli.rows import rows_of
 from posenc.encodings.expression import encoding_from
 from posenc.testing import Case
 

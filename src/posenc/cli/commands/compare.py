@@ -82,7 +82,7 @@ class Compare:
         return taken, without
 
     def _properties(self, name: str, length: int) -> dict[str, Any]:
-        from posenc.cli.encodings import KeptSinusoidal
+        from posenc.cli.rows import KeptSinusoidal
         from posenc.inspection.conventions import properties_of
 
         # A shift looks some rows further.

@@ -10,7 +10,7 @@ from posenc.cli import options
 from posenc.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from posenc.cli.encodings import Rows
+    from posenc.cli.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,9 @@ class Curves:
 
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
-        from posenc.cli.encodings import chosen, described, note_of, rows_of
+        from posenc.cli.encodings import chosen, described, note_of
         from posenc.cli.render import figures, pictures, table
+        from posenc.cli.rows import rows_of
 
         figures.check_drawn(self.output is not None, self.theme, self.dpi)
         encoding = chosen(self, dim=20, seed=self.seed)

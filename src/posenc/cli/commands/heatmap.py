@@ -8,7 +8,7 @@ from posenc.cli import options
 from posenc.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from posenc.cli.encodings import Rows
+    from posenc.cli.rows import Rows
     from posenc.encodings.expression import Encoding
 
 
@@ -50,8 +50,9 @@ class Heatmap:
 
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
-        from posenc.cli.encodings import bias_rows, chosen, described, rows_of
+        from posenc.cli.encodings import chosen, described
         from posenc.cli.render import figures, pictures, table
+        from posenc.cli.rows import bias_rows, rows_of
 
         figures.check_drawn(self.output is not None, self.theme, self.dpi)
         encoding = chosen(self, dim=128, seed=self.seed)

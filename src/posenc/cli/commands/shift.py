@@ -31,8 +31,9 @@ class Shift:
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import chosen, rows_of
+        from posenc.cli.encodings import chosen
         from posenc.cli.limits import check_range
+        from posenc.cli.rows import rows_of
         from posenc.encodings.base import ScoreBias
 
         encoding = chosen(self, dim=4, seed=self.seed)

@@ -31,8 +31,9 @@ class Table:
         """Prints the table block by block, so that a long one needs no memory."""
         import torch
 
-        from posenc.cli.encodings import chosen, described, note_of, rows_of
+        from posenc.cli.encodings import chosen, described, note_of
         from posenc.cli.render import table
+        from posenc.cli.rows import rows_of
 
         encoding = chosen(self, dim=4, seed=self.seed)
         rows = rows_of(encoding)

@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from posenc.cli.encodings import key_heads, note_of, rows_of
+from posenc.cli.encodings import key_heads, note_of
 from posenc.cli.limits import check_memory
 from posenc.cli.render.screen import Screen, console
 from posenc.cli.render.sparklines import marks_for, sparkline
+from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, RelativeBias, TokenEncoding
 from posenc.inspection.similarity import ClosestPair, closest_pair, dot_product_profile
 from posenc.positions import consecutive

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
-from posenc.cli.encodings import name_of, note_of, rows_of
+from posenc.cli.encodings import name_of, note_of
 from posenc.cli.limits import check_range
 from posenc.cli.render.explanation import (
     Explanation,
@@ -19,6 +19,7 @@ from posenc.cli.render.explanation import (
     short,
     sinusoid_steps,
 )
+from posenc.cli.rows import rows_of
 from posenc.cli.sinusoid import Sinusoid
 from posenc.encodings.base import RelativeBias, ScoreBias
 from posenc.frequencies import Geometric, Schedule

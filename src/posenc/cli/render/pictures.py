@@ -7,9 +7,9 @@ from rich.style import Style
 from rich.text import Text
 from torch import Tensor
 
-from posenc.cli.encodings import Rows
 from posenc.cli.render.screen import ascii_only, colored, console
 from posenc.cli.render.sparklines import marks_for, sparkline
+from posenc.cli.rows import Rows
 
 # From the least over 0 to the most, on a dark ground as on a light one.
 STOPS = (

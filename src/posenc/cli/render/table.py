@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
-from posenc.cli.encodings import Rows
 from posenc.cli.io.digits import digits
 from posenc.cli.render.grids import fitting, line, number, widths_of
 from posenc.cli.render.screen import console
+from posenc.cli.rows import Rows
 
 Blocks = Iterable[tuple[list[int], Tensor]]
 
