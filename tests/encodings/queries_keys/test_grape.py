@@ -49,6 +49,19 @@ def test_a_table_is_right_far_out(grape):
             assert twice == pytest.approx(float((1 - mp.cos(t)) / s**2), abs=1e-9)
 
 
+def test_vectors_that_are_nearly_parallel_lose_no_digits():
+    grape = GRAPE(8, heads=1).double()
+    with torch.no_grad():
+        grape.generators[1] = 1.7 * grape.generators[0] + 1e-6 * grape.generators[1]
+    a, b = ([mpf(entry) for entry in vector[0].tolist()] for vector in grape.generators)
+    with mp.workdps(40):
+        along = sum(x * y for x, y in zip(a, b, strict=True)) ** 2
+        speed = mp.sqrt(sum(x * x for x in a) * sum(x * x for x in b) - along)
+        expected = float(mp.sin(1000 * speed) / speed)
+    table = grape.table(torch.tensor([1000]), dtype=torch.float64)
+    assert float(table[0, 0, 0]) == pytest.approx(expected, rel=1e-13)
+
+
 def test_what_lies_across_the_plane_does_not_turn(grape):
     a, b = grape.generators[:, 0].detach()
     basis = torch.linalg.qr(torch.stack((a, b), dim=-1), mode="complete").Q

@@ -96,9 +96,10 @@ class GRAPE(QueryKeyEncoding):
         """
         positions = checked(positions, reals=True)
         a, b = in_float64(self.generators)
-        parallel = (a * b).sum(-1)
-        area = a.square().sum(-1) * b.square().sum(-1) - parallel.square()
-        speed = area.clamp(min=torch.finfo(torch.float64).tiny).sqrt()
+        tiny, length = torch.finfo(torch.float64).tiny, a.square().sum(-1, keepdim=True)
+        # What of b is not along a: squares of nearly parallel vectors would cancel.
+        beside = b - (a * b).sum(-1, keepdim=True) / length.clamp(min=tiny) * a
+        speed = (length * beside.square()).sum(-1).clamp(min=tiny).sqrt()
         angles = in_float64(positions).unsqueeze(-1) * (self.speed * speed)
         across = 2 * (angles / 2).sin().square()  # 1 − cos, which loses no digits near 0
         factors = angles.sin() / speed, across / speed.square()
