@@ -103,7 +103,7 @@ def _lift(thing: Any) -> Callable[[Tensor], Tensor] | None:
 
 
 def _verdict(one: Check, near: Check) -> Verdict:
-    """The outcome of a check; of one that fails to the bit, or far away, that of the weaker one."""
+    """The outcome of a check; of one that fails, or is refused, that of the weaker one nearby."""
     name, asks = one.name.replace("_", "-"), (one.function.__doc__ or "").strip().splitlines()[0]
     try:
         one()
@@ -114,8 +114,10 @@ def _verdict(one: Check, near: Check) -> Verdict:
         found = Fault(name, "wrong", f"{asks} But {broken}", 1.0)
         return Verdict(name, asks, True, "failed", found.said, (found,))
     except Exception as error:  # it refuses what the battery gives it
-        words = " ".join(str(error).split())
-        return Verdict(name, asks, True, "not asked", f"{type(error).__name__}: {words[:160]}")
+        words = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        if _holds(near):
+            return Verdict(name, asks, True, "passed", f"{asks} {WEAKER}; farther on, {words}")
+        return Verdict(name, asks, True, "not asked", words)
     return Verdict(name, asks, True, "passed", asks)
 
 
