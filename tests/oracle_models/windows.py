@@ -223,6 +223,8 @@ def seen(file: dict[str, Any]) -> Seen:
     taken = inspect.signature(model.forward).parameters
     ids = torch.full((1, LENGTH), 5)
     given = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "use_cache": False}
+    if "input_ids" not in taken and "inputs_embeds" in taken:
+        given["inputs_embeds"] = torch.randn(1, LENGTH, model.config.hidden_size)
     with watched(model) as record:
         model(**{name: value for name, value in given.items() if name in taken})
     found: Seen = {}
