@@ -80,9 +80,9 @@ def facts(monkeypatch):
     ("model_type", "counts"),
     [
         ("llama", {"agrees": 11}),
-        ("mistral", {"agrees": 22}),
-        ("minimax", {"agrees": 12, "not run": 10}),
-        ("qwen2_moe", {"agrees": 15, "refused": 6, "not run": 1}),
+        ("mistral", {"agrees": 23}),
+        ("minimax", {"agrees": 13, "not run": 10}),
+        ("qwen2_moe", {"agrees": 16, "refused": 6, "not run": 1}),
         ("gpt_neo", {"agrees": 3}),
     ],
 )

@@ -140,8 +140,8 @@ def states(model_type: str, part: Part) -> Iterator[dict[str, Any]]:
         if _has(model_type, name):
             yield {name: size}
             yield {name: size, "layer_types": mixed}
-    if len(own) > 1:
-        yield {name: SIZE + index for index, name in enumerate(own)}
+    if own:
+        yield {name: SIZE + 2 * index for index, name in enumerate(WINDOWS)}
     if rotates:
         yield {"layer_types": mixed}
 
@@ -154,7 +154,8 @@ def _has(model_type: str, name: str) -> bool:
 def rule(ran: list[tuple[dict[str, Any], Seen]]) -> list[str]:
     """Which layers slide, and by which fields, of what was seen in each state.
 
-    A field that tells how many keys are seen beside the query's own is followed by ``+1``.
+    A field that tells how many keys are seen beside the query's own is followed by ``+1``. The
+    first is the one that counts where there are several.
     """
     fields, everywhere = [], []
     for name in WINDOWS:
@@ -167,7 +168,16 @@ def rule(ran: list[tuple[dict[str, Any], Seen]]) -> list[str]:
         everywhere += [back <= SIZE + 1 for layers in full for back, _ in layers.values()]
     if not fields:
         return [NOWHERE]
+    for given, layers in ran:
+        if len(fields) > 1 and all(name in given for name in WINDOWS):
+            least = min(back for back, _ in layers.values() if back > 0)
+            fields.sort(key=lambda each: _keys(each, given) != least)
     return [EVERYWHERE if everywhere and all(everywhere) else SOME, *fields]
+
+
+def _keys(field: str, given: dict[str, Any]) -> int:
+    """How many keys are seen by one of the fields alone."""
+    return given[field.removesuffix("+1")] + field.endswith("+1")
 
 
 def _slides_by(name: str, given: dict[str, Any], layers: Seen) -> bool:
