@@ -116,6 +116,14 @@ def test_an_example_runs_alone_with_what_stands_before_it():
     assert "1 passed" in run("-n", "0", f"{page}::line:{last},column:1")
 
 
+@pytest.mark.slow("the suite collected once more")
+def test_an_example_runs_after_later_ones_as_before_them():
+    page = "docs/many-devices.md"
+    lines = (ROOT / page).read_text().splitlines()
+    asked = (lines.index(">>> out.shape") + 1, lines.index(">>> shards.join(out).shape") + 1)
+    assert "2 passed" in run("-n", "0", *(f"{page}::line:{line},column:1" for line in asked))
+
+
 @pytest.mark.slow("the suite collected again and again")
 def test_collecting_does_not_depend_on_hashes():
     """Sets have another order in every process, and processes must agree on what they share."""
