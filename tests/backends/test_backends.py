@@ -328,3 +328,25 @@ def test_unusual_tensors():
         torch.testing.assert_close(got[index], meant, rtol=0, atol=2e-6)
     meta = x.to("meta")
     assert attention(meta, meta, meta, positional=positional, is_causal=True).is_meta
+
+
+@pytest.mark.parametrize("bias", [T5Bias, KERPLE, ALiBi])
+def test_a_layer_that_is_run_again_drops_the_same_weights(bias):
+    """Activation checkpointing runs it first without gradients, and takes them of a second run."""
+    from torch.utils.checkpoint import checkpoint
+
+    positional, x = Positional(scores=bias(2)), torch.randn(1, 2, 200, 8).requires_grad_()
+
+    def layer(x):
+        return attention(x, x, x, positional=positional, is_causal=True, dropout_p=0.2)
+
+    def again(x):
+        return checkpoint(layer, x, use_reentrant=True)
+
+    made = []
+    for run in (layer, again):
+        torch.manual_seed(0)
+        x.grad, out = None, run(x)
+        out.square().sum().backward()
+        made.append((out.detach(), x.grad))
+    torch.testing.assert_close(*made)

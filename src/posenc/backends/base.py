@@ -65,10 +65,14 @@ class Request:
         return all(isinstance(e, ScoreBias) and not e.changes_output for e in self.scores)
 
     @property
+    def may_learn(self) -> bool:
+        """Whether a parameter of an encoding is trained, in this pass or in one of its repeats."""
+        return any(p.requires_grad for e in self.scores for p in e.parameters())
+
+    @property
     def learns(self) -> bool:
         """Whether gradients must reach a parameter of an encoding."""
-        learning = any(p.requires_grad for e in self.scores for p in e.parameters())
-        return learning and torch.is_grad_enabled()
+        return self.may_learn and torch.is_grad_enabled()
 
     def bias_table(self, encoding: ScoreEncoding) -> Tensor:
         """The table of one encoding, with a batch axis where it is a bias."""

@@ -164,7 +164,8 @@ def _refusal(request: Request) -> str | None:
     if not request.biases_alone or not all(isinstance(e, RelativeBias) for e in request.scores):
         return "an encoding needs more than a distance"
     with_sum = spec.softcap is not None or spec.sinks is not None
-    if request.dropout_p and (request.learns or with_sum):
+    # A layer that is run again for its gradients must drop the weights that it dropped without.
+    if request.dropout_p and (request.may_learn or with_sum):
         return "weights are dropped where its own backward pass forms them anew"
     if torch.compiler.is_compiling() and request.learns:
         return "a bias learns, and a graph holds no blocks"
