@@ -53,11 +53,11 @@ class Oracle:
 
     @staticmethod
     def agree(encoding, module: torch.nn.Module, layer_type: str | None = None) -> None:
-        """Frequencies to a few roundings of float32; factors to those of float64."""
+        """Frequencies to what ramps of float32 leave; factors to roundings of float64."""
         schedule = Oracle.rotary(encoding).frequencies
         ours = torch.tensor([2 * math.pi / length for length in schedule.wavelengths()]).double()
         theirs = Oracle.frequencies_of(module, layer_type)
-        torch.testing.assert_close(ours, theirs, rtol=4e-6, atol=1e-12)
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-12)
         assert math.isclose(
             schedule.attention_factor, Oracle.factor_of(module, layer_type), rel_tol=1e-12
         )

@@ -5,8 +5,16 @@ from fractions import Fraction
 import pytest
 import torch
 from diffusers.models.transformers.transformer_ltx import LTXVideoRotaryPosEmbed
-from transformers import Swin2SRConfig, Swin2SRModel, Swinv2Config, Swinv2Model
+from transformers import (
+    Aimv2VisionModel,
+    AutoConfig,
+    Swin2SRConfig,
+    Swin2SRModel,
+    Swinv2Config,
+    Swinv2Model,
+)
 
+from posenc import LearnedGrid
 from posenc.interop.huggingface import positional_setup
 from posenc.positions import grid
 
@@ -45,6 +53,19 @@ def test_swin2sr_was_trained_on_no_other_window_whatever_its_file_says():
     values = {"model_type": "swin2sr", **SMALL, "pretrained_window_sizes": [4, 4]}
     (bias,) = held(values).scores
     assert bias.pretrained_window == bias.window == (8, 8)
+
+
+def test_aimv2_of_native_resolution_has_sines():
+    file = {"model_type": "aimv2_vision_model", "hidden_size": 32, "image_size": 12,
+            "patch_size": 4, "num_hidden_layers": 1}  # fmt: skip
+    model = Aimv2VisionModel(AutoConfig.for_model(**file, is_native=True, num_attention_heads=4))
+    embeddings, image = model.embeddings, torch.zeros(1, 3, 12, 20)
+    plain = embeddings.rms_norm(embeddings.patch_embed(image).flatten(2).transpose(1, 2))
+    added = (embeddings(image) - plain)[0]
+    (sines,) = held({**file, "is_native": True}).tokens
+    torch.testing.assert_close(sines.table(grid(3, 5)), added, rtol=0, atol=1e-5)
+    (learned,) = held(file).tokens
+    assert isinstance(learned, LearnedGrid)
 
 
 def test_patches_that_are_counted_are_those_of_a_square():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel, FalconConfig, FalconModel
+from transformers import AutoConfig, AutoModel, FalconConfig, FalconModel, TrOCRForCausalLM
 
 from posenc import ALiBi, AxialRotary, Learned, MultimodalRotary, Rotary, Sinusoidal, T5Bias
 from posenc.encodings.expression import encoding_from
@@ -170,6 +170,17 @@ def test_sines_of_a_model_are_its_table():
     assert isinstance(ours, Sinusoidal)
     theirs = AutoModel.from_config(config).encoder.embed_positions.weight[:20]
     torch.testing.assert_close(ours.table(range(20)), theirs, rtol=0, atol=1e-5)
+
+
+def test_trocr_has_sines_where_its_file_says_that_nothing_is_learned():
+    file = {"model_type": "trocr", "d_model": 32, "decoder_attention_heads": 4, "decoder_layers": 1,
+            "decoder_ffn_dim": 8, "vocab_size": 9, "max_position_embeddings": 20}  # fmt: skip
+    config = AutoConfig.for_model(**file, use_learned_position_embeddings=False)
+    (ours,) = positional_setup(config)["text"].layers[0].positional.tokens
+    theirs = TrOCRForCausalLM(config).model.decoder.embed_positions(torch.full((1, 20), 5))[0]
+    torch.testing.assert_close(ours.table(range(20)), theirs, rtol=0, atol=1e-5)
+    (learned,) = positional_setup(file)["text"].layers[0].positional.tokens
+    assert (learned.max_len, learned.offset) == (20, 2)
 
 
 def test_biases_of_scores():

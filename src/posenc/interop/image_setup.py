@@ -5,6 +5,7 @@ from typing import Any
 
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
+from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.interop import schemes
 from posenc.interop.configurations import Configuration
@@ -64,7 +65,9 @@ def _qwen2(config: Configuration) -> bool:
     return config.model_type == "qwen2_vl_vision"
 
 
-def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
+def _table(
+    config: Configuration,
+) -> tuple[list[LearnedGrid] | list[AxialSinusoidal], tuple[str, ...]]:
     kind = config.model_type
     if kind == "gemma4_vision":
         return [], ("learned tables of rows and columns besides, summed (posenc.AxialLearned)",)
@@ -74,7 +77,10 @@ def _table(config: Configuration) -> tuple[list[LearnedGrid], tuple[str, ...]]:
         return [], ()
     if _flag(config, "use_absolute_position_embeddings") is False:
         return [], ("without a table of patches, as use_absolute_position_embeddings says",)
-    width, grid = config.whole("hidden_size"), patches_of(config)
+    width = config.whole("hidden_size")
+    if kind == "aimv2_vision_model" and config.get("is_native"):
+        return [AxialSinusoidal(width, "mae")], (COORDINATES,)
+    grid = patches_of(config)
     before = schemes.PATCHES[kind] + bool(_flag(config, "distilled"))
     table = LearnedGrid(width, grid, prefix=before, device="meta")
     notes = ("interpolated where an image has another number of patches",)

@@ -155,6 +155,12 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
                 f"rope_parameters has {', '.join(map(repr, stray))} beside the layer types "
                 f"{', '.join(nested)}. Move it into the dictionary of the type that it is for."
             )
+        if config.facts and config.family not in rope_models.BY_TYPE:
+            raise ValueError(
+                f"rope_parameters is by layer type ({', '.join(nested)}); the class of "
+                f"{config.model_type} looks at one dictionary for all layers, and scales none by "
+                f"these. Give one dictionary."
+            )
         return _nested(config, nested)
     if by_type := _by_layer_type(config):
         if given:

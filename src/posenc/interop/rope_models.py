@@ -220,10 +220,19 @@ THETA_NEEDED = named("step3p5 ultrabert")
 BY_TYPE_ALONE = named("step3p5")
 """Models whose class does not look at a rope dictionary unless there is one for each layer type."""
 
+BY_TYPE = named(
+    "beam cohere_compass diffusion_gemma embedding_gemma2 gemma3 gemma3n gemma4 gemma4_unified "
+    "laguna lfm3 mellum mimo_v2_flash modernbert modernbert_decoder neomme olmo3 step3p5 t5gemma2 "
+    "t5gemma2_decoder ultrabert zaya"
+)
+"""Models whose class has a rope dictionary for each layer type; others look at one for all."""
+
 SCALING_UNREAD = named("cohere2_moe")
 """Models whose class has a ``rope_scaling`` at which its code does not look."""
 
-UPDATED = named("modernbert modernbert_decoder olmo3 step3p5")
+UPDATED = named(
+    "gemma3 gemma3n modernbert modernbert_decoder olmo3 step3p5 t5gemma2 t5gemma2_decoder"
+)
 """Models whose class lays ``rope_scaling`` over a dictionary that has a ``rope_type``: the old name
 ``type`` in it then says nothing."""
 
@@ -288,6 +297,10 @@ LISTED = {"full_attn_idxs": "conv", "attn_layer_indices": "linear_attention"}
 
 THETA_OF_LAYER = named("granite_swa granitemoe_swa")
 """Models whose ``layer_rope_theta`` is the base of each layer; of others only its zeros count."""
+
+SCALED_LAYERS = {"molmo2": "rope_scaling_layers"}
+"""The field of a model that lists the layers which its rope dictionary scales; the others have the
+base alone."""
 
 LATENT_SOFTMAX = named(
     "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 "

@@ -79,10 +79,16 @@ def rotated_width(config: Configuration, values: Mapping[str, Any], head_dim: in
     if partial and config.facts and not config.facts.get("partly"):
         return _whole_head(config, values, head_dim)
     share = values.get("partial_rotary_factor")
+    beside = config.number(*rope_models.heeded(config, SHARE_FIELDS))
     if share is None and _reads_rotary_dim(config):
         share = Fraction(config.whole("rotary_dim"), head_dim)
+        if beside is not None and int(head_dim * beside) != int(head_dim * share):
+            raise ValueError(
+                f"rotary_dim is {config.get('rotary_dim')}, and {_said(config, values)} "
+                f"{beside:g} of a head of width {head_dim}; they mean the same. Keep one of them."
+            )
     if share is None:
-        share = config.number(*rope_models.heeded(config, SHARE_FIELDS))
+        share = beside
     if share is None:
         share = _usual_share(config)
     width = int(head_dim * share)

@@ -1,6 +1,6 @@
 """From the configuration of a Hugging Face model to its rotary encoding, exact at any position."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRota
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import Rope
+from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, check_length, read
 from posenc.interop.layer_types import layer_bases, layer_types, unrotated
@@ -77,7 +78,9 @@ def rotary_from_config(
         Rotary(Geometric(dim=8, base=10000.0), head_dim=16, pairing='interleaved')
     """
     check_length(length)
-    found = layers_by_type(checked(read(config)), length)
+    known = checked(read(config))
+    field = _field_of_layers(known)
+    found = layers_by_type(known, length) if field is None else _alike(known, field, length)
     if layer_type is None:
         return _only(found)
     if layer_type in found:
@@ -140,26 +143,85 @@ def read_layers_of(
         )
     without = unrotated(known, types, count)
     each = types or [None] * count
+    told = dictionaries(known)
+    silent = {kind for kind, none in zip(each, without, strict=True) if not none} - set(told)
+    if silent and None not in told:
+        raise ValueError(
+            f"rope_parameters has dictionaries for {', '.join(map(str, told))}, and none for "
+            f"layers {_of_types(silent)}. Give one for each type of layer; null where layers of it "
+            f"do not rotate."
+        )
     layers = [
         None if none else found.get(kind, found.get(None))
         for kind, none in zip(each, without, strict=True)
     ]
-    bases = layer_bases(known, count) if known.family in rope_models.THETA_OF_LAYER else None
-    return tuple(layers if bases is None else _rebased(known, layers, bases, length))
+    return tuple(_one_by_one(known, layers, length))
 
 
-def _rebased(
-    config: Configuration,
-    layers: list[RotaryLayer | None],
-    bases: Sequence[float],
-    length: int | None,
+def _of_types(silent: Iterable[str | None]) -> str:
+    return " and ".join("of no type" if kind is None else f"of type {kind!r}" for kind in silent)
+
+
+def _field_of_layers(config: Configuration) -> str | None:
+    """The field in which a file speaks of the rotation of each layer, whatever its type."""
+    field = rope_models.SCALED_LAYERS.get(config.family)
+    if config.family in rope_models.THETA_OF_LAYER:
+        field = "layer_rope_theta"
+    return field if field and config.get(field) is not None else None
+
+
+def _one_by_one(
+    config: Configuration, layers: list[RotaryLayer | None], length: int | None
 ) -> list[RotaryLayer | None]:
-    """The layers with the base that each has by itself; one encoding a base."""
-    made: dict[float, RotaryLayer] = {}
-    for layer, base in zip(layers, bases, strict=True):
-        if layer is not None and base not in made:
-            made[base] = layer_of(config, None, replace(layer.rope, base=float(base)), length)
-    return [layer and made[base] for layer, base in zip(layers, bases, strict=True)]
+    """The layers as a field that speaks of each has them; those with one dictionary share it."""
+    if (field := _field_of_layers(config)) is None:
+        return layers
+    bases = layer_bases(config, len(layers)) or [None] * len(layers)
+    scaled = range(len(layers)) if field == "layer_rope_theta" else _scaled(config, len(layers))
+    made: dict[tuple[float, str], RotaryLayer] = {}
+    found: list[RotaryLayer | None] = []
+    for index, (layer, base) in enumerate(zip(layers, bases, strict=True)):
+        if layer is None:
+            found.append(None)
+            continue
+        rope = layer.rope if base is None else replace(layer.rope, base=float(base))
+        if index not in scaled:
+            rope = replace(rope, rope_type=ROPE_TYPES["default"], values={})
+        key = (rope.base, rope.kind)
+        if key not in made:
+            made[key] = layer_of(config, None, rope, length)
+        found.append(made[key])
+    return found
+
+
+def _scaled(config: Configuration, count: int) -> Sequence[int]:
+    """The numbers of the layers that the rope dictionary scales."""
+    name = rope_models.SCALED_LAYERS[config.family]
+    given = config.get(name)
+    if isinstance(given, list | tuple) and all(type(n) is int and 0 <= n < count for n in given):
+        return given
+    raise ValueError(
+        f"{name} is {given!r}; it must be a list of layers, from 0 to {count - 1}. Correct it."
+    )
+
+
+def _alike(config: Configuration, field: str, length: int | None) -> dict[Any, RotaryLayer]:
+    """The layers that rotate, by their type, where those of a type are alike.
+
+    Raises:
+        ValueError: They are not, or no layer rotates.
+    """
+    types = layer_types(config) or [None] * config.whole("layers")
+    found: dict[Any, RotaryLayer] = {}
+    for kind, layer in zip(types, read_layers_of(config, length), strict=True):
+        if layer and repr(found.setdefault(kind, layer).encoding) != repr(layer.encoding):
+            raise ValueError(
+                f"The layers differ one by one, as {field} says. Call rotaries_from_config for one "
+                f"a layer."
+            )
+    if not found:
+        raise ValueError(f"No layer has a rotary encoding, as {field} says.")
+    return found
 
 
 def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any, RotaryLayer]:

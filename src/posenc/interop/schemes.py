@@ -100,6 +100,11 @@ SINES: Mapping[str, SineRows] = {
 }
 """Models of one stack whose tokens get sines and cosines."""
 
+UNLEARNED: Mapping[str, tuple[str, SineRows]] = {
+    "trocr": ("use_learned_position_embeddings", SineRows("tensor2tensor", "pad_token_id")),
+}
+"""Of models with learned vectors, the field that says false where they have sines instead."""
+
 BOTH: Mapping[str, tuple[LearnedRows | SineRows, LearnedRows | SineRows]] = {
     "bart": (TWO_ROWS, TWO_ROWS),
     "mbart": (TWO_ROWS, TWO_ROWS),
@@ -347,7 +352,8 @@ WORDS: Mapping[str, str] = {
     "videoprism_vision_model": "learned tables of patches and of frames",
     "vitpose_backbone": "a learned table of patches, and one more row, added to each of them",
     "audio-spectrogram-transformer": "a learned table of patches of the spectrogram",
-    "clvp_encoder": "rotates a part of queries, keys and values",
+    "clvp_encoder": "rotates a part of queries, keys and values, unless use_rotary_embedding of "
+    "its file is false",
     "hiera": "a learned table of patches",
     "hunyuan_vl_vision": "a learned table of patches, interpolated to the image",
     "layoutlmv3": "learned vectors of positions and of the corners of boxes, and buckets of "

@@ -35,7 +35,8 @@ def token_parts(config: Configuration, name: str) -> list[Part] | None:
         return None
     if kind in schemes.DEBERTA and isinstance(rows, LearnedRows):
         return [_deberta(config, name, rows)]
-    tokens = _tokens(config, rows)
+    field, sines = schemes.UNLEARNED.get(kind, ("", rows))
+    tokens = _tokens(config, sines if config.get(field) is False else rows)
     scores = [_mpnet(config)] if kind == "mpnet" else []
     count = config.whole("l_layers" if kind == "lxmert" else "layers")
     part = _part(config, name, count, tokens, scores, trained=_length(tokens), notes=_notes(config))

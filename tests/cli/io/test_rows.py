@@ -2,9 +2,12 @@
 
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, normalizers
 
+from posenc.cli.errors import UserError
 from posenc.cli.io import tokenization
 from posenc.cli.io.rows import measure, rows
 from posenc.cli.io.text import Text
@@ -45,3 +48,29 @@ def test_lowercase_joins_words_that_differ_only_there():
         *("[PAD]", "[UNK]", "the")
     ]
     assert len(tokenization.words_by_id(tokenization.trained(text, 9, False))) == 5
+
+
+@pytest.mark.parametrize("begins_with_a_space", [False, True])
+def test_a_long_line_has_the_tokens_of_the_whole_or_is_refused(begins_with_a_space):
+    """As Llama's tokenizers, which put a space before each text, and so before each piece."""
+    ids = {"?": 0, "▁": 1, "a": 2, "b": 3, "▁a": 4, "▁b": 5, "▁▁": 6}
+    merges = [("▁", "a"), ("▁", "b"), ("▁", "▁")]
+    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, unk_token="?"))
+    spaces = [normalizers.Replace(" ", "▁")]
+    before = [normalizers.Prepend("▁")] if begins_with_a_space else []
+    tokenizer.normalizer = normalizers.Sequence([*before, *spaces])
+    line = " ".join("ab" * 40_000)
+    text = Text(io.BytesIO(line.encode()), "text")
+    if begins_with_a_space:
+        with pytest.raises(UserError, match="line 1 is longer than 65,536 characters"):
+            list(rows(text, tokenizer, 512))
+    else:
+        found = [number for row in rows(text, tokenizer, 512) for number in row.ids]
+        assert found == tokenizer.encode(line).ids
+
+
+def test_a_long_word_is_not_cut_in_two():
+    text = Text(io.BytesIO(b"a" * 400_000 + b" b"), "text")
+    tokenizer = tokenization.trained(text, 10, lowercase=False)
+    with pytest.raises(UserError, match="makes other tokens of these than of the whole line"):
+        list(rows(text, tokenizer, 512))

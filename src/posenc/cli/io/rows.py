@@ -1,18 +1,22 @@
 """Lines of text to rows of token ids."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from posenc.cli.errors import UserError
-from posenc.cli.io.text import Piece, Text
+from posenc.cli.io.text import PIECE, Piece, Text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # Lines tokenized together; enough to keep the tokenizer busy, little to hold.
 TOGETHER = 256
+
+# Characters on either side of a cut in a long line of which the words are tokenized once more.
+BESIDE = 256
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def rows(text: Text, tokenizer: "Tokenizer", max_length: int) -> Iterator[Row]:
 def _tokenized(
     pieces: Iterable[Piece], tokenizer: "Tokenizer"
 ) -> Iterator[tuple[Piece, list[int]]]:
-    pieces = iter(pieces)
+    pieces, before = iter(pieces), ""
     while together := list(_some(pieces)):
         texts = [piece.text for piece in together]
         try:
@@ -90,7 +94,28 @@ def _tokenized(
                 f"({error}); give a vocabulary with an unknown token such as [UNK]"
             ) from None
         for piece, encoding in zip(together, encodings, strict=True):
+            if piece.continues:
+                _check_cut(tokenizer, before, piece)
+            before = re.sub(r"^\S+", "", piece.text[-BESIDE:]) or piece.text[-BESIDE:]
             yield piece, encoding.ids
+
+
+def _check_cut(tokenizer: "Tokenizer", before: str, piece: Piece) -> None:
+    """Refuses a long line whose pieces have other tokens than the whole.
+
+    A tokenizer that begins each text with a space, as Llama's, would put one before each piece, and
+    a cut within a word may part a token. Words that are cut off here are left out, since a
+    vocabulary need not have parts of them.
+    """
+    after = re.sub(r"\S+$", "", piece.text[:BESIDE]) or piece.text[:BESIDE]
+    whole, *apart = tokenizer.encode_batch_fast(
+        [before + after, before, after], add_special_tokens=False
+    )
+    if whole.ids != [number for each in apart for number in each.ids]:
+        raise UserError(
+            f"line {piece.line} is longer than {PIECE:,} characters and read in pieces, and the "
+            f"tokenizer makes other tokens of these than of the whole line; break the line"
+        )
 
 
 def _some(pieces: Iterator[Piece]) -> Iterator[Piece]:

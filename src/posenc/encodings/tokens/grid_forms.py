@@ -140,16 +140,16 @@ class GridForm:
 MAE = GridForm(
     name="mae",
     formula="[sin x | cos x | sin y | cos y], each at n^(−2i/e), i < e/2, e = d/2",
-    used_by="MAE, DiT, PixArt, Stable Diffusion 3: the last axis first, as their checkpoints have "
-    "it (in their code a variable of the columns bears the name of the rows)",
+    used_by="MAE, DiT, PixArt, Stable Diffusion 3, AIMv2: the last axis first, as their "
+    "checkpoints have it (in their code a variable of the columns bears the name of the rows)",
     waveform=Halves(),
     order="backward",
 )
 RT_DETR = GridForm(
     name="rt_detr",
     formula="[sin y | cos y | sin x | cos x], each at n^(−2i/e), i < e/2, e = d/2",
-    used_by="RT-DETR, D-FINE, AIMv2, transformers' build_2d_sinusoidal_position_embedding; timm "
-    "with interleave_sin_cos",
+    used_by="RT-DETR, D-FINE, transformers' build_2d_sinusoidal_position_embedding; timm with "
+    "interleave_sin_cos",
     waveform=Halves(),
 )
 TIMM = GridForm(
@@ -221,7 +221,7 @@ ELSEWHERE = {
     "pixart": "form='mae' with stretch=size · scale / base size: see posenc.recipes.pixart",
     "dit": "form='mae'",
     "sd3": "form='mae' with stretch=3, at a crop: see posenc.recipes.stable_diffusion_3",
-    "aimv2": "form='rt_detr'",
+    "aimv2": "form='mae'",
     "dab_detr": "form='detr' with base=20",
     "mask2former": "form='detr'",
     "maskformer": "form='detr'",

@@ -1,0 +1,111 @@
+"""Files that speak of layers one by one, or by their type, to models that look at it or do not."""
+
+import pytest
+from transformers import AutoConfig
+from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
+from transformers.models.minimax_m2.modeling_minimax_m2 import MiniMaxM2RotaryEmbedding
+from transformers.models.molmo2.modeling_molmo2 import Molmo2RotaryEmbedding
+
+from posenc import Rotary
+from posenc.interop import rope_models
+from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
+from posenc.interop.model_types import known, names
+
+SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
+LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}
+
+
+def test_molmo2_scales_the_layers_that_its_file_lists(oracle):
+    yarn = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64,
+            "rope_theta": 5e5}  # fmt: skip
+    file = {
+        "model_type": "molmo2_text",
+        **SIZES,
+        "rope_scaling": yarn,
+        "rope_scaling_layers": [1, 3],
+    }
+    config = AutoConfig.for_model(**file)
+    for index, encoding in enumerate(rotaries_from_config(file)):
+        oracle.agree(encoding, Molmo2RotaryEmbedding(config, scaled=index in (1, 3)))
+    with pytest.raises(ValueError, match="differ one by one, as rope_scaling_layers says"):
+        rotary_from_config(file)
+    alike = rotary_from_config({**file, "rope_scaling_layers": []})
+    assert repr(alike) == repr(Rotary(128, base=5e5))
+
+
+@pytest.mark.parametrize("odd", [["3"], [4], [-1], [True], 3])
+def test_a_list_of_layers_holds_layers(odd):
+    file = {"model_type": "molmo2_text", **SIZES, "rope_scaling": LINEAR}
+    with pytest.raises(ValueError, match="rope_scaling_layers is"):
+        rotaries_from_config({**file, "rope_scaling_layers": odd})
+
+
+def test_one_encoding_is_given_where_bases_of_layers_are_alike():
+    file = {"model_type": "granite_swa", **SIZES, "rope_theta": 1e4}
+    assert repr(rotary_from_config({**file, "layer_rope_theta": [1e6, 0, 1e6, 1e6]})) == repr(
+        Rotary(16, base=1e6)
+    )
+    with pytest.raises(ValueError, match="differ one by one, as layer_rope_theta says"):
+        rotary_from_config({**file, "layer_rope_theta": [1e6, 0, 1e4, 1e6]})
+
+
+@pytest.mark.parametrize("read", [rotary_from_config, rotaries_from_config, positional_setup])
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "mistral", "glm4_moe", "voxtral_realtime_text"])
+def test_dictionaries_by_layer_type_are_of_models_that_look_at_them(read, kind):
+    types = ["full_attention", "sliding_attention"] * 2
+    file = {"model_type": kind, **SIZES, "rope_parameters": dict.fromkeys(types, LINEAR)}
+    for each in (file, {**file, "layer_types": types}):
+        with pytest.raises(ValueError, match="looks at one dictionary for all layers"):
+            read(each)
+
+
+def test_a_layer_that_no_dictionary_is_for_is_not_taken_for_one_that_does_not_turn():
+    file = {"model_type": "ours", **SIZES, "rope_parameters": {"full_attention": LINEAR}}
+    types = ["full_attention", "sliding_attention"] * 2
+    for each, said in ((file, "of no type"), ({**file, "layer_types": types}, "of type 'sliding")):
+        with pytest.raises(ValueError, match=f"none for layers {said}"):
+            rotaries_from_config(each)
+    null = {**file["rope_parameters"], "sliding_attention": None}
+    read = rotaries_from_config({**file, "layer_types": types, "rope_parameters": null})
+    assert [each is None for each in read] == [False, True] * 2
+
+
+@pytest.mark.slow("imports the code of every model")
+def test_classes_with_dictionaries_by_layer_type_are_known(oracle):
+    """Those whose rotation keeps its frequencies under the names of layer types."""
+    found = set()
+    for kind in names():
+        if "rope_parameters" not in known(kind).get("derived", ()):
+            continue
+        family = kind.replace("-", "_").removesuffix("_model").removesuffix("_text")
+        try:
+            module = oracle.module_of(AutoConfig.for_model(kind))
+        except (AttributeError, ImportError, LookupError, TypeError, ValueError):
+            continue
+        if any(name.endswith("attention_inv_freq") for name, _ in module.named_buffers()):
+            found.add(family)
+    assert {"gemma3", "modernbert", "olmo3"} <= found
+    assert found - set(rope_models.REFUSED) <= rope_models.BY_TYPE
+
+
+@pytest.mark.parametrize("kind", ["gemma3_text", "gemma3n_text", "t5gemma2_decoder"])
+def test_the_old_name_of_a_type_says_nothing_to_gemma_3(kind):
+    with pytest.raises(ValueError, match="by the old key type"):
+        rotary_from_config({"model_type": kind, "rope_scaling": {"type": "linear", "factor": 8.0}})
+
+
+def test_what_gemma_3_makes_of_the_old_name():
+    """The reason: its class scales by the new name alone."""
+    for name, factor in (("type", 1.0), ("rope_type", 8.0)):
+        config = AutoConfig.for_model("gemma3_text", rope_scaling={name: "linear", "factor": 8.0})
+        first = Gemma3RotaryEmbedding(config).full_attention_inv_freq[0]
+        assert first == pytest.approx(1 / factor)
+
+
+def test_two_fields_of_the_rotated_width_agree(oracle):
+    file = {"model_type": "minimax_m2", **SIZES, "head_dim": 128, "rotary_dim": 64}
+    with pytest.raises(ValueError, match="rotary_dim is 64, and partial_rotary_factor 1 of a head"):
+        rotary_from_config({**file, "partial_rotary_factor": 1.0})
+    for agreed in (file, {**file, "partial_rotary_factor": 0.5}):
+        theirs = MiniMaxM2RotaryEmbedding(AutoConfig.for_model(**agreed))
+        oracle.agree(rotary_from_config(agreed), theirs)
