@@ -188,7 +188,7 @@ def test_a_file_means_the_buffers_of_the_module_or_is_refused(model_types):
         ({"model_type": "step3p5", "partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "has 1,"),
         ({"model_type": "dbrx", "max_position_embeddings": 8192, "rope_parameters": YARN},
          "takes max_seq_len for it.*Write it down"),
-        ({"model_type": "cohere2", "rope_scaling": LLAMA3,
+        ({"model_type": "gemma3_text", "rope_scaling": LLAMA3,
           "rope_parameters": {FULL: LINEAR, SLIDING: None}}, "Keep rope_parameters alone"),
         ({"model_type": "deepseek_v3", "partial_rotary_factor": 0.5}, "qk_rope_head_dim"),
     ],
