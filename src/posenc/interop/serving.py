@@ -218,8 +218,7 @@ def requests_from_config(
         [32768, 65536, 131072]
     """
     model = rotating_model(config, TARGET, part=part)
-    (found,) = model.kinds.values() if len(model.kinds) == 1 else (model.only(),)
-    rotary = model.plain(found)
+    rotary = model.plain(model.kinds[0][1]) if len(model.kinds) == 1 else model.only()
     rope = model.layer_of(rotary).rope
     if rope is None:
         refuse(TARGET, "it has no rope dictionary", "Build ByLength yourself.")

@@ -73,7 +73,7 @@ def _learned(entries: list[Learned]) -> tuple[str, ...]:
 def _rotation(model: RotatingModel) -> tuple[str, ...]:
     if len(model.kinds) > 1:
         model.only()  # refuses
-    (found,) = model.kinds.values()
+    _, found = model.kinds[0]
     rotary = found.rotary if isinstance(found, MultimodalRotary) else found
     check_alone(model, rotary)
     rope = model.layer_of(found).rope

@@ -114,13 +114,16 @@ class RotatingModel:
     target: str
 
     @property
-    def kinds(self) -> dict[str | None, Rotary | MultimodalRotary]:
-        """One rotation a type of layers, those of equal rotation once."""
+    def kinds(self) -> list[tuple[str | None, Rotary | MultimodalRotary]]:
+        """Each rotation once, with the type of the first layer that has it.
+
+        Layers of one type may differ, where a file speaks of each.
+        """
         found: dict[str, tuple[str | None, Rotary | MultimodalRotary]] = {}
         for layer, rotation in zip(self.layers, self.rotations, strict=True):
             if rotation is not None:
                 found.setdefault(repr(rotation), (layer.layer_type, rotation))
-        return dict(found.values())
+        return list(found.values())
 
     @property
     def skips(self) -> bool:
@@ -138,7 +141,7 @@ class RotatingModel:
             ValueError: Layers differ, others do not rotate, or pairs belong to several axes.
         """
         if len(self.kinds) > 1:
-            told = ", ".join(map(str, self.kinds))
+            told = ", ".join(str(kind) for kind, _ in self.kinds)
             refuse(self.target, f"layers of types {told} rotate differently", "Nothing does.")
         skipped = [index for index, each in enumerate(self.rotations) if each is None]
         if unturned and skipped != list(unturned):
@@ -153,7 +156,7 @@ class RotatingModel:
                 f"{len(skipped)} of its {len(self.rotations)} layers do not rotate",
                 "The program that reads it must know that of itself.",
             )
-        return self.plain(next(iter(self.kinds.values())))
+        return self.plain(self.kinds[0][1])
 
     def plain(self, rotation: Rotary | MultimodalRotary) -> Rotary:
         """The rotation, where it is by one position a token.
