@@ -7,6 +7,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 
 ======================  =====================================================================
 ``may_look(x)``         before values decide what happens next (is a position in range?)
+``graph_looks(x, …)``   where nobody may look: can the graph itself, by ``demand``, as it runs?
 ``eager()``             before any kernel: do operations run as they are called?
 ``numbers(x, …)``       before an address is handed over: is there memory with numbers in it?
 ``on_cpu(x, …)``        before C: is all of that memory this process's own?
@@ -32,7 +33,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.compiler import is_dynamo_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling, is_exporting
 
 
 def _private(module: Any, name: str, careful: Any) -> Any:
@@ -46,6 +47,7 @@ _in_vmap = _private(_functorch, "is_batchedtensor", careful=True)
 _in_older_vmap = _private(_functorch, "is_legacy_batchedtensor", careful=True)
 _trace = _private(torch._C, "_get_tracing_state", careful=True)
 _modes = _private(torch._C, "_len_torch_dispatch_stack", careful=1)
+_assert_later = _private(torch, "_assert_async", careful=None)
 
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """Types whose objects are nothing but tensors; a subclass may mean anything."""
@@ -53,6 +55,9 @@ PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 ACCELERATORS = {"cuda"}
 """What torch calls the devices that Triton compiles for; ROCm's too."""
 
+
+ASSERTING = {"cpu", "cuda"}
+"""What torch calls the devices on which a graph may end with an error of its own."""
 
 WITHOUT_FLOAT64 = {"mps"}
 """What torch calls the devices that have no float64: Apple's GPUs."""
@@ -171,6 +176,42 @@ def may_look(x: Tensor) -> bool:
         or _in_vmap(x)
         or _in_older_vmap(x)
     )
+
+
+def graph_looks(*tensors: Tensor) -> bool:
+    """Whether a graph is being made, by torch.compile or torch.export, that can look at these.
+
+    Then ``demand`` writes into it what is refused elsewhere. It cannot for what ``vmap`` maps over,
+    for subclasses, and on devices without assertions.
+
+    Example:
+        >>> graph_looks(torch.ones(2))
+        False
+    """
+    if not is_compiling():
+        return False
+    known = is_exporting() or all(type(x) in PLAIN for x in tensors)  # exports fake all of them
+    return known and all(x.device.type in ASSERTING and not _in_vmap(x) for x in tensors)
+
+
+def demand(holds: Tensor, words: str) -> None:
+    """Write into a graph that this must hold, each time that it runs.
+
+    Where it does not, it ends with a RuntimeError of these words; on an accelerator with its
+    assertion, after which the process can use that no more. Words name no length, which a graph
+    that serves all of them does not know.
+
+    Example:
+        >>> def root(x):
+        ...     if graph_looks(x):
+        ...         demand((x >= 0).all(), "x is negative")
+        ...     return x.sqrt()
+        >>> torch.compile(root, backend="eager")(torch.tensor([-1.0]))
+        Traceback (most recent call last):
+        ...
+        RuntimeError: x is negative
+    """
+    _assert_later(holds, words)
 
 
 def eager() -> bool:

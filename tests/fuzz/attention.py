@@ -229,22 +229,17 @@ def check(case: AttentionCase) -> None:
     content = _content(case)
     _check_refusals(case, content, given)
     if _reads_astray(case):
-        for backend in (None, "explicit"):
-            with pytest.raises(ValueError, match=f"{ASTRAY}|{TOO_FAR}"):
-                _run(case, content, given, backend)
+        _must_refuse(case, content, given, f"{ASTRAY}|{TOO_FAR}")
         TALLY.count("must refuse", "neighbors that are none")
         return
     astray, touches = _counts_astray(case, given)
     if astray or (touches and _refused(case, content, given, COUNTED)):
-        for backend in (None, "explicit"):
-            with pytest.raises(ValueError, match=f"{COUNTED}|{TOO_FAR}"):
-                _run(case, content, given, backend)
+        _must_refuse(case, content, given, f"{COUNTED}|{TOO_FAR}")
         TALLY.count("must refuse", "tokens between of another document")
         return
     far = _asks_distances(case) and _no_int64(case)
     if far and (_no_int64(case, of_real=True) or _refused(case, content, given)):
-        with pytest.raises(ValueError, match=TOO_FAR):
-            _run(case, content, given, None)
+        _must_refuse(case, content, given, TOO_FAR, (None,))
         TALLY.count("cases", "attention, refused in words")
         return
     if _asks_distances(case) and _loneliest(case, given, real_queries) > LONELY:
@@ -269,8 +264,7 @@ def check(case: AttentionCase) -> None:
         TALLY.count("cases", "attention, of padding out of reach")
         return
     if grown == float("inf"):
-        with pytest.raises(ValueError, match="leaves float32"):
-            _run(case, content, given, None)
+        _must_refuse(case, content, given, "leaves float32", (None,))
         TALLY.count("cases", "attention, refused in words")
         return
     want, want_grads = _expected(case, content, given)
@@ -291,6 +285,15 @@ def check(case: AttentionCase) -> None:
     TALLY.count("relations", case.relation)
     if _reads_neighbors(case):
         TALLY.count("neighbors", "in one document" if case.documents is None else "in documents")
+
+
+def _must_refuse(case, content, given, words, backends=(None, "explicit")) -> None:
+    for backend in backends:
+        with pytest.raises(ValueError, match=words):
+            _run(case, content, given, backend)
+    if case.compiled:  # a graph looks when it runs, and then has no error but this
+        with pytest.raises((ValueError, RuntimeError), match=words):
+            _run(case, content, given, None, compiled=True)
 
 
 def _asks_distances(case: AttentionCase) -> bool:

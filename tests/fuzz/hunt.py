@@ -66,10 +66,9 @@ def compile_some(count: int, start: int) -> None:
     """Calls of attention in a full graph; each takes a second or two."""
 
     def check(case: attention.AttentionCase) -> None:
-        case.compiled, case.positions = True, None
-        case.relation = "self" if case.relation == "some" else case.relation
-        case.chosen = list(range(case.k_len))[-len(case.chosen) :]
-        case.padding = case.documents = None
+        case.compiled, case.omit = True, False
+        if case.relation != "some":  # a graph cannot compare positions, and asks who queries are
+            case.positions = None
         case.softcap = None if case.remapping else case.softcap
         attention.check(case)
 

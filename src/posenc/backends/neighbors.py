@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+import torch
 from torch import Tensor, nn
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
 from posenc.positions import Coordinates
@@ -38,23 +39,26 @@ def check_documents_are_told(
 positions that begin anew, and these run on where one begins. Pass positions that fall there, as \
 posenc.positions.packed gives them, or each document as a row of its own.
     """
-    if documents is None or not may_look(documents) or isinstance(places, Coordinates):
+    if documents is None or isinstance(places, Coordinates):
         return  # no encoding that reads neighbors takes reals
     for encoding in encodings:
-        if not _reads_neighbors(encoding) or not may_look(places):
+        if not _reads_neighbors(encoding):
             continue
         begins = documents[:, 1:] != documents[:, :-1]
         if places.ndim < 3:
             here, after = places[..., :-1], places[..., 1:]
             falls = isinstance(encoding, ScoreEncoding)
             begins = begins & (after >= here if falls else after == here + 1)
-        if bool(begins.any()):
-            raise ValueError(
-                f"{type(encoding).__name__} reads the tokens beside each token and knows documents "
-                f"by positions that begin anew, and these run on where one begins. Pass positions "
-                f"that fall there, as posenc.positions.packed gives them, or each document as a "
-                f"row of its own."
-            )
+        words = (
+            f"{type(encoding).__name__} reads the tokens beside each token and knows documents by "
+            f"positions that begin anew, and these run on where one begins. Pass positions that "
+            f"fall there, as posenc.positions.packed gives them, or each document as a row of its "
+            f"own."
+        )
+        if graph_looks(documents, places):
+            demand(~begins.any(), words)
+        elif may_look(begins) and bool(begins.any()):
+            raise ValueError(words)
 
 
 def check_scores_know_documents(
@@ -76,30 +80,49 @@ def check_scores_know_documents(
     """
     check_documents_are_told(encodings, given.keys, given.documents)
     between = [each for each in encodings if not each.is_pairwise and not _reads_neighbors(each)]
-    queries, keys, documents = given.queries, given.keys, given.documents
-    if not between or documents is None or given.q_documents is None:
+    queries, keys = given.queries, given.keys
+    documents, q_documents = given.documents, given.q_documents
+    if not between or documents is None or q_documents is None:
         return
     if not (isinstance(queries, Tensor) and isinstance(keys, Tensor)):
         return  # reals, which they do not take
-    if not all(map(may_look, (queries, keys, documents, given.q_documents))) or not given.q_len:
-        return
     queries, keys = queries.expand(len(documents), -1), keys.expand(len(documents), -1)
-    here, after = keys[:, :-1], keys[:, 1:]
-    row, last = ((documents[:, 1:] != documents[:, :-1]) & (after >= here)).nonzero(as_tuple=True)
-    mine = given.q_documents[row] == documents[row, last].unsqueeze(-1)
-    if given.q_padding_mask is not None:
-        mine = mine & given.q_padding_mask[row]
-    # What stands where the token before it does is not counted, as padding is not.
-    first = after[row, last] + (after == here)[row, last]
-    beyond = mine & (queries[row] >= first.unsqueeze(-1))
-    if bool(beyond.any()):
+    runs_on = (documents[:, 1:] != documents[:, :-1]) & (keys[:, 1:] >= keys[:, :-1])
+
+    def counting(row: Tensor, last: Tensor) -> Tensor:
+        """Which queries of the document that ends at ``last`` would count tokens after it."""
+        mine = q_documents[row] == documents[row, last].unsqueeze(-1)
+        if given.q_padding_mask is not None:
+            mine = mine & given.q_padding_mask[row]
+        # What stands where the token before it does is not counted, as padding is not.
+        here, after = keys[row, last], keys[row, last + 1]
+        return mine & (queries[row] >= (after + (after == here)).unsqueeze(-1))
+
+    known_by = (
+        f"{type(between[0]).__name__} sums over the tokens between, and knows documents by "
+        f"positions that fall."
+    )
+    pass_others = (
+        "Pass positions that begin anew, as posenc.positions.packed gives them, or each document "
+        "as a row of its own."
+    )
+    read = queries, keys, documents, q_documents
+    if graph_looks(*read):
+        rows = torch.arange(len(documents), device=documents.device).unsqueeze(-1)
+        borders = torch.arange(runs_on.shape[-1], device=documents.device)
+        astray = (counting(rows, borders) & runs_on.unsqueeze(-1)).any()
+        demand(
+            ~astray, f"{known_by} A query would count tokens of the next document. {pass_others}"
+        )
+    if not all(map(may_look, read)) or not given.q_len:
+        return
+    row, last = runs_on.nonzero(as_tuple=True)
+    if bool((beyond := counting(row, last)).any()):
         at, query = (int(index) for index in beyond.nonzero()[0])
         raise ValueError(
-            f"{type(between[0]).__name__} sums over the tokens between, and knows documents by "
-            f"positions that fall. In row {int(row[at])} a query at "
-            f"{int(queries[row[at], query])} would count tokens of the next document, which stand "
-            f"from {int(after[row[at], last[at]])} on. Pass positions that begin anew, as "
-            f"posenc.positions.packed gives them, or each document as a row of its own."
+            f"{known_by} In row {int(row[at])} a query at {int(queries[row[at], query])} would "
+            f"count tokens of the next document, which stand from "
+            f"{int(keys[row[at], last[at] + 1])} on. {pass_others}"
         )
 
 

@@ -84,6 +84,8 @@ class Places:
 
 def _equal(one: Tensor | Coordinates, other: Tensor | Coordinates) -> bool:
     """Whether both are known to be the same, as of one scale."""
+    if one is other:
+        return True
     values = (side.values if isinstance(side, Coordinates) else side for side in (one, other))
     if one.shape != other.shape or not all(map(may_look, values)):
         return False

@@ -1,9 +1,10 @@
 """Padding and documents of queries and keys, one value a token, checked."""
 
 import torch
+from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, may_look
+from posenc._guards import check_dense, demand, graph_looks, may_look
 from posenc.backends.places import Places
 from posenc.backends.specification import LAYOUT
 from posenc.positions import checked, runs
@@ -67,15 +68,19 @@ class TokenMasks:
 
     def _check_ids_are_unique(self, ids: Tensor) -> None:
         """Refuse an id that is used for two documents of one row: which would a query mean?"""
-        if not may_look(ids) or not ids.numel():
+        if not ids.numel():
             return
-        last = runs(ids)[:, -1].tolist()
-        distinct = [len(row.unique()) for row in ids]
-        for row, (documents, different) in enumerate(zip(last, distinct, strict=True)):
-            if documents + 1 != different:
+        begun, distinct = (_changes(row) + 1 for row in (ids, ids.sort(-1).values))
+        rule = "With q_document_ids each document needs an id of its own."
+        if graph_looks(ids):
+            demand((begun == distinct).all(), rule)
+        if not may_look(ids):
+            return
+        for row, documents in enumerate(begun.tolist()):
+            if documents != (different := int(distinct[row])):
                 raise ValueError(
-                    f"Row {row} of document_ids has {documents + 1} documents and {different} ids. "
-                    f"With q_document_ids each document needs an id of its own."
+                    f"Row {row} of document_ids has {documents} documents and {different} ids. "
+                    f"{rule}"
                 )
 
     def _checked_padding(self, name: str, mask: Tensor | None, seq: int) -> Tensor | None:
@@ -109,18 +114,24 @@ class TokenMasks:
             )
 
     def _ids_between(self, cu_seqlens: Tensor) -> Tensor:
-        ends = checked(cu_seqlens, "cu_seqlens")
-        if ends.ndim != 1 or (may_look(ends) and not _is_partition(ends, self.asked.k_len)):
+        ends, k_len = checked(cu_seqlens, "cu_seqlens"), self.asked.k_len
+        if ends.ndim != 1 or not len(ends) or (may_look(ends) and not _is_partition(ends, k_len)):
             told = ends.tolist() if may_look(ends) else tuple(ends.shape)
             raise ValueError(
                 f"cu_seqlens is {told}; it must be one row that begins at 0, never falls, and ends "
-                f"at the {self.asked.k_len} keys."
+                f"at the {k_len} keys."
             )
-        tokens = torch.arange(self.asked.k_len, device=ends.device)
+        if graph_looks(ends):
+            rule = "cu_seqlens must begin at 0, never fall, and end at the number of keys."
+            demand(_is_partition(ends, k_len), rule)
+        tokens = torch.arange(k_len, device=ends.device)
         row = torch.bucketize(tokens, ends[1:].contiguous(), right=True)
         return row.expand(self.asked.batch, -1)
 
 
-def _is_partition(ends: Tensor, length: int) -> bool:
-    fits = len(ends) > 0 and int(ends[0]) == 0 and int(ends[-1]) == length
-    return fits and not bool((ends.diff() < 0).any())
+def _changes(ids: Tensor) -> Int64[Tensor, " batch"]:
+    return (ids.diff(dim=-1) != 0).sum(-1)
+
+
+def _is_partition(ends: Tensor, length: int) -> Bool[Tensor, ""]:
+    return (ends[0] == 0) & (ends[-1] == length) & (ends.diff() >= 0).all()

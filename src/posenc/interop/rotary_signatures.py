@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.fixed import FixedOnceBuilt
@@ -18,6 +18,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
 from posenc.kernels.rotary.operator import RotaryLayout
+from posenc.kernels.rows import rows_at
 from posenc.numerics.pairing import Pairing
 from posenc.positions import checked, consecutive
 from posenc.transformer.tables import Tables
@@ -103,7 +104,7 @@ def _rows(x: Tensor, cos: Tensor, sin: Tensor, position_ids: Tensor) -> tuple[Te
         raise IndexError(
             f"Position {int(ids.min())} is not a row; indexing would count from the end."
         )
-    return cos[ids], sin[ids]
+    return rows_at(cos, ids), rows_at(sin, ids)
 
 
 def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -218,6 +219,9 @@ class _TitanRoPE(FixedOnceBuilt):
         if positions is None:
             positions = consecutive(query.shape[0], device=query.device)
         positions = checked(positions)
+        if graph_looks(positions):
+            inside = ((positions >= 0) & (positions < length)).all()
+            demand(inside, f"Positions leave 0 … {length - 1}, for which this module was built.")
         if may_look(positions) and positions.numel():
             low, high = (int(end) for end in positions.aminmax())
             if low < 0 or high >= length:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.schedule import Number, Schedule, listed
@@ -123,6 +123,10 @@ class RequestTables:
         for request in requests:
             self._check_own(request)
         device = positions.device
+        if graph_looks(positions):
+            longest = torch.tensor([each.longest for each in requests], device=device)
+            inside = ((positions >= 0) & (positions < longest.unsqueeze(-1))).all()
+            demand(inside, "A position is beyond what its request stated.")
         if may_look(positions) and positions.numel():
             lows, highs = (ends.tolist() for ends in positions.aminmax(dim=1))
             for request, low, high in zip(requests, lows, highs, strict=True):

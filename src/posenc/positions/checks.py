@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, floating, may_look, where_float64
+from posenc._guards import check_dense, demand, floating, graph_looks, may_look, where_float64
 from posenc.positions.coordinates import Coordinates
 
 
@@ -171,11 +171,16 @@ def within_float16(numbers: Tensor) -> Tensor:
         ValueError: A position or distance is beyond 65504, the largest number of float16. Ask for \
 float32, and cast what comes out.
     """
-    if numbers.dtype == torch.float16 and may_look(numbers) and bool(numbers.isinf().any()):
-        raise ValueError(
-            "A position or distance is beyond 65504, the largest number of float16. Ask for "
-            "float32, and cast what comes out."
-        )
+    if numbers.dtype != torch.float16:
+        return numbers
+    words = (
+        "A position or distance is beyond 65504, the largest number of float16. Ask for float32, "
+        "and cast what comes out."
+    )
+    if graph_looks(numbers):
+        demand(~numbers.isinf().any(), words)
+    elif may_look(numbers) and bool(numbers.isinf().any()):
+        raise ValueError(words)
     return numbers
 
 
@@ -238,6 +243,9 @@ them fits into int64 from -2305843009213693952 to 2305843009213693952. Count fro
     if isinstance(positions, Coordinates) and reals:
         return positions
     positions = checked(positions, name)
+    if graph_looks(positions):
+        inside = ((positions >= low) & (positions <= high)).all()
+        demand(inside, f"{name} reach so far that int64 does not hold what is made of them.")
     if positions.is_cpu and may_look(positions) and positions.numel():
         first, last = (int(end) for end in positions.aminmax())
         if first < low or last > high:

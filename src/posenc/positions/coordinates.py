@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import check_dense, floating, has_float64, may_look
+from posenc._guards import check_dense, demand, floating, graph_looks, has_float64, may_look
 from posenc.positions.mantissas import ONE, exact_parts, steps_nearest, words_of
 from posenc.positions.scaled import (
     BLOCK,
@@ -917,6 +917,10 @@ def _seen(each: Coordinates) -> list[int]:
 
 def _holds(each: Coordinates, times: int) -> bool:
     """Whether an int64 holds values · times, as far as can be seen."""
+    if times != 1 and graph_looks(each.values):
+        most = MOST // times
+        inside = ((each.values <= most) & (each.values >= -most)).all()
+        demand(inside, f"Coordinates, each cut into {times} steps, take more than 63 bits.")
     if times == 1 or not may_look(each.values) or not each.numel():
         return True
     low, high = (int(end) for end in each.values.aminmax())

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating, may_look
+from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.positions.checks import Positions, checked, floats, within_float16
 from posenc.positions.coordinates import (
     Coordinates,
@@ -81,7 +81,8 @@ def checked_distances(
 ) -> Int64[Tensor, "*batch q_len k_len"] | Coordinates:
     """``pair_distances``, or an error where one leaves int64: then it is none that a bias may have.
 
-    In a graph, under a transform, and on accelerators, where a look would wait, nothing is refused.
+    Under ``vmap``, and on accelerators, where a look would wait, nothing is refused; a graph looks
+    when it runs.
 
     Raises:
         TypeError: Positions are not integers, nor coordinates with ``reals``.
@@ -100,7 +101,10 @@ distance of 2^63 or more is no int64. Count both from another start.
     of_q, of_k = _ends(queries), _ends(keys)
     found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
     if of_q is None or of_k is None:
-        return _unwrapped(found, queries, keys)
+        unwrapped = _unwrapped(found, queries, keys)
+        if graph_looks(queries, keys):
+            demand((found == unwrapped).all(), "A distance of 2^63 or more is no int64.")
+        return unwrapped
     if not _near(of_q, of_k):
         (least_q, most_q), (least_k, most_k) = of_q, of_k
         q, k = (most_q, least_k) if most_q - least_k > FARTHEST else (least_q, most_k)

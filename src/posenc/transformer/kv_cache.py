@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.backends.base import ShardedKeys
 from posenc.encodings.arguments import check_whole
 from posenc.positions import Coordinates, checked, consecutive
@@ -429,8 +429,11 @@ class KeyValueCache:
 def _check_rows(rows: Tensor) -> None:
     if rows.ndim != 1:
         raise ValueError(f"rows have shape {tuple(rows.shape)}; name them in one row, [rows].")
-    looked_at = rows.is_cpu and may_look(rows) and rows.dtype != torch.bool
-    if looked_at and rows.numel() and int(rows.min()) < 0:
+    if rows.dtype == torch.bool:
+        return
+    if graph_looks(rows):
+        demand((rows >= 0).all(), "rows would count from the end of the batch.")
+    if rows.is_cpu and may_look(rows) and rows.numel() and int(rows.min()) < 0:
         raise IndexError(
             f"rows hold {int(rows.min())}, which would count from the end of the batch. Name rows "
             f"from 0 on."

@@ -18,6 +18,7 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
+from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 
 FEWEST_ROWS = 64
@@ -147,7 +148,7 @@ class Tables:
         kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
         if kept is None:
             return encoding.table(positions, dtype=dtype)  # type: ignore[arg-type]
-        return _selected(kept, 0, positions)  # type: ignore[arg-type]
+        return rows_at(kept, positions)  # type: ignore[arg-type]
 
     def kept_rows(
         self,
@@ -208,7 +209,7 @@ class Tables:
             return encoding.table(q_positions, k_positions, dtype=dtype)
         profile = self._built(encoding, size, dtype, q_positions.device)
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
-        return _selected(profile, 1, distance + profile.shape[-1] // 2).movedim(0, -3)
+        return rows_at(profile, distance + profile.shape[-1] // 2, dim=1).movedim(0, -3)
 
     def _size(
         self, encoding: nn.Module, positions: Tensor, below: int | None, *others: Tensor
@@ -236,12 +237,6 @@ class Tables:
                         settings(encoding))  # fmt: skip
             self.kept[encoding] = kept
         return kept.rows
-
-
-def _selected(kept: Tensor, dim: int, places: Tensor) -> Tensor:
-    """``kept`` at places along an axis; negative ones, where a bound was wrong, raise."""
-    taken = kept.index_select(dim, places.flatten())
-    return taken.unflatten(dim, places.shape) if places.ndim != 1 else taken
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:

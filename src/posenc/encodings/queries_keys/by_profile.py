@@ -10,6 +10,7 @@ from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
 from posenc.kernels.out import written
 from posenc.kernels.rotary.operator import RotaryLayout
+from posenc.kernels.rows import rows_at
 from posenc.kernels.sincos.operator import table_to_fill
 from posenc.numerics.arithmetic import Profile
 from posenc.numerics.joined import joined
@@ -73,7 +74,7 @@ class RotationByProfile:
             IndexError: A position is not a row of the table.
         """
         name, first = "Rotary", layout.heads_first
-        rows = table if positions is None else table[checked_rows(table, positions)]
+        rows = table if positions is None else rows_at(table, checked_rows(table, positions))
         row = (2, len(self.numbers))
         check_fit(x, rows, row, name=name, head_dim=head_dim, heads_first=first)
         cos, sin = (part.unsqueeze(-3 if first else -2) for part in rows.unbind(-2))

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import floating, may_look
+from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
@@ -55,15 +55,23 @@ def block_rotations(
 
 
 def _check_reach(exponents: Float[Tensor, "*shape b b"]) -> None:
+    if graph_looks(exponents):
+        near = (_turns(exponents) <= MOST_RADIANS).all()
+        demand(near, f"A point turns a block by more than {MOST_RADIANS} radians.")
     if not (exponents.is_cpu and may_look(exponents) and exponents.numel()):
         return
-    most = float(exponents.detach().abs().sum(-1).amax())
+    most = float(_turns(exponents).amax())
     if most > MOST_RADIANS:
         raise ValueError(
             f"A point turns a block by up to {most:.3g} radians, of which float64 keeps too few "
             f"digits; up to {MOST_RADIANS} are taken. Give points in coarser units, as "
             f"Coordinates(grid(14, 14), scale=Fraction(1, 13))."
         )
+
+
+def _turns(exponents: Float[Tensor, "*shape b b"]) -> Float[Tensor, "*shape b"]:
+    """How far, in radians and at most, each row turns."""
+    return exponents.detach().abs().sum(-1)
 
 
 def rotate_blocks(

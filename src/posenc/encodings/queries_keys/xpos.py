@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating, has_float64, may_look
+from posenc._guards import demand, floating, graph_looks, has_float64, may_look
 from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import refuse_profile
@@ -111,6 +111,11 @@ class XPos(QueryKeyEncoding):
         return self.rotary.encode_keys(k, table[..., 2:, :])
 
     def _check_range(self, positions: Tensor) -> None:
+        if graph_looks(positions):
+            apart = positions - self.origin
+            near = ((apart <= self.reach) & (apart >= -self.reach)).all()
+            beyond = f"A position is more than {self.reach} from the origin {self.origin}"
+            demand(near, f"{beyond}; there a factor of XPos leaves float32.")
         if not may_look(positions) or not positions.numel():
             return
         first, last = (end.item() for end in positions.aminmax())

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_number
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
@@ -123,6 +123,9 @@ class CAPE(PositionRemapping):
                 "them in one coarser step, as Coordinates.rounded(values, step)."
             )
         farthest = max(map(Fraction, (self.global_shift, self.local_shift))) / given.scale
+        if graph_looks(given.values):
+            near = ((given.values < FARTHEST) & (given.values > -FARTHEST)).all()
+            demand(near, "Coordinates reach 2^36 steps or more. Give coarser steps to CAPE.")
         if may_look(given.values) and given.numel():
             farthest = max(farthest, Fraction(int(given.values.abs().max())))
         if farthest >= FARTHEST:

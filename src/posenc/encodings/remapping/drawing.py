@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import has_float64, may_look, where_float64
+from posenc._guards import demand, graph_looks, has_float64, may_look, where_float64
 from posenc.positions import Integers, checked
 
 
@@ -30,6 +30,9 @@ def checked_row(
             f"A row has {seq} tokens; {name}(longest={longest}) has room for {longest}. Make "
             f"longest at least {seq}."
         )
+    if graph_looks(positions):
+        whole = ((positions >= 0) & (positions < seq)).all()
+        demand(whole, f"{name} remaps positions of a row that begins at 0. Apply it to whole rows.")
     if positions.numel() and may_look(positions):
         first, last = (int(end) for end in positions.aminmax())
         if first < 0 or last >= seq:

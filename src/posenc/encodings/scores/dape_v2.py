@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
 from posenc.encodings.scores.both import both_positions, of_each
@@ -151,11 +151,14 @@ def _window(keys: Int64[Tensor, "*rows k_len"], reach: int) -> tuple[Tensor, Ten
     Both are ``[*rows, k_len, 2 · reach + 1]``.
     """
     step = keys.diff(dim=-1)
-    if may_look(step) and bool((step == 0).any()):
-        raise ValueError(
-            "Positions of keys repeat, as they do where there is padding, which DAPEv2 cannot tell "
-            "from neighbors. Pack documents instead, and let a KeyValueCache grow."
-        )
+    repeat = (
+        "Positions of keys repeat, as they do where there is padding, which DAPEv2 cannot tell "
+        "from neighbors. Pack documents instead, and let a KeyValueCache grow."
+    )
+    if graph_looks(step):
+        demand((step != 0).all(), repeat)
+    elif may_look(step) and bool((step == 0).any()):
+        raise ValueError(repeat)
     row = torch.arange(keys.shape[-1], device=keys.device)
     begins = F.pad(step < 0, (1, 0), value=True)[..., : keys.shape[-1]]
     start = torch.where(begins, row, 0).cummax(-1).values

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
@@ -104,17 +104,23 @@ class DecomposedRelative(ScoreEncoding):
             ValueError: They are no points of a grid, or lie further apart than the size allows.
         """
         apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
-        if self.key_stride != (1, 1) and may_look(apart) and apart.numel():
-            absent = without_place(apart)
-            known = apart if absent is None else apart.masked_fill(absent.unsqueeze(-3), 0)
-            ends = zip(known.unbind(-3), self.size, self.key_stride, strict=True)
-            if any(int(along.amin()) < step - size for along, size, step in ends):
-                raise ValueError(
-                    f"A key stands beyond the last of its grid: with size {self.size} and "
-                    f"key_stride {self.key_stride} keys stand at multiples of the stride, in the "
-                    f"units of the queries."
-                )
+        if self.key_stride != (1, 1) and apart.numel():
+            self._check_keys(apart)
         return apart
+
+    def _check_keys(self, apart: Tensor) -> None:
+        absent = without_place(apart)
+        known = apart if absent is None else apart.masked_fill(absent.unsqueeze(-3), 0)
+        ends = zip(known.unbind(-3), self.size, self.key_stride, strict=True)
+        beyond = torch.stack([(along < step - size).any() for along, size, step in ends]).any()
+        words = (
+            f"A key stands beyond the last of its grid: with size {self.size} and key_stride "
+            f"{self.key_stride} keys stand at multiples of the stride, in the units of the queries."
+        )
+        if graph_looks(apart):
+            demand(~beyond, words)
+        elif may_look(apart) and bool(beyond):
+            raise ValueError(words)
 
     def encode(
         self,

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.by_profile import refuse_profile
@@ -249,12 +249,15 @@ def _documents(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, bo
     """Which document each key is of, by number; and whether it is known that there is but one."""
     step = (distance[..., :1, :-1] - distance[..., :1, 1:]).sum(-2)  # over one query, or none
     known = may_look(step)
-    if known and distance.shape[-2] and bool((step == 0).any()):
-        raise ValueError(
-            "Positions of keys repeat, as they do where there is padding, which SelectiveRoPE "
-            "cannot tell from the tokens that it convolves. Pack documents instead, and let a "
-            "KeyValueCache grow."
-        )
+    repeat = (
+        "Positions of keys repeat, as they do where there is padding, which SelectiveRoPE cannot "
+        "tell from the tokens that it convolves. Pack documents instead, and let a KeyValueCache "
+        "grow."
+    )
+    if distance.shape[-2] and graph_looks(step):
+        demand((step != 0).all(), repeat)
+    elif known and distance.shape[-2] and bool((step == 0).any()):
+        raise ValueError(repeat)
     begins = F.pad(step < 0, (1, 0), value=False)[..., : distance.shape[-1]]
     return begins.cumsum(-1), known and not bool(begins.any())
 

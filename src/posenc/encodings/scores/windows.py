@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
 
@@ -81,6 +81,9 @@ def displacements(
     apart = torch.stack(along, dim=-3)
     if marked:
         apart = apart.masked_fill(nowhere.unsqueeze(-3), 0)
+    if graph_looks(apart):
+        sizes = torch.tensor(window, device=apart.device).view(2, 1, 1)
+        demand((apart.abs() < sizes).all(), f"Tokens lie further apart than {name}'s {window}.")
     if may_look(apart) and apart.numel():
         far = tuple(int(apart.select(-3, axis).abs().amax()) for axis in range(2))
         if far[0] >= window[0] or far[1] >= window[1]:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import floating, may_look
+from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -195,8 +195,7 @@ points of its grid, or make one of another size with resized(...).
         Raises:
             TypeError: ``positions`` are not integers, or ``dtype`` is no floating one.
             ValueError: A point is outside of the grid, or there are more tokens that stand
-                nowhere than ``prefix``. Inside graphs points are not looked at, and one beyond the
-                end of its line means the next.
+                nowhere than ``prefix``.
         """
         dtype = self.weight.dtype if dtype is None else floating(dtype)
         points = checked(positions, device=self.weight.device)
@@ -224,18 +223,20 @@ points of its grid, or make one of another size with resized(...).
         return torch.where(nowhere, number, row + self.prefix)
 
     def _check_range(self, nowhere: Tensor, number: Tensor, points: Tensor) -> None:
-        # Where values cannot be looked at, the lookup complains of what is past the last row.
-        if not may_look(points) or not points.numel():
-            return
         sizes = torch.tensor(self.size, device=points.device)
         outside = ((points < 0) | (points >= sizes)).any(-1)
+        without_row = nowhere & (number >= self.prefix)
+        if graph_looks(points):
+            demand(~(outside | without_row).any(), f"A point is outside of {self!r}.")
+        if not may_look(points) or not points.numel():
+            return
         if outside.any():
             point = tuple(points[outside][0].tolist())
             raise ValueError(
                 f"Point {point} is outside of {self!r}. Give points of its grid, or make one of "
                 f"another size with resized(...)."
             )
-        if (nowhere & (number >= self.prefix)).any():
+        if without_row.any():
             count = int(number[nowhere].max()) + 1
             raise ValueError(
                 f"{count} tokens stand nowhere, and {self!r} has {self.prefix} rows for such. "

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.positions import Integers, checked, placeless
@@ -104,6 +104,9 @@ class LevelEmbedding(TokenEncoding):
         return rows + vectors.to(rows.dtype)
 
     def _check_range(self, level: Tensor) -> None:
+        if graph_looks(level):
+            inside = (level >= 0) & (level < self.levels)
+            demand(inside.all(), f"A level is none of 0 … {self.levels - 1}.")
         if not may_look(level) or not level.numel():
             return
         first, last = (int(end) for end in level.aminmax())

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.neighbors import check_content
@@ -148,11 +148,13 @@ class PEG(TokenEncoding):
         high = points.masked_fill(mark, -(2**62)).amax(-2, keepdim=True)
         low = torch.minimum(low, high)  # where no token stands anywhere
         room = (high - low + self.kernel).flatten(0, -2).amax(0).unbind()
-        if may_look(points) and prod(int(one) for one in room) > 2**62:
-            raise ValueError(
-                "Points lie so far apart that int64 cannot number all between. Give those of one "
-                "grid."
-            )
+        apart = (
+            "Points lie so far apart that int64 cannot number all between. Give those of one grid."
+        )
+        if graph_looks(points):
+            demand(torch.stack(room).double().prod() <= 2**62, apart)
+        elif may_look(points) and prod(int(one) for one in room) > 2**62:
+            raise ValueError(apart)
         steps = [torch.ones_like(room[0])]
         for size in reversed(room[1:]):
             steps.insert(0, steps[0] * size)
@@ -171,8 +173,12 @@ class PEG(TokenEncoding):
 
 
 def _check_distinct(ordered: Tensor) -> None:
-    if may_look(ordered) and bool((ordered.diff(dim=-1) == 0).any()):
-        raise ValueError(
-            "Two tokens stand at one point, as those of images that are packed in one row: who is "
-            "beside whom cannot be told. Encode each image by itself."
-        )
+    words = (
+        "Two tokens stand at one point, as those of images that are packed in one row: who is "
+        "beside whom cannot be told. Encode each image by itself."
+    )
+    distinct = ordered.diff(dim=-1) != 0
+    if graph_looks(ordered):
+        demand(distinct.all(), words)
+    elif may_look(ordered) and not bool(distinct.all()):
+        raise ValueError(words)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.patching.forms import Angles, Form
@@ -93,11 +93,12 @@ class ExactAngles(nn.Module):
 def check_reach(position_ids: Tensor, reach: int) -> None:
     """Refuse positions for which the model itself would take other frequencies.
 
-    Nothing is looked at in a graph.
-
     Raises:
-        ValueError: There is one.
+        ValueError: There is one. Inside a graph a RuntimeError.
     """
+    if graph_looks(position_ids):
+        within = (position_ids < reach).all()
+        demand(within, f"position_ids go beyond the {reach} positions of this patched model.")
     if not may_look(position_ids) or not position_ids.numel():
         return
     if (last := int(position_ids.max())) >= reach:

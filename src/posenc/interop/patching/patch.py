@@ -88,7 +88,7 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
         length: Length of the sequences, for the types that depend on it (dynamic, longrope), which
             ``transformers`` switches by the longest row it has seen. It is stated here once; the
             trained length if not given. Positions further than that raise a ValueError when the
-            model runs (in a compiled graph nothing looks at them).
+            model runs (in a compiled graph a RuntimeError).
 
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc.kernels.out import written
 from posenc.kernels.philox import Dropping, kept
+from posenc.kernels.rows import rows_at
 
 
 def scaled_sum(
@@ -113,8 +114,3 @@ def working_dtype(x: Tensor, table: Tensor | None) -> torch.dtype:
     """The dtype of sums: float32 at least."""
     widest = x.dtype if table is None else torch.promote_types(x.dtype, table.dtype)
     return torch.promote_types(widest, torch.float32)
-
-
-def rows_at(table: Float[Tensor, "rows dim"], positions: Int64[Tensor, "*tokens"]) -> Tensor:
-    """Rows of a table; negative positions do not count from its end."""
-    return table.index_select(0, positions.flatten()).view(*positions.shape, *table.shape[1:])

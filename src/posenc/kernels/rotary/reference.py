@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.kernels.out import written
+from posenc.kernels.rows import rows_at
 from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing, Rotated, split
 
@@ -142,7 +143,6 @@ def rotate_heads(
         tensor([[[-2.,  1.]]])
     """
     if positions is not None:
-        rows = table.index_select(0, positions.flatten())  # which refuses negative ones
-        table = rows.reshape(*positions.shape, *table.shape[1:])
+        table = rows_at(table, positions)
     cos, sin = table.unsqueeze(-4 if heads_first else -3).unbind(-2)
     return rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate)

@@ -1,0 +1,159 @@
+"""What is refused by its numbers is refused in graphs, which look when they run."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import posenc
+from posenc import attention
+from posenc.encodings.base import ScoreEncoding
+from posenc.frequencies import ByLength, Geometric
+from posenc.interop.serving import RequestTables
+from posenc.positions import Coordinates, checked_distances, grid
+from posenc.positions.checks import checked_within
+
+pytestmark = pytest.mark.compiles
+
+X = torch.linspace(-1, 1, 6 * 16).view(1, 1, 6, 16)
+DOCUMENTS = torch.tensor([[0, 0, 0, 1, 1, 1]])
+RUNNING, ANEW = torch.arange(6), torch.tensor([0, 1, 2, 0, 1, 2])
+
+
+def attended(name: str, **others: Tensor) -> Callable[[Tensor], Tensor]:
+    """Attention, with one argument left to give."""
+    return lambda given: attention(X, X, X, **others | {name: given})
+
+
+def within_documents(score: ScoreEncoding) -> Callable[[Tensor], Tensor]:
+    """Attention over two documents of three tokens, which stand at what is given."""
+    positional = posenc.Positional(scores=score)
+
+    def attend(positions: Tensor) -> Tensor:
+        places = {"q_positions": positions, "k_positions": positions}
+        return attention(
+            X, X, X, positional=positional, document_ids=DOCUMENTS, is_causal=True, **places
+        )
+
+    return attend
+
+
+def selective(positions: Tensor) -> Tensor:
+    encoding = SELECTIVE
+    table = encoding.table(positions, positions)
+    features = encoding.key_features(X[:, 0])
+    return encoding.encode(X @ X.mT, table, q=X, k=X, k_features=features)
+
+
+def biased(encoding: Any) -> Callable[[Tensor], Tensor]:
+    return lambda points: encoding.table(points, points)
+
+
+def peg(points: Tensor) -> Tensor:
+    return PEG.encode(X[0], PEG.table(points))
+
+
+def coarser(values: Tensor) -> Tensor:
+    return Coordinates(values, scale=Fraction(1, 2)).with_scale(Fraction(1, 2**40)).values
+
+
+TABLES = RequestTables(posenc.Rotary(16), ByLength.yarn(Geometric(16), trained_length=8))
+REQUEST = TABLES.request(8)
+PAIR = torch.tensor([[0, 1], [1, 0]])
+
+SELECTIVE = posenc.SelectiveRoPE(1, posenc.Rotary(16), dim=16)
+PEG, KERPLE, DAPE = posenc.PEG(16), posenc.KERPLE(1), posenc.DAPEv2(1, posenc.ALiBi(1))
+LEVELS = posenc.LevelEmbedding(posenc.AxialSinusoidal(16), levels=2)
+
+Case = tuple[Callable[[Tensor], Tensor], Tensor, Tensor]
+CASES: dict[str, Case] = {
+    "cu_seqlens that end elsewhere": (
+        attended("cu_seqlens"), torch.tensor([0, 2, 6]), torch.tensor([0, 2, 5])),
+    "cu_seqlens that fall": (
+        attended("cu_seqlens"), torch.tensor([0, 2, 2, 6]), torch.tensor([0, 4, 2, 6])),
+    "ids that come back": (
+        attended("document_ids", q_document_ids=DOCUMENTS), DOCUMENTS,
+        torch.tensor([[0, 0, 1, 1, 0, 0]])),
+    "padding before DAPEv2": (
+        within_documents(DAPE), ANEW, torch.tensor([0, 0, 1, 0, 1, 2])),
+    "neighbors across documents": (within_documents(DAPE), ANEW, RUNNING),
+    "counts across documents": (
+        within_documents(posenc.CoPE(1, 16, 8)), ANEW, torch.tensor([0, 5, 2, 3, 4, 5])),
+    "padding before SelectiveRoPE": (
+        selective, ANEW, torch.tensor([0, 0, 1, 0, 1, 2])),
+    "distances of 2^63": (
+        lambda keys: checked_distances(torch.tensor([2**62]), keys), RUNNING,
+        torch.tensor([-(2**62)])),
+    "positions out of reach": (
+        lambda given: checked_within(given, -8, 8), RUNNING, torch.tensor([9])),
+    "XPos far from its origin": (
+        posenc.XPos(posenc.Rotary(16)).table, RUNNING, torch.tensor([2**62])),
+    "float16 far out": (
+        lambda keys: KERPLE.table(keys[:1], keys, dtype=torch.float16), RUNNING,
+        torch.tensor([0, 70_000])),
+    "a point past its line": (
+        posenc.LearnedGrid(16, (2, 3)).table, grid(2, 3), torch.tensor([[0, 3]])),
+    "a level that is none": (
+        LEVELS.table, torch.tensor([[0, 0, 1]]),
+        torch.tensor([[0, 0, -1]])),
+    "two tokens at one point": (peg, grid(2, 3), grid(2, 3) // 2),
+    "points too far apart": (peg, grid(2, 3), grid(2, 3) * 2**40),
+    "tokens of another window": (biased(posenc.SwinBias(1, 2)), PAIR, PAIR * 2),
+    "keys past the last": (
+        biased(posenc.DecomposedRelative(1, 16, (4, 4), key_stride=(2, 2))), PAIR * 0,
+        torch.tensor([[0, 0], [3, 0]])),
+    "turns without digits": (
+        posenc.LieRE(16).table, grid(2, 3), grid(2, 3) * 2**50),
+    "steps of another row": (
+        posenc.PoSE(16), RUNNING, RUNNING + 1),
+    "coordinates of more than 63 bits": (coarser, RUNNING, RUNNING * 2**30),
+    "requests past what they stated": (
+        lambda given: TABLES.table([REQUEST], given), RUNNING[None], RUNNING[None] + 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_a_graph_refuses_what_is_refused_outside(case: Case):
+    call, good, bad = case
+    call(good)
+    with pytest.raises((ValueError, IndexError)):
+        call(bad)
+    compiled = torch.compile(call, backend="eager", fullgraph=True, dynamic=True)
+    compiled(good)
+    with pytest.raises(RuntimeError) as refused:
+        compiled(bad)
+    assert refused.type is RuntimeError  # that of the graph, none of those who make it
+
+
+def test_a_compiled_lookup_does_not_count_from_the_end():
+    encoding = posenc.Sinusoidal(16)
+    table = encoding.table(range(8))
+    compiled = torch.compile(lambda at: encoding.encode(X[0], table, at), fullgraph=True)
+    assert torch.equal(compiled(RUNNING), encoding.encode(X[0], table, RUNNING))
+    with pytest.raises(RuntimeError, match="A position is negative"):
+        compiled(RUNNING - 1)
+
+
+def test_an_exported_graph_looks_too():
+    class Packed(torch.nn.Module):
+        def forward(self, x: Tensor, cu_seqlens: Tensor) -> Tensor:
+            return attention(x, x, x, cu_seqlens=cu_seqlens)
+
+    dynamic = {"x": {2: torch.export.Dim.AUTO}, "cu_seqlens": None}
+    ends = torch.tensor([0, 2, 6])
+    exported = torch.export.export(Packed(), (X, ends), dynamic_shapes=dynamic).module()
+    longer = torch.cat((X, X), 2)
+    for x, last in ((X, ends), (longer, ends * 2)):
+        assert torch.equal(exported(x, last), Packed()(x, last))
+    with pytest.raises(RuntimeError, match="end at the number of keys"):
+        exported(longer, ends)
+
+
+def test_what_is_mapped_over_is_not_looked_at():
+    packed = attended("cu_seqlens")
+    ends = torch.tensor([[0, 2, 6], [0, 3, 6]])
+    compiled = torch.compile(torch.vmap(packed), backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(ends), torch.stack([packed(row) for row in ends]))
