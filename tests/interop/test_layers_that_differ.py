@@ -1,4 +1,4 @@
-"""Files that speak of layers one by one, or by their type, to models that look at it or do not."""
+"""Files that speak of layers one by one or by type, and parts that do not say what they are."""
 
 import pytest
 from transformers import AutoConfig
@@ -109,3 +109,23 @@ def test_two_fields_of_the_rotated_width_agree(oracle):
     for agreed in (file, {**file, "partial_rotary_factor": 0.5}):
         theirs = MiniMaxM2RotaryEmbedding(AutoConfig.for_model(**agreed))
         oracle.agree(rotary_from_config(agreed), theirs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("paligemma", {"num_hidden_layers": 4}),
+        ("shieldgemma2", {"rope_theta": 1e5}),
+        ("lfm2_vl", {"num_hidden_layers": 4}),
+        ("glmasr", {"hidden_size": 64, "num_attention_heads": 4}),
+        ("voxtral", {"hidden_size": 64, "num_attention_heads": 4}),
+        ("voxtral", {"model_type": "llama", "head_dim": 32}),
+    ],
+)
+def test_a_part_that_does_not_say_what_it_is_is_what_its_class_makes_of_it(oracle, kind, text):
+    file = {"model_type": kind, "text_config": text}
+    config = AutoConfig.for_model(kind, text_config=dict(text)).get_text_config()
+    module = oracle.module_of(config)
+    by_type = hasattr(module, "full_attention_inv_freq")
+    for layer_type in ("full_attention", "sliding_attention") if by_type else (None,):
+        oracle.agree(rotary_from_config(file, layer_type=layer_type), module, layer_type)

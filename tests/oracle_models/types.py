@@ -54,6 +54,10 @@ def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
         found["names"] = names
     if parts := _parts(kind):
         found["parts"] = parts
+    if usual := _usual(kind, parts):
+        found["usual"] = usual
+    if filled := _filled(kind):
+        found["filled"] = filled
     if derived := _derived(kind):
         found["derived"] = derived
     if sense := _sense(kind):
@@ -88,6 +92,29 @@ def _parts(kind: type[PreTrainedConfig]) -> dict[str, str]:
     for name, inner in (getattr(kind, "sub_configs", {}) or {}).items():
         if name not in found and hasattr(inner, "num_hidden_layers"):
             found[name] = getattr(inner, "model_type", "") or ""
+    return found
+
+
+def _usual(kind: type[PreTrainedConfig], parts: dict[str, str]) -> dict[str, str]:
+    """The types of parts in which anything may stand, where a file names none."""
+    specs = getattr(kind, "sub_configs_defaults", {}) or {}
+    found = {name: getattr(specs.get(name), "model_type", "") for name in parts if not parts[name]}
+    return {name: usual for name, usual in found.items() if usual in CONFIG_MAPPING}
+
+
+def _filled(kind: type[PreTrainedConfig]) -> dict[str, dict[str, Any]]:
+    """What a class puts into a part that a file has, where that is silent."""
+    found = {}
+    for name, spec in (getattr(kind, "sub_configs_defaults", {}) or {}).items():
+        own = {k: v for k, v in getattr(spec, "init_kwargs", {}).items() if TELLING.search(k)}
+        try:
+            made = getattr(kind(**{name: {"model_type": spec.model_type}}), name).to_dict()
+            plain = CONFIG_MAPPING[spec.model_type]().to_dict()
+        except Exception:
+            continue
+        told = {k: v for k, v in own.items() if plain.get(k) != v and k in plain}
+        if told and all(made.get(k) == v for k, v in told.items()):
+            found[name] = {k: v for k, v in own.items() if _is_plain(v)}
     return found
 
 

@@ -237,6 +237,7 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
             continue
         if name in types or name in NESTS or _is_model(config, name, value):
             model_type = _type_of(config, name, value)
+            value = {**config.facts.get("filled", {}).get(name, {}), **value}
             found[name] = Configuration(respelled(model_type, value), spelled(model_type, value))
     for name, model_type in types.items():
         if name in found or not model_type or not (absent or name in ESSENTIAL):
@@ -275,14 +276,17 @@ def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> boo
 
 
 def _type_of(config: Configuration, name: str, value: Mapping[str, Any]) -> str:
-    """The type of a part: the class of the whole decides, and where it leaves it open, the file.
+    """The type of a part: the class of the whole decides, and where it leaves it open, the file; if
+    that is silent, what the class usually has there.
 
     Files of Qwen-VL, GLM-V and Idefics name the whole model in its part of images, and some give
     SigLIP where they mean its part of images.
     """
     if settled := config.facts.get("parts", {}).get(name):
         return settled
-    named = str(value.get("model_type") or (config.model_type if name in NESTS else ""))
+    usual = config.facts.get("usual", {}).get(name)
+    usual = usual or (config.model_type if name in NESTS else "")
+    named = str(value.get("model_type") or usual)
     within = known(spelled(named, value)).get("parts", {})
     return named if name in value or not within.get(name) else within[name]
 

@@ -1,7 +1,7 @@
 """Every model type that transformers registers: what its class says where a file is silent.
 
-``model_types.json`` is written by ``python -m tests.oracle_models types`` from the classes of the
-release that the tests are run with, and held against them by a test.
+``model_types.json`` is written by ``python -m tests.oracle_models --defaults`` from the classes of
+the release that the tests are run with, and held against them by a test.
 """
 
 import json
@@ -45,7 +45,8 @@ def _all() -> Mapping[str, Mapping[str, Any]]:
 
 
 def known(model_type: str) -> Mapping[str, Any]:
-    """What transformers says of a type: defaults, names, parts, theta, derived, partly, sense.
+    """What transformers says of a type: defaults, names, parts, theta, derived, partly, sense;
+    the usual types of parts that it leaves open, and what is filled into a part.
 
     Example:
         >>> known("llama")["defaults"]["num_attention_heads"], dict(known("ours"))
