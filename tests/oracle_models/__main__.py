@@ -5,40 +5,30 @@ Results are kept line by line, so that a run that was cut off goes on where it s
 
 import argparse
 import json
-import os
-import signal
 import sys
 import time
 import warnings
 from pathlib import Path
 
+from tests.oracle_models.forked import apart
+
 KEPT = Path(".oracle_models.jsonl")
-SECONDS = 60
 
 
-def apart(model_type: str) -> dict:
-    """The verdict of one type, from a process of its own: some cannot be stopped otherwise."""
+def row_of(model_type: str) -> dict:
+    """The verdict of one type, from a process of its own."""
     from tests.oracle_models.oracle import Verdict, read_only, verdict
 
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        signal.alarm(SECONDS)
+    def row() -> dict:
         since = time.perf_counter()
         try:
             found = verdict(model_type)
         except BaseException as error:
             found = Verdict(model_type, "failed", why=f"{type(error).__name__}: {error}"[:300])
         found.seconds = round(time.perf_counter() - since, 2)
-        with os.fdopen(write, "w") as out:
-            json.dump(found.row(), out)
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as lines:
-        text = lines.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else read_only(model_type, "it took long").row()
+        return found.row()
+
+    return apart(row) or read_only(model_type, "it took long").row()
 
 
 def main() -> int:
@@ -76,7 +66,7 @@ def main() -> int:
                 model_type in kept and not chosen.types
             ) or time.monotonic() - since > chosen.seconds:
                 continue
-            kept[model_type] = row = apart(model_type)
+            kept[model_type] = row = row_of(model_type)
             out.write(json.dumps(row) + "\n")
             out.flush()
     shown = [kept[name] for name in (chosen.types or names()) if name in kept]

@@ -7,9 +7,7 @@ are kept line by line, so that a run that was cut off goes on where it stopped.
 
 import inspect
 import json
-import os
 import re
-import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from typing import Any
 import torch
 from tests.oracle_models import building
 from tests.oracle_models.comparing import layer_of
+from tests.oracle_models.forked import apart
 from tests.oracle_models.probing import Attended, watched
 from transformers import CONFIG_MAPPING
 
@@ -287,25 +286,17 @@ def _part(file: dict[str, Any]) -> Part | None:
     return own[0] if own else None
 
 
-def apart(model_type: str) -> Held:
+def row_of(model_type: str) -> Held:
     """What came of one type, from a process of its own."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        signal.alarm(SECONDS)
+
+    def row() -> dict[str, Any]:
         try:
-            found = held(model_type)
+            return asdict(held(model_type))
         except BaseException as error:
-            found = Held(model_type, differing=[f"{type(error).__name__}: {error}"[:300]])
-        with os.fdopen(write, "w") as out:
-            json.dump(asdict(found), out)
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as lines:
-        text = lines.read()
-    os.waitpid(child, 0)
-    return Held(**json.loads(text)) if text else Held(model_type, why="it took long")
+            return asdict(Held(model_type, differing=[f"{type(error).__name__}: {error}"[:300]]))
+
+    found = apart(row, SECONDS)
+    return Held(model_type, why="it took long") if found is None else Held(**found)
 
 
 def main(chosen: list[str]) -> int:
@@ -315,7 +306,7 @@ def main(chosen: list[str]) -> int:
         rows = {row["model_type"]: Held(**row) for row in map(json.loads, KEPT.open())}
     with KEPT.open("a") as out:
         for model_type in chosen or [name for name in names() if name not in rows]:
-            rows[model_type] = row = apart(model_type)
+            rows[model_type] = row = row_of(model_type)
             out.write(json.dumps(asdict(row)) + "\n")
             out.flush()
             if row.differing or chosen:

@@ -16,7 +16,7 @@ from posenc.backends.partial import Part, Partial, merge, partial_attention, wit
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.agreement import agree
 from posenc.distributed.collectives import everyones
-from posenc.distributed.shards import group_of
+from posenc.distributed.groups import group_of
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.positions import consecutive

@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.func import functional_call
 
 from posenc.distributed.collectives import shared
-from posenc.distributed.shards import group_of
+from posenc.distributed.groups import group_of
 from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
 from posenc.encodings.scores.heads import bias_apart
 from posenc.encodings.scores.sums import BiasSum, RelativeBiasSum, bias_sum

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import torch
 import torch.distributed as dist
-from jaxtyping import Bool, Int64
+from jaxtyping import Int64
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
@@ -15,12 +15,13 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.agreement import agree
 from posenc.distributed.collectives import everyones, from_first, gathered
 from posenc.distributed.dropout import HiddenDropout
+from posenc.distributed.groups import device_of, group_of
 from posenc.distributed.layouts import NOBODY, Layout, dealt
+from posenc.distributed.lengths import from_lengths, length_of
 from posenc.distributed.spreading import ShardedAttention
 from posenc.distributed.tokens import Tokens, of_words
-from posenc.encodings.arguments import check_whole
-from posenc.positions import Coordinates, checked, consecutive, in_documents, left_padded, runs
-from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
+from posenc.positions import Coordinates, consecutive, in_documents, left_padded, runs
+from posenc.positions.whole import check_whole_numbers
 
 
 class Shards:
@@ -82,7 +83,7 @@ class Shards:
         padding_mask: Tensor | None = None,
         device: torch.device | str | None = None,
     ):
-        self.group, self.device = group_of(group), _device_of(group, document_ids, padding_mask)
+        self.group, self.device = group_of(group), device_of(group, document_ids, padding_mask)
         if device is not None:
             self.device = torch.device(device)
         self.rank, self.world = self.group.rank(), self.group.size()
@@ -103,8 +104,8 @@ class Shards:
         padding_mask: Tensor | None,
     ) -> None:
         if lengths is not None:
-            length, padding_mask = _from_lengths(length, lengths, padding_mask)
-        self.length = _length_of(length, document_ids, padding_mask)
+            length, padding_mask = from_lengths(length, lengths, padding_mask)
+        self.length = length_of(length, document_ids, padding_mask)
         documents = None if document_ids is None else runs(document_ids.to(self.device))
         # A copy, since whoever gave it may fill it anew for the next batch.
         real = None if padding_mask is None else padding_mask.to(self.device, copy=True)
@@ -383,95 +384,6 @@ class Shards:
                 f"The tokens lie on {given.device} and {self!r} on {self.device}. Build "
                 f"Shards(device={str(given.device)!r})."
             )
-
-
-# What the arguments say ---------------------------------------------------------------------------
-
-
-def group_of(group: dist.ProcessGroup | DeviceMesh | None) -> dist.ProcessGroup:
-    """The process group that is meant; all processes if none is named.
-
-    Raises:
-        TypeError: It is neither a group nor a mesh.
-        ValueError: The mesh has several dimensions, or there is no group at all.
-    """
-    if isinstance(group, DeviceMesh):
-        if group.ndim != 1:
-            raise ValueError(
-                f"The mesh has dimensions {group.mesh_dim_names}; rows are cut along one. Pass "
-                f'mesh["cp"].'
-            )
-        return group.get_group()
-    if group is None:
-        if not dist.is_available() or not dist.is_initialized():
-            raise ValueError(
-                "There is no process group. Call torch.distributed.init_process_group first."
-            )
-        assert dist.group.WORLD is not None
-        return dist.group.WORLD
-    if not isinstance(group, dist.ProcessGroup):
-        raise TypeError(
-            f"group is a {type(group).__name__}; it must be a process group or a DeviceMesh."
-        )
-    return group
-
-
-def _device_of(group: object, *given: object) -> torch.device:
-    for value in given:
-        if isinstance(value, Tensor):
-            return value.device
-    kind = group.device_type if isinstance(group, DeviceMesh) else "cpu"
-    return torch.device(kind)
-
-
-def _from_lengths(
-    length: int | None, lengths: Sequence[int] | Tensor, padding_mask: Tensor | None
-) -> tuple[int, Bool[Tensor, "batch length"]]:
-    if length is not None:
-        check_whole(length=length)
-    if not isinstance(lengths, Tensor):
-        check_several_whole_numbers(lengths=lengths)
-    counts = checked(lengths, "lengths")
-    if padding_mask is not None:
-        raise ValueError("lengths and padding_mask were given; both say what is real. Pass one.")
-    if counts.ndim != 1 or not len(counts) or bool((counts < 0).any()):
-        raise ValueError(
-            f"lengths are {counts.tolist()}; they must be one number from 0 on for each row."
-        )
-    longest = int(counts.max())
-    length = longest if length is None else length
-    if longest > length:
-        raise ValueError(f"lengths reach {longest}, and length is {length}.")
-    return length, consecutive(length, device=counts.device) < counts.unsqueeze(-1)
-
-
-def _length_of(length: int | None, document_ids: Tensor | None, padding_mask: Tensor | None) -> int:
-    for name, value in {"document_ids": document_ids, "padding_mask": padding_mask}.items():
-        if value is None:
-            continue
-        if not isinstance(value, Tensor) or value.ndim != 2:
-            told = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"{name} is {told}; it must be a tensor [batch, length].")
-        length = value.shape[1] if length is None else length
-        if value.shape[1] != length:
-            raise ValueError(
-                f"{name} has shape {tuple(value.shape)} and rows have {length} tokens. Give one "
-                f"value a token of the whole row."
-            )
-    if padding_mask is not None and padding_mask.dtype != torch.bool:
-        raise TypeError(
-            f"padding_mask is {padding_mask.dtype}; it must be bool, True where a token is real."
-        )
-    shapes = {tuple(x.shape) for x in (document_ids, padding_mask) if x is not None}
-    if len(shapes) > 1:
-        raise ValueError(
-            f"document_ids and padding_mask have shapes {sorted(shapes)}; give both for the same "
-            f"rows."
-        )
-    if length is None:
-        raise ValueError("Nothing tells how long rows are. Pass length=, lengths= or a mask.")
-    check_whole(length=length)
-    return length
 
 
 def _positions(documents: Tensor | None, real: Tensor | None) -> Tensor | None:
