@@ -12,6 +12,7 @@ from transformers import (
     Swin2SRModel,
     Swinv2Config,
     Swinv2Model,
+    TimesformerModel,
 )
 
 from posenc import LearnedGrid
@@ -155,3 +156,28 @@ def test_frames_that_turn_before_they_are_projected_are_no_rotation_of_queries(k
     (part,) = positional_setup({"model_type": kind, "position_embeddings_type": "rotary"})
     assert part.layers[0].positional is None
     assert "before queries and keys are projected" in part.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("config", "part", "said"),
+    [
+        ({"model_type": "timesformer"}, "vision", "a learned table of frames"),
+        ({"model_type": "layoutlm"}, "text", "corners and sizes of boxes"),
+        ({"model_type": "lilt"}, "text", "the scores of both are added"),
+        ({"model_type": "luke"}, "text", "entities have a learned table"),
+        ({"model_type": "markuplm"}, "text", "the path to the node"),
+        ({"model_type": "visual_bert"}, "text", "regions of the image have a learned table"),
+        ({"model_type": "prophetnet"}, "decoder", "buckets of distance in the scores"),
+    ],
+)
+def test_tables_beside_that_of_positions_are_told(config, part, said):
+    assert said in " ".join(positional_setup(config)[part].notes)
+
+
+def test_frames_have_no_table_where_attention_is_of_patches_alone():
+    for kind, held in (("divided_space_time", True), ("space_only", False)):
+        sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+        file = {"model_type": "timesformer", "attention_type": kind, **sizes}
+        model = TimesformerModel(AutoConfig.for_model(**file))
+        told = " ".join(positional_setup(file)["vision"].notes)
+        assert hasattr(model.embeddings, "time_embeddings") == ("frames" in told) == held

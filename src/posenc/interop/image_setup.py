@@ -86,6 +86,8 @@ def _table(
     notes = ("interpolated where an image has another number of patches",)
     if kind == "vit_mae":
         notes = ("its rows are sines, as posenc.AxialSinusoidal has them; not trained", *notes)
+    if kind == "timesformer" and config.get("attention_type") != "space_only":
+        notes = (*notes, "a learned table of frames besides")
     return [table], notes
 
 

@@ -149,15 +149,27 @@ REACHES = "a query sees keys up to attention_window / 2 positions to either side
 NOTES: Mapping[str, str] = {
     "big_bird": SPARSE,
     "bigbird_pegasus": SPARSE,
+    "layoutlm": "learned vectors of the corners and sizes of boxes are added besides",
     "led": REACHES,
+    "lilt": "layers of the text; a stream of boxes goes beside them, with learned vectors of their "
+    "corners and sizes, and the scores of both are added",
     "longformer": REACHES,
+    "luke": "entities have a learned table of their own: the mean over the tokens of each",
     "lxmert": "layers of the text; those of the image see the corners of its boxes, projected",
+    "markuplm": "learned vectors of the path to the node of each token are added besides",
     "qwen3_asr_encoder": "positions begin anew in every chunk of the recording",
     "tapas": "positions begin anew in every cell of the table, and stop at the last row of theirs",
     "videomae": "positions count patches, frame by frame and row by row",
     "videoprism_text_model": "a class token after the text has no position",
+    "visual_bert": "layers of the text; regions of the image have a learned table of their own",
 }
 """What there is to say beside the encoding of the tokens."""
+
+DECODER_NOTES: Mapping[str, str] = {
+    "prophetnet": "besides, learned numbers of T5's buckets of distance in the scores, which each "
+    "query computes from its hidden state",
+}
+"""The same of decoders."""
 
 BUCKETS = _named("t5 mt5 umt5 switch_transformers pop2piano")
 """T5 and its kin: buckets of distance, both ways in the encoder, backwards in the decoder."""

@@ -87,9 +87,11 @@ def _stacks(
 ) -> list[Part]:
     encoder, decoder = _tokens(config, before), _tokens(config, after)
     above, below = _depths(config)
+    said = schemes.DECODER_NOTES.get(config.model_type)
+    beside = () if said is None else (said,)
     return [
         _part(config, "encoder", above, encoder, trained=_length(encoder), notes=_notes(config)),
-        _part(config, "decoder", below, decoder, trained=_length(decoder)),
+        _part(config, "decoder", below, decoder, trained=_length(decoder), notes=beside),
         _part(config, "cross-attention", below),
     ]
 
