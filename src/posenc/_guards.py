@@ -155,6 +155,31 @@ x.to_dense().
             )
 
 
+def check_unmasked(**arrays: Any) -> None:
+    """Refuse arrays of numpy some of whose entries are masked; what lies below is no number.
+
+    Raises:
+        TypeError: One is; its name is told.
+
+    Example:
+        >>> import numpy
+        >>> check_unmasked(values=numpy.ma.array([1.0, 2.0], mask=[False, True]))
+        Traceback (most recent call last):
+        ...
+        TypeError: Entries of values are masked (numpy.ma): 1 of 2, which are no numbers. Pass \
+values.compressed(), or values.filled(...) with the numbers that are meant.
+    """
+    for name, array in arrays.items():
+        if not hasattr(array, "filled"):
+            continue  # an array of another kind, or none
+        if count := int(array.size - array.count()):
+            raise TypeError(
+                f"Entries of {name} are masked (numpy.ma): {count} of {array.size}, which are no "
+                f"numbers. Pass {name}.compressed(), or {name}.filled(...) with the numbers that "
+                f"are meant."
+            )
+
+
 def may_look(x: Tensor) -> bool:
     """Whether the values of ``x`` are known and may decide what happens next.
 

@@ -171,3 +171,32 @@ def test_grids_and_times_are_by_type():
         positions.mixed_modalities([0, 1, 1], [(2, 1, 1)])
     with pytest.raises(TypeError, match="times are a list; give a dictionary"):
         positions.mixed_modalities([0, 1, 1], {1: [(2, 1, 1)]}, times=[[0, 5]])
+
+
+MASKED = np.ma.array([0, 1, 2**40], mask=[False, False, True])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        positions.checked,
+        lambda values: positions.checked([values, values]),
+        lambda values: positions.checked(values.astype("object")),
+        positions.Coordinates,
+        lambda values: positions.Coordinates(values.astype("float64")),
+        lambda values: positions.Coordinates([values, values]),
+        lambda values: positions.Coordinates.rounded(values.astype("float64"), Fraction(1, 10)),
+        lambda values: positions.Coordinates([0, 1, 2]) + values,
+    ],
+)
+def test_what_numpy_has_masked_is_no_position(read):
+    """Below the mask lies what stands for no number, as the fill value of a file."""
+    with pytest.raises(TypeError, match=r"are masked|NoneType"):
+        read(MASKED)
+
+
+def test_an_array_with_a_mask_is_read_where_nothing_is_masked():
+    """As the times that netCDF files give."""
+    times = np.ma.array([0.5, 2.0], mask=[False, False])
+    assert positions.Coordinates(times).tolist() == [Fraction(1, 2), 2]
+    assert positions.checked(np.ma.array([3, 5])).tolist() == [3, 5]

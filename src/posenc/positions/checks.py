@@ -7,7 +7,15 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, demand, floating, graph_looks, may_look, where_float64
+from posenc._guards import (
+    check_dense,
+    check_unmasked,
+    demand,
+    floating,
+    graph_looks,
+    may_look,
+    where_float64,
+)
 from posenc.positions.coordinates import Coordinates
 
 
@@ -299,9 +307,12 @@ def _for_reals(name: str, reals: bool) -> str:
 
 def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor:
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
+    check_unmasked(**{name: values})
     if kind in ("i", "u"):
         return _array(values, name).to(device)
     listed = _listed(values, name)
+    for each in listed:
+        check_unmasked(**{name: each})
     if len(_switched(listed)) > 1:
         raise TypeError(
             f"{name} hold True or False among numbers, which torch would count as 1 and 0; they "

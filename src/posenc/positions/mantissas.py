@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, may_look
+from posenc._guards import check_dense, check_unmasked, may_look
 from posenc.positions.scales import exact
 from posenc.positions.words import MOST_BITS, REST_BITS, of_digits, of_integers, too_long
 
@@ -46,6 +46,7 @@ def exact_parts(values: Any, device: torch.device | str | None = None) -> Parts:
         (tensor([                  0, 1152921504606846976]), tensor([1, 0]), Fraction(1, 1))
     """
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
+    check_unmasked(values=values)
     if kind in ("f", "i", "u") and not isinstance(values, Tensor):
         values = torch.as_tensor(_native(values)).to(device)
     if not isinstance(values, Tensor):

@@ -11,6 +11,7 @@ from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.positions import Positions, checked, in_float64
+from posenc.positions.checks import within_float16
 
 Periodic = Literal["sin", "cos"]
 
@@ -90,13 +91,14 @@ class Time2Vec(TokenEncoding):
 
         Raises:
             TypeError: ``positions`` are neither integers nor coordinates.
+            ValueError: ``dtype`` is float16, and a linear value is beyond its largest number.
         """
         positions = checked(positions, device=self.weight.device, reals=True)
         times = in_float64(positions).unsqueeze(-1)
         angles = times * in_float64(self.weight) + in_float64(self.bias)
         periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
         table = torch.cat((angles[..., :1], periodic), dim=-1).to(floating(dtype))
-        return table.to(positions.device)
+        return within_float16(table).to(positions.device)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]
