@@ -129,3 +129,10 @@ def test_a_part_that_does_not_say_what_it_is_is_what_its_class_makes_of_it(oracl
     by_type = hasattr(module, "full_attention_inv_freq")
     for layer_type in ("full_attention", "sliding_attention") if by_type else (None,):
         oracle.agree(rotary_from_config(file, layer_type=layer_type), module, layer_type)
+
+
+def test_zamba_2_with_a_long_context_has_the_length_of_its_class():
+    file = {"model_type": "zamba2", "use_mem_rope": True, "use_long_context": True}
+    theirs = AutoConfig.for_model(**file).max_position_embeddings
+    assert positional_setup(file)["text"].trained_length == theirs == 16_384
+    assert positional_setup({**file, "use_long_context": False})["text"].trained_length == 4096

@@ -280,6 +280,8 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     values = {key: value for key, value in dictionary.items() if value is not None}
     head_dim = latent_width(config) or width_of_head(config, layer_type)
     longest = _positions(config, "longest") or rope_models.LONGEST.get(config.family)
+    switch, long = rope_models.LONG.get(config.family, ("", 0))
+    longest = long if config.get(switch) else longest
     trained = longest
     if rope_type.keeps_trained_length:
         inside = values.get("original_max_position_embeddings")

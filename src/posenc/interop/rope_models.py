@@ -132,6 +132,9 @@ RATIO = named("deepseek_ocr2 unlimited_ocr")
 LONGEST = {"gemma3": 131_072, "gemma3n": 32_768}
 """``max_position_embeddings`` of models whose files leave it out."""
 
+LONG = {"zamba2": ("use_long_context", 16_384)}
+"""The switch of a model whose class then has this length, whatever stands beside it."""
+
 DEALT = {
     "cohere_compass": (24, 20, 20),
     "cosmos3_edge": (24, 20, 20),
