@@ -28,3 +28,10 @@ def test_a_bucket_is_never_met_if_its_number_gets_no_gradient(bidirectional, lon
 def test_a_negative_length_is_refused():
     with pytest.raises(ValueError, match="-1 tokens"):
         length_statistics([3, -1])
+
+
+@pytest.mark.parametrize("lengths", [b"35", "35", {3, 5}, {"first": 3}, {3: "first"}])
+def test_lengths_are_no_letters_keys_or_sets(lengths):
+    """Bytes are codes of letters, dictionaries give keys, and sets forget the second of two."""
+    with pytest.raises(TypeError, match="it must be several whole numbers"):
+        length_statistics(lengths)

@@ -199,3 +199,19 @@ def test_a_pair_that_stands_still_is_infinitely_slower_than_one_that_turns():
     ratios = period_ratio(FromCheckpoint(torch.tensor([1.0, 0.0, 0.0])))
     assert ratios[0] == math.inf
     assert math.isnan(ratios[1])
+
+
+def test_ranges_of_narrow_whole_numbers_are_refused():
+    """From −100 to 100 int8 has −56."""
+    with pytest.raises(TypeError, match=r"torch.int8; it must be floating"):
+        columns_that_move(torch.tensor([[-100], [100]], dtype=torch.int8))
+    with pytest.raises(TypeError, match=r"torch.complex64; it must be floating"):
+        norm_shares(torch.ones(1, 2), torch.ones(1, 2, dtype=torch.complex64))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_shares_hold_where_squares_leave_float32(size):
+    found = norm_shares(torch.full((1, 4), size), torch.full((1, 4), size))
+    assert found.share.tolist() == [0.5]
+    assert found.embedding.item() == pytest.approx(2 * size, rel=1e-6)
+    assert found.total.item() == pytest.approx(4 * size, rel=1e-6)

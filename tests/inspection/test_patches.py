@@ -1,5 +1,7 @@
 """Similarity of patches: cosines of rows, and for rotary tables mean cosines of angles."""
 
+import math
+
 import pytest
 import torch
 
@@ -40,3 +42,12 @@ def test_a_rotary_table_gives_what_is_left_of_equal_queries_and_keys():
 def test_what_it_refuses(arguments, text):
     with pytest.raises(ValueError, match=text):
         patch_similarity(*arguments)
+
+
+def test_a_complex_table_is_refused_and_its_parts_are_taken():
+    """Cast to reals it would lose its sines."""
+    turns = torch.polar(torch.ones(3, 2), torch.tensor([[0.0, 0.0], [1.0, 0.1], [2.0, 0.2]]))
+    with pytest.raises(TypeError, match=r"Pass torch.view_as_real\(table\)"):
+        patch_similarity(turns, (3,), (0,))
+    got = patch_similarity(torch.view_as_real(turns), (3,), (0,))
+    assert got[1].item() == pytest.approx((math.cos(1.0) + math.cos(0.1)) / 2, rel=1e-6)

@@ -1,6 +1,6 @@
 """A stream of document lengths against what a model was trained on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 import torch
@@ -57,7 +57,8 @@ def length_statistics(
         (70, 6, 1, (15, 16, 31))
     """
     single = isinstance(lengths, torch.Tensor) and not lengths.ndim
-    if single or not isinstance(lengths, Iterable):
+    other = isinstance(lengths, str | bytes | bytearray | Set | Mapping)  # letters, keys, no twins
+    if single or other or not isinstance(lengths, Iterable):
         raise TypeError(f"lengths is {lengths!r}; it must be several whole numbers, as a list.")
     documents = tokens = longest = beyond = documents_beyond = 0
     if trained_length is not None:

@@ -34,6 +34,7 @@ def norm_shares(
     1/√d have about 1, and √d with the scale of the paper.
 
     Raises:
+        TypeError: One holds whole or complex numbers.
         ValueError: The shapes differ.
 
     Example:
@@ -48,18 +49,20 @@ def norm_shares(
             f"embedding has shape {tuple(embedding.shape)} and encoding {tuple(encoding.shape)}; "
             f"give one row a token of each, in one width."
         )
-    wide = torch.promote_types(embedding.dtype, torch.float32)  # squares leave float16
-    embedding, encoding = embedding.to(wide), encoding.to(wide)
-    scaled = embedding * scale
-    one, other = scaled.norm(dim=-1), encoding.norm(dim=-1)
-    return NormShares(one, other, (scaled + encoding).norm(dim=-1), other**2 / (one**2 + other**2))
+    _check_reals(embedding=embedding, encoding=encoding)
+    told = torch.promote_types(embedding.dtype, torch.float32)
+    scaled, added = embedding.double() * scale, encoding.double()  # squares leave float32
+    one, other = scaled.norm(dim=-1), added.norm(dim=-1)
+    total, share = (scaled + added).norm(dim=-1), other**2 / (one**2 + other**2)
+    return NormShares(one.to(told), other.to(told), total.to(told), share.to(told))
 
 
 def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"]:
     """The range of each column; those of a small one hardly tell these positions apart.
 
     Raises:
-        ValueError: ``encoding`` is no table of one row a token.
+        TypeError: ``encoding`` holds whole or complex numbers.
+        ValueError: It is no table of one row a token.
 
     Example:
         >>> import torch
@@ -73,4 +76,12 @@ def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"
             f"encoding has shape {tuple(encoding.shape)}; it must be [seq, dim], of one token or "
             f"more. Give one row of a batch."
         )
+    _check_reals(encoding=encoding)
     return encoding.amax(0) - encoding.amin(0)
+
+
+def _check_reals(**tensors: Tensor) -> None:
+    """Narrow whole numbers come around, and of complex ones a part would be left out."""
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise TypeError(f"{name} is {tensor.dtype}; it must be floating. Call .float() on it.")

@@ -24,7 +24,7 @@ def patch_similarity(
         patch: The point in question.
 
     Raises:
-        TypeError: A size, or a coordinate of the point, is no whole number.
+        TypeError: A size or a coordinate is no whole number, or the table is complex.
         ValueError: The table has other rows, there is no such point, or its row is zero.
 
     Example:
@@ -35,6 +35,8 @@ def patch_similarity(
         >>> patch_similarity(table, (3, 3), (1, 1))[1]
         tensor([0.9419, 1.0000, 0.9419], dtype=torch.float64)
     """
+    if table.is_complex():
+        raise TypeError(f"table is {table.dtype}; it must be real. Pass torch.view_as_real(table).")
     rows = table.detach().flatten(1).double()
     check_several_whole_numbers(size=size, patch=patch)
     count = prod(size)
