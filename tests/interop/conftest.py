@@ -55,7 +55,7 @@ class Oracle:
     def agree(encoding, module: torch.nn.Module, layer_type: str | None = None) -> None:
         """Frequencies to what ramps of float32 leave; factors to roundings of float64.
 
-        A ramp that ends near 1 is off by some 2^-23, and so is a frequency, of which a 64th is left.
+        A ramp that ends near 1 is off by some 2^-23, and so is a frequency of which a 64th is left.
         """
         schedule = Oracle.rotary(encoding).frequencies
         ours = torch.tensor([2 * math.pi / length for length in schedule.wavelengths()]).double()
