@@ -311,7 +311,7 @@ def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor
     if kind in ("i", "u"):
         return _array(values, name).to(device)
     listed = _listed(values, name)
-    for each in listed:
+    for each in listed if set(map(type, listed)) - {int} else ():
         check_unmasked(**{name: each})
     if len(_switched(listed)) > 1:
         raise TypeError(
