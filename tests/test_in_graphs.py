@@ -96,6 +96,8 @@ CASES: dict[str, Case] = {
         torch.tensor([0, 70_000])),
     "a point past its line": (
         posenc.LearnedGrid(16, (2, 3)).table, grid(2, 3), torch.tensor([[0, 3]])),
+    "a point of another image": (
+        posenc.DINOv3Rotary(16, (2, 3)).table, grid(2, 3), torch.tensor([[0, 3]])),
     "a level that is none": (
         LEVELS.table, torch.tensor([[0, 0, 1]]),
         torch.tensor([[0, 0, -1]])),
@@ -107,6 +109,8 @@ CASES: dict[str, Case] = {
         torch.tensor([[0, 0], [3, 0]])),
     "turns without digits": (
         posenc.LieRE(16).table, grid(2, 3), grid(2, 3) * 2**50),
+    "gates that are not finite": (
+        lambda to: posenc.forgetting_bias(-to[None]), torch.ones(6), torch.ones(6) / 0),
     "steps of another row": (
         posenc.PoSE(16), RUNNING, RUNNING + 1),
     "coordinates of more than 63 bits": (coarser, RUNNING, RUNNING * 2**30),

@@ -366,7 +366,9 @@ def _query_padding(case: AttentionCase) -> list[list[bool]] | None:
     spoiled = case.poisoned and (not some or _are_keys(case))
     if not told and not spoiled:
         return None
-    return [[row[i] for i in case.chosen] for row in case.padding]
+    # Queries that are taken for the keys, since they stand where these do, have their padding.
+    taken = case.chosen if told or not some else range(case.k_len)
+    return [[row[i] for i in taken] for row in case.padding]
 
 
 def _is_placed_part(case: AttentionCase) -> bool:

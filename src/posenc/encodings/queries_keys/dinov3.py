@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc._guards import floating, may_look, where_float64
+from posenc._guards import demand, floating, graph_looks, may_look, where_float64
 from posenc.encodings.arguments import (
     check_choice,
     check_flag,
@@ -160,7 +160,7 @@ class DINOv3Rotary(QueryKeyEncoding):
             ValueError: They do not have two coordinates, or a point is outside of the grid, so
                 that it would stand beyond the ends of −1 … 1. Real points may stand up to the edges
                 of the image, half a patch beyond the outermost centers. On accelerators, where a
-                look would wait, and in compiled graphs nothing is compared.
+                look would wait, only graphs compare.
         """
         points, nowhere = among_places(checked_points(positions, 2))
         doubled = 2 * checked_within(points, -REACH, REACH, reals=True)
@@ -173,15 +173,19 @@ class DINOv3Rotary(QueryKeyEncoding):
     def _check_inside(self, points: Tensor | Coordinates) -> None:
         """Refuse points of another grid, whose centers would be those of no image.
 
-        On accelerators, where a look would wait, and where nobody can look, they are not compared.
+        On accelerators, where a look would wait, only graphs compare.
         """
         values = points.values if isinstance(points, Coordinates) else points
-        if not values.is_cpu or not may_look(values):
+        looks = graph_looks(values)
+        if not looks and not (values.is_cpu and may_look(values)):
             return
         edge = 0.5 if isinstance(points, Coordinates) else 0.0
         places = in_float64(points)
-        outside = ((places < -edge) | (places > torch.tensor(self.grid) - 1 + edge)).any(-1)
-        if bool(outside.any()):
+        last = torch.tensor(self.grid, device=places.device) - 1
+        outside = ((places < -edge) | (places > last + edge)).any(-1)
+        if looks:
+            demand(~outside.any(), f"A point is outside of the grid {self.grid} of DINOv3Rotary.")
+        elif bool(outside.any()):
             point = ", ".join(f"{each:g}" for each in places[outside][0].tolist())
             raise ValueError(
                 f"Point ({point}) is outside of {self!r}. Give points of its grid, or build it "

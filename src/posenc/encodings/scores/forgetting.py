@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.between import sums_after_key
@@ -55,12 +55,15 @@ def forgetting_bias(
 def _check_gates(log_forget: Tensor) -> None:
     if not log_forget.is_floating_point():
         raise TypeError(f"log_forget is {log_forget.dtype}; it must be floating.")
+    words = (
+        "log_forget holds numbers that are not finite, whose sums cannot be taken off each other. "
+        "For a gate that closes give a large one, as log_forget.clamp(min=-1e4)."
+    )
+    if graph_looks(log_forget):
+        demand(log_forget.isfinite().all(), words)
     looks = log_forget.is_cpu and may_look(log_forget)
     if looks and not bool(log_forget.isfinite().all()):
-        raise ValueError(
-            "log_forget holds numbers that are not finite, whose sums cannot be taken off each "
-            "other. For a gate that closes give a large one, as log_forget.clamp(min=-1e4)."
-        )
+        raise ValueError(words)
 
 
 class Forgetting(ScoreEncoding):

@@ -227,7 +227,8 @@ points of its grid, or make one of another size with resized(...).
         outside = ((points < 0) | (points >= sizes)).any(-1)
         without_row = nowhere & (number >= self.prefix)
         if graph_looks(points):
-            demand(~(outside | without_row).any(), f"A point is outside of {self!r}.")
+            inside = ~(outside | without_row).any()
+            demand(inside, f"A point is outside of the grid {self.size} of LearnedGrid.")
         if not may_look(points) or not points.numel():
             return
         if outside.any():
