@@ -364,8 +364,8 @@ WORDS: Mapping[str, str] = {
     "videoprism_vision_model": "learned tables of patches and of frames",
     "vitpose_backbone": "a learned table of patches, and one more row, added to each of them",
     "audio-spectrogram-transformer": "a learned table of patches of the spectrogram",
-    "clvp_encoder": "rotates a part of queries, keys and values, unless use_rotary_embedding of "
-    "its file is false",
+    "clvp_encoder": "rotates a part of queries, keys and values, unless use_rotary_embedding "
+    "is false",
     "hiera": "a learned table of patches",
     "hunyuan_vl_vision": "a learned table of patches, interpolated to the image",
     "layoutlmv3": "learned vectors of positions and of the corners of boxes, and buckets of "
