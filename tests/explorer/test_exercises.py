@@ -85,9 +85,15 @@ def test_right_and_wrong_answers_are_told_apart(found):
 
 
 def test_answers_are_read_as_people_write_them(javascript):
-    texts = ["−0.54", "-0,54", " 10 000 ", "", "many", "1e3"]
-    found = javascript([f"{json.dumps(texts)}.map((t) => String(prose_exercises.numberIn(t)))"])[0]
-    assert found == ["-0.54", "-0.54", "10000", "NaN", "NaN", "1000"]
+    meant = {
+        **{"−0.54": [-0.54], "-0,54": [-0.54], " 10 000 ": [10000], "": [], "many": []},
+        **{"1e3": [1000], "−1e−3": [-0.001], "2,048": [2.048, 2048], "−1,234,567.5": [-1234567.5]},
+    }
+    assert javascript([f"{json.dumps([*meant])}.map(prose_exercises.numbersIn)"]) == [
+        [*meant.values()]
+    ]
+    asked = "prose_exercises.judged(prose_exercises.EXERCISES[7], { trained: 2048 }, '2,048')"
+    assert javascript([asked])[0] == {"right": True, "words": "Right: 2048."}
 
 
 def test_an_exercise_is_solved_by_keyboard(opened):

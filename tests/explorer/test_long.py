@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from math import tau
+from fractions import Fraction
+from math import floor, tau
 
 import numpy as np
 import pytest
@@ -40,9 +41,14 @@ def radians(state: dict, method: str) -> np.ndarray:
     return np.array([float(omega) for omega in schedule(state, method).radians()])
 
 
+def longer(state: dict) -> int:
+    """The whole positions of the text to be read."""
+    return floor(state["trained"] * Fraction(str(state["factor"])))
+
+
 def kinds(state: dict, method: str) -> tuple[int, int, int]:
     """How many pairs met every angle, stay within what they met, and come to new angles."""
-    target = round(state["trained"] * state["factor"])
+    target = longer(state)
     met, reached = state["trained"] * radians(state, "none"), target * radians(state, method)
     whole = met >= tau
     within = ~whole & (reached <= met * (1 + 1e-9))
@@ -108,6 +114,18 @@ def test_the_table_of_methods(javascript):
             assert tuple(counts.values()) == kinds(state, method), (state, method)
 
 
+def test_linear_interpolation_meets_no_new_angle_at_any_factor(javascript):
+    """As a slider gives them, with three digits: s·L₀ is seldom whole."""
+    states = [
+        {"dim": 64, "base": 1e4, "trained": trained, "factor": tenths / 20, "method": "linear"}
+        for trained, tenths in itertools.product((16, 100, 2048, 131_071), range(21, 100))
+    ]
+    asked = [f"scaling.targetLength({json.dumps(state)})" for state in states]
+    assert javascript(asked) == [longer(state) for state in states]
+    asked = [f"prose_long.kindsOf({json.dumps(state)}, 'linear')" for state in states]
+    assert not any(counts["fresh"] for counts in javascript(asked))
+
+
 def test_what_is_said_of_the_drift(said, javascript):
     """The range of the drawn distances lies within that of all, and is right at those drawn."""
     drawn = {}
@@ -115,7 +133,7 @@ def test_what_is_said_of_the_drift(said, javascript):
         if refused(state) or state["factor"] == 1:
             assert "hoose" in words
             continue
-        target = round(state["trained"] * state["factor"])
+        target = longer(state)
         if target not in drawn:
             drawn[target] = np.array(javascript([f"prose_long.driftDistances({target})"])[0])
         far = drawn[target][drawn[target] >= state["trained"]]
@@ -132,7 +150,7 @@ def test_what_is_said_of_narrow_positions(said):
     for state, words in said("prose_long.aboutPrecision", STATES):
         if refused(state):
             continue
-        last = round(state["trained"] * state["factor"]) - 1
+        last = longer(state) - 1
         held = int(torch.tensor(last).to(torch.bfloat16))
         assert ("stays what it is" in words) is (held == last)
         assert held == last or f"becomes {held}" in words.replace("\u2009", "")

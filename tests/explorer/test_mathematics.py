@@ -117,16 +117,18 @@ def test_dot_products_and_the_closest_pair(javascript, convention, dim):
         f"similarity.gram(conventions.channels('{convention}', {dim}), {base}, {first}, {length})"
     )
     rows = f"Array.from({{length: {length}}}, (_, p) => p)"
-    found, closest = javascript(
+    found, closest, largest = javascript(
         [
             f"((g) => {rows}.map((p) => {rows}.map((q) => similarity.product(g, p, q))))({gram})",
             f"similarity.closest({gram}, {length})",
+            f"similarity.largestProduct({gram}, {length})",
         ]
     )
     expected = table(convention, dim, base, range(length))
     torch.testing.assert_close(double(found), expected @ expected.T, rtol=0, atol=5e-12)
     apart = (expected[:, None] - expected[None]).norm(dim=-1)
     apart.fill_diagonal_(float("inf"))
+    assert largest == pytest.approx((expected @ expected.T).abs().max().item(), abs=1e-11)
     named = apart[closest["first"], closest["second"]]
     assert named.item() == pytest.approx(apart.min().item(), abs=1e-8)
 

@@ -71,7 +71,20 @@ def test_every_line_that_the_cursor_moves(opened, link):
         assert "unavailable" in found.text("shift")
     else:
         after = rows[1, j - j % 2 : j - j % 2 + 2].tolist()
-        assert found.text("shift").endswith(f"is ({fixed(after[0])}, {fixed(after[1])})")
+        assert found.text("shift").endswith(
+            f"is PE({second}) = ({fixed(after[0])}, {fixed(after[1])})"
+        )
+
+
+def test_the_formula_of_the_shift_follows_where_its_numbers_do_not_change(opened):
+    found = opened("base=10000000&dimension=126&position=3")
+    found.to("matrix")
+    found.page.focus('[data-name="matrix"]')
+    found.page.keyboard.press("ArrowDown")
+    assert "PE(4) = (0.0000, 1.0000)" in found.text("shift")
+    drawn = found.page.locator('[data-live="shift"] math').all_text_contents()
+    assert "PE\u2061(4)" in drawn[0]
+    assert "PE\u2061(14)" in drawn[-1]
 
 
 def test_the_closest_pair_is_the_librarys(opened):

@@ -124,7 +124,9 @@ def test_what_is_said_of_the_band_and_of_the_speeds(said, vectors):
         if not faster:
             assert numbers(words.split("itself,")[1])[0] == pytest.approx(score, abs=6e-5)
             continue
-        assert f"the {faster} faster pair" in words
+        assert f"the {faster} other pair" in words
+        turns = state["rotaryPair"] < state["turnedPairs"]
+        assert ("sum of the pairs that stand still" in words) is not turns
         low, high = numbers(words.split("between")[1])
         assert low - 1e-4 <= score <= high + 1e-4
     for state, words in said("prose_slowly.aboutTremble", STATES):

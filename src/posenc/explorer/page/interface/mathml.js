@@ -41,8 +41,9 @@ export const matrix = (rows) =>
 
 /** Formulas in place of what the element held, with words for those who hear them. */
 export function show(element, spoken, ...formulas) {
-  if (element.firstChild?.textContent === spoken) return;
   // A narrow page breaks between formulas.
   const drawn = formulas.map((formula) => node("math", [formula], { "aria-hidden": "true" }));
-  element.replaceChildren(el("span", { class: "spoken" }, spoken), ...drawn);
+  const shown = [el("span", { class: "spoken" }, spoken), ...drawn];
+  if (element.textContent === shown.map(({ textContent }) => textContent).join("")) return;
+  element.replaceChildren(...shown);
 }

@@ -10,6 +10,9 @@ export const linear = (dim, base, factor) => geometric(dim, base).map((omega) =>
 /** NTK: the base grows to b·s^(d/(d−2)), so that the slowest pair is divided by s exactly. */
 export const ntk = (dim, base, factor) => geometric(dim, base * Math.pow(factor, dim / (dim - 2)));
 
+/** The positions of a text s times as long: whole, and no more than s·L₀ (which rounding may miss by a hair). */
+export const targetLength = ({ trained, factor }) => Math.floor(trained * factor * (1 + 1e-12));
+
 export const YARN = { fast: 32, slow: 1 };
 
 /** The pair, as a real number, that turns so many times within the trained length. */

@@ -36,6 +36,13 @@ function weighted(parts, side, base, start, count) {
 export const product = ({ difference, sum }, p, q) =>
   difference[Math.abs(q - p)] + (sum ? sum[p + q] : 0);
 
+/** The largest product of all: that of a row with itself, with full pairs half the width. */
+export function largestProduct({ difference, sum }, length) {
+  if (!sum) return difference[0];
+  const squares = Array.from({ length }, (_, p) => difference[0] + sum[2 * p]);
+  return Math.max(...squares);
+}
+
 /** The two nearest positions; where only the offset matters, the first such pair. */
 export function closest(profiles, length) {
   const { difference, sum } = profiles;

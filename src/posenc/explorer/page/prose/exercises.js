@@ -19,7 +19,7 @@ export const EXERCISES = [
   {
     section: "curves",
     ask: (state) =>
-      `Base ${grouped(state.base)}, ${state.dim} dimensions: how many positions does one turn of pair ${pairOf(state)} take?`,
+      `The paper's encoding with base ${grouped(state.base)} and ${state.dim} dimensions: how many positions does one turn of pair ${pairOf(state)} take?`,
     answer: (state) => wavelength(omegaOf(state)),
     within: (answer) => 0.01 * answer,
     hint: (state) => `2π divided by ω = n^(−2i/d), with i = ${pairOf(state)}.`,
@@ -83,7 +83,7 @@ export const EXERCISES = [
   {
     section: "decoder",
     ask: ({ pads, decoderStep }) =>
-      `A request has ${counted(pads, "pad")} on its left. What is the position of the token in column ${pads + decoderStep}?`,
+      `A request of one document has ${counted(pads, "pad")} on its left. What is the position of the token in column ${pads + decoderStep}?`,
     answer: ({ decoderStep }) => decoderStep,
     within: () => 0,
     hint: () => "Counted from the first token that is none of the pads.",
@@ -98,20 +98,24 @@ export const EXERCISES = [
   },
 ];
 
-/** A number as a reader writes it, or NaN. */
-export const numberIn = (text) => {
-  const plain = text.trim().replace("−", "-").replace(/[\s\u2009]/g, "").replace(",", ".");
-  return plain === "" ? NaN : Number(plain);
+const THOUSANDS = /^-?\d{1,3}(,\d{3})+(\.\d+)?$/;
+
+/** What a reader may have meant: a comma stands before decimals, or between thousands. */
+export const numbersIn = (text) => {
+  const plain = text.trim().replaceAll("−", "-").replace(/[\s\u2009]/g, "");
+  const written = [plain.replace(",", ".")];
+  if (THOUSANDS.test(plain)) written.push(plain.replaceAll(",", ""));
+  return written.map((each) => (each === "" ? NaN : Number(each))).filter((x) => !Number.isNaN(x));
 };
 
 const told = (answer) => (Number.isInteger(answer) ? grouped(answer) : Math.abs(answer) < 1 ? fixed(answer) : significant(answer, 5));
 
 /** { right, words }: what is said of an answer. */
 export function judged({ answer, within, hint }, state, text) {
-  const given = numberIn(text);
-  if (Number.isNaN(given)) return { right: false, words: "Type a number, as 12 or −0.54." };
+  const given = numbersIn(text);
+  if (!given.length) return { right: false, words: "Type a number, as 12 or −0.54." };
   const right = answer(state);
-  return Math.abs(given - right) <= within(right)
+  return given.some((number) => Math.abs(number - right) <= within(right))
     ? { right: true, words: `Right: ${told(right)}.` }
     : { right: false, words: `Not yet. ${hint(state)}` };
 }

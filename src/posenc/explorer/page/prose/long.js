@@ -3,17 +3,16 @@
 import { counted, fixed, grouped, significant } from "../interface/numbers.js";
 import { angleErrors, arcs, ownScore, spread } from "../math/arcs.js";
 import { toBfloat16 } from "../math/rounding.js";
+import { targetLength } from "../math/scaling.js";
 import { longSchedulesOf, schedulesRefusal } from "../state/facts.js";
 import { METHODS } from "../state/limits.js";
-
-const target = ({ trained, factor }) => Math.round(trained * factor);
 
 /** The arcs of all pairs under a method; nothing where there is no schedule. */
 export function arcsOf(state, method = state.method) {
   const found = longSchedulesOf(state);
   return (
     found &&
-    found.none.map((omega, i) => arcs(omega, found[method][i], state.trained, target(state)))
+    found.none.map((omega, i) => arcs(omega, found[method][i], state.trained, targetLength(state)))
   );
 }
 
@@ -28,7 +27,7 @@ export function kindsOf(state, method) {
 export function aboutArcs(state) {
   if (!longSchedulesOf(state)) return schedulesRefusal(state);
   const { whole, within, fresh } = kindsOf(state, state.method);
-  const length = target(state);
+  const length = targetLength(state);
   const start = `Trained on ${grouped(state.trained)} positions, ${counted(whole, "pair")} met the whole circle.`;
   if (length <= state.trained) return `${start} The target is no longer than that: nothing is new.`;
   const name = state.method === "none" ? "Unchanged" : `With ${METHODS[state.method]}`;
@@ -67,7 +66,7 @@ export const driftDistances = (most) => spread(most, 240);
 export function aboutDrift(state) {
   const found = longSchedulesOf(state);
   if (!found) return schedulesRefusal(state);
-  const length = target(state);
+  const length = targetLength(state);
   if (length <= state.trained) return "Choose a factor above 1 to see the score beyond training.";
   const range = (name) => {
     const [low, high] = scoreRange(found[name], state.trained, length).map((x) => fixed(x, 3));
@@ -92,7 +91,7 @@ export function worstAngle(frequencies, position, dtype) {
 export function aboutPrecision(state) {
   const found = longSchedulesOf(state);
   if (!found) return schedulesRefusal(state);
-  const last = target(state) - 1;
+  const last = targetLength(state) - 1;
   const [half, single] = ["bfloat16", "float32"].map((dtype) =>
     worstAngle(found[state.method], last, dtype),
   );

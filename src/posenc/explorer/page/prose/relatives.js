@@ -3,7 +3,7 @@
 import { counted, fixed, grouped, power, significant, whole } from "../interface/numbers.js";
 import { bias, slopes } from "../math/alibi.js";
 import { normal } from "../math/random.js";
-import { hasRamp, yarnAttention, yarnRamp } from "../math/scaling.js";
+import { hasRamp, targetLength, yarnAttention, yarnRamp } from "../math/scaling.js";
 import { dot } from "../math/similarity.js";
 import { bucket } from "../math/t5.js";
 import { rotaryStagesOf, schedulesOf, schedulesRefusal } from "../state/facts.js";
@@ -78,7 +78,7 @@ export function aboutLengths(state) {
   const kept = (length) => yarnRamp(d, base, length).filter((r) => r === 0).length;
   const right = `Counting turns in L₀ = ${grouped(trained)} leaves ${counted(kept(trained), "pair")} alone; `;
   if (factor === 1) return `${right}with s = 1 both lengths are the same.`;
-  const longer = factor * trained;
+  const longer = targetLength(state);
   const left = hasRamp(d, base, longer) ? `leave ${kept(longer)}` : "give no ramp";
   return `${right}counting them in ${grouped(longer)} by mistake would ${left}.`;
 }

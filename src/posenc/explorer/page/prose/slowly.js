@@ -78,9 +78,10 @@ export function aboutEnvelope(state) {
   const { position: n, offset, rotaryPair: i } = state;
   const pairs = slowPairsOf(state);
   const [low, high] = envelope(pairs, i, n + offset, n, alone(state));
-  const faster = pairs.slice(0, i).filter(({ turns }) => turns).length;
-  const line = `The band is the sum of pair ${i} and all after it, and on either side what the ${counted(faster, "faster pair")} can add at most.`;
-  return faster
+  const others = pairs.slice(0, i).filter(({ turns }) => turns).length;
+  const middle = pairs[i].turns ? `pair ${i} and all after it` : "the pairs that stand still";
+  const line = `The band is the sum of ${middle}, and on either side what the ${counted(others, "other pair")} can add at most.`;
+  return others
     ? `${line} At distance ${whole(offset)} the score lies between ${fixed(low)} and ${fixed(high)}.`
     : `No pair before pair ${i} turns: the band is the score itself, ${fixed(low)}. Choose a later pair to see a band.`;
 }

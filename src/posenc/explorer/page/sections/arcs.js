@@ -3,6 +3,7 @@
 import { chart } from "../draw/chart.js";
 import { createFigure } from "../interface/figure.js";
 import { grouped } from "../interface/numbers.js";
+import { targetLength } from "../math/scaling.js";
 import { arcsOf } from "../prose/long.js";
 import { longSchedulesOf, schedulesRefusal } from "../state/facts.js";
 import { METHODS } from "../state/limits.js";
@@ -100,9 +101,9 @@ function drawReach(view) {
   if (refused(view)) return undefined;
   const { pen, state, colors } = view;
   const found = longSchedulesOf(state);
-  const target = Math.round(state.trained * state.factor);
+  const reads = targetLength(state);
   const turns = (frequencies, length) => frequencies.map((omega) => (omega * length) / TURN);
-  const [trained, reached] = [turns(found.none, state.trained), turns(found[state.method], target)];
+  const [trained, reached] = [turns(found.none, state.trained), turns(found[state.method], reads)];
   const all = [...trained, ...reached, 1];
   const [low, high] = [Math.min(...all) / 1.5, Math.max(...all) * 1.5];
   const points = (values) => values.flatMap((v, i) => [i, v]);

@@ -5,6 +5,7 @@ import { chart } from "../draw/chart.js";
 import { createFigure } from "../interface/figure.js";
 import { grouped, power } from "../interface/numbers.js";
 import { ownScore, spread } from "../math/arcs.js";
+import { targetLength } from "../math/scaling.js";
 import { driftDistances, worstAngle } from "../prose/long.js";
 import { longSchedulesOf, schedulesRefusal } from "../state/facts.js";
 import { METHODS } from "../state/limits.js";
@@ -27,13 +28,11 @@ export function createDrift(root, context, needs) {
   });
 }
 
-const targetOf = ({ trained, factor }) => Math.round(trained * factor);
-
 function drawDrift(view) {
   if (refused(view)) return undefined;
   const { pen, state, colors } = view;
   const found = longSchedulesOf(state);
-  const target = targetOf(state);
+  const target = targetLength(state);
   const distances = driftDistances(target);
   const drawn = state.method === "none" ? ["none"] : ["none", state.method];
   const { x, box } = chart(view, {
@@ -57,7 +56,7 @@ function drawDrift(view) {
 function driftData(state) {
   const found = longSchedulesOf(state);
   if (!found) return { columns: ["distance"], count: 1, row: () => [schedulesRefusal(state)] };
-  const distances = driftDistances(targetOf(state));
+  const distances = driftDistances(targetLength(state));
   return {
     columns: ["distance", "unchanged", METHODS[state.method]],
     count: distances.length,
@@ -77,7 +76,7 @@ function drawPrecision(view) {
   if (refused(view)) return undefined;
   const { state, colors } = view;
   const found = longSchedulesOf(state)[state.method];
-  const target = targetOf(state);
+  const target = targetLength(state);
   chart(view, {
     x: { low: 1, high: target + 1, log: true, label: "position", name: grouped },
     y: {
@@ -105,7 +104,7 @@ function drawPrecision(view) {
 function precisionData(state) {
   const found = longSchedulesOf(state)?.[state.method];
   if (!found) return { columns: ["position"], count: 1, row: () => [schedulesRefusal(state)] };
-  const shown = positions(targetOf(state));
+  const shown = positions(targetLength(state));
   return {
     columns: ["position", ...DTYPES.map((dtype) => `${dtype}, radians`)],
     count: shown.length,

@@ -22,7 +22,7 @@ export function createRotaryScores(root, context, needs) {
     });
   figure(
     "rotary-distance",
-    "The score over the distance, the part of the chosen pair, and the band of the slow pairs.",
+    "The score over the distance, the part of the chosen pair, and the band that the score stays in.",
     drawDistance,
     distanceData,
     { keys },
@@ -43,7 +43,7 @@ function drawDistance(view) {
     y: { ...span([...all, 0]), label: "score q · k" },
     lines: [
       ...bands.map((points, side) => ({
-        name: side ? "" : "band of the slow pairs",
+        name: side ? "" : "its band",
         points,
         style: { stroke: colors.soft, dash: [4, 4] },
       })),

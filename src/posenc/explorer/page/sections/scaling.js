@@ -5,6 +5,7 @@ import { say } from "../interface/dom.js";
 import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
 import { grouped } from "../interface/numbers.js";
+import { targetLength } from "../math/scaling.js";
 import { wavelength } from "../math/sincos.js";
 import { aboutLengths, aboutScaling } from "../prose/relatives.js";
 import { schedulesOf, schedulesRefusal } from "../state/facts.js";
@@ -41,9 +42,9 @@ function drawScaling({ pen, state, width: wide, height, colors }) {
     pen.text(schedulesRefusal(state), wide / 2, height / 2, { align: "center", fill: colors.soft });
     return undefined;
   }
-  const { factor, trained } = state;
+  const [trained, longer] = [state.trained, targetLength(state)];
   const all = Object.values(found).flat().map(wavelength);
-  const [low, high] = [5, Math.max(...all, factor * trained) * 1.4];
+  const [low, high] = [5, Math.max(...all, longer) * 1.4];
   const pairs = found.plain.length;
   const box = { x: 74, y: 14, w: wide - 96, h: height - 86 };
   const x = linearScale(0, pairs - 1, box.x, box.x + box.w);
@@ -61,7 +62,7 @@ function drawScaling({ pen, state, width: wide, height, colors }) {
   });
   for (const [length, name] of [
     [trained, "L₀ trained"],
-    [factor * trained, "s·L₀ to be read"],
+    [longer, "s·L₀ to be read"],
   ]) {
     pen.line(box.x, y(length), box.x + box.w, y(length), { stroke: colors.ink, dash: [6, 4] });
     pen.text(`${name} = ${grouped(length)}`, box.x + 8, y(length) - 9, { size: 11 });

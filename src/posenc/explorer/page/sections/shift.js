@@ -85,7 +85,8 @@ function explain(element, state) {
   const told = ([a, b]) => `(${fixed(a)}, ${fixed(b)})`;
   return show(
     element,
-    `M ${whole(state.offset)} times ${told(before)} is ${told(after)}`,
+    `M ${whole(state.offset)} times PE(${state.position}) = ${told(before)} is ` +
+      `PE(${whole(state.position + state.offset)}) = ${told(after)}`,
     row(sub(mi("M"), mn(whole(state.offset))), call("PE", mn(state.position))),
     row(mo("="), matrix(m.map((line) => line.map((v) => mn(fixed(v)))))),
     column(before),

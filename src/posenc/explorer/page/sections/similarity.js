@@ -1,6 +1,6 @@
 // Section 5: dot products of positions, as a matrix and as a profile over the offset.
 
-import { axes, linearScale, ticks, wholeTicks } from "../draw/axes.js";
+import { axes, below, linearScale, ticks, wholeTicks } from "../draw/axes.js";
 import {
   cellSize,
   colorBar,
@@ -12,7 +12,7 @@ import {
 } from "../draw/heatmap.js";
 import { say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { product } from "../math/similarity.js";
+import { largestProduct, product } from "../math/similarity.js";
 import {
   aboutClosest,
   aboutDiagonals,
@@ -77,8 +77,7 @@ export function createSimilarity(root, context) {
 const products = ({ convention, dim, base, length }) => gramOf(convention, dim, base, length);
 const inside = ({ length }, p) => Math.min(Math.max(p, 0), length - 1);
 
-/** PE(p) · PE(p) for a full row: the number of pairs, half the width. */
-const full = ({ dim }) => dim / 2;
+const full = (state) => largestProduct(products(state), state.length);
 
 function rulerData(state) {
   const { position, offset } = state;
@@ -114,7 +113,8 @@ function drawProducts({ pen, state, width, colors }, start) {
   for (let r = 0, at = 0; r < count; r++) {
     for (let c = 0; c < count; c++) values[at++] = product(table, start.row + r, start.column + c);
   }
-  const scale = colors.signed(-full(state), full(state));
+  const most = full(state);
+  const scale = colors.signed(-most, most);
   const grid = {
     x: MARGIN.left,
     y: MARGIN.top,
@@ -128,7 +128,7 @@ function drawProducts({ pen, state, width, colors }, start) {
   pen.cells(grid.x, grid.y, side, side, count, count, shades(values, scale));
   gridAxes(pen, colors, grid, { x: "position q", y: "position p" });
   minimap(pen, colors, grid, { columns: length, rows: length, across: "q", down: "p" });
-  const marks = [-full(state), 0, full(state)];
+  const marks = [-below(most, 3), 0, below(most, 3)];
   colorBar(pen, colors, grid.x + side + 20, grid.y, side, scale, marks);
   mark(
     pen,
@@ -164,12 +164,12 @@ function drawProfile({ pen, state, width, height, colors }) {
   const box = { x: 52, y: MARGIN.top, w: width - 70, h: height - MARGIN.top - MARGIN.bottom };
   const [low, high] = [-position, length - 1 - position];
   const values = Array.from({ length }, (_, q) => product(table, position, q));
-  const least = Math.min(0, ...values);
+  const [least, most] = [Math.min(0, ...values), full(state)];
   const x = linearScale(low, high, box.x, box.x + box.w);
-  const y = linearScale(least, full(state) * 1.04, box.y + box.h, box.y);
+  const y = linearScale(least, most * 1.04, box.y + box.h, box.y);
   axes(pen, colors, box, {
     x: { at: x, marks: wholeTicks(low, high, box.w / 70), label: `offset k from p = ${position}` },
-    y: { at: y, marks: ticks(least, full(state), 5), label: "dot product", lines: true, gap: 38 },
+    y: { at: y, marks: ticks(least, most, 5), label: "dot product", lines: true, gap: 38 },
   });
   const stroke = colors.lines[0];
   pen.polyline(

@@ -95,8 +95,9 @@ function drawCode({ pen, state, width, height, colors }) {
     if (box.w / shown < 6) return;
     column.forEach((v, p) => pen.circle(x(p), y(v), 2.2, { fill, stroke }));
   });
-  const at = Math.min(state.position, shown - 1);
-  pen.line(x(at), box.y, x(at), box.y + box.h, { stroke: colors.soft, dash: [2, 3] });
+  if (state.position >= shown) return;
+  const at = x(state.position);
+  pen.line(at, box.y, at, box.y + box.h, { stroke: colors.soft, dash: [2, 3] });
 }
 
 function codeData(state) {
