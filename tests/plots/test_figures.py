@@ -130,6 +130,19 @@ def test_what_the_colors_do_not_reach_is_said(values, ends, said, own):
     assert box.x1 <= whole.x1
 
 
+@pytest.mark.parametrize(("rows", "each", "down"), [(4, 1, 1), (4, 10, 1), (1500, 1, 2)])
+def test_numbers_stand_at_the_positions_that_they_are_of(rows, each, down):
+    """In the middle of the rows of which a number is the mean."""
+    values = np.arange(2.0 * rows).reshape(rows, 2) / rows
+    ax = heatmap(values, start=5, first_column=3, each=each, annotate=True)
+    assert len(ax.texts) == 2 * rows // down
+    for text in (ax.texts[0], ax.texts[3], ax.texts[-1]):
+        column, middle = text.get_position()
+        row = (middle - 5 + 0.5) / each - down / 2
+        meant = values[round(row) : round(row) + down, round(column) - 3].mean()
+        assert text.get_text() == f"{meant:.2f}"
+
+
 def test_channels_say_what_their_colors_do_not_reach():
     for limit, said in ((1.0, "value; from 0 to 2 in all"), (None, "value"), (2.0, "value")):
         ax = grid_channels([[0.0, 1.0], [2.0, 0.5]], (1, 2), limit=limit)

@@ -52,6 +52,11 @@ def test_the_patch_is_marked_in_each_map():
         assert (line.get_xdata()[0], line.get_ydata()[0]) == (left + 2.5, top + 1.5)
     assert ax.get_xlabel() == "patch at row 1, column 2 of 4 by 4"
     assert ax.get_title() == "alike"
+    assert ax.figure.axes[1].get_ylabel() == "cosine"
+    ax = plots.patch_similarity({"rounded": (1 + 1e-7) * np.eye(4)}, (1, 2))
+    assert ax.figure.axes[1].get_ylabel() == "cosine"
+    ax = plots.patch_similarity({"products": 3 * np.eye(4)}, (1, 2))
+    assert ax.figure.axes[1].get_ylabel() == "cosine; from 0 to 3 in all"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
@@ -92,7 +93,7 @@ def heatmap(
     # The bar first: beside axes that came it takes some of their room.
     bar(shades, ax, "value", colors, values, place)
     values, (down, across) = _for_pixels(values, ax)
-    ax.imshow(
+    image = ax.imshow(
         values,
         cmap=colors.signed,
         vmin=-most,
@@ -103,7 +104,7 @@ def heatmap(
     )
     _label(ax, title, colors, xlabel + _means(down * each, across), ylabel)
     if annotate:
-        _write_numbers(ax, values, start, first_column, most, colors)
+        _write_numbers(image, values, most, colors)
     return ax
 
 
@@ -218,17 +219,18 @@ def _means(down: int, across: int) -> str:
     return f"\neach pixel is the mean of {' by '.join(parts)}"
 
 
-def _write_numbers(
-    ax: Axes, values: np.ndarray, start: int, first_column: int, most: float, colors: Look
-) -> None:
+def _write_numbers(image: AxesImage, values: np.ndarray, most: float, colors: Look) -> None:
+    """Writes each number into the middle of its cell, however many positions that stands for."""
+    left, right, bottom, top = image.get_extent()
+    high, wide = (bottom - top) / values.shape[0], (right - left) / values.shape[1]
     for row, column in np.ndindex(values.shape):
         value = values[row, column]
         red, green, blue, _ = colors.signed((value / most + 1) / 2)
         bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
         color = "#111111" if bright else "#ffffff"
-        ax.text(
-            first_column + column,
-            start + row,
+        image.axes.text(  # type: ignore[union-attr]
+            left + (column + 0.5) * wide,
+            top + (row + 0.5) * high,
             f"{value:.2f}",
             ha="center",
             va="center",

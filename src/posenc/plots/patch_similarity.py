@@ -21,6 +21,9 @@ def patch_similarity(
 ) -> Axes:
     """Draws the similarity of one patch to every patch of a grid, in colors fixed to [−1, 1].
 
+    Where numbers lie beyond, as products that are no cosines, the color bar is pointed and says how
+    far they reach.
+
     Args:
         similarities: By the name of its encoding, [height, width], as of
             ``posenc.inspection.patches.patch_similarity``; all of one size.
@@ -60,7 +63,7 @@ def patch_similarity(
         ax.plot(left + patch[1], top + patch[0], "o", markersize=7, markerfacecolor="none",
                 markeredgecolor=colors.ink)  # fmt: skip
     ax.set_xlabel(f"patch at row {patch[0]}, column {patch[1]} of {size[0]} by {size[1]}")
-    bar(image, ax, "cosine", colors)
+    bar(image, ax, "cosine", colors, pictures)
     if title:
         ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)

@@ -133,7 +133,8 @@ def beyond(values: ArrayLike | None, low: float | None, high: float | None) -> t
     if np.isnan(known).all():
         return "neither", ""
     least, most = np.nanmin(known), np.nanmax(known)
-    word = ("neither", "max", "min", "both")[2 * (least < low) + (most > high)]
+    hair = 1e-6 * (high - low)  # as rounding brings a cosine beyond 1; no shade is as fine
+    word = ("neither", "max", "min", "both")[2 * (least < low - hair) + (most > high + hair)]
     return word, "" if word == "neither" else f"; from {least:.4g} to {most:.4g} in all"
 
 
