@@ -180,3 +180,26 @@ def test_transforms_and_devices_without_numbers_take_another_backend():
     assert grad.shape == sinks.shape
     meta = [t.to("meta") for t in (q, k, v, sinks)]
     assert attention(*meta[:3], sinks=meta[3], is_causal=True).is_meta
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("backend", ["explicit", "dense", "strided", "flex"])
+def test_an_infinite_sink_takes_all_of_its_head(backend, dtype):
+    q, k, v = (x.detach().to(dtype) for x in content())
+    sinks = torch.tensor([torch.inf, 0.0, -torch.inf, 1.0])
+    with torch.no_grad():
+        got = attention(q, k, v, sinks=sinks, backend=backend)
+        beside = attention(q, k, v, sinks=sinks.clamp(max=2.0), backend=backend)
+    assert not got[:, 0].any()
+    assert torch.equal(got[:, 1:], beside[:, 1:])
+
+
+@pytest.mark.parametrize("backend", ["explicit", "dense", "strided"])
+def test_nothing_is_learned_from_an_infinite_sink(backend):
+    q, k, v = content()
+    sinks = torch.tensor([torch.inf, 0.0, 1.0, 2.0], requires_grad=True)
+    attention(q, k, v, sinks=sinks, backend=backend).square().sum().backward()
+    assert sinks.grad[0] == 0
+    assert sinks.grad[1:].all()
+    assert not q.grad[:, 0].any()
+    assert q.grad.isfinite().all()

@@ -101,3 +101,11 @@ def test_rotary_scores_are_sums_of_cosines_for_equal_vectors():
     frequencies = 10_000.0 ** (-torch.arange(8).double() / 8)
     meant = 2 * torch.cos(offsets[:, None] * frequencies).sum(1)
     torch.testing.assert_close(scores, meant, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_scores_of_narrow_vectors_are_turned_and_summed_in_float32(dtype):
+    q, k = (300 * torch.ones(16, dtype=dtype) for _ in range(2))
+    scores = rotary_scores(Rotary(16), q, k, 30)
+    assert torch.equal(scores, rotary_scores(Rotary(16), q.float(), k.float(), 30))
+    assert scores[0] == 16 * 300.0**2  # beyond float16

@@ -93,7 +93,7 @@ def attention(
             all rows.
         window: How many positions a query sees to each side, its own among them.
         sinks: A score for each head that takes its share of every row's weight and gives no value
-            (gpt-oss).
+            (gpt-oss). Of a head whose sink is ∞ nothing is left.
         softcap: c in c · tanh(score / c), before any bias is added (Gemma 2).
         keys_encoded: Whether ``key`` comes from a cache that holds encoded keys, and ``value``
             encoded values, where an encoding changes those.

@@ -200,7 +200,10 @@ def checked_attn_mask(attn_mask: Tensor | None, query: Tensor, key: Tensor) -> T
 
 
 def checked_sinks(sinks: Tensor | None, query: Tensor) -> Tensor | None:
-    """Attention sinks: one number a head."""
+    """Attention sinks: one number a head, and the greatest of its dtype where it is ∞.
+
+    Beside ∞ less ∞ a row would be no number; so it is the limit, in which a sink takes all.
+    """
     if sinks is None:
         return None
     if not isinstance(sinks, Tensor) or not sinks.is_floating_point():
@@ -211,4 +214,4 @@ def checked_sinks(sinks: Tensor | None, query: Tensor) -> Tensor | None:
             f"sinks have shape {tuple(sinks.shape)}; there are {query.shape[1]} query heads, so "
             f"they must be [{query.shape[1]}]."
         )
-    return sinks
+    return sinks.clamp(max=min(torch.finfo(t.dtype).max for t in (sinks, query)))

@@ -73,7 +73,8 @@ def rotary_scores(
     """R(distance) q · k for distances 0 … length − 1: what rotary attention sees of two vectors.
 
     The distance is query − key, as everywhere: the key stands at 0, and the query so far after it.
-    The attention factor of a schedule (YaRN's) is in both of them, as in attention.
+    The attention factor of a schedule (YaRN's) is in both of them, as in attention. Narrower
+    numbers than float32 are turned and summed in float32.
 
     Raises:
         ValueError: ``q`` or ``k`` is no single vector of ``head_dim`` numbers.
@@ -89,7 +90,9 @@ def rotary_scores(
                 f"{name} has shape {tuple(vector.shape)}; it must be one vector of "
                 f"{rotary.head_dim} numbers."
             )
-    table = rotary.table(consecutive(length), dtype=torch.promote_types(q.dtype, torch.float32))
+    wide = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
+    q, k = q.to(wide), k.to(wide)
+    table = rotary.table(consecutive(length), dtype=wide)
     queries = rotary.encode_queries(q.expand(1, length, -1).contiguous(), table)
     key = rotary.encode_keys(k.expand(1, 1, -1).contiguous(), table[:1])
     return queries[0] @ key[0, 0]
