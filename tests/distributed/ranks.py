@@ -23,7 +23,7 @@ def environment() -> dict[str, str]:
 
 
 class Ranks:
-    """Four processes joined by gloo; the first one or two of them serve as smaller groups.
+    """Four processes joined by gloo; the first one, two or three of them serve as smaller groups.
 
     One process imports torch and forks into all of them, before any of them has a thread.
     """
@@ -74,7 +74,7 @@ def serve(rank: int, folder: str) -> None:
         "gloo", init_method=f"file://{os.path.join(folder, 'store')}", rank=rank, world_size=MOST,
         timeout=timedelta(seconds=60),
     )  # fmt: skip
-    groups = {world: dist.new_group(list(range(world))) for world in (1, 2)}
+    groups = {world: dist.new_group(list(range(world))) for world in (1, 2, 3)}
     groups[MOST] = dist.group.WORLD
     while (asked := pipe.recv()) is not None:
         world, case, arguments = asked

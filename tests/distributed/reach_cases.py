@@ -4,7 +4,15 @@ from unittest.mock import patch
 
 import torch
 
-from posenc import ALiBi, Positional, attention
+from posenc import (
+    ALiBi,
+    Positional,
+    RemappedRotary,
+    Rotary,
+    SelfExtend,
+    attention,
+    explain_attention,
+)
 from posenc.distributed import Shards, ring
 from posenc.distributed.transport import Schedule
 
@@ -52,3 +60,36 @@ def outweighed(group) -> float:
     out = attention(*part, is_causal=True, positional=positional, shards=shards, spread="ring")
     apart = (shards.join(out, 2) - expected).norm(dim=-1)
     return float((apart / expected.norm(dim=-1)).max())
+
+
+def unlike(group) -> tuple[float, str]:
+    """The largest difference from one process where padding is scattered over the second half, and
+    how this rank meets keys: a bias is a vector on some ranks alone."""
+    generator = torch.Generator().manual_seed(0)
+    whole = [torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator) for _ in range(3)]
+    real = torch.rand(1, LENGTH, generator=generator) < 0.7
+    real[:, : LENGTH // 2] = True
+    positional = Positional(scores=ALiBi(HEADS, slopes=(4.0, 4.0, 4.0, 4.0)))
+    given = {"is_causal": True, "positional": positional}
+    expected = attention(*whole, **given, padding_mask=real, backend="explicit")
+    shards = Shards(group, padding_mask=real)
+    part = [shards.cut(t, 2) for t in whole]
+    out = shards.join(attention(*part, **given, shards=shards, spread="ring"), 2)
+    told = explain_attention(*part, **given, shards=shards, spread="ring")
+    off = (out - expected) * real[:, None, :, None]
+    return float(off.abs().max()), str(told).splitlines()[-1]
+
+
+def idle(group) -> float:
+    """The largest difference where one rank has padding alone, and scores have no bias."""
+    generator = torch.Generator().manual_seed(0)
+    whole = [torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator) for _ in range(3)]
+    real = torch.arange(LENGTH)[None] < LENGTH // 2
+    rotary = Rotary(WIDTH)
+    remapped = RemappedRotary(HEADS, rotary, SelfExtend(group=2, window=30))
+    given = {"positional": Positional(queries_keys=rotary, scores=remapped), "is_causal": True}
+    expected = attention(*whole, **given, padding_mask=real, backend="explicit")
+    shards = Shards(group, padding_mask=real)
+    part = [shards.cut(t, 2) for t in whole]
+    out = shards.join(attention(*part, **given, shards=shards, spread="ring"), 2)
+    return float((out - expected)[:, :, : LENGTH // 2].abs().max())

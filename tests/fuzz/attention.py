@@ -225,49 +225,16 @@ def _documents(batch: int, k_len: int) -> st.SearchStrategy[list[list[int]]]:
 
 def check(case: AttentionCase) -> None:
     """Raise where a backend, or the choice among them, differs from the definition."""
-    given, real_queries = _arguments(case)
-    content = _content(case)
+    given, real_queries = arguments(case)
+    content = content_of(case)
     _check_refusals(case, content, given)
-    if _reads_astray(case):
-        _must_refuse(case, content, given, f"{ASTRAY}|{TOO_FAR}")
-        TALLY.count("must refuse", "neighbors that are none")
+    if must_refuse(case, content, given):
         return
-    astray, touches = _counts_astray(case, given)
-    if astray or (touches and _refused(case, content, given, COUNTED)):
-        _must_refuse(case, content, given, f"{COUNTED}|{TOO_FAR}")
-        TALLY.count("must refuse", "tokens between of another document")
+    if reason := rounds(case, given, real_queries):
+        TALLY.count("cases", f"attention, {reason}")
         return
     far = _asks_distances(case) and _no_int64(case)
-    if far and (_no_int64(case, of_real=True) or _refused(case, content, given)):
-        _must_refuse(case, content, given, TOO_FAR, (None,))
-        TALLY.count("cases", "attention, refused in words")
-        return
-    if _asks_distances(case) and _loneliest(case, given, real_queries) > LONELY:
-        TALLY.count("cases", "attention, of a query far from every key")
-        return
-    if _largest_fed(case) * torch.finfo(working_dtype(case.dtype)).eps * 30 > TOLERANCE[case.dtype]:
-        TALLY.count("cases", "attention, of a network fed with distances that round")
-        return
-    if _hottest(case) * torch.finfo(case.dtype).eps > TOLERANCE[case.dtype]:
-        TALLY.count("cases", "attention, of rounding that temperatures multiply")
-        return
-    grown = _largest_factor(case)
-    if case.dtype == torch.float16 and grown > 100:
-        TALLY.count("cases", "attention, out of the reach of float16")
-        return
-    if _mixes(case) and TOLERANCE[case.dtype] < grown**2 * torch.finfo(case.dtype).eps < float(
-        "inf"
-    ):
-        TALLY.count("cases", "attention, of terms that cancel")
-        return
-    if grown == float("inf") and _largest_factor(case, of_real=True) < grown:
-        TALLY.count("cases", "attention, of padding out of reach")
-        return
-    if grown == float("inf"):
-        _must_refuse(case, content, given, "leaves float32", (None,))
-        TALLY.count("cases", "attention, refused in words")
-        return
-    want, want_grads = _expected(case, content, given)
+    want, want_grads = expected(case, content, given)
     for backend in (None,) if far else (None, *BACKENDS):
         made = _run(case, content, given, backend)
         if made is None:
@@ -275,19 +242,60 @@ def check(case: AttentionCase) -> None:
             assert backend not in (None, "explicit"), f"{backend} refused {case}"
             continue
         TALLY.count("backends", "chosen" if backend is None else backend)
-        _compare(case, backend, made, want, want_grads, real_queries)
+        compare(case, backend, made, want, want_grads, real_queries)
     if case.compiled:
         made = _run(case, content, given, None, compiled=True)
         assert made is not None
         TALLY.count("backends", "compiled")
-        _compare(case, "compiled", made, want, want_grads, real_queries)
+        compare(case, "compiled", made, want, want_grads, real_queries)
     TALLY.count("cases", "attention")
     TALLY.count("relations", case.relation)
     if _reads_neighbors(case):
         TALLY.count("neighbors", "in one document" if case.documents is None else "in documents")
 
 
-def _must_refuse(case, content, given, words, backends=(None, "explicit")) -> None:
+def must_refuse(case: AttentionCase, content: list[Tensor], given: dict[str, Any]) -> bool:
+    """Whether the call must be refused, or may be and is; raise where it is not refused."""
+    if _reads_astray(case):
+        _check_refused(case, content, given, f"{ASTRAY}|{TOO_FAR}")
+        TALLY.count("must refuse", "neighbors that are none")
+        return True
+    astray, touches = _counts_astray(case, given)
+    if astray or (touches and _refused(case, content, given, COUNTED)):
+        _check_refused(case, content, given, f"{COUNTED}|{TOO_FAR}")
+        TALLY.count("must refuse", "tokens between of another document")
+        return True
+    far = _asks_distances(case) and _no_int64(case)
+    unreachable = _largest_factor(case) == float("inf") == _largest_factor(case, of_real=True)
+    if far and (_no_int64(case, of_real=True) or _refused(case, content, given)):
+        _check_refused(case, content, given, TOO_FAR, (None,))
+    elif unreachable and not rounds(case, given, _real_queries(case)):
+        _check_refused(case, content, given, "leaves float32", (None,))
+    else:
+        return False
+    TALLY.count("cases", "attention, refused in words")
+    return True
+
+
+def rounds(case: AttentionCase, given: dict[str, Any], real_queries: Tensor) -> str:
+    """Why no backend need come near the definition in this dtype, or ''."""
+    eps, grown = torch.finfo(case.dtype).eps, _largest_factor(case)
+    if _asks_distances(case) and _loneliest(case, given, real_queries) > LONELY:
+        return "of a query far from every key"
+    if _largest_fed(case) * torch.finfo(working_dtype(case.dtype)).eps * 30 > TOLERANCE[case.dtype]:
+        return "of a network fed with distances that round"
+    if _hottest(case) * eps > TOLERANCE[case.dtype]:
+        return "of rounding that temperatures multiply"
+    if case.dtype == torch.float16 and grown > 100:
+        return "out of the reach of float16"
+    if _mixes(case) and TOLERANCE[case.dtype] < grown**2 * eps < float("inf"):
+        return "of terms that cancel"
+    if grown == float("inf") and _largest_factor(case, of_real=True) < grown:
+        return "of padding out of reach"
+    return ""
+
+
+def _check_refused(case, content, given, words, backends=(None, "explicit")) -> None:
     for backend in backends:
         with pytest.raises(ValueError, match=words):
             _run(case, content, given, backend)
@@ -504,7 +512,7 @@ def _largest_factor(case: AttentionCase, *, of_real: bool = False) -> float:
     return grown
 
 
-def _compare(case, backend, made, want, want_grads, real_queries) -> None:
+def compare(case, backend, made, want, want_grads, real_queries) -> None:
     out, grads = made
     shown = real_queries[:, None, :, None]
     tolerance = TOLERANCE[case.dtype] * (1 + want.abs().max().item())
@@ -535,12 +543,12 @@ def _run(case, content, given, backend, *, compiled=False):
         warnings.catch_warnings(),
         torch.set_grad_enabled(learns),
         _interpreted_flex(),
-        _small_blocks(case.seed),
+        small_blocks(case.seed),
     ):
         warnings.simplefilter("ignore")
         try:
             out = call(
-                *_laid_out(used, case.layout), positional=positional, scale=case.scale,
+                *laid_out(used, case.layout), positional=positional, scale=case.scale,
                 backend=backend, **given,
             )  # fmt: skip
         except ValueError as refusal:
@@ -553,7 +561,7 @@ def _run(case, content, given, backend, *, compiled=False):
 
 
 @contextmanager
-def _small_blocks(number: int) -> Iterator[None]:
+def small_blocks(number: int) -> Iterator[None]:
     """Blocks so small that a few tokens take the ways that thousands take."""
     chosen = {"FEWEST_ROWS": 1 + number % 4, "FEWEST_KEYS": 1 + number % 3,
               "MANY_ROWS": 4 + number % 5, "ROWS": 1 + number % 4}  # fmt: skip
@@ -579,7 +587,7 @@ def _interpreted_flex() -> Iterator[None]:
             setattr(flex_attention, name, before)
 
 
-def _expected(case: AttentionCase, content, given):
+def expected(case: AttentionCase, content, given):
     positional = case.positional()
     wide = [x.detach().double().requires_grad_(x.requires_grad) for x in content]
     everywhere = torch.arange(case.k_len)
@@ -694,7 +702,7 @@ def _real_queries(case: AttentionCase) -> Tensor:
     return torch.tensor(known)
 
 
-def _content(case: AttentionCase) -> list[Tensor]:
+def content_of(case: AttentionCase) -> list[Tensor]:
     generator = torch.Generator().manual_seed(case.seed)
     shapes = [
         (case.heads, len(case.chosen), HEAD_DIM),
@@ -730,7 +738,7 @@ def _poisoned_states(case: AttentionCase, given) -> dict[str, Tensor]:
     }
 
 
-def _laid_out(content: list[Tensor], layout: str) -> list[Tensor]:
+def laid_out(content: list[Tensor], layout: str) -> list[Tensor]:
     """The same numbers in other memory."""
     if layout == "seq_first":
         return [x.transpose(1, 2).contiguous().transpose(1, 2) for x in content]
@@ -741,7 +749,7 @@ def _laid_out(content: list[Tensor], layout: str) -> list[Tensor]:
     return list(content)
 
 
-def _arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
+def arguments(case: AttentionCase) -> tuple[dict[str, Any], Tensor]:
     """Keyword arguments of the call, and which of its rows mean something."""
     given: dict[str, Any] = {"is_causal": case.is_causal, "window": case.window}
     if case.positions is not None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.fuzz import attention, caches, commands, constructors, kernels, places
+from tests.fuzz import attention, caches, commands, constructors, kernels, places, shards
 from tests.fuzz.tally import TALLY, Tally
 
 PHASES = [Phase.generate, Phase.shrink]
@@ -83,6 +83,8 @@ HUNTS = {
     "coordinates": Hunt(of_cases(places.sums(), places.check_sum), 0.02),
     "constructors": Hunt(of_cases(constructors.calls(), constructors.check_call), 0.3),
     "commands": Hunt(of_cases(commands.lines(), commands.check_line), 0.02),
+    "shards": Hunt(of_cases(shards.cuts(), shards.check_cut), 0.02),
+    "keys": Hunt(of_cases(shards.deals(), shards.check_dealt), 0.01),
     "kernels": Hunt(kernels.run, 0.002),
     "compiled": Hunt(compile_some, 0.002),
 }

@@ -117,7 +117,11 @@ class Ring:
         window = self.request.given.window
         schedule = _schedule(self.request, reach + 1 if window is None else min(window, reach + 1))
         parts = tuple(
-            part.above(least) if isinstance(part, InRuns | InSegments) and takes else None
+            part.above(least)
+            if isinstance(part, InRuns | InSegments) and takes
+            else part
+            if takes
+            else None
             for part, takes in zip(self.parts, schedule.takes, strict=True)
         )
         return replace(self, parts=parts, schedule=schedule)
@@ -145,7 +149,7 @@ def ring(request: SpreadRequest) -> Ring | str:
     )
     others = sum(takes for rank, takes in enumerate(schedule.takes) if rank != shards.rank)
     moves = others * request.bytes_of(request.key_value_numbers)
-    return Ring(attention, request, parts, _falling(request, parts), schedule, moves)
+    return Ring(attention, request, parts, _falling(request), schedule, moves)
 
 
 def _schedule(request: SpreadRequest, window: int | None) -> Schedule:
@@ -170,20 +174,22 @@ def _part(request: SpreadRequest, rank: int) -> Part:
     )  # fmt: skip
 
 
-def _falling(request: SpreadRequest, parts: tuple[Part | None, ...]) -> Tensor | None:
-    """The bias at every distance, if it may lie so low that whole parts do not matter."""
+def _falling(request: SpreadRequest) -> Tensor | None:
+    """The bias at every distance, if it may lie so low that whole parts do not matter.
+
+    All ranks say the same, by what is alike on all of them: each that has a bias asks the others.
+    """
     attention, shards = request.attention, request.attention.shards
     own_positions = attention.whole.positions
     told = own_positions is None or own_positions is shards.whole.positions
-    vectors = all(isinstance(part, InRuns | InSegments | None) for part in parts)
+    biases = [each for each in request.scores if isinstance(each, RelativeBias)]
     learning = any(p.requires_grad for e in request.scores for p in e.parameters())
-    if not (request.scores and told and vectors) or learning or not shards.length:
+    if not (biases and len(biases) == len(request.scores) and told and shards.length) or learning:
         return None
     distance = torch.arange(1 - shards.length, shards.length, device=shards.device)
     values = torch.zeros(1, len(distance), dtype=working_dtype(request.sizes.dtype),
                          device=shards.device)  # fmt: skip
-    for bias in request.scores:
-        assert isinstance(bias, RelativeBias)
+    for bias in biases:
         values = values + bias.profile(distance, dtype=values.dtype)
     falls = Toeplitz(values, shards.length - 1).falls_far(shards.length)
     return values.expand(request.sizes.heads, -1) if falls else None

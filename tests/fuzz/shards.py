@@ -1,0 +1,236 @@
+"""Random rows, and random keys, cut among processes: every way held against the definition."""
+
+import pickle
+from dataclasses import dataclass, replace
+from functools import cache
+from multiprocessing.util import Finalize
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from hypothesis import strategies as st
+from tests.distributed.ranks import Ranks
+from tests.fuzz import attention as whole
+from tests.fuzz.attention import AttentionCase
+from tests.fuzz.tally import TALLY
+from torch import Tensor
+
+from posenc import Positional, attention
+from posenc.distributed import KeyShards, Shards
+
+SPREADS = (None, "gather", "heads", "ring")
+LAYOUTS = ("contiguous", "zigzag", "striped", "zigzag_by_document")
+
+
+@dataclass
+class Cut:
+    """A call of attention whose rows are cut among processes."""
+
+    case: AttentionCase
+    world: int
+    layout: str
+
+
+@dataclass
+class Dealt:
+    """A call of attention whose keys lie with any of the processes, in any order."""
+
+    case: AttentionCase
+    world: int
+    owners: list[int]
+
+
+@dataclass
+class Asked:
+    """What every process is told of one call: all of the rows, so that it takes its part."""
+
+    positional: Positional
+    content: list[Tensor]
+    real: Tensor | None
+    upstream: Tensor
+    positions: Tensor | None
+    hidden: Tensor | None
+    given: dict[str, Any]
+    tokens: dict[str, Any]
+    small: int
+    memory: str
+
+
+@st.composite
+def cuts(draw) -> Cut:
+    """One call: queries are the keys' tokens, and no mask is given, which shards do not take.
+
+    Whoever tells shards of padding tells them of all tokens: nothing is asked of padded queries.
+    """
+    case = draw(whole.cases())
+    case = replace(
+        case, relation="self", chosen=list(range(case.k_len)), mask="none", as_cu_seqlens=False,
+        poisoned=case.padding is not None,
+        dtype=draw(st.sampled_from([torch.float64, torch.float64, torch.float32])),
+    )  # fmt: skip
+    layouts = LAYOUTS if case.documents is not None else LAYOUTS[:3]
+    return Cut(case, draw(st.sampled_from([2, 2, 3, 4])), draw(st.sampled_from(layouts)))
+
+
+@st.composite
+def deals(draw) -> Dealt:
+    """One call, of queries that stand anywhere; keys of one process may be none at all."""
+    case = draw(whole.cases().filter(lambda case: not case.remapping and case.positions))
+    world = draw(st.sampled_from([2, 3, 4]))
+    case = replace(
+        case, documents=None, mask="none", as_cu_seqlens=False, omit=False, poisoned=False,
+        score_builders=[build for build in case.score_builders if _looks_at_pairs(build())],
+    )  # fmt: skip
+    owner = st.integers(0, world - 1)
+    return Dealt(case, world, draw(st.lists(owner, min_size=case.k_len, max_size=case.k_len)))
+
+
+def _looks_at_pairs(encoding) -> bool:
+    return encoding.is_pairwise and not encoding.reads_hidden
+
+
+@cache
+def standing_by() -> Ranks:
+    """The processes, until this one ends."""
+    ranks = Ranks()
+    Finalize(None, ranks.close, exitpriority=10)
+    return ranks
+
+
+def check_cut(cut: Cut) -> None:
+    """Raise where what the processes make of a call differs from the definition."""
+    case = cut.case
+    given, real_queries = whole.arguments(case)
+    content = whole.content_of(case)
+    if whole.must_refuse(case, content, given) or whole.rounds(case, given, real_queries):
+        TALLY.count("shards", "left to one process")
+        return
+    asked = _asked(cut, content, given, real_queries)
+    answers = _answers(cut.world, "on_ranks", layout=cut.layout, told=pickle.dumps(asked))
+    want, want_grads = whole.expected(case, content, given)
+    for spread, *made in zip(SPREADS, *map(pickle.loads, answers), strict=True):
+        if isinstance(made[0], str):
+            assert len(set(made)) == 1, f"ranks refuse {spread} in different words: {made}"
+            assert spread in ("heads", "ring"), f"{spread} refused {cut}: {made[0]}"
+            TALLY.count("shards", f"refused by {spread}")
+            continue
+        out, grads = made[0]
+        whole.compare(case, f"{spread} of {cut}", (out, grads), want, want_grads, real_queries)
+        TALLY.count("shards", "chosen" if spread is None else spread)
+    TALLY.count("cases", "rows cut among processes")
+
+
+def check_dealt(dealt: Dealt) -> None:
+    """Raise where results that processes merge differ from the definition."""
+    case = dealt.case
+    given, real_queries = whole.arguments(case)
+    content = [x.detach() for x in whole.content_of(case)]
+    if whole.must_refuse(case, content, given) or whole.rounds(case, given, real_queries):
+        TALLY.count("keys dealt", "left to one process")
+        return
+    query, *keys = whole.laid_out(content, case.layout)
+    told = pickle.dumps((case.positional(), query, keys, {**given, "scale": case.scale}))
+    answers = _answers(dealt.world, "on_holders", told=told, owners=dealt.owners)
+    want, _ = whole.expected(case, whole.content_of(case), given)
+    for made in map(pickle.loads, answers):
+        whole.compare(case, f"merged, of {dealt}", (made, None), want, None, real_queries)
+    TALLY.count("keys dealt", case.relation)
+    TALLY.count("cases", "keys cut among processes")
+
+
+def _answers(world: int, function: str, **told) -> list[bytes]:
+    ranks = standing_by()
+    try:
+        return ranks.run(world, f"tests.fuzz.shards:{function}", **told)
+    except AssertionError:  # those that wait for one that failed answer nobody else
+        ranks.process.kill()
+        standing_by.cache_clear()
+        raise
+
+
+def _asked(cut: Cut, content: list[Tensor], given: dict[str, Any], real_queries: Tensor) -> Asked:
+    case, more = cut.case, dict(given)
+    generator = torch.Generator().manual_seed(case.seed)
+    shape = (case.batch, case.heads, case.k_len, case.value_dim)
+    upstream = torch.randn(shape, generator=generator, dtype=torch.float64)
+    positions = more.pop("k_positions", None)
+    more.pop("q_positions", None)
+    if positions is not None:
+        positions = positions.expand(case.batch, -1)
+    names = {"document_ids": "document_ids", "padding_mask": "padding_mask"}
+    tokens = {name: more.pop(name) for name in names if name in more}
+    more.pop("q_hidden", None)
+    return Asked(
+        case.positional(),
+        [x.detach() for x in content],
+        tokens.get("padding_mask") if case.poisoned else None,
+        upstream.masked_fill(~real_queries[:, None, :, None], 0.0),
+        positions,
+        more.pop("k_hidden", None),
+        {**more, "scale": case.scale},
+        {**tokens, "length": case.k_len},
+        case.seed,
+        case.layout,
+    )
+
+
+def on_ranks(group: dist.ProcessGroup, layout: str, told: bytes) -> bytes:
+    """What this process makes of its part by every way; results whole, on each of them."""
+    asked = pickle.loads(told)
+    shards = Shards(group, layout=layout, **asked.tokens)
+    made: list[str | tuple] = []
+    for spread in SPREADS:
+        try:
+            made.append(_spread(asked, shards, spread, group))
+        except ValueError as refusal:
+            made.append(str(refusal))
+    return pickle.dumps(made)
+
+
+def _spread(asked: Asked, shards: Shards, spread: str | None, group) -> tuple:
+    learns = asked.content[0].dtype == torch.float64
+    part = [shards.cut(x, dim=2).requires_grad_(learns) for x in asked.content]
+    used = part
+    if asked.real is not None:
+        real = shards.cut(asked.real, dim=1)[:, None, :, None]
+        used = [torch.where(real, x, torch.nan) for x in part]
+    given = dict(asked.given)
+    shared = list(asked.positional.parameters())
+    if "sinks" in given:
+        given["sinks"] = given["sinks"].detach().requires_grad_(learns)
+        shared.insert(0, given["sinks"])
+    if asked.positions is not None:
+        own = shards.cut(asked.positions, dim=1)
+        given |= {"q_positions": own, "k_positions": own}
+    if asked.hidden is not None:
+        hidden = shards.cut(asked.hidden, dim=1)
+        given |= {"q_hidden": hidden, "k_hidden": hidden}
+    with whole.small_blocks(asked.small), torch.set_grad_enabled(learns):
+        out = attention(*whole.laid_out(used, asked.memory), positional=asked.positional,
+                        shards=shards, spread=spread, **given)  # fmt: skip
+    joined = shards.join(out.detach(), dim=2)
+    if not learns:
+        return joined, None
+    leaves = [*part, *(x for x in shared if x.requires_grad)]
+    upstream = shards.cut(asked.upstream, dim=2)
+    found = torch.autograd.grad(out, leaves, upstream, allow_unused=True)
+    grads = [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+    whole_grads = [shards.join(g, dim=2) for g in grads[:3]]
+    for g in grads[3:]:
+        total = g.contiguous()
+        dist.all_reduce(total, group=group)
+        whole_grads.append(total)
+    return joined, whole_grads
+
+
+def on_holders(group: dist.ProcessGroup, told: bytes, owners: list[int]) -> bytes:
+    """What this process has when all have met their own keys."""
+    positional, query, content, given = pickle.loads(told)
+    own = (torch.tensor(owners) == group.rank()).nonzero().flatten()
+    given["k_positions"] = given["k_positions"][..., own]
+    if "padding_mask" in given:
+        given["padding_mask"] = given["padding_mask"][:, own]
+    with torch.no_grad():
+        key, value = (x[:, :, own] for x in content)
+        out = attention(query, key, value, positional=positional, shards=KeyShards(group), **given)
+    return pickle.dumps(out)
