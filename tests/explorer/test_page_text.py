@@ -157,3 +157,17 @@ def test_softmax_arithmetic_with_a_bias(opened):
     found.page.get_by_role("button", name="none", exact=True).first.click()
     assert "by 0 at most" in found.text("scheme")
     assert "choose an encoding" in found.text("repeated")
+
+
+@pytest.mark.parametrize("link", ["convention=double_exponent", "dim=3&base=1", "dim=2&length=2"])
+def test_the_numbers_of_every_figure_are_numbers_or_words(opened, link):
+    """Where there are no pairs, no schedule or a single one, too."""
+    found = opened(link)
+    found.page.evaluate(
+        "() => document.querySelectorAll('details').forEach((each) => (each.open = true))"
+    )
+    found.settle()
+    tables = found.page.locator("[data-numbers]").all_text_contents()
+    assert len(tables) > 20
+    for text in tables:
+        assert not re.search("undefined|NaN|null", text), text

@@ -219,6 +219,7 @@ function drawBlocks({ pen, state, width, height, colors }) {
 
 function blockData(state) {
   const shown = blockWindow(state);
+  if (!shown.omegas.length) return { columns: ["matrix"], count: 1, row: () => ["no pairs"] };
   const [rows, names] = [blockRows(shown, state.offset), blockNames(shown)];
   return { columns: ["", ...names], count: rows.length, row: (r) => [names[r], ...rows[r]] };
 }
