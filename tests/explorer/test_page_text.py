@@ -87,6 +87,17 @@ def test_the_formula_of_the_shift_follows_where_its_numbers_do_not_change(opened
     assert "PE\u2061(14)" in drawn[-1]
 
 
+def test_the_numbers_of_the_ruler_follow_the_cursor(opened):
+    found = opened()
+    found.to("similarity")
+    table = found.page.locator('[data-numbers="ruler"]')
+    table.locator("summary").click()
+    found.page.evaluate("() => { location.hash = '#dimension=100' }")
+    found.page.locator("#summary", has_text="j 100").wait_for(state="attached")
+    found.settle()
+    assert "dimension 100" in table.text_content()
+
+
 def test_the_closest_pair_is_the_librarys(opened):
     for link, dim, base in (("", 128, 1e4), ("base=1", 128, 1.0), ("dim=127&base=3", 127, 3.0)):
         table = Sinusoidal(dim, base).table(torch.arange(50), dtype=torch.float64)

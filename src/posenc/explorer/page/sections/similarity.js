@@ -40,7 +40,7 @@ export function createSimilarity(root, context) {
   createFigure(host("ruler"), context, {
     name: "ruler",
     label: "Two positions on a ruler.",
-    needs: NEEDS,
+    needs: [...NEEDS, "dimension"],
     height: () => 98,
     draw: drawRuler,
     data: rulerData,
