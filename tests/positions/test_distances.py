@@ -50,7 +50,9 @@ def test_what_int64_does_not_hold_is_refused_where_it_is_a_number(queries, keys)
 
 def test_empty_rows_have_no_distances():
     assert pair_distances([], [1, 2]).shape == (0, 2)
-    assert checked_distances([1], torch.empty(3, 0, dtype=torch.int64)).shape == (3, 1, 0)
+    none = torch.empty(3, 0, dtype=torch.int64)
+    for first in (1, -(2**63)):  # however far from 0, which no row that is empty holds
+        assert checked_distances([first], none).shape == (3, 1, 0)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ distance of 2^63 or more is no int64. Count both from another start.
         if graph_looks(queries, keys):
             demand((found == unwrapped).all(), "A distance of 2^63 or more is no int64.")
         return unwrapped
-    if not _near(of_q, of_k):
+    if found.numel() and not _near(of_q, of_k):
         (least_q, most_q), (least_k, most_k) = of_q, of_k
         q, k = (most_q, least_k) if most_q - least_k > FARTHEST else (least_q, most_k)
         raise ValueError(
