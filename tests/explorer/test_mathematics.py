@@ -133,6 +133,22 @@ def test_dot_products_and_the_closest_pair(javascript, convention, dim):
     assert named.item() == pytest.approx(apart.min().item(), abs=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("convention", "dim", "base"),
+    [("per_dimension_one_based", 5, 1.0), ("double_exponent", 2, 1e7), ("paper", 3, 1.5)],
+)
+def test_no_pair_is_nearer_than_the_one_that_is_named(javascript, convention, dim, base):
+    """Also where many are nearly as near."""
+    first, length = CONVENTIONS[convention].first, 1500
+    gram = (
+        f"similarity.gram(conventions.channels('{convention}', {dim}), {base}, {first}, {length})"
+    )
+    named = javascript([f"similarity.closest({gram}, {length})"])[0]
+    rows = table(convention, dim, base, range(length))
+    apart = (rows[named["first"]] - rows[named["second"]]).norm().item()
+    assert apart == pytest.approx(torch.pdist(rows).min().item(), rel=1e-4, abs=1e-6)
+
+
 def test_base_one_nearly_collides_after_seven_turns(javascript):
     gram = "similarity.gram(conventions.channels('paper', 128), 1, 0, 50)"
     assert javascript([f"similarity.closest({gram}, 50)"]) == [{"first": 0, "second": 44}]

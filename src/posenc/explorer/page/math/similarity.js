@@ -46,6 +46,8 @@ export function largestProduct({ difference, sum }, length) {
 /** The two nearest positions; where only the offset matters, the first such pair. */
 export function closest(profiles, length) {
   const { difference, sum } = profiles;
+  // Differences below this are rounding: the first of equally near pairs is named.
+  const clear = 1e-12 * difference[0];
   let best = { first: 0, second: 1, squared: Infinity };
   for (let k = 1; k < length; k++) {
     const starts = sum ? length - k : 1;
@@ -53,7 +55,7 @@ export function closest(profiles, length) {
     for (let p = 0; p < starts; p++) {
       const q = p + k;
       const squared = sum ? common + sum[2 * p] + sum[2 * q] - 2 * sum[p + q] : common;
-      if (squared < best.squared - 1e-9) best = { first: p, second: q, squared };
+      if (squared < best.squared - clear) best = { first: p, second: q, squared };
     }
   }
   return { first: best.first, second: best.second };
