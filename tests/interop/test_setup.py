@@ -381,3 +381,30 @@ def test_sliding_layers_of_modernbert_are_told_as_the_model_hides_keys(fields, r
 def test_a_part_that_is_no_object_is_refused(value):
     with pytest.raises(ValueError, match=r"vision_config is .*; it must be an object, or null"):
         positional_setup({"model_type": "qwen2_vl", "vision_config": value})
+
+
+@pytest.mark.parametrize("model_type", ["llava", "aria", "qwen3_vl", "siglip"])
+def test_fields_beside_parts_are_told_where_the_class_does_not_look_for_them(model_type):
+    beside = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+              "max_position_embeddings": 77, "rope_theta": 12345.0}  # fmt: skip
+    assert AutoConfig.for_model(model_type, **beside).text_config.max_position_embeddings != 77
+    text = positional_setup({"model_type": model_type, **beside}).parts[0]
+    assert len(text.layers) == 2
+    assert text.certainty == "assumed"
+    assert "does not look for them there" in text.notes[-1]
+
+
+@pytest.mark.parametrize("model_type", ["glm5_next", "hunyuan_vl", "paddleocr_vl", "qwen2_vl"])
+def test_fields_beside_parts_that_the_class_takes_are_as_good_as_within(model_type):
+    beside = {"max_position_embeddings": 77, "rope_theta": 12345.0}
+    assert AutoConfig.for_model(model_type, **beside).text_config.max_position_embeddings == 77
+    text = positional_setup({"model_type": model_type, **beside}).parts[0]
+    assert not any("does not look for them there" in note for note in text.notes)
+
+
+def test_a_file_with_its_parts_within_says_nothing_of_fields_beside():
+    inner = {"model_type": "llama", **SMALL, "num_hidden_layers": 2}
+    whole = {"model_type": "llava", "hidden_size": 64, "text_config": inner}
+    text = positional_setup(whole)["text"]
+    assert not text.notes
+    assert not positional_setup({"model_type": "qwen3_vl"})["text"].notes

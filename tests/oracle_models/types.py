@@ -56,6 +56,8 @@ def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
         found["parts"] = parts
     if usual := _usual(kind, parts):
         found["usual"] = usual
+    if _takes_flat(kind):
+        found["flat"] = True
     if filled := _filled(kind):
         found["filled"] = filled
     if derived := _derived(kind):
@@ -100,6 +102,17 @@ def _usual(kind: type[PreTrainedConfig], parts: dict[str, str]) -> dict[str, str
     specs = getattr(kind, "sub_configs_defaults", {}) or {}
     found = {name: getattr(specs.get(name), "model_type", "") for name in parts if not parts[name]}
     return {name: usual for name, usual in found.items() if usual in CONFIG_MAPPING}
+
+
+def _takes_flat(kind: type[PreTrainedConfig]) -> bool:
+    """Whether fields that stand beside a missing ``text_config`` reach it."""
+    if "text_config" not in (getattr(kind, "sub_configs_defaults", {}) or {}):
+        return False
+    try:
+        made = kind.from_dict({"max_position_embeddings": 777}).text_config
+    except Exception:
+        return False
+    return getattr(made, "max_position_embeddings", None) == 777
 
 
 def _filled(kind: type[PreTrainedConfig]) -> dict[str, dict[str, Any]]:

@@ -215,8 +215,8 @@ def read_whole(config: object) -> Configuration:
 def parts_of(config: Configuration) -> dict[str, Configuration]:
     """The configurations nested in one, by the field that each stands in.
 
-    Older files keep the fields of the language model beside the nested ones; transformers takes
-    them for its ``text_config``, and so they are here.
+    Older files keep the fields of the language model beside the nested ones, and they are read as
+    those of ``text_config``; ``unreached`` says where the class of the model does not do so.
 
     Raises:
         ValueError: One of them is no object.
@@ -247,6 +247,30 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
         beside = {**flat, **rope} if name == "text_config" else {}
         found[name] = Configuration({**beside, "model_type": model_type}, model_type)
     return {name: found[name] for name in sorted(found, key=_order)}
+
+
+def unreached(config: Configuration) -> list[str]:
+    """Fields of the language model beside its missing part, where its class does not look for them.
+
+    The code of the authors may (LLaVA's), but transformers builds the part of its defaults.
+
+    Example:
+        >>> unreached(Configuration({"hidden_size": 64, "rope_theta": 1e6}, "llava"))
+        ['hidden_size', 'rope_theta']
+        >>> unreached(Configuration({"hidden_size": 64, "rope_theta": 1e6}, "qwen2_vl"))
+        []
+    """
+    nests = [name for name in NESTS if name in config.facts.get("parts", {})]
+    there = any(isinstance(config.values.get(name), Mapping) for name in nests)
+    if not nests or there or config.facts.get("flat"):
+        return []
+    own = {*config.facts.get("defaults", {}), *config.facts.get("names", {})}
+    told = {alias for names in ALIASES.values() for alias in names} | {"head_dim"}
+    return [
+        name
+        for name, value in config.values.items()
+        if name not in own and value is not None and (name in told or "rope_" in name)
+    ]
 
 
 SENSES = ("vision_config", "audio_config")

@@ -57,6 +57,8 @@ def rotary_from_config(
     transformers; what it leaves out is taken from what the model's code has by default.
 
     A ``model_type`` that is not known is taken to pair channels i and i + width/2, as most do.
+    Fields of a language model that stand beside its parts, as in files of LLaVA's authors, are read
+    as its own; ``positional_setup`` notes where the class in transformers does not look for them.
     Temperatures of queries (Llama 4, Ministral 3) are no rotation: ``temperatures_from_config``
     reads them.
 

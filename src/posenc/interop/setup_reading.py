@@ -15,6 +15,7 @@ from posenc.interop.configurations import (
     check_length,
     parts_of,
     read_whole,
+    unreached,
 )
 from posenc.interop.diffusion_setup import (
     foreign_part,
@@ -92,6 +93,19 @@ def positional_setup(
 
 
 def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+    found = _read_parts(config, name, length)
+    if not (beside := unreached(config)):
+        return found
+    first, *others = found
+    words = (
+        f"{', '.join(beside)} stand beside the parts and are read as those of this one; the class "
+        f"of {config.model_type} in transformers does not look for them there, and builds this "
+        f"part of its defaults"
+    )
+    return [replace(first, certainty="assumed", notes=(*first.notes, words)), *others]
+
+
+def _read_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
     nested = parts_of(config)
     if not nested:
         return _own(config.with_defaults(), name, length)
