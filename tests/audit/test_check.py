@@ -518,3 +518,12 @@ def test_ids_of_tokens_are_taken_for_no_positions():
 
     with pytest.raises(CannotCheckError, match="it fits no form that is known here"):
         check(Counting)
+
+
+def test_names_may_come_from_a_generator():
+    only, ignored = ("survives-a-cast",), ("cast-breaks-it",)
+    listed = check(LlamaRotary, strict=True, only=only, ignore=ignored)
+    drawn = check(LlamaRotary, strict=True, only=iter(only), ignore=iter(ignored))
+    assert drawn.ignored == listed.ignored == {"cast-breaks-it"}
+    assert [v.question for v in drawn.verdicts] == [v.question for v in listed.verdicts]
+    assert len(drawn.verdicts) == 1

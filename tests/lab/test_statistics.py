@@ -22,6 +22,12 @@ from posenc.lab.statistics import (
 VALUES = [0.3, 0.1, -0.05, 0.22, 0.4, 0.17, 0.09, 0.31]
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_differences_that_are_no_numbers_have_no_p_value(value):
+    with pytest.raises(ValueError, match="they must be finite"):
+        sign_flip([0.1, value, 0.2])
+
+
 def test_the_interquartile_mean_is_the_trimmed_mean_where_quarters_are_whole():
     rows = torch.randn(5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     expected = stats.trim_mean(rows.numpy(), 0.25, axis=1)

@@ -66,6 +66,19 @@ def test_the_generator_of_the_caller_is_left_alone():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.parametrize("default", [torch.float64, torch.float16])
+def test_the_default_dtype_and_device_of_the_caller_decide_nothing(default):
+    expected = trained(configuration(RANDOM)).written
+    torch.set_default_dtype(default)
+    try:
+        with torch.device("meta"):
+            found = trained(configuration(RANDOM)).written
+        assert torch.get_default_dtype() == default
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found == expected
+
+
 def test_layers_without_positions_see_none():
     """With both layers bare, the scores are those of NoPE."""
     bare = trained(configuration(("ALiBi(2)",), nope_layers=(0, 1))).written

@@ -103,6 +103,7 @@ def check(
     if seq_first and layout not in (None, "sbd"):
         raise ValueError(f"layout is {layout!r} and seq_first is True, which is sbd. Give one.")
     layout = "sbd" if seq_first else layout
+    ignore, only = tuple(ignore), tuple(only)  # each is read several times
     _check_names(kind, layout, ignore, only)
     sizes = {"dim": dim, "length": length}
     check_whole(**{name: size for name, size in sizes.items() if size is not None})

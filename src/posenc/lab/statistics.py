@@ -102,6 +102,9 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     0.25 for three seeds and 0.002 for ten. Of more pairs 10,000 flips are drawn. Sums that differ
     by less than their rounding are equal.
 
+    Raises:
+        ValueError: A difference is infinite or no number.
+
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.
 
@@ -110,6 +113,11 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
         (0.25, 1.0)
     """
     given = torch.tensor(differences, dtype=torch.float64)
+    if not given.isfinite().all():  # no flip would count as far from 0, for a p-value of 0
+        raise ValueError(
+            f"differences are {list(differences)}; they must be finite. Leave out the seeds that "
+            f"have no score."
+        )
     if len(differences) <= EXACT:
         signs = torch.tensor(list(product((1.0, -1.0), repeat=len(differences)))).double()
         added = 0

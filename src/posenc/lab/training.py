@@ -290,13 +290,17 @@ def _chained(before: str, batch: Batch) -> str:
 
 @contextmanager
 def _deterministic() -> Iterator[None]:
-    """One thread, algorithms that give the same bits each time, and torch's own generator back."""
+    """One thread, float32 on the CPU, and algorithms that give the same bits each time; afterwards
+    all is as the caller had it, torch's own generator too."""
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    dtype = torch.get_default_dtype()
     torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float32)
     torch.use_deterministic_algorithms(True)
     try:
-        with torch.random.fork_rng(devices=()):
+        with torch.random.fork_rng(devices=()), torch.device("cpu"):
             yield
     finally:
         torch.set_num_threads(threads)
+        torch.set_default_dtype(dtype)
         torch.use_deterministic_algorithms(strict)
