@@ -188,3 +188,27 @@ def test_points_beyond_the_reach_of_an_exponential_are_refused(encoding):
             encoding.table([[position]])
     rotation = encoding.table([[10**4]], dtype=torch.float64)
     assert torch.allclose(rotation @ rotation.mT, torch.eye(8).double(), atol=1e-8)
+
+
+@pytest.mark.parametrize("variant", ["LD", "AP"])
+def test_comrope_takes_narrow_parameters_as_the_numbers_that_they_hold(variant):
+    """F − Fᵀ rounded to bfloat16 turned point 199 by a radian more or less."""
+    torch.manual_seed(0)
+    narrow = ComRoPE(16, axes=1, variant=variant, dtype=torch.bfloat16)
+    wide = ComRoPE(16, axes=1, variant=variant, dtype=torch.float64)
+    wide.load_state_dict(narrow.state_dict())
+    far = torch.tensor([[1], [199]])
+    got, wanted = (each.table(far, dtype=torch.float64) for each in (narrow, wide))
+    torch.testing.assert_close(got, wanted, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("encoding", [CirculantSTRING(32, 1), ComRoPE(32, 1), LieRE(32, 1)])
+def test_narrow_content_and_tables_are_turned_in_float32(encoding, dtype):
+    q, table = random(1, 2, 6, 32).to(dtype), encoding.table([[p] for p in range(6)], dtype=dtype)
+    got = encoding.encode_queries(q, table)
+    wanted = encoding.encode_queries(q.double(), table.double())
+    assert got.dtype == dtype
+    # One rounding of a float32 result, whatever the sums that it comes from.
+    off = (got.double() - wanted).abs()
+    assert bool((off <= torch.finfo(dtype).eps / 2 * wanted.abs() + 1e-5).all())

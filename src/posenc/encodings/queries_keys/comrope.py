@@ -116,7 +116,8 @@ class ComRoPE(QueryKeyEncoding):
             ValueError: They do not have one coordinate an axis.
         """
         points = points_of(positions, self.axes)
-        matrices = in_float64(self.freqs - self.freqs.mT)
+        matrices = in_float64(self.freqs)  # narrower numbers would round the difference
+        matrices = matrices - matrices.mT
         shares = in_float64(self._shares())[:, None, :, None, None]  # [axes, 1, blocks, 1, 1]
         return block_rotations(points, shares * matrices, dtype).to(self.freqs.device)
 

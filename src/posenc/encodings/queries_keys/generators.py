@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc._guards import demand, floating, graph_looks, may_look
+from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
@@ -109,6 +110,6 @@ def rotate_blocks(
             f"alike."
         )
     matrices = table.transpose(-5, -4) if heads_first else table
-    wide = torch.promote_types(x.dtype, table.dtype)
+    wide = torch.promote_types(working_dtype(x.dtype), table.dtype)
     blocks = x.to(wide).unflatten(-1, (table.shape[-3], -1)).unsqueeze(-1)
     return (matrices.to(wide) @ blocks).squeeze(-1).flatten(-2).to(x.dtype)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_number, check_positive_number, check_whole
-from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.generators import points_of
 from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
 from posenc.frequencies import Geometric
@@ -201,7 +201,7 @@ class CirculantSTRING(QueryKeyEncoding):
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` with its waves rotated.
+        """``q`` with its waves rotated, in float32 at least and rounded once.
 
         Raises:
             ValueError: Width or length is not that of the table.
@@ -214,7 +214,7 @@ class CirculantSTRING(QueryKeyEncoding):
             head_dim=self.head_dim,
             heads_first=self.heads_first,
         )
-        x = q.to(torch.promote_types(q.dtype, table.dtype))
+        x = q.to(torch.promote_types(working_dtype(q.dtype), table.dtype))
         angles, norm = _fourier(self.head_dim, x), (2 / self.head_dim) ** 0.5
         even, odd = norm * angles.cos(), -norm * angles.sin()
         cos, sin = table.to(x.dtype).unsqueeze(-4 if self.heads_first else -3).unbind(-2)
