@@ -53,6 +53,16 @@ def test_growing_lengths_make_one_graph(padded):
     assert len(graphs) == 1
 
 
+def test_a_graph_whose_numbers_may_all_change_trains():
+    """With ``dynamic=True`` a probability of dropout is a symbol too."""
+    torch.manual_seed(0)
+    encoder = Encoder(8, 2, 1, positional=Positional(Sinusoidal(8)))
+    compiled = torch.compile(encoder, backend="eager", fullgraph=True, dynamic=True)
+    for length in (3, 5):
+        x = torch.randn(1, length, 8)
+        torch.testing.assert_close(compiled(x), encoder(x))
+
+
 def test_compiling_leaves_the_kept_tables_alone():
     encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"]()).eval()
     torch.compile(encoder, fullgraph=True, backend="eager")(torch.randn(1, 5, 16))

@@ -62,7 +62,7 @@ def scaled_sum(
         check_memory(x=x, table=table, positions=positions)
         wide = reference.working_dtype(x, table)
         summed = reference.scaled_sum(x.to(wide), table, positions, scale=scale)
-        made = F.dropout(summed, dropout, dropout > 0).to(x.dtype)
+        made = (F.dropout(summed, dropout) if dropout else summed).to(x.dtype)
         return written(made, out, table=table, positions=positions)
     dropping = drawn(dropout)
     if records:
