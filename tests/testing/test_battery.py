@@ -224,6 +224,13 @@ class CastWithItsModule(Learned):
         return super().table(positions)
 
 
+class AddsFarFromZero(Learned):
+    """Adds in the dtype of content, beside a number that leaves few digits to it."""
+
+    def encode(self, x, table):
+        return (x + 100) + (table.to(x.dtype) - 100)
+
+
 class RoundsInside(Learned):
     """Computes in 8 bits where its parameters have 16."""
 
@@ -358,6 +365,7 @@ BROKEN = [
     (TakesTheDefault, {"dim": 8}, {}, "default_dtype"),
     (CastWithItsModule, {"dim": 8, "max_len": 9}, {}, "casts"),
     (RoundsInside, {"dim": 8, "max_len": 9}, {}, "casts"),
+    (AddsFarFromZero, {"dim": 8, "max_len": 9}, {}, "narrow_encodings"),
     (CutsAPart, {"dim": 8, "max_len": 9}, {}, "gradients_stay_finite"),
     (CutsTheContent, {"heads": 4}, {}, "gradients_stay_finite"),
     (CutsKeys, {"heads": 4, "head_dim": 8, "reach": 2}, {}, "gradients_stay_finite"),

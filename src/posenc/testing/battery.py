@@ -19,6 +19,7 @@ PLAIN = (
     purity.purity,
     purity.training_changes_nothing_but_by_chance,
     purity.casts,
+    purity.narrow_encodings,
     purity.autocast,
     purity.default_dtype,
     purity.copies,

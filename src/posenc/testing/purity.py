@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
-from posenc.testing.compare import assert_same
+from posenc.testing.compare import assert_rounded, assert_same
 
 
 def purity(case: Case) -> None:
@@ -57,6 +57,19 @@ def casts(case: Case) -> None:
         got = subject.tables(case.module().to(dtype), positions, torch.float32)
         _assert_near(got, want, dtype if list(case.module().parameters()) else None,
                      f"cast to {dtype}")  # fmt: skip
+
+
+def narrow_encodings(case: Case) -> None:
+    """A cast module makes of narrow content what float64 makes of the same numbers, near and far."""
+    subject, seq = case.subject(), 6
+    for dtype in (torch.bfloat16, torch.float16):
+        wide, narrow = _rounded(case, dtype).double(), case.module().to(dtype)
+        content = subject.content(seq, dtype=dtype)
+        for last in case.far(seq - 1, 200):
+            positions = consecutive(seq, start=last - seq + 1)
+            want = subject.run(wide, tuple(part.double() for part in content), positions)
+            for got, exact in zip(subject.run(narrow, content, positions), want, strict=True):
+                assert_rounded(got, exact, dtype, f"cast to {dtype}, at position {last}")
 
 
 def _rounded(case: Case, dtype: torch.dtype) -> torch.nn.Module:
