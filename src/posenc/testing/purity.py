@@ -60,7 +60,7 @@ def casts(case: Case) -> None:
 
 
 def narrow_encodings(case: Case) -> None:
-    """A cast module makes of narrow content what float64 makes of the same numbers, near and far."""
+    """Cast, it makes of narrow content what float64 makes of the same numbers, near and far."""
     subject, seq = case.subject(), 6
     for dtype in (torch.bfloat16, torch.float16):
         wide, narrow = _rounded(case, dtype).double(), case.module().to(dtype)
