@@ -221,3 +221,15 @@ def test_what_does_not_fit_is_told():
 def test_a_tolerance_that_makes_all_eigenvalues_one_is_refused(tolerance):
     with pytest.raises(ValueError, match=r"tolerance is .* below 1"):
         LaplacianEncoding(2, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("nodes", [60, 1100])
+def test_a_graph_of_great_weights_in_the_batch_changes_no_other(nodes):
+    line = torch.stack([torch.arange(nodes - 1), torch.arange(1, nodes)])
+    alone, encoding = Graph(line).undirected(), LaplacianEncoding(3, "none", tolerance=1e-12)
+    edges = torch.cat([line, torch.tensor([[nodes], [nodes + 1]])], dim=1)
+    weight = torch.ones(nodes)
+    weight[-1] = 1e12
+    batch = torch.tensor([0] * nodes + [1] * 2)
+    together = Graph(edges, edge_weight=weight, batch=batch).undirected()
+    assert torch.equal(encoding.table(together)[:nodes], encoding.table(alone))

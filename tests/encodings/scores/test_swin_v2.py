@@ -1,5 +1,6 @@
 """Swin V2's continuous bias against transformers' attention, and across window sizes."""
 
+import copy
 import math
 
 import pytest
@@ -78,3 +79,16 @@ def test_what_does_not_fit_is_told():
         SwinV2Bias(1, 3, pretrained_window=0)
     with pytest.raises(ValueError, match="hidden is 0; it must be a whole number from 1 on"):
         SwinV2Bias(1, 3, hidden=0)
+
+
+@pytest.mark.parametrize("held", [torch.bfloat16, torch.float16, torch.float32])
+def test_the_network_of_narrow_parameters_is_rounded_once(held):
+    points = grid(4, 4)
+    swin = SwinV2Bias(2, 4, hidden=16).to(held)
+    wide = copy.deepcopy(swin).double().table(points, points)
+    torch.testing.assert_close(swin.table(points, points, dtype=torch.float64), wide)
+    asked = torch.promote_types(held, torch.float32)
+    told = swin.table(points, points, dtype=asked).double()
+    torch.testing.assert_close(told, wide, rtol=3e-6, atol=3e-6)
+    near = torch.finfo(held).eps
+    torch.testing.assert_close(swin.table(points, points).double(), wide, rtol=near, atol=3e-6)

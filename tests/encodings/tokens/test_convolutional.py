@@ -1,5 +1,6 @@
 """Convolutional: wav2vec 2.0's and data2vec's layers, in every layout of a sequence."""
 
+import copy
 import re
 
 import pytest
@@ -173,3 +174,19 @@ def test_an_encoder_takes_it_without_a_cache():
     torch.testing.assert_close(together[1, 2:], encoder(x[1:, 2:])[0], rtol=1e-5, atol=1e-5)
     with refused("Convolutional reads the tokens beside each token, those after it too"):
         encoder(x, cache=KeyValueCache())
+
+
+@pytest.mark.parametrize("held", [torch.bfloat16, torch.float16, torch.float32])
+def test_normalized_weights_of_narrow_parameters_are_not_rounded(held):
+    encoding = randomized(Convolutional(16, 4, groups=2)).to(held)
+    wide, x = copy.deepcopy(encoding).double(), content(1, 9, 16)
+    torch.testing.assert_close(encoding(x).double(), wide(x.double()), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(encoding(x.double()), wide(x.double()))
+
+
+@pytest.mark.parametrize("positions", [range(9), [0, 1, 2, 0, 1, 2, 3, 4, 5]])
+def test_autocast_rounds_nothing(positions):
+    encoding, x = randomized(Convolutional(16, 4, groups=2)), content(1, 9, 16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        made = encoding(x, torch.tensor(positions))
+    assert torch.equal(made, encoding(x, torch.tensor(positions)))

@@ -103,3 +103,10 @@ def test_what_it_refuses(make, text):
 def test_integers_are_no_content():
     with refused("x is torch.int64; PEG takes floating embeddings", TypeError):
         PEG(4)(torch.zeros(4, 4, dtype=torch.int64), grid(2, 2))
+
+
+@pytest.mark.parametrize("ends", [(-(2**62), 2**62), (-(2**63) + 2**20, 2**63 - 1)])
+def test_points_whose_distance_wraps_are_refused(ends):
+    points = torch.tensor([[ends[0], 0], [ends[1], 0], [0, 1]])
+    with pytest.raises(ValueError, match="Points lie so far apart that int64"):
+        PEG(2)(torch.ones(1, 3, 2), points)

@@ -68,8 +68,8 @@ class LaplacianEncoding:
         normalization: Which Laplacian.
         self_loops: Whether edges from a node to itself stay, which the others leave out.
         tolerance: Distance of eigenvalues, as a part of the largest possible one (2, or twice the
-            largest degree), up to which they count as one. A long chain has more of them within
-            1e-8 than a molecule has; there take less.
+            largest degree of its graph), up to which they count as one. A long chain has more of
+            them within 1e-8 than a molecule has; there take less.
 
     Raises:
         ValueError: ``k`` is not a positive whole number, or ``normalization`` has no such name.
@@ -145,19 +145,30 @@ class LaplacianEncoding:
 
     def _found(self, adjacency: Any, graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         degree = np.asarray(adjacency.sum(axis=1)).ravel()
-        bound = 2.0 if self.normalization != "none" else 2 * float(degree.max(initial=0.0))
-        bound, components = bound or 1.0, Components(adjacency)
-        candidates = Candidates(self.k, bound * self.tolerance, graph, components.label)
+        batch = np.zeros(len(degree), dtype=np.int64)
+        if graph.batch is not None:
+            batch = graph.batch.cpu().numpy()
+        bounds, components = self._bounds(degree, batch, graph.num_graphs), Components(adjacency)
+        candidates = Candidates(self.k, bounds * self.tolerance, batch)
         for blocks in components.blocks(DENSE):
             laplacian = self._laplacian(components.dense(blocks), degree[blocks.nodes])
             self._add(candidates, blocks, *np.linalg.eigh(laplacian), degree)
         for blocks in components.larger(DENSE):
             laplacian = self._sparse(components.sparse(blocks), degree[blocks.nodes[0]])
+            bound = float(bounds[batch[blocks.nodes[0, 0]]])
             values, vectors = sparse_modes(
                 laplacian, self.k + 1, bound * self.tolerance, largest=bound
             )
             self._add(candidates, blocks, values[None], vectors[None], degree)
         return candidates.ranked()
+
+    def _bounds(self, degree: np.ndarray, batch: np.ndarray, graphs: int) -> np.ndarray:
+        """The largest possible eigenvalue of each graph, whichever others stand beside it."""
+        if self.normalization != "none":
+            return np.full(graphs, 2.0)
+        most = np.zeros(graphs)
+        np.maximum.at(most, batch, degree)
+        return np.where(most > 0, 2 * most, 1.0)
 
     def _laplacian(self, blocks: np.ndarray, degree: np.ndarray) -> np.ndarray:
         size = np.arange(blocks.shape[-1])
@@ -188,10 +199,10 @@ class LaplacianEncoding:
         """Settle the first eigenvectors of these parts, and offer them to their graphs."""
         count = min(self.k + 1, blocks.size)
         made, nodes, near = signed(vectors[..., :count])
-        tolerance = candidates.tolerance
-        gaps = np.diff(values[:, : count + 1], axis=1) <= tolerance
+        tolerance = candidates.tolerance[candidates.batch[blocks.nodes[:, 0]]]
+        gaps = np.diff(values[:, : count + 1], axis=1) <= tolerance[:, None]
         for at in np.flatnonzero(gaps.any(axis=1)):
-            settled = _settled(values[at], vectors[at], count, tolerance)
+            settled = _settled(values[at], vectors[at], count, float(tolerance[at]))
             made[at], nodes[at], near[at] = settled
         if self.normalization == "rw":
             made = made * _inverse_root(degree[blocks.nodes], 1.0)[..., None]

@@ -4,7 +4,6 @@ import numpy as np
 
 from posenc.encodings.graphs.canonical import TIES
 from posenc.encodings.graphs.components import Blocks
-from posenc.encodings.graphs.graph import Graph
 
 
 class Candidates:
@@ -12,16 +11,13 @@ class Candidates:
 
     Args:
         k: How many each graph is to have, after its first.
-        tolerance: Eigenvalues that are closer are one.
-        graph: The graphs.
-        label: The part of each node.
+        tolerance: ``[graphs]``: eigenvalues of each that are closer are one.
+        batch: ``[nodes]``: the graph of each node.
     """
 
-    def __init__(self, k: int, tolerance: float, graph: Graph, label: np.ndarray):
-        self.k, self.tolerance = k, tolerance
-        self.num_nodes, self.num_graphs = len(label), graph.num_graphs
-        batch = None if graph.batch is None else graph.batch.cpu().numpy()
-        self.batch = np.zeros(len(label), dtype=np.int64) if batch is None else batch
+    def __init__(self, k: int, tolerance: np.ndarray, batch: np.ndarray):
+        self.k, self.tolerance, self.batch = k, tolerance, batch
+        self.num_nodes, self.num_graphs = len(batch), len(tolerance)
         self.blocks: list[Blocks] = []
         self.vectors: list[np.ndarray] = []
         self.told: list[tuple[np.ndarray, ...]] = []
@@ -64,10 +60,10 @@ class Candidates:
 
 
 def _ranks(
-    graph: np.ndarray, value: np.ndarray, near: np.ndarray, node: np.ndarray, tolerance: float
+    graph: np.ndarray, value: np.ndarray, near: np.ndarray, node: np.ndarray, tolerance: np.ndarray
 ) -> np.ndarray:
     """The place of each in its graph: by eigenvalue, then by nearness, then by node."""
-    same = _grouped(value, [graph], tolerance)
+    same = _grouped(value, [graph], tolerance[graph])
     tied = _grouped(near, [graph, same], TIES)
     order = np.lexsort([node, tied, same, graph])
     first = np.concatenate([[True], np.diff(graph[order]) != 0])
@@ -77,10 +73,12 @@ def _ranks(
     return ranks
 
 
-def _grouped(numbers: np.ndarray, within: list[np.ndarray], tolerance: float) -> np.ndarray:
+def _grouped(
+    numbers: np.ndarray, within: list[np.ndarray], tolerance: np.ndarray | float
+) -> np.ndarray:
     """The group of each number among those that agree in ``within``; close numbers share one."""
     order = np.lexsort([numbers, *reversed(within)])
-    apart = np.diff(numbers[order]) > tolerance
+    apart = np.diff(numbers[order]) > np.broadcast_to(tolerance, numbers.shape)[order][1:]
     for each in within:
         apart |= np.diff(each[order]) != 0
     made = np.empty(len(numbers), dtype=np.int64)

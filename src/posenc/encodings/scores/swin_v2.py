@@ -1,6 +1,5 @@
 """Swin V2's continuous bias: a small network of the displacement on a logarithmic scale."""
 
-from contextlib import nullcontext
 from math import log2
 
 import torch
@@ -9,7 +8,8 @@ from torch import Tensor, nn
 
 from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_whole
-from posenc.encodings.base import ScoreBias
+from posenc.encodings.base import ScoreBias, working_dtype
+from posenc.encodings.scores.content import products
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
 from posenc.positions import Integers
 
@@ -114,12 +114,17 @@ class SwinV2Bias(ScoreBias):
             ValueError: They are no points of a grid, or lie further apart than the window allows.
         """
         apart = displacements(q_positions, k_positions, self.window, name="SwinV2Bias")
-        coordinates = self.coordinates(device=apart.device).to(next(self.parameters()))
-        # Meta tensors know no autocast.
-        with nullcontext() if apart.is_meta else torch.autocast(apart.device.type, enabled=False):
-            biases = LARGEST * self.mlp(coordinates).sigmoid()
-        biases = rows_by_displacement(biases, apart, self.window)
-        return biases if dtype is None else biases.to(floating(dtype))
+        own = next(self.parameters()).dtype
+        asked = own if dtype is None else floating(dtype)
+        wide = torch.promote_types(asked, working_dtype(own))
+        biases = self._biases(self.coordinates(device=apart.device).to(wide))
+        return rows_by_displacement(biases.to(asked), apart, self.window)
+
+    def _biases(self, coordinates: Float[Tensor, "offsets 2"]) -> Float[Tensor, "offsets heads"]:
+        """What the network says, in the dtype of the coordinates."""
+        first, bias, last = self.mlp.parameters()
+        hidden = products(coordinates, first) + bias.to(coordinates.dtype)
+        return LARGEST * products(hidden.relu(), last).sigmoid()
 
     def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":
         """A new encoding for another window with a copy of the network, which stays as trained.

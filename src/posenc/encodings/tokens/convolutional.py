@@ -1,6 +1,7 @@
 """wav2vec 2.0's convolutional encoding: where a token stands is read off its neighbors."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from math import sqrt
 
 import torch
@@ -95,16 +96,18 @@ class Convolutional(TokenEncoding):
         nn.init.zeros_(self.bias)
         if self.weight_g is not None:
             with torch.no_grad():
-                self.weight_g.copy_(self._lengths())
+                self.weight_g.copy_(_lengths(self.weight_v))
 
-    def _lengths(self) -> Tensor:
-        return self.weight_v.norm(dim=(1, 2), keepdim=True)
+    def weights(self, dtype: torch.dtype | None = None) -> Float[Tensor, "depth dim inner kernel"]:
+        """The weights of each layer: what was learned, or its direction times its length.
 
-    def weights(self) -> Float[Tensor, "depth dim inner kernel"]:
-        """The weights of each layer: what was learned, or its direction times its length."""
+        They are computed in ``dtype``, or in that of the parameters, float32 at least.
+        """
+        wide = working_dtype(self.weight_v.dtype) if dtype is None else dtype
+        learned = self.weight_v.to(wide)
         if self.weight_g is None:
-            return self.weight_v
-        return self.weight_v * (self.weight_g / self._lengths())
+            return learned
+        return learned * (self.weight_g.to(wide) / _lengths(learned))
 
     @torch.no_grad()
     def load(self, state: Mapping[str, Tensor], prefix: str = "") -> "Convolutional":
@@ -188,15 +191,17 @@ class Convolutional(TokenEncoding):
 
     def _layers(self, x: Tensor, runs: Tensor | None) -> Tensor:
         wide = working_dtype(x.dtype)
-        hidden, weights, biases = x.to(wide), self.weights().to(wide), self.bias.to(wide)
-        for weight, bias in zip(weights, biases, strict=True):
-            if runs is None:
-                hidden = self._convolved(hidden, weight, bias)
-            else:
-                hidden = self._summed(hidden, weight, runs) + bias
-            if self.layer_norm:
-                hidden = F.layer_norm(hidden, (self.dim,))
-            hidden = F.gelu(hidden)
+        hidden, weights, biases = x.to(wide), self.weights(wide), self.bias.to(wide)
+        # Meta tensors know no autocast.
+        with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
+            for weight, bias in zip(weights, biases, strict=True):
+                if runs is None:
+                    hidden = self._convolved(hidden, weight, bias)
+                else:
+                    hidden = self._summed(hidden, weight, runs) + bias
+                if self.layer_norm:
+                    hidden = F.layer_norm(hidden, (self.dim,))
+                hidden = F.gelu(hidden)
         return (x.to(wide) + hidden).to(x.dtype)
 
     def _convolved(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -225,6 +230,11 @@ class Convolutional(TokenEncoding):
         told += [f"{name}={getattr(self, name)}" for name, value in usual.items()
                  if getattr(self, name) != value]  # fmt: skip
         return ", ".join(told)
+
+
+def _lengths(weight: Tensor) -> Tensor:
+    """The length of the weights of each o, ``[depth, 1, 1, kernel]``."""
+    return weight.norm(dim=(1, 2), keepdim=True)
 
 
 def _take(own: Tensor, state: Mapping[str, Tensor], names: list[str]) -> None:

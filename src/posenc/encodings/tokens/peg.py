@@ -1,13 +1,13 @@
 """The positional encoding generator of CPVT: a small convolution over the grid."""
 
 from itertools import product
-from math import prod, sqrt
+from math import sqrt
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc._guards import demand, graph_looks, may_look, widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.neighbors import check_content
@@ -151,9 +151,11 @@ class PEG(TokenEncoding):
         apart = (
             "Points lie so far apart that int64 cannot number all between. Give those of one grid."
         )
+        wide = widest(points.device)  # a difference of 2^63 wraps in int64
+        lines = (high.to(wide) - low.to(wide) + self.kernel).flatten(0, -2).amax(0)
         if graph_looks(points):
-            demand(torch.stack(room).double().prod() <= 2**62, apart)
-        elif may_look(points) and prod(int(one) for one in room) > 2**62:
+            demand(lines.prod() <= 2**62, apart)
+        elif may_look(points) and bool(lines.prod() > 2**62):
             raise ValueError(apart)
         steps = [torch.ones_like(room[0])]
         for size in reversed(room[1:]):
