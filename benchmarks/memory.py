@@ -31,7 +31,7 @@ def extra(run: Callable[[], object]) -> float | None:
     result = run()
     peak = _kilobytes("VmHWM")
     del result
-    return max(0.0, (peak - before) / 1000)
+    return max(0.0, 1024e-6 * (peak - before))  # the system's kB are 1024 bytes
 
 
 def _extra_on_card(run: Callable[[], object]) -> float:

@@ -83,6 +83,7 @@ NO_STATE = ("state-between-calls", "history-changes-result")
 NO_PLACE = (
     *NO_LENGTH,
     *NO_STATE,
+    "not-a-number",
     "positions-shared",
     "clamped",
     "wrapped",

@@ -5,6 +5,8 @@ REMEDIES: dict[str, str] = {
     "x.shape[0] of [seq, batch, dim]; say --layout if the order is meant",
     "head-axis-encoded": "index by the axis that holds the sequence, or say --layout",
     "encodes-nothing": "check that positions reach the sum or the rotation",
+    "not-a-number": "look for a logarithm or a root of 0, a division by 0, and an overflow of "
+    "16 bits",
     "positions-shared": "give every token its own position: an int64 arange over the sequence",
     "off-by-one-after-cache": "the first new token stands at the length of the cache",
     "decoding-differs-from-prefill": "add the length of the cache to the positions",

@@ -15,6 +15,24 @@ APART = 1e-7
 """Rows closer than this are taken to be one, beside a size of one."""
 
 
+def broken(
+    table: Tensor, line: Tensor, what: str, repeat: Callable[[int, int], str]
+) -> Fault | None:
+    """A row that holds infinity or no number; arguments are those of ``beyond``."""
+    lost = (~torch.isfinite(table)).any(1)
+    if not bool(lost.any()):
+        return None
+    first = int(line[lost][0])
+    return fault(
+        "not-a-number",
+        "wrong",
+        f"{what} at position {first:,} is infinite or no number, and so at {int(lost.sum()):,} of "
+        f"{len(line):,} positions",
+        first,
+        repeat(first, first),
+    )
+
+
 def beyond(
     table: Tensor, line: Tensor, what: str, repeat: Callable[[int, int], str]
 ) -> Fault | None:
@@ -26,6 +44,8 @@ def beyond(
         what: What a row is, in words.
         repeat: From two positions, code that shows that they agree.
     """
+    if (lost := broken(table, line, what, repeat)) is not None:
+        return lost
     sizes = table.abs().amax(1).clamp(min=1e-30)  # of each row: xPos' grow and shrink
     still = (table.diff(dim=0).abs().amax(1) <= APART * sizes[1:]).nonzero().flatten()
     if not len(still):
@@ -94,7 +114,7 @@ def parting(line: Tensor, off: Tensor) -> int | None:
     positions = line.double().clamp(min=1)
     grown = (off / positions).clamp(min=2.0**-22)
     before = torch.cat((grown[:1], grown.cummax(0).values[:-1]))
-    sudden = (grown > SUDDEN * before) & (off > 0.05) & (positions >= 64)
+    sudden = (grown > SUDDEN * before) & (off > 0.05) & (positions >= 64) | ~torch.isfinite(off)
     return int(sudden.nonzero()[0]) if bool(sudden.any()) else None
 
 

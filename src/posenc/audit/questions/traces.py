@@ -34,6 +34,20 @@ def untouched(call: Callable[[], object]) -> Answer:
     )
 
 
+def apart(one: Tensor, other: Tensor) -> float:
+    """The largest difference; infinite where one has a number and the other none.
+
+    Example:
+        >>> apart(torch.tensor([1.0, torch.nan]), torch.tensor([1.5, torch.nan]))
+        0.5
+        >>> apart(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, 2.0]))
+        inf
+    """
+    off = (one.double() - other.double()).abs()
+    alike = (one == other) | one.isnan() & other.isnan()
+    return off.masked_fill(alike, 0.0).nan_to_num(torch.inf, torch.inf).max().item()
+
+
 def state(
     call: Callable[[int, torch.dtype, Any], Tensor],
     fresh: Callable[[], Any],
@@ -78,7 +92,7 @@ def state(
                 f"subject(torch.zeros(1, {then}, {dim}))",
             )
         checked.append(name)
-        off = (again.double() - clean[then].double()).abs().max().item()
+        off = apart(again, clean[then])
         if off > 0 or again.dtype != clean[then].dtype:
             kind = str(dtype).removeprefix("torch.")
             return fault(
@@ -109,7 +123,7 @@ def after_other_positions(
     try:
         clean = call(0, fresh())
         call(5, used)
-        off = (call(0, used).double() - clean.double()).abs().max().item()
+        off = apart(call(0, used), clean)
     except NotAskedError:
         return None
     if off == 0:
@@ -149,6 +163,21 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
             "import torch\n"
             "out = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
             "[n for n, p in subject.named_parameters() if p.grad is None]",
+        )
+    names = [*learned, "what it is given"]
+    lost = [
+        n for n, g in zip(names, found, strict=False) if g is not None and not g.isfinite().all()
+    ]
+    if lost:
+        return fault(
+            "not-a-number",
+            "wrong",
+            f"the gradient of {', '.join(lost)} is infinite or no number: one step of training "
+            "makes all weights so",
+            len(lost),
+            "import torch\n"
+            "out = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
+            "[n for n, p in subject.named_parameters() if not p.grad.isfinite().all()]",
         )
     if x is not None and (found[-1] is None or not found[-1].any()):
         return fault(

@@ -48,7 +48,7 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
     )
 
 
-@question(after=(*NO_LENGTH, "positions-in-16-bits", "first-dtype-cached"))
+@question(after=(*NO_LENGTH, "not-a-number", "positions-in-16-bits", "first-dtype-cached"))
 def survives_a_cast(inquiry: AddedInquiry) -> Answer:
     """After ``.bfloat16()``, is it as good as a table rounded once?"""
     view, module = inquiry.view, inquiry.view.subject.fresh()
@@ -75,7 +75,7 @@ def survives_a_cast(inquiry: AddedInquiry) -> Answer:
     )
 
 
-@question(after=(*NO_LENGTH, *NO_STATE, "input-written"))
+@question(after=(*NO_LENGTH, *NO_STATE, "not-a-number", "input-written"))
 def keeps_the_dtype(inquiry: AddedInquiry) -> Answer:
     """Do bfloat16 embeddings come back as bfloat16, with positions apart as far as they can be?"""
     view = inquiry.view
@@ -84,7 +84,7 @@ def keeps_the_dtype(inquiry: AddedInquiry) -> Answer:
     exact = view.rows(seq)
     best, own = rows.distinct_in(exact, torch.bfloat16), len(made.unique(dim=0))
     off = (made.double() - exact).abs().max().item()
-    coarse = off > 5 * 2**-8 * max(1.0, exact.abs().max().item())
+    coarse = not off <= 5 * 2**-8 * max(1.0, exact.abs().max().item())  # no number is coarse, too
     fewer = own < best - max(2, best // 50) and view.grid is None
     if made.dtype == torch.bfloat16 and (coarse or fewer):
         return fault(

@@ -13,6 +13,15 @@ ROUNDING = 1e-4
 @question(essential=True)
 def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
     """Does the bias differ between keys of one query?"""
+    if (lost := inquiry.broken) is not None:
+        return fault(
+            "not-a-number",
+            "wrong",
+            f"at distance {lost[0]:,} the bias is infinite or no number, in a row of {lost[1]:,} "
+            "keys: no weight of that query is a number then",
+            lost[0],
+            inquiry.shown(f"{1 if inquiry.view.rows else lost[1]}, {lost[1]}"),
+        )
     seen = inquiry.seen
     visible = torch.ones(seen.shape[-2:], dtype=torch.bool).tril()
     apart = seen[:, visible].nan_to_num(0.0).abs().max().item()

@@ -1,5 +1,6 @@
 """A subject that gives a bias for scores, with what several questions need of it."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -109,6 +110,23 @@ class BiasInquiry:
                     raise
 
     @cached_property
+    def broken(self) -> tuple[int, int] | None:
+        """The nearest distance at which the bias is no number, −∞ apart, and in how many keys.
+
+        Keys before the query alone are looked at, of the last query.
+        """
+        seq = self.seen.shape[-1]
+        rows = [self.view.bias(seq, seq)[:, -1]]
+        if not (self.view.fixed or self.view.slopes_only):
+            with suppress(NotAskedError):
+                rows.append(self.longest_row(torch.float32))
+        for row in rows:
+            lost = (row.isnan() | row.isposinf()).any(0).nonzero()
+            if len(lost):
+                return row.shape[-1] - 1 - int(lost.max()), row.shape[-1]
+        return None
+
+    @cached_property
     def parting(self) -> biases.Parting | None:
         """Where a linear bias leaves its line, if it does; None too where no long row is given."""
         if self.linear is None or self.view.slopes_only or self.view.fixed:
@@ -135,6 +153,8 @@ class BiasInquiry:
     def _of_slopes(self, found: biases.Linear) -> str:
         """What it equals, if it does so in all heads and at every distance looked at."""
         if bool((found.fall < 0).any()) or self.parting is not None or self.strays is not None:
+            return ""
+        if self.broken is not None:
             return ""
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
         if biases.knows_later_keys(self.seen, found.fall):

@@ -6,7 +6,7 @@ from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity.biases import HIDDEN
 from posenc.audit.questions.asking import Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
-from posenc.audit.questions.traces import gradients, untouched
+from posenc.audit.questions.traces import apart, gradients, untouched
 from posenc.audit.report import NotAskedError
 
 
@@ -42,7 +42,7 @@ def keeps_no_state(inquiry: BiasInquiry) -> Answer:
                 1.0,
                 inquiry.shown(f"{seq}, {seq}"),
             )
-        off = (again.double() - clean.double()).nan_to_num(0.0).abs().max().item()
+        off = apart(again, clean)
         if off > 0 or again.dtype != clean.dtype:
             return fault(
                 name,

@@ -144,9 +144,10 @@ def keys_go_with_queries(inquiry: RotaryInquiry) -> Answer:
     line, probe = inquiry.far[0], inquiry.shape.probe()
     queries, keys = (view.at(line, probe, side) for side in ("q", "k"))
     off = (queries - keys).abs().amax(1)
-    if not bool((off > allowed).any()):
+    apart = ~(off <= allowed)  # where a key is no number, too
+    if not bool(apart.any()):
         return f"{off.max().item():.1g} apart at {len(line):,} positions to {line[-1]:,}"
-    first = line[int((off > allowed).nonzero()[0])]
+    first = line[int(apart.nonzero()[0])]
     return fault(
         "keys-turned-otherwise",
         "wrong",

@@ -52,7 +52,9 @@ def keeps_no_state(inquiry: RotaryInquiry) -> Answer:
     return state(call, view.subject.fresh, SEQ, False, far, view.dim)
 
 
-@question(after=(*NO_LENGTH, *NO_STATE, "positions-in-16-bits", "first-dtype-cached"))
+@question(
+    after=(*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits", "first-dtype-cached")
+)
 def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
     """After ``.bfloat16()``, are bfloat16 queries turned as well as before?"""
     view, module = inquiry.view, inquiry.view.subject.fresh()
@@ -83,7 +85,7 @@ def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
     )
 
 
-@question(after=(*NO_LENGTH, *NO_STATE, "positions-in-16-bits"))
+@question(after=(*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits"))
 def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
     """Are bfloat16 queries turned as float32 ones are, up to their own rounding?"""
     view = inquiry.view
