@@ -106,7 +106,7 @@ def _verdict(one: Check, near: Check) -> Verdict:
     """The outcome of a check; of one that fails, or is refused, that of the weaker one nearby."""
     name, asks = one.name.replace("_", "-"), (one.function.__doc__ or "").strip().splitlines()[0]
     try:
-        one()
+        reason = one()
     except AssertionError as broken:
         if _holds(near):
             note = Fault(name, "note", f"{asks} But for {_short(broken)}: {WEAKER}", 1.0)
@@ -118,6 +118,8 @@ def _verdict(one: Check, near: Check) -> Verdict:
         if _holds(near):
             return Verdict(name, asks, True, "passed", f"{asks} {WEAKER}; farther on, {words}")
         return Verdict(name, asks, True, "not asked", words)
+    if reason is not None:
+        return Verdict(name, asks, True, "not asked", reason)
     return Verdict(name, asks, True, "passed", asks)
 
 

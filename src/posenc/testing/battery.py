@@ -52,6 +52,8 @@ COMPILING = (
 class Check:
     """One check on one case; calling it raises AssertionError where the contract is broken.
 
+    It gives nothing, or the reason why there was nothing to ask of this case.
+
     Attributes:
         case: The encoding.
         function: What is checked; its docstring says it in a sentence.
@@ -59,7 +61,7 @@ class Check:
     """
 
     case: Case
-    function: Callable[[Case], None]
+    function: Callable[[Case], str | None]
     compiles: bool = False
 
     @property
@@ -67,8 +69,8 @@ class Check:
         """The name of the check."""
         return self.function.__name__
 
-    def __call__(self) -> None:
-        self.function(self.case)
+    def __call__(self) -> str | None:
+        return self.function(self.case)
 
     def __str__(self) -> str:
         return self.name

@@ -15,26 +15,27 @@ APART = 2**20
 """Steps between tokens where near ones are told nothing, as below the floor of a temperature."""
 
 
-def prefill_equals_decoding(case: Case) -> None:
+def prefill_equals_decoding(case: Case) -> str | None:
     """Step by step behind a cache gives what one pass over all tokens gives."""
     module, subject = case.module(), case.subject()
     content = subject.content(SEQ)
     whole = subject.run(module, content, consecutive(SEQ))
     assert_same(subject.run(module, content, None), whole, "no positions", bitwise=True)
     if not getattr(module, "is_pointwise", True):
-        return  # it claims that a token cannot be encoded alone
+        return "it says that a token cannot be encoded alone"
     for step in range(SEQ):
         row = lay_out.decoding(step)
         got = subject.run_rows(module, content, consecutive(SEQ), row)
         what = f"token {step} decoded alone"
         assert_same(got, subject.rows(whole, row), what, bitwise=case.bitwise)
+    return None
 
 
-def kept_rows_serve(case: Case) -> None:
+def kept_rows_serve(case: Case) -> str | None:
     """Queries and keys encoded in one call, by rows of a kept table, are those encoded apart."""
     module, subject = case.module(), case.subject()
     if not isinstance(module, QueryKeyEncoding):
-        return
+        return "it encodes no queries and keys"
     table, order = subject.tables(module, consecutive(SEQ)), torch.tensor([3, 0, 0, 7, 5, 1, 2, 6])
     both = torch.stack([consecutive(SEQ), consecutive(SEQ, start=5)])
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -46,13 +47,14 @@ def kept_rows_serve(case: Case) -> None:
             want = module.encode_queries(q, given), module.encode_keys(k, given)
             got = module.encode_both(q, k, own, rows)
             assert_same(got, want, f"rows {rows} in {dtype}", bitwise=case.bitwise)
+    return None
 
 
-def sharded(case: Case) -> None:
+def sharded(case: Case) -> str | None:
     """A rank that holds a piece of the sequence encodes it as the whole would."""
     module, subject = case.module(), case.subject()
     if not getattr(module, "is_pointwise", True):
-        return  # it claims to need the tokens of others
+        return "it says that it needs the tokens of others"
     content = subject.content(SEQ)
     whole = subject.run(module, content, consecutive(SEQ))
     for layout in ("contiguous", "zigzag"):
@@ -61,6 +63,7 @@ def sharded(case: Case) -> None:
             got = subject.run_rows(module, content, consecutive(SEQ), rows)
             what = f"{layout} shard {rank}"
             assert_same(got, subject.rows(whole, rows), what, bitwise=case.bitwise)
+    return None
 
 
 def left_padded(case: Case) -> None:
@@ -137,15 +140,16 @@ def _told_apart(results: Tensors) -> list[Tensor]:
     return [made for made in results if not torch.equal(made, made[..., :1, :].expand_as(made))]
 
 
-def neighbors_stay_distinct(case: Case) -> None:
+def neighbors_stay_distinct(case: Case) -> str | None:
     """Adjacent tokens get different rows, however far out; 256 and 257 are one number in bf16."""
     module, subject = case.module(), case.subject()
     if isinstance(subject, Scores) or not (case.distinct and module.keeps_neighbors_apart):
-        return  # a score may well be the same for several distances
+        return "neighbors may share a row: a score may be the same for several distances"
     for start in case.far(0, 256, 10**6, 2**24, 2**40):
         table = subject.tables(module, consecutive(SEQ, start=start)).flatten(1)
         distinct = len(table.unique(dim=0))
         assert distinct == SEQ, f"{SEQ} positions from {start} on have {distinct} different rows"
+    return None
 
 
 def _same_tokens(case: Case, table: Tensor, alone: Tensor, rows: slice | Tensor) -> None:

@@ -77,7 +77,7 @@ def _whole(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.data_ptr() == other.data_ptr() and one.numel() == other.numel()
 
 
-def arguments_matter(case: Case) -> None:
+def arguments_matter(case: Case) -> str | None:
     """Every constructor argument changes something that can be seen; a refusal is no change."""
     names = [
         name
@@ -89,6 +89,8 @@ def arguments_matter(case: Case) -> None:
     assert not forgotten, (
         f"The case says nothing of {', '.join(forgotten)}: name a value in changes."
     )
+    if not case.changes:
+        return "no argument is named that could be changed"
     usual = _observed(case)
     for name, value in case.changes.items():
         try:
@@ -98,18 +100,21 @@ def arguments_matter(case: Case) -> None:
                 f"{name}={value!r} is refused, which shows no effect: {refusal}"
             ) from refusal
         assert_differs(seen, usual, f"{name}={value!r} changes nothing that can be seen")
+    return None
 
 
 FACTORY = ("device", "dtype")
 """Arguments that have a check of their own."""
 
 
-def parameters_are_made_as_asked(case: Case) -> None:
+def parameters_are_made_as_asked(case: Case) -> str | None:
     """What learns takes ``device=`` and ``dtype=``; each parameter has an axis to be cut along."""
     for name, parameter in case.module().named_parameters():
         assert parameter.ndim, f"{name} has no axis; FSDP cuts parameters along their first"
-    if not inspect.isclass(case.build) or not list(case.module().parameters()):
-        return
+    if not list(case.module().parameters()):
+        return "it learns nothing"
+    if not inspect.isclass(case.build):
+        return "it is built by a function, whose arguments are not those of the class"
     missing = [name for name in FACTORY if name not in inspect.signature(case.build).parameters]
     assert not missing, f"parameters are learned, and {' and '.join(missing)} cannot be given"
     for name, parameter in case.module(device="meta", dtype=torch.float64).named_parameters():
@@ -118,6 +123,7 @@ def parameters_are_made_as_asked(case: Case) -> None:
     for name, parameter in case.module(dtype=torch.bfloat16).named_parameters():
         assert parameter.dtype == torch.bfloat16, f"{name} is {parameter.dtype}, not bfloat16"
         assert torch.isfinite(parameter).all(), f"{name} was not initialized"
+    return None
 
 
 def integers_only(case: Case) -> None:
@@ -148,11 +154,11 @@ def tables_of_others(case: Case) -> None:
             raise AssertionError(f"{name} took a table of shape {tuple(table.shape)} {what}")
 
 
-def content_of_others(case: Case) -> None:
+def content_of_others(case: Case) -> str | None:
     """Scores in whole numbers are refused; so is content of other tokens, if it is looked at."""
     module, subject, seq = case.module().eval(), case.subject(), 4
     if not isinstance(subject, Scores):
-        return
+        return "it takes no scores"
     content, table = subject.content(seq), subject.tables(module, consecutive(seq))
     for dtype in (torch.int64, torch.bool, torch.complex64):
         cut = (content[0].to(dtype), *content[1:])
@@ -166,6 +172,7 @@ def content_of_others(case: Case) -> None:
             continue
         for made, want in zip(_taken(uses), usual, strict=True):
             assert made is None or torch.equal(made, want), f"{what} was taken without a word"
+    return None
 
 
 def _taken(uses: list[Use]) -> list[Any]:
