@@ -187,6 +187,8 @@ MASKED = np.ma.array([0, 1, 2**40], mask=[False, False, True])
         lambda values: positions.Coordinates([values, values]),
         lambda values: positions.Coordinates.rounded(values.astype("float64"), Fraction(1, 10)),
         lambda values: positions.Coordinates([0, 1, 2]) + values,
+        lambda values: positions.collate([values, values]),
+        lambda values: positions.collate([values, np.arange(3)]),
     ],
 )
 def test_what_numpy_has_masked_is_no_position(read):

@@ -223,7 +223,7 @@ def _joined(documents: list[Any]) -> Int64[Tensor, "tokens"]:
     numpy = sys.modules.get("numpy")
     if len({getattr(each, "dtype", None) for each in documents}) > 1:
         joined = torch.cat([checked(each, "token ids") for each in documents])
-    elif numpy is not None and all(isinstance(each, numpy.ndarray) for each in documents):
+    elif numpy is not None and set(map(type, documents)) == {numpy.ndarray}:
         joined = checked(numpy.concatenate(documents), "token ids")
     elif all(isinstance(each, Tensor) for each in documents):
         joined = checked(torch.cat(documents), "token ids")

@@ -97,7 +97,7 @@ def _assert_near(
 
 
 def autocast(case: Case) -> None:
-    """Inside autocast tables stay as they are, and content keeps its dtype."""
+    """Inside autocast tables and content come out as they do outside."""
     subject, module = case.subject(), case.module()
     content, positions = subject.content(7), consecutive(7)
     table, made = subject.tables(module, positions), subject.run(module, content, positions)
@@ -114,6 +114,7 @@ def autocast(case: Case) -> None:
         assert_same(subject.tables(inside, positions), table, "table in autocast", bitwise=True)
         for before, after in zip(made, subject.run(inside, content, positions), strict=True):
             assert after.dtype == before.dtype, f"autocast turned {before.dtype} into {after.dtype}"
+            assert_same(after, before, "content in autocast", bitwise=True)
 
 
 def default_dtype(case: Case) -> None:

@@ -97,3 +97,12 @@ def test_what_stands_nowhere_gets_zeros_and_trains_no_vector():
 def test_what_it_refuses(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+@pytest.mark.parametrize("held", [torch.bfloat16, torch.float16, torch.float32])
+def test_narrow_rows_are_added_in_the_dtype_that_is_asked_for(held):
+    encoding, points = AxialLearned(8, (3, 4), dtype=held), grid(3, 4)
+    rows, columns = (table.double() for table in encoding.tables)
+    exact = (rows[:, None] + columns).flatten(0, 1)
+    assert torch.equal(encoding.table(points, dtype=torch.float64), exact)
+    assert torch.equal(encoding.table(points), exact.to(held))

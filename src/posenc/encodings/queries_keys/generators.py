@@ -7,6 +7,7 @@ from torch import Tensor
 from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.numerics.product import product
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
@@ -112,4 +113,4 @@ def rotate_blocks(
     matrices = table.transpose(-5, -4) if heads_first else table
     wide = torch.promote_types(working_dtype(x.dtype), table.dtype)
     blocks = x.to(wide).unflatten(-1, (table.shape[-3], -1)).unsqueeze(-1)
-    return (matrices.to(wide) @ blocks).squeeze(-1).flatten(-2).to(x.dtype)
+    return product(matrices.to(wide), blocks).squeeze(-1).flatten(-2).to(x.dtype)

@@ -10,6 +10,7 @@ from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.generators import points_of
 from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
 from posenc.frequencies import Geometric
+from posenc.numerics.product import product
 from posenc.positions import Positions, in_float64
 
 
@@ -109,7 +110,7 @@ class CayleySTRING(QueryKeyEncoding):
         name, layout = "CayleySTRING", {"head_dim": self.head_dim, "heads_first": self.heads_first}
         check_fit(q, table, (2, self.head_dim // 2), name=name, **layout)
         wide = torch.promote_types(q.dtype, torch.float32)
-        based = q.to(wide) @ self.basis().to(wide).to(q.device).mT
+        based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
         return rotate_heads(
             based, table, name=name, rotated_dim=self.head_dim, pairing="interleaved", **layout
         ).to(q.dtype)
@@ -218,11 +219,11 @@ class CirculantSTRING(QueryKeyEncoding):
         angles, norm = _fourier(self.head_dim, x), (2 / self.head_dim) ** 0.5
         even, odd = norm * angles.cos(), -norm * angles.sin()
         cos, sin = table.to(x.dtype).unsqueeze(-4 if self.heads_first else -3).unbind(-2)
-        real, imaginary = x @ even.mT, x @ odd.mT
+        real, imaginary = product(x, even.mT), product(x, odd.mT)
         # What is added to both parts of each wave; the mean and the alternating sum stay.
         more = real * (cos - 1) - imaginary * sin
         less = imaginary * (cos - 1) + real * sin
-        return (x + more @ even + less @ odd).to(q.dtype)
+        return (x + product(more, even) + product(less, odd)).to(q.dtype)
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]

@@ -166,7 +166,8 @@ Give points within its sizes, or more vectors.
             )
         points, nowhere = among_places(points)
         self._check_range(points)
-        rows = [F.embedding(points[..., a], table) for a, table in enumerate(self.tables)]
+        wide = torch.promote_types(dtype, self.tables[0].dtype)
+        rows = [F.embedding(points[..., a], table).to(wide) for a, table in enumerate(self.tables)]
         return zeroed(self._joined(rows), nowhere).to(dtype)
 
     def _joined(self, rows: list[Tensor]) -> Tensor:
