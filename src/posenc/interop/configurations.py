@@ -193,10 +193,27 @@ def read(config: object) -> Configuration:
         >>> read({"model_type": "llava", "text_config": {"model_type": "llama"}}).model_type
         'llama'
     """
-    whole = read_whole(config)
-    while nested := [name for name in NESTS if name in parts_of(whole)]:
-        whole = parts_of(whole)[nested[0]]
-    return whole.with_defaults()
+    return _nests(read_whole(config))[-1].with_defaults()
+
+
+def strays(config: object) -> list[str]:
+    """Fields that ``read`` takes from where the class of the model does not look for them.
+
+    Raises:
+        OSError, ValueError, TypeError: As of ``read``.
+
+    Example:
+        >>> strays({"model_type": "llava", "rope_theta": 1e6})
+        ['rope_theta']
+    """
+    return [name for each in _nests(read_whole(config)) for name in unreached(each)]
+
+
+def _nests(config: Configuration) -> list[Configuration]:
+    """A configuration, and those of language models within it, the innermost last."""
+    parts = parts_of(config)
+    name = next((name for name in NESTS if name in parts), None)
+    return [config] if name is None else [config, *_nests(parts[name])]
 
 
 def read_whole(config: object) -> Configuration:

@@ -45,6 +45,8 @@ class Part:
         certainty: ``"verified"`` where this was held against the running model, ``"read"`` where
             it stands in its code or its file, ``"assumed"`` where the model is not known.
         notes: What else there is to say, in words.
+        strays: Fields that were read here, where the class of the whole in transformers does not
+            look for them.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Part:
     trained_length: int | None = None
     certainty: Certainty = "read"
     notes: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
         f"of {config.model_type} in transformers does not look for them there, and builds this "
         f"part of its defaults"
     )
-    return [replace(first, certainty="assumed", notes=(*first.notes, words)), *others]
+    notes = (*first.notes, words)
+    return [replace(first, certainty="assumed", notes=notes, strays=tuple(beside)), *others]
 
 
 def _read_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:

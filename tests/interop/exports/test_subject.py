@@ -2,8 +2,8 @@
 
 import pytest
 
-from posenc.interop.exports import gguf_keys, megatron_arguments, vllm_overrides
-from posenc.interop.huggingface import rotary_from_config
+from posenc.interop.exports import arrays, gguf_keys, megatron_arguments, vllm_overrides
+from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 from posenc.interop.serving import requests_from_config
 
 
@@ -45,3 +45,37 @@ def test_layers_of_one_type_that_rotate_differently_are_refused(export, given):
     kinds = {"layer_types": ["full_attention"] * 4} if "layer_rope_theta" in given else {}
     with pytest.raises(ValueError, match="rotate differently"):
         export({**sizes, **kinds, **given})
+
+
+BESIDE = {
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "rope_theta": 12345.0,
+}
+
+
+@pytest.mark.parametrize(
+    "export", [arrays, gguf_keys, megatron_arguments, requests_from_config, vllm_overrides]
+)
+@pytest.mark.parametrize("model_type", ["aria", "llava"])
+def test_fields_that_the_class_of_a_model_does_not_look_for_are_refused(export, model_type):
+    with pytest.raises(ValueError, match=r"rope_theta stand beside .* Write them into text_config"):
+        export({"model_type": model_type, **BESIDE})
+
+
+def test_a_part_beside_one_with_strays_is_exported():
+    with pytest.raises(ValueError, match="Save its parameters"):
+        arrays({"model_type": "qwen3_vl", **BESIDE}, part="vision")
+    within = {"model_type": "llava", "text_config": {"model_type": "llama", **BESIDE}}
+    assert "12345" in megatron_arguments(within)
+
+
+@pytest.mark.parametrize("reading", [rotary_from_config, rotaries_from_config])
+def test_reading_a_rotation_warns_of_fields_that_the_class_does_not_look_for(reading, recwarn):
+    with pytest.warns(UserWarning, match="rope_theta stand beside a missing text_config"):
+        reading({"model_type": "llava", **BESIDE})
+    recwarn.clear()
+    reading({"model_type": "llava", "text_config": {"model_type": "llama", **BESIDE}})
+    reading({"model_type": "llama", **BESIDE})
+    assert not recwarn

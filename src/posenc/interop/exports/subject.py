@@ -78,7 +78,8 @@ def only_part(
     """The one part of a configuration that a target has room for: the only one, or that named.
 
     Raises:
-        ValueError: There are several, none of this name, or what its layers do is not known.
+        ValueError: There are several, none of this name, what its layers do is not known, or its
+            fields stand where the class of the model does not look for them.
     """
     parts = positional_setup(config, length=length).parts
     names = ", ".join(each.name for each in parts)
@@ -88,6 +89,13 @@ def only_part(
     if not named:
         raise ValueError(f"There is no part {part!r}; this model has {names}. Choose one of these.")
     first = named[0]
+    if first.strays:
+        told = ", ".join(first.strays)
+        refuse(
+            target,
+            f"{told} stand beside a missing text_config, where its class does not look for them",
+            "Write them into text_config, or take them out if the defaults are meant.",
+        )
     if not first.layers or any(layer.positional is None for layer in first.layers):
         refuse(
             target,
