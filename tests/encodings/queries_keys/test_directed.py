@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -169,3 +170,9 @@ def test_heads_turn_by_their_own_vectors():
 def test_errors_say_what_to_do(build, error, words):
     with pytest.raises(error, match=words):
         build()
+
+
+@pytest.mark.parametrize("switches", [[[True, False]], np.array([[True, False]])])
+def test_switches_are_no_vectors(switches):
+    with pytest.raises(TypeError, match=r"give real numbers \[pairs, axes\]"):
+        DirectedRotary(switches)

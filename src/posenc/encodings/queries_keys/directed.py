@@ -194,6 +194,7 @@ def _checked_vectors(vectors: object) -> Tensor:
     else:
         try:
             given = torch.tensor(vectors, dtype=torch.float64, device="cpu")
+            given = None if _holds_switch(_listed(vectors)) else given
         except (TypeError, ValueError, RuntimeError):
             given = None
     if given is None or not (given.is_floating_point() and given.ndim in (2, 3) and given.numel()):
@@ -211,6 +212,11 @@ def _checked_vectors(vectors: object) -> Tensor:
             f"that are meant as floats, as float(Fraction(1, 3))."
         )
     return held
+
+
+def _holds_switch(listed: Any) -> bool:
+    """Whether an entry is True or False, which are no numbers."""
+    return any(map(_holds_switch, listed)) if isinstance(listed, list) else isinstance(listed, bool)
 
 
 def _listed(vectors: Any) -> Any:

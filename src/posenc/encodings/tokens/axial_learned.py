@@ -157,7 +157,8 @@ Give points within its sizes, or more vectors.
             TypeError: ``positions`` are not integers, or ``dtype`` is no floating one.
             ValueError: They have other axes, or a point is outside of the sizes.
         """
-        dtype = self.tables[0].dtype if dtype is None else floating(dtype)
+        own = self.tables[0].dtype
+        asked = own if dtype is None else floating(dtype)
         points = checked(positions, device=self.tables[0].device)
         if points.ndim < 2 or points.shape[-1] != len(self.size):
             raise ValueError(
@@ -166,9 +167,9 @@ Give points within its sizes, or more vectors.
             )
         points, nowhere = among_places(points)
         self._check_range(points)
-        wide = torch.promote_types(dtype, self.tables[0].dtype)
+        wide = torch.promote_types(asked, own)
         rows = [F.embedding(points[..., a], table).to(wide) for a, table in enumerate(self.tables)]
-        return zeroed(self._joined(rows), nowhere).to(dtype)
+        return zeroed(self._joined(rows), nowhere).to(asked)
 
     def _joined(self, rows: list[Tensor]) -> Tensor:
         if self.join == "sum":
