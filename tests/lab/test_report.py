@@ -13,6 +13,7 @@ from tests.lab.conftest import TINY, configuration
 
 from posenc.lab import planned
 from posenc.lab.comparison import compared, differences_against, sentences
+from posenc.lab.configuration import Extension
 from posenc.lab.kept import keep, taken_out
 from posenc.lab.report import as_csv, as_html, as_markdown, write
 from posenc.lab.report.figures import drawn
@@ -215,16 +216,28 @@ def test_all_results_as_a_table(comparison, store, tmp_path):
 def test_whatever_tells_runs_apart_has_a_column_of_its_own(store):
     from posenc.lab.tables import rows
 
-    for more in ({}, {"nope_layers": (1,)}, {"version": "other"}, {"seed": 1_000_003}):
-        make(configuration(**more), store)
+    base, other = configuration(), configuration(version="other")
+    longer = Extension(base.id, ("ALiBi(2)",), "", 2, 3)
+    trained = {"warm_up": 1, "clip": 0.5, "weight_decay": 0.5, "examined": 3}
+    extensions = longer, replace(longer, learning_rate=1.0), replace(longer, of=other.id)
+    runs = [
+        *(base, other, configuration(nope_layers=(1,)), configuration(seed=1_000_003)),
+        replace(base, task_version=2),
+        *(replace(base, training=replace(base.training, **{n: v})) for n, v in trained.items()),
+        *(replace(base, extension=each) for each in extensions),
+    ]
+    result = make(base, store)
+    for run in runs:
+        store.keep(run.id, {**result, "id": run.id, "configuration": run.written()})
     told = [
         {k: v for k, v in row.items() if k not in ("run", "score", "loss", "date")}
         | {"milliseconds_a_step": None}
         for row in rows(store)
         if row["length"] == 8
     ]
-    assert len({str(each) for each in told}) == 4
-    assert sorted(each["kind"] for each in told) == ["reported"] * 3 + ["tuning"]
+    assert len({str(each) for each in told}) == len(runs)
+    kinds = [str(each["kind"]) for each in told]
+    assert sorted(kinds) == ["extended"] * 3 + ["reported"] * 8 + ["tuning"]
 
 
 def test_results_in_one_file_give_the_same_report(comparison, store, tmp_path):

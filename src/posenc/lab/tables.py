@@ -13,15 +13,21 @@ from posenc.lab.planning import Kind
 from posenc.lab.store import Store
 
 COLUMNS = (
-    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "dim", "heads",
-    "depth", "seed", "steps", "batch", "learning_rate", "factor", "tuned_steps", "length",
-    "trained_length", "score", "loss", "body_parameters", "encoding_parameters",
-    "milliseconds_a_step", "host", "torch", "date",
+    "run", "kind", "task", "task_version", "options", "encoding", "nope_layers", "version", "dim",
+    "heads", "depth", "seed", "steps", "batch", "learning_rate", "warm_up", "clip", "weight_decay",
+    "examined", "extends", "factor", "tuned_steps", "tuned_rate", "length", "trained_length",
+    "score", "loss", "body_parameters", "encoding_parameters", "milliseconds_a_step", "host",
+    "torch", "date",
 )  # fmt: skip
 """Whatever tells two runs apart has a column; a model that gives no numbers has no score."""
 
 WORDS = (
-    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "host", "torch", "date",
+    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "extends", "host",
+    "torch", "date",
+)  # fmt: skip
+
+REALS = (
+    "learning_rate", "clip", "weight_decay", "tuned_rate", "score", "loss", "milliseconds_a_step",
 )  # fmt: skip
 
 LENGTHS = ("trained", "tested")
@@ -32,23 +38,30 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
     """A row for each run and tested length."""
     for each in store.results():
         asked, outcome = each["configuration"], each["outcome"]
-        extension = asked["extension"] or {"use": asked["use"], "factor": None, "steps": None}
+        training, extension = asked["training"], asked["extension"] or {}
         for length, score in outcome["scores"].items():
             yield {
                 "run": each["id"],
                 "kind": _kind(asked),
                 "task": asked["task"],
+                "task_version": asked["task_version"],
                 "options": _options(asked["options"]),
-                "encoding": " + ".join(extension["use"]) or "NoPE",
+                "encoding": " + ".join(extension.get("use", asked["use"])) or "NoPE",
                 "nope_layers": " ".join(map(str, asked["nope_layers"])),
                 "version": extension.get("version", asked["version"]),
                 **asked["model"],
                 "seed": asked["seed"],
                 "steps": outcome["steps"],
-                "batch": asked["training"]["batch"],
-                "learning_rate": asked["training"]["learning_rate"],
-                "factor": extension["factor"],
-                "tuned_steps": extension["steps"],
+                "batch": training["batch"],
+                "learning_rate": training["learning_rate"],
+                "warm_up": training["warm_up"],
+                "clip": training["clip"],
+                "weight_decay": training["weight_decay"],
+                "examined": training["examined"],
+                "extends": extension.get("of"),
+                "factor": extension.get("factor"),
+                "tuned_steps": extension.get("steps"),
+                "tuned_rate": extension.get("learning_rate"),
                 "length": int(length),
                 "trained_length": asked["options"]["trained"],
                 "score": score,
@@ -127,7 +140,7 @@ def _connected(store: Store) -> Any:
 def _type(name: str) -> str:
     if name in WORDS:
         return "VARCHAR"
-    if name in ("learning_rate", "score", "loss", "milliseconds_a_step"):
+    if name in REALS:
         return "DOUBLE"
     return "BIGINT"
 

@@ -168,3 +168,11 @@ def test_an_angle_of_too_few_digits_says_so(run, words):
     few = "of which ten digits are shown"
     assert few in run("explain", "--position", 123456789012345, "--dimension", 1, *words).out
     assert few not in run("explain", "--position", 12, "--dimension", 1, *words).out
+
+
+def test_a_pair_that_stands_still_is_explained(run):
+    """Clipped frequencies that are too slow are 0: nothing has stretched them."""
+    clipped = "Rotary(Clipped(Geometric(8), 64))"
+    ran = run("explain", "--encoding", clipped, "--dimension", 7, "--format", "json")
+    steps = json.loads(ran.out)["steps"]
+    assert [step["value"] for step in steps] == [0.001, 0.0, 0.0, 0.0]

@@ -134,7 +134,7 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
         if isinstance(each, Geometric):
             power = f"{exactly(each.base)}^(-{2 * pair}/{each.dim})"
             steps.append(Step("frequency", "ω = b^(-2i/d)", power, omega))
-        elif before:
+        elif before and omega:  # a pair that stands still is stretched by no number
             numbers = f"{short(before)} / {short(before / omega)}"
             steps.append(Step(name, f"ω / {name}'s stretch", numbers, omega))
         else:
