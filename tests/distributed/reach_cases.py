@@ -62,6 +62,18 @@ def outweighed(group) -> float:
     return float((apart / expected.norm(dim=-1)).max())
 
 
+def poisoned(group) -> list[bool]:
+    """Where the results of all ranks are no numbers if one value of the first rank is none."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator) for _ in range(3))
+    v[:, :, 3] = torch.nan
+    positional = Positional(scores=ALiBi(HEADS, slopes=(4.0, 4.0, 4.0, 4.0)))
+    shards = Shards(group, length=LENGTH)
+    part = (shards.cut(t, 2) for t in (q, k, v))
+    out = attention(*part, is_causal=True, positional=positional, shards=shards, spread="ring")
+    return shards.join(out, 2).isnan().all(-1).all(1).flatten().tolist()
+
+
 def unlike(group) -> tuple[float, str]:
     """The largest difference from one process where padding is scattered over the second half, and
     how this rank meets keys: a bias is a vector on some ranks alone."""

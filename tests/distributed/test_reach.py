@@ -40,6 +40,11 @@ def test_large_values_reach_farther(ranks):
     assert max(ranks.run(4, f"{CASES}:outweighed")) < 1e-5
 
 
+def test_values_that_are_no_numbers_reach_all_that_may_see_them(ranks):
+    for found in ranks.run(2, f"{CASES}:poisoned"):
+        assert all(found[3:])
+
+
 def test_ranks_agree_how_far_they_look_though_their_parts_differ(ranks):
     """All of them ask each other for the largest score, or none of them does."""
     found = ranks.run(2, f"{CASES}:unlike")

@@ -102,7 +102,7 @@ class Ring:
                 values.amax((0, 2)),
                 -least.amin((0, 2)),
             )
-            longest = torch.cat(ends)
+            longest = torch.cat(ends).nan_to_num(nan=torch.inf)  # which a maximum over ranks loses
             dist.all_reduce(longest, dist.ReduceOp.MAX, group=self.attention.shards.group)
             queries, keys, values, least = longest.split([len(end) for end in ends])
             group = query.shape[1] // key.shape[1]

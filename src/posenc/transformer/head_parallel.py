@@ -30,6 +30,10 @@ class HeadParallel(ParallelStyle):
     It serves an ``Encoder``, with the names of its state dict as they were, and a
     ``MultiHeadAttention``, whose encodings its caller cuts with ``own_heads``.
 
+    Dropout is drawn from each rank's own generator, and nothing compares these: ranks with other
+    seeds drop other elements of the tokens that they share, and part ways. Set one seed on every
+    rank, or build the encoder with ``dropout=0.0``.
+
     Raises:
         TypeError: The module is neither, or an encoding cannot be cut by head.
         ValueError: Heads do not divide among ranks.
