@@ -187,3 +187,9 @@ def test_what_is_empty_is_not_none(name, empty):
     with pytest.raises(ValueError, match=f"YaRN: {name} is "):
         YaRN(PLAIN, 2.0, 64, **{name: empty})
     assert YaRN(PLAIN, 2.0, 64, mscale=0) is not None  # none, as transformers reads it
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.complex64])
+def test_a_tensor_of_no_reals_holds_no_frequencies(dtype):
+    with pytest.raises(TypeError, match="it must be several numbers"):
+        FromCheckpoint(torch.ones(2, dtype=dtype))

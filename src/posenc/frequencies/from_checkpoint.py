@@ -21,6 +21,7 @@ class FromCheckpoint(Schedule):
         frequencies: Radians per position; a tensor of any float dtype, or numbers.
 
     Raises:
+        TypeError: They are no real numbers.
         ValueError: There is no frequency, one is not finite, or a tensor of them is no row.
 
     Example:
@@ -37,7 +38,8 @@ class FromCheckpoint(Schedule):
                     f"frequencies have shape {tuple(frequencies.shape)}; they must be one row, a "
                     f"number for each pair. Build a schedule for each layer or head."
                 )
-            frequencies = frequencies.detach().cpu().double().tolist()
+            held = frequencies.detach().cpu()
+            frequencies = (held.double() if held.is_floating_point() else held).tolist()
         values = listed(self, "frequencies", frequencies)
         bad = [w for w in values if not isfinite(w)]
         if bad or not values:

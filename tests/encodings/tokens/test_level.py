@@ -69,3 +69,10 @@ def test_tokens_without_a_place_have_no_level():
 def test_what_it_refuses(make, text, error):
     with refused(text, error):
         make()
+
+
+@pytest.mark.parametrize("narrow", [torch.bfloat16, torch.float16])
+def test_a_narrow_table_is_rounded_once(narrow):
+    encoding, points = LevelEmbedding(AxialSinusoidal(16)), on_levels([grid(4, 4), grid(2, 2)])
+    wide = encoding.table(points)
+    assert torch.equal(encoding.table(points, dtype=narrow), wide.to(narrow))

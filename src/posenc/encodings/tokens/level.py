@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.encodings.arguments import check_number, check_whole
-from posenc.encodings.base import TokenEncoding
+from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.positions import Integers, checked, placeless
 
 
@@ -91,7 +91,8 @@ class LevelEmbedding(TokenEncoding):
                 f"positions have shape {tuple(points.shape)}; LevelEmbedding takes coordinates and "
                 f"a level, as of posenc.positions.on_levels."
             )
-        rows = self.of.table(points[..., :-1], dtype=dtype)
+        wide = None if dtype is None else working_dtype(floating(dtype))
+        rows = self.of.table(points[..., :-1], dtype=wide)
         if rows.shape[:-1] != points.shape[:-1]:
             raise ValueError(
                 f"{self.of!r} takes positions [*batch, seq]; LevelEmbedding takes an encoding of "
@@ -101,7 +102,8 @@ class LevelEmbedding(TokenEncoding):
         level = points[..., -1].masked_fill(nowhere, 0)
         self._check_range(level)
         vectors = self.weight[level].masked_fill(nowhere.unsqueeze(-1), 0.0)
-        return rows + vectors.to(rows.dtype)
+        both = torch.promote_types(rows.dtype, vectors.dtype)
+        return (rows.to(both) + vectors).to(rows.dtype if dtype is None else dtype)
 
     def _check_range(self, level: Tensor) -> None:
         if graph_looks(level):
