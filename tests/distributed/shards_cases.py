@@ -86,6 +86,18 @@ def refused_orders(group) -> list[str]:
     return told
 
 
+def refused_positions(group) -> str:
+    """The words where one rank passes the positions of its shards and the others a copy."""
+    shards = Shards(group, length=8)
+    x, places = torch.zeros(1, 4, shards.local, 4), shards.positions
+    places = places.clone() if group.rank() else places
+    try:
+        attention(x, x, x, shards=shards, q_positions=places, k_positions=places)
+    except ValueError as error:
+        return str(error)
+    return "nothing was wrong"
+
+
 def explained(group) -> list[str]:
     shards = Shards(group, length=512, layout="zigzag")
     x = torch.zeros(1, 4, shards.local, 16)

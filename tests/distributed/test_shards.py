@@ -69,6 +69,13 @@ def test_another_order_on_one_rank_is_an_error_on_all(ranks):
         assert "is_causal=False, window=None, softcap=None, without sinks" in words
 
 
+def test_positions_that_only_some_ranks_gather_are_an_error_on_all(ranks):
+    first, second = ranks.run(2, f"{CASES}:refused_positions")
+    assert first == second
+    assert "own" in first
+    assert "others" in first
+
+
 def test_explanations_say_which_way_why_and_what_moves(ranks):
     for alibi, grouped, ring, *refused in ranks.run(2, f"{CASES}:explained"):
         assert alibi.startswith("gather: it moves least; keys and values of all ranks come here")

@@ -323,9 +323,11 @@ class Shards:
     def _whole(self, given: AttentionSpecification) -> Tokens:
         """The whole rows, where the tokens of all ranks stand as ``given`` has it for these."""
         positions = given.q_positions
+        known = positions is not None and positions is self.positions
+        self.settle("positions", "none" if positions is None else "own" if known else "others")
         if positions is None:
             return self._in_row
-        if positions is self.positions:
+        if known:
             return self.whole
         if isinstance(positions, Coordinates):
             self._agree_on_scale(positions)

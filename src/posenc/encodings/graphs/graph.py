@@ -24,7 +24,8 @@ class Graph:
     Args:
         edge_index: ``[2, edges]``, whole numbers below ``num_nodes``.
         num_nodes: Number of nodes; if not given, as many as ``batch`` names, or as edges reach.
-        edge_weight: ``[edges]``, finite and not negative; 1 each if not given.
+        edge_weight: ``[edges]``, finite and not negative; 1 each if not given. Encodings are
+            computed without gradients, so nothing reaches weights that are to learn.
         batch: ``[nodes]``: the graph of each node, 0, 1, 2, …; one graph if not given.
 
     Raises:
