@@ -117,9 +117,7 @@ class Ring:
         window = self.request.given.window
         schedule = _schedule(self.request, reach + 1 if window is None else min(window, reach + 1))
         parts = tuple(
-            part.above(least)
-            if isinstance(part, InRuns | InSegments) and takes
-            else part
+            (part.above(least) if isinstance(part, InRuns | InSegments) else part)
             if takes
             else None
             for part, takes in zip(self.parts, schedule.takes, strict=True)
