@@ -177,7 +177,7 @@ def cases(draw) -> AttentionCase:
         builders=rotations,
         score_builders=scores,
         remapping=remapping,
-        scale=draw(st.sampled_from([None, None, 1.0, 0.1])),
+        scale=draw(st.sampled_from([None, None, None, 1.0, 0.1, 0.0, -0.7])),
         omit=draw(st.booleans()),
         poisoned=draw(st.booleans()),
     )

@@ -142,3 +142,13 @@ def test_centers_that_are_moved_at_random_need_points():
     rotary = DINOv3Rotary(4, (2, 3), shift=0.5)
     with pytest.raises(ValueError, match=r"shape \(4,\); they must be \[\*batch, seq, 2\]"):
         rotary.table(torch.arange(4))
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.7])
+def test_order_hides_keys_at_any_scale(scale):
+    q, k, v = torch.randn(3, 1, 2, 6, 4, dtype=torch.float64)
+    scores = scale * q @ k.mT
+    weights = scores.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf).softmax(-1)
+    for backend in (None, "sdpa", "strided", "dense", "explicit"):
+        out = attention(q, k, v, is_causal=True, scale=scale, backend=backend)
+        torch.testing.assert_close(out, weights @ v)

@@ -45,6 +45,8 @@ class SDPA:
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
+        if self.is_causal and scale <= 0:  # torch scales what it has hidden: −∞ · 0 is no number
+            query, scale = (query * 0, 1.0) if scale == 0 else (-query, -scale)
         return TORCHS_ATTENTION(
             query, key, value, None, dropout_p, self.is_causal,
             scale=scale, enable_gqa=grouped(query, key),
