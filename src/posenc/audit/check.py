@@ -18,8 +18,9 @@ from posenc.audit.questions import rotary as of_rotary
 from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
 from posenc.audit.report import CannotCheckError, Report
-from posenc.audit.subjects import Subject, seed, subject_of
+from posenc.audit.subjects import Subject, subject_of
 from posenc.encodings.arguments import check_whole
+from posenc.testing.seeding import seed
 
 Kind = Literal["added", "rotary", "bias", "table"]
 

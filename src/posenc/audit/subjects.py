@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from posenc.audit.report import CannotCheckError
 from posenc.audit.signatures import parameters_of, role_of
+from posenc.testing.seeding import seed
 
 GUESSES = {"dim": 64, "heads": 8, "length": 512, "base": 10_000.0}
 """What stands for a width, a number of heads or a length that a constructor asks for."""
@@ -158,15 +159,6 @@ def _evaluating(build: Callable[[], Any]) -> Callable[[], Any]:
             return made()
 
     return fresh
-
-
-def seed() -> None:
-    """Random numbers from their beginning, as ``torch.manual_seed(0)`` has them.
-
-    Which would write down the whole stack for each kind of device that is not there, every time.
-    """
-    everywhere = torch.accelerator.is_available()
-    (torch.manual_seed if everywhere else torch.default_generator.manual_seed)(0)
 
 
 def _builds(factory: Any, arguments: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.positions import Coordinates, consecutive
+from posenc.testing.seeding import seed
 
 Tensors = tuple[Tensor, ...]
 Use = tuple[str, Callable[[], object]]
@@ -66,7 +67,7 @@ class Case:
 
     def module(self, **changes: Any) -> nn.Module:
         """The encoding, with the same random parameters each time, in evaluation mode."""
-        torch.manual_seed(0)
+        seed()
         return self.build(**{**self.arguments, **changes}).eval()
 
     def subject(self) -> "Subject":

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
 from posenc.testing.compare import assert_rounded, assert_same
+from posenc.testing.seeding import seed
 
 
 def purity(case: Case) -> None:
@@ -29,8 +30,8 @@ def training_changes_nothing_but_by_chance(case: Case) -> str | None:
     """What draws nothing at random in training gives there what it gives in evaluation."""
     subject, module = case.subject(), case.module().train()
     content, made = subject.content(7), []
-    for seed in (1, 2):
-        torch.manual_seed(seed)
+    for number in (1, 2):
+        seed(number)
         made.append(_used(case, module, content))
     if not all(torch.equal(one, other) for one, other in zip(*made, strict=True)):
         return "it draws random numbers in training"
@@ -123,7 +124,7 @@ def default_dtype(case: Case) -> None:
     content, before = subject.content(7), torch.get_default_dtype()
 
     def seen() -> tuple[torch.Tensor, ...]:
-        torch.manual_seed(0)
+        seed()
         wide = subject.tables(module, positions, torch.float64)
         return wide, subject.tables(module, positions), *subject.run(module, content, positions)
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Scores, Tensors, Use
 from posenc.testing.compare import assert_differs, assert_rounded, assert_same
+from posenc.testing.seeding import seed
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -244,7 +245,7 @@ def _observed(case: Case) -> Tensors:
         warnings.simplefilter("always")
         for start in case.far(0, 200, 10**7):
             positions = consecutive(size, start=start)
-            torch.manual_seed(0)
+            seed()
             seen.append(subject.tables(module, positions).detach())
             apart = positions + 3 * consecutive(size)
             seen.append(subject.tables(module, apart).detach())
