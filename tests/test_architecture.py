@@ -119,7 +119,10 @@ def loaded(statement: str, *modules: str) -> list[str]:
     "statement",
     [
         "import posenc",
-        "import posenc\nfor n in set(posenc.__all__) - {'plots'}: getattr(posenc, n)",
+        pytest.param(
+            "import posenc\nfor n in set(posenc.__all__) - {'plots'}: getattr(posenc, n)",
+            marks=pytest.mark.slow("loads every public name"),
+        ),
         "import torch, posenc\nposenc.Rotary(8)(torch.ones(1, 1, 3, 8), torch.ones(1, 1, 3, 8))",
     ],
     ids=["import", "all names", "use"],

@@ -54,6 +54,7 @@ def test_the_stub_is_sorted_and_exports_nothing_twice():
     assert len(set(lines)) == len(lines) == len(posenc.__all__)
 
 
+@pytest.mark.slow("loads every public name")
 def test_every_public_name_is_the_thing_that_the_stub_says():
     """Loaded in a fresh process, one after the other, so that none rides on another's import."""
     code = "import importlib, posenc\n" + "\n".join(

@@ -119,7 +119,18 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+COSTLY = {
+    "padding before DAPEv2",
+    "padding before SelectiveRoPE",
+    "counts across documents",
+    "two tokens at one point",
+}
+SLOW = pytest.mark.slow("one to three seconds of compiling each")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(CASES[n], id=n, marks=SLOW if n in COSTLY else ()) for n in CASES]
+)
 def test_a_graph_refuses_what_is_refused_outside(case: Case):
     call, good, bad = case
     call(good)

@@ -53,6 +53,7 @@ def test_what_is_left_out_is_counted_with_its_reason(suite, workers):
     assert "    2 too long\n    1 of no given reason\n    3 marked slow; `pytest -m slow`" in said
 
 
+@pytest.mark.slow("a small suite, run twice")
 def test_whoever_names_markers_or_tests_gets_them(suite):
     assert "3 passed, 1 deselected" in run("-m", "slow", cwd=suite)
     named = run("test_suite.py::test_long", cwd=suite)
@@ -60,6 +61,7 @@ def test_whoever_names_markers_or_tests_gets_them(suite):
     assert "left out" not in named
 
 
+@pytest.mark.slow("a small suite, run four times")
 def test_parts_of_slow_tests_are_all_of_them_together(suite):
     (suite / "test_more.py").write_text(
         "import pytest\n\n"
@@ -98,7 +100,9 @@ def test_a_child_hears_ctrl_c():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="only Unix hands ignored signals down")
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize(
+    "workers", ["0", pytest.param("1", marks=pytest.mark.slow("a suite in processes of its own"))]
+)
 def test_ctrl_c_is_heard_where_a_shell_ignores_it(tmp_path, workers):
     (tmp_path / "test_interrupted.py").write_text(INTERRUPTED)
     started = f"import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); {EXECUTE}"

@@ -24,7 +24,7 @@ def score_cases() -> list[tuple[str, str]]:
     return found
 
 
-QUICK = {"alibi", "t5", "shaw", "cope", "fire", "kerple", "forgetting", "remapped-rotary"}
+QUICK = {"alibi", "t5", "shaw", "cope", "forgetting"}
 REST = pytest.mark.slow("every encoding of scores over ranks")
 EVERY = pytest.mark.parametrize(
     ("module", "name"),

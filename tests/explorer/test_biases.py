@@ -142,6 +142,7 @@ def test_what_is_said_of_a_longer_text(said, content, entries):
             assert numbers(words)[-1] == pytest.approx(100 * lost, rel=1e-2)
 
 
+@pytest.mark.slow("the page in a browser")
 def test_only_the_fields_of_the_chosen_bias_are_shown(opened):
     found = opened("biasKind=kerple&keys=256")
     found.to("biases")

@@ -54,6 +54,7 @@ def test_the_hands_stand_at_their_true_angles(played):
     assert turns.startswith("At position 12 the fastest hand has made 1.91 turns")  # 12 / 2π
 
 
+@pytest.mark.slow("the page in a browser")
 def test_offsets_play_too_and_reset_stops(played):
     found = played()
     found.page.evaluate("() => document.querySelector('[data-play=shift]').click()")

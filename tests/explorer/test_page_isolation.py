@@ -59,7 +59,9 @@ def test_a_notebooks_frame_works_without_an_address(browser):
     page.close()
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize(
+    "name", ["localhost", pytest.param("127.0.0.1", marks=pytest.mark.slow("the page once more"))]
+)
 def test_served_it_works_too(browser, name):
     with server() as here:
         thread = threading.Thread(target=here.serve_forever, kwargs={"poll_interval": 0.01})

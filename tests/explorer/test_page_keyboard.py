@@ -78,6 +78,7 @@ def test_the_whole_lesson_by_keyboard(opened):
     assert found.complaints == []
 
 
+@pytest.mark.slow("the page in a browser")
 def test_numbers_open_by_keyboard_and_show_the_cursor(opened):
     found = opened("position=20&dimension=7")
     found.page.locator('[data-numbers="matrix"] summary').focus()

@@ -62,6 +62,7 @@ def test_a_talk_by_keyboard(opened):
     assert found.complaints == []
 
 
+@pytest.mark.slow("the page in a browser")
 def test_letters_grow_and_notes_are_hidden(opened):
     found = opened("present=shift")
     page = found.page

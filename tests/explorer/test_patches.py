@@ -138,6 +138,7 @@ def test_what_is_said_of_directions_and_resolution(said, frequencies):
             assert told == pytest.approx([here, before], abs=6e-5)
 
 
+@pytest.mark.slow("the page in a browser")
 def test_a_patch_is_dragged_and_moved_by_keys(opened):
     found = opened("gridKind=mixed&patchRow=0&patchColumn=0")
     found.to("grid")

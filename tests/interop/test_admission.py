@@ -320,10 +320,9 @@ def test_phi3_takes_our_rope_types_once_they_are_registered():
         Phi3Config(rope_parameters=dict(rope))
 
 
+@pytest.mark.slow("it compiles a model")
 @pytest.mark.compiles
-@pytest.mark.parametrize(
-    "name", ["llama", pytest.param("gptj", marks=pytest.mark.slow("it compiles a model"))]
-)
+@pytest.mark.parametrize("name", ["llama", "gptj"])
 def test_an_extended_model_compiles_whole(name):
     torch._dynamo.reset()
     model = llama() if name == "llama" else built(name)

@@ -19,6 +19,7 @@ TINY = {
     "first_k_dense_replace": 1,
 }  # fmt: skip
 LENGTH = 9
+MORE = pytest.mark.slow("tiny models of one more type, in some twenty states")
 
 
 @pytest.fixture
@@ -81,8 +82,8 @@ def facts(monkeypatch):
     [
         ("llama", {"agrees": 11}),
         ("mistral", {"agrees": 23}),
-        ("minimax", {"agrees": 13, "not run": 10}),
-        ("qwen2_moe", {"agrees": 16, "refused": 6, "not run": 1}),
+        pytest.param("minimax", {"agrees": 13, "not run": 10}, marks=MORE),
+        pytest.param("qwen2_moe", {"agrees": 16, "refused": 6, "not run": 1}, marks=MORE),
         ("gpt_neo", {"agrees": 3}),
     ],
 )

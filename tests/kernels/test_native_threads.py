@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+RACES = pytest.mark.slow("each starts a process that races")
 SCRIBBLED = """
 import threading, time, torch
 from posenc.kernels.{operation}.operator import *
@@ -38,14 +39,17 @@ print(taken > 0)
 @pytest.mark.parametrize(
     "how",
     [
-        {"operation": "rotary", "table": "64, 2, 32", "x": "1, 4, 4096, 64",
-         "call": "rotate_heads((x,), table, numbers, layout=RotaryLayout())[0]"},
+        pytest.param(
+            {"operation": "rotary", "table": "64, 2, 32", "x": "1, 4, 4096, 64",
+             "call": "rotate_heads((x,), table, numbers, layout=RotaryLayout())[0]"},
+            marks=RACES,
+        ),
         {"operation": "addition", "table": "64, 256", "x": "4096, 256",
          "call": "scaled_sum(x, table, numbers)"},
         pytest.param(
             {"operation": "embedding", "table": "64, 256", "x": "1",
              "call": "embedded(numbers, table)"},
-            marks=pytest.mark.slow("each starts a process that races"),
+            marks=RACES,
         ),
     ],
     ids=lambda how: how["operation"],

@@ -12,6 +12,7 @@ PAGE = """<!doctype html><html><head><style>{style}</style></head>
 <body data-theme="{theme}" style="background: {ground}">
 <article><p><img id="drawing" src="{drawing}" width="360"></p>
 <p><img id="figure" src="{figure}"></p></article></body></html>"""
+MORE = pytest.mark.slow("a page in a browser, once more")
 
 
 def seen_of(page, name):
@@ -24,9 +25,9 @@ def seen_of(page, name):
 @pytest.mark.parametrize(
     ("theme", "system", "seen"),
     [
-        ("light", "dark", "light"),
+        pytest.param("light", "dark", "light", marks=MORE),
         ("dark", "light", "dark"),
-        ("auto", "light", "light"),
+        pytest.param("auto", "light", "light", marks=MORE),
         ("auto", "dark", "dark"),
     ],
 )

@@ -34,7 +34,9 @@ def test_compiled_is_eager(name):
     assert_close(got[mask], want[mask], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize(
+    "padded", [True, pytest.param(False, marks=pytest.mark.slow("an encoder compiled once more"))]
+)
 def test_growing_lengths_make_one_graph(padded):
     graphs = []
 

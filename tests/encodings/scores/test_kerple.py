@@ -132,6 +132,7 @@ def test_evaluation_and_inference_write_nothing():
     assert torch.equal(kerple.p.data, torch.full((2,), -1.0))
 
 
+@pytest.mark.slow("compiles a step")
 @pytest.mark.compiles
 def test_a_compiled_step_writes_the_bounds_too():
     torch.compiler.reset()

@@ -134,6 +134,7 @@ def test_what_cannot_be_stored_is_refused():
         onnx_program(Encoder(8, 2, 1).double(), longest=8)
 
 
+@pytest.mark.slow("an encoder is traced")
 def test_an_export_leaves_every_part_in_its_mode():
     """A whole that was in evaluation trained afterwards, and dropped elements at random."""
     encoder = Encoder(8, 2, 1, dropout=0.5).train()
