@@ -8,6 +8,9 @@ import pytest
 
 MOST = 8  # Every process imports torch and collects the suite; more of them end no sooner.
 
+# Freed memory is used again, not given back and asked for anew (glibc; others heed neither).
+MEMORY_KEPT = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
+
 
 def cores() -> int:
     """The cores that this process may use."""
@@ -41,6 +44,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if option.numprocesses:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+        for name in MEMORY_KEPT:
+            os.environ.setdefault(name, str(2**28))
 
 
 def pytest_configure() -> None:

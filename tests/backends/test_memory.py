@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.parallel import MEMORY_KEPT
 
 MEASURE = """
 import torch
@@ -42,7 +43,7 @@ def extra(bias: str, causal: bool, backend: str, more: str = "{}") -> float:
     more or fewer with each run.
     """
     code = MEASURE.format(bias=bias, causal=causal, backend=backend, more=more)
-    returned = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    returned = os.environ | dict.fromkeys(MEMORY_KEPT, "65536")
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=returned
     )
