@@ -10,7 +10,7 @@ import torch
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies.huggingface import Rope
 from posenc.inspection.precision import Precision, precision_of
-from posenc.interop.configurations import check_length, read
+from posenc.interop.configurations import check_length, read, warn_of_strays
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 
 
@@ -107,6 +107,7 @@ def inspect_config(
         (64, 18, 9)
     """
     check_length(length)
+    warn_of_strays(config)
     plain = read_layers(config)
     lengths = [promised(layer.rope) for layer in plain if layer]
     target = length or max((most for most in lengths if most), default=None)

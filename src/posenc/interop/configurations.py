@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from posenc.encodings.arguments import check_whole
 from posenc.interop.model_types import known, respelled, spelled
@@ -207,6 +208,21 @@ def strays(config: object) -> list[str]:
         ['rope_theta']
     """
     return [name for each in _nests(read_whole(config)) for name in unreached(each)]
+
+
+def warn_of_strays(config: object) -> None:
+    """Say that fields of the language model stand where its class does not look for them.
+
+    Raises:
+        OSError, ValueError, TypeError: As of ``read``.
+    """
+    if found := strays(config):
+        warn(
+            f"{', '.join(found)} stand beside a missing text_config and are read as its own; the "
+            f"class of this model in transformers does not look for them there, and takes its "
+            f"defaults. Write them into text_config.",
+            stacklevel=3,
+        )
 
 
 def _nests(config: Configuration) -> list[Configuration]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
@@ -13,7 +12,7 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
-from posenc.interop.configurations import Configuration, check_length, read, strays
+from posenc.interop.configurations import Configuration, check_length, read, warn_of_strays
 from posenc.interop.layer_types import layer_bases, layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, rope_of
 from posenc.interop.rope_types import schedule_of
@@ -81,7 +80,7 @@ def rotary_from_config(
         Rotary(Geometric(dim=8, base=10000.0), head_dim=16, pairing='interleaved')
     """
     check_length(length)
-    _warn_of_strays(config)
+    warn_of_strays(config)
     known = checked(read(config))
     field = _field_of_layers(known)
     found = layers_by_type(known, length) if field is None else _alike(known, field, length)
@@ -117,19 +116,8 @@ def rotaries_from_config(
         >>> [layer is not None for layer in rotaries_from_config(config)]
         [True, True, True, False]
     """
-    _warn_of_strays(config)
+    warn_of_strays(config)
     return tuple(layer and layer.encoding for layer in read_layers(config, length=length))
-
-
-def _warn_of_strays(config: Any | dict[str, Any] | str | Path) -> None:
-    """Say that fields of the language model stand where its class does not look for them."""
-    if found := strays(config):
-        warn(
-            f"{', '.join(found)} stand beside a missing text_config and are read as its own; the "
-            f"class of this model in transformers does not look for them there, and takes its "
-            f"defaults. Write them into text_config.",
-            stacklevel=3,
-        )
 
 
 def read_layers(

@@ -5,7 +5,7 @@ from typing import Any
 
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.log_temperature import LogTemperature
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import Configuration, read, warn_of_strays
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_widths import width_of_head
 
@@ -33,6 +33,7 @@ def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> Query
         >>> temperatures_from_config(config)
         (None, None, None, QueryTemperature(16, scale=0.1, period=8192))
     """
+    warn_of_strays(config)
     return temperatures_of(read(config))
 
 

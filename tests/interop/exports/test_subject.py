@@ -2,9 +2,16 @@
 
 import pytest
 
+from posenc.inspection.rotary import inspect_config
+from posenc.interop.caches import key_storage
 from posenc.interop.exports import arrays, gguf_keys, megatron_arguments, vllm_overrides
-from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
+from posenc.interop.huggingface import (
+    rotaries_from_config,
+    rotary_from_config,
+    temperatures_from_config,
+)
 from posenc.interop.serving import requests_from_config
+from posenc.interop.weights import row_orders
 
 
 @pytest.mark.parametrize("export", [gguf_keys, megatron_arguments, vllm_overrides])
@@ -71,10 +78,23 @@ def test_a_part_beside_one_with_strays_is_exported():
     assert "12345" in megatron_arguments(within)
 
 
-@pytest.mark.parametrize("reading", [rotary_from_config, rotaries_from_config])
-def test_reading_a_rotation_warns_of_fields_that_the_class_does_not_look_for(reading, recwarn):
-    with pytest.warns(UserWarning, match="rope_theta stand beside a missing text_config"):
-        reading({"model_type": "llava", **BESIDE})
+READING = [
+    rotary_from_config,
+    rotaries_from_config,
+    temperatures_from_config,
+    inspect_config,
+    key_storage,
+    lambda config: row_orders(config, QUERIES_AND_KEYS),
+]
+QUERIES_AND_KEYS = {
+    f"layers.{layer}.self_attn.{name}_proj.weight": (64, 64) for layer in (0, 1) for name in "qk"
+}
+
+
+@pytest.mark.parametrize("reading", READING)
+def test_reading_warns_of_fields_that_the_class_does_not_look_for(reading, recwarn):
+    with pytest.warns(UserWarning, match="rope_theta.* stand beside a missing text_config"):
+        reading({"model_type": "qwen3_vl", **BESIDE, "head_dim": 16, "num_key_value_heads": 4})
     recwarn.clear()
     reading({"model_type": "llava", "text_config": {"model_type": "llama", **BESIDE}})
     reading({"model_type": "llama", **BESIDE})

@@ -16,7 +16,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.caches import families
 from posenc.interop.caches.families import Held
-from posenc.interop.configurations import read
+from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.modes import in_evaluation
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing, Rotated
@@ -63,6 +63,7 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
         >>> deepseek.held, deepseek.encoding.pairing
         ('values', 'half')
     """
+    warn_of_strays(config)
     known = read(config)
     if known.model_type not in measured_types():
         raise ValueError(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import Configuration, read, warn_of_strays
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights import layouts
 from posenc.interop.weights.orders import RowOrder
@@ -87,6 +87,7 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
         >>> list(row_orders(config, shapes))
         ['model.layers.0.self_attn.q_proj.weight', 'model.layers.0.self_attn.k_proj.weight']
     """
+    warn_of_strays(config)
     known = read(config)
     layers = _rotaries(known)
     found: RowOrders = {}
