@@ -146,6 +146,19 @@ def test_two_files_and_only_what_differs(run, written):
     assert not {"pairing", "rotated", "length", "softmax scale", "cast positions"} & set(said)
 
 
+def test_what_has_no_row_of_its_own_is_told_by_expressions(run, written):
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+    small = {"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
+             "num_hidden_layers": 4, "max_position_embeddings": 16384}  # fmt: skip
+    files = [
+        written({**small, "rope_scaling": {**yarn, "beta_fast": fast}}, f"{fast}.json")
+        for fast in (32, 16)
+    ]
+    said = dict(rows_of(run("inspect", *files).out))
+    assert "beta_fast=32" in said["expression"]
+    assert "beta_fast=16" in said["expression"]
+
+
 def test_two_files_that_agree(run, written):
     other = {**LLAMA, "rope_scaling": None, "rope_parameters": {
         **LLAMA["rope_scaling"], "rope_theta": 500000.0}}  # fmt: skip
@@ -239,6 +252,35 @@ def test_a_figure_of_wavelengths_or_of_a_bias(run, written, tmp_path, config):
     ran = run("inspect", written(config), "--figure", figure)
     assert ran.status == 0
     assert "<svg" in figure.read_text()
+
+
+def lines_of(monkeypatch, run, *words) -> list[str]:
+    """What the key of the figure names, and the title."""
+    from posenc.cli.render import figures
+
+    drawn = []
+    monkeypatch.setattr(figures, "write", lambda axes, *_: drawn.append(axes))
+    assert run("inspect", *words, "--figure", "figure.png").status == 0
+    legend = drawn[0].get_legend()
+    found = [text.get_text() for text in legend.texts] if legend else []
+    return [*found, drawn[0].get_title()]
+
+
+def test_a_figure_has_the_layers_that_rotate_behind_one_that_does_not(
+    run, written, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    first = {**SMOLLM, "num_hidden_layers": 2, "no_rope_layers": [0, 1]}
+    said = lines_of(monkeypatch, run, written(first), written(LLAMA, "b.json"))
+    assert [each.partition(": ")[2] for each in said[:2]] == [
+        "text, layer 1 (trained to 65,536)",
+        "text (trained to 8,192, looked at up to 131,072)",
+    ]
+    # Two files of one folder are two.
+    said = lines_of(monkeypatch, run, written(LLAMA, "a.json"), written(LLAMA, "b.json"))
+    assert [each.split()[0] for each in said[:2]] == ["A", "B"]
+    assert said[0].endswith(": text")
+    assert lines_of(monkeypatch, run, written({"model_type": "t5"}))[-1].startswith("encoder")
 
 
 def test_a_figure_of_neither_is_refused(run, written, tmp_path):

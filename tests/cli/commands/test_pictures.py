@@ -57,6 +57,24 @@ def test_dpi_makes_more_pixels(run, refused, tmp_path, command):
     assert "--dpi is 5" in refused(command, "--output", tmp_path / "a.png", "--dpi", 5)
 
 
+@pytest.mark.parametrize(("dim", "left"), [(12, 0), (14, 2), (112, 100), (106, 101), (2000, 1990)])
+def test_numbers_of_columns_stand_above_their_own(run, dim, left):
+    out = run("heatmap", "--dim", dim, "--first-dimension", left, "--length", 2).out.splitlines()
+    axis, gutter = out[1], len(re.match(r"\d+ +", out[2])[0])
+    found = list(re.finditer(r"\d+", axis))
+    assert found
+    for number in found:
+        assert number.start() - gutter + left == int(number[0])
+
+
+@pytest.mark.parametrize(("start", "length", "said"), [
+    (0, 1, "0"), (0, 3, "0 2"), (1000, 3, "1000 to 1002"), (1000, 20, "1000            1019"),
+])  # fmt: skip
+def test_curves_name_their_ends(run, start, length, said):
+    out = run("curves", "--start", start, "--length", length).out
+    assert out.splitlines()[-2].removeprefix("position").strip() == said
+
+
 def test_a_figure_of_too_many_positions_shows_means_and_says_so(run, tmp_path):
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
     for file in (svg, png):

@@ -45,6 +45,13 @@ def test_shift_is_a_rotation_or_says_why_not(run):
     assert "the best map (sines and cosines have no common frequency)" in ran.out
 
 
+def test_what_does_not_move_is_no_rotation(run):
+    for words in (("--offset", 0), ("--encoding", "QueryTemperature(4)")):
+        out = run("shift", *words).out
+        assert "everything stays where it is: largest error 0" in out
+        assert "rotation" not in out
+
+
 def test_distance_names_the_closest_pair(run):
     ran = run("distance", "--dim", 2, "--length", 45)
     assert "closest pair: positions 0 and 44, 0.0177 apart" in ran.out

@@ -1,15 +1,17 @@
 """The figure of ``posenc inspect``: wavelengths of rotary encodings, or the profile of a bias."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 from posenc.cli.errors import UserError
+from posenc.cli.render.inspection_report import layers
 from posenc.encodings.base import RelativeBias
 from posenc.encodings.expression import encoding_from
 from posenc.inspection.model import LayerNumbers, SetupNumbers
+from posenc.inspection.rotary import RotaryNumbers, grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,30 +28,39 @@ def drawn(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> "Axes":
     """
     from posenc.plots.wavelengths import wavelengths
 
-    found: dict[str, Sequence[float]] = {}
-    trained = target = None
-    several = len(models) > 1
-    for path, model in zip(paths, models, strict=True):
-        for name, layer in _kinds(model):
-            if layer.rotary is None:
-                continue
-            called = f"{path.parent.name or path}: {name}" if several else name
-            found[called] = _wavelengths(layer)
-            trained = layer.rotary.trained_length or trained
-            target = layer.rotary.target_length or target
-    if found:
-        return wavelengths(found, trained_length=trained, target_length=target)
-    return _bias(models[0])
+    kinds = _kinds(paths, models)
+    rotary = {name: layer.rotary for name, layer in kinds.items() if layer.rotary is not None}
+    if not rotary:
+        return _bias(kinds, models)
+    lengths = {(each.trained_length, each.target_length) for each in rotary.values()}
+    found = {
+        name if len(lengths) == 1 else f"{name} ({_told(each)})": _wavelengths(kinds[name])
+        for name, each in rotary.items()
+    }
+    trained, target = lengths.pop() if len(lengths) == 1 else (None, None)
+    return wavelengths(found, trained_length=trained, target_length=target)
 
 
-def _kinds(model: SetupNumbers) -> list[tuple[str, LayerNumbers]]:
-    """Each kind of layer once, by its part and type."""
+def _told(rotary: RotaryNumbers) -> str:
+    trained, target = rotary.trained_length, rotary.target_length
+    said = "trained to an unknown length" if trained is None else f"trained to {trained:,}"
+    return said if target in (trained, None) else f"{said}, looked at up to {target:,}"
+
+
+def _kinds(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> dict[str, LayerNumbers]:
+    """Each kind of layer once: by model, part and type, and by its layers where these differ."""
     found: dict[str, LayerNumbers] = {}
-    for part in model.parts:
-        for layer in part.layers:
-            name = part.name if layer.layer_type is None else f"{part.name}, {layer.layer_type}"
-            found.setdefault(name, layer)
-    return list(found.items())
+    for letter, path, model in zip("AB", paths, models, strict=False):
+        before = f"{letter} {path.parent.name or path}: " if len(models) > 1 else ""
+        for part in model.parts:
+            groups = grouped(part.layers)
+            types = [layer.layer_type for _, layer in groups]
+            for places, layer in groups:
+                kind = layer.layer_type
+                several = types.count(kind) > 1
+                told = [part.name, *([kind] if kind else []), *([layers(places)] * several)]
+                found[before + ", ".join(told)] = layer
+    return found
 
 
 def _wavelengths(layer: LayerNumbers) -> Sequence[float]:
@@ -58,10 +69,10 @@ def _wavelengths(layer: LayerNumbers) -> Sequence[float]:
     return rotary.frequencies.wavelengths()  # type: ignore[union-attr]
 
 
-def _bias(model: SetupNumbers) -> "Axes":
+def _bias(kinds: Mapping[str, LayerNumbers], models: Sequence[SetupNumbers]) -> "Axes":
     from posenc.plots.bias import bias
 
-    for _, layer in _kinds(model):
+    for name, layer in kinds.items():
         for expression in layer.scores:
             encoding = encoding_from(expression)
             if isinstance(encoding, RelativeBias):
@@ -69,7 +80,6 @@ def _bias(model: SetupNumbers) -> "Axes":
                 with torch.no_grad():
                     profile = encoding.profile(distance)
                 learned = any(True for _ in encoding.parameters())
-                return bias(profile, distance, random=learned)
-    raise UserError(
-        f"{model.model_type} has neither wavelengths nor a bias of distance; leave --figure out"
-    )
+                return bias(profile, distance, random=learned, title=name)
+    told = " and ".join(model.model_type for model in models)
+    raise UserError(f"{told} has neither wavelengths nor a bias of distance; leave --figure out")

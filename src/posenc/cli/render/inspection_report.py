@@ -97,8 +97,8 @@ def show_two(paths: Sequence[Path], first: SetupNumbers, second: SetupNumbers) -
         several = len(named[0]) > 1 or len(named[1]) > 1
         same &= _compare(screen, pair[0], pair[1], f"{name}, " if several else "")
     if same:
-        layers = _layers(range(len(first.parts[0].layers)))
-        where = layers if len(first.parts) == 1 else "all parts and layers"
+        every = layers(range(len(first.parts[0].layers)))
+        where = every if len(first.parts) == 1 else "all parts and layers"
         screen.print()
         screen.print(f"What is done with positions is the same in {where}.")
 
@@ -123,20 +123,23 @@ def _compare(screen: Console, first: PartNumbers, second: PartNumbers, before: s
 
 
 def _difference(screen: Console, one: LayerNumbers, other: LayerNumbers) -> None:
-    """The rows in which two layers differ, one below the other."""
+    """The rows in which two layers differ, one below the other.
+
+    The expressions tell what has no row of its own, as where YaRN's ramp begins.
+    """
     if one.rotary and other.rotary:
         _rotary_difference(screen, one.rotary, other.rotary)
     elif one.rotary or other.rotary:
         bare = "no rotary encoding"
         for letter, layer in (("A", one), ("B", other)):
-            told = ROWS[0].text(layer.rotary) if layer.rotary else bare
-            screen.print(f"  {letter}  {told}")
+            said = ROWS[0].text(layer.rotary) if layer.rotary else bare
+            screen.print(f"  {letter}  {said}")
     shown = [dict((*said_of(layer), *words_of(layer))) for layer in (one, other)]
     for label in dict.fromkeys([*shown[0], *shown[1]]):
         texts = [rows.get(label, "–") for rows in shown]
         if texts[0] != texts[1]:
             _beside(screen, label, texts)
-    if not (one.rotary or other.rotary):
+    if one.expression != other.expression:
         _beside(screen, "expression", [one.expression, other.expression])
 
 
@@ -169,15 +172,15 @@ def _heading(
 ) -> None:
     kind = f" ({layer_type})" if layer_type else ""
     screen.print()
-    text = before + _layers(places) + kind
+    text = before + layers(places) + kind
     screen.print(fill(text, WIDTH, subsequent_indent="  "), style="bold")
 
 
-def _layers(places: Sequence[int]) -> str:
+def layers(places: Sequence[int]) -> str:
     """Numbers of layers, with runs drawn together.
 
     Example:
-        >>> _layers([0, 1, 2, 5, 7, 8])
+        >>> layers([0, 1, 2, 5, 7, 8])
         'layers 0-2, 5, 7, 8'
     """
     runs: list[list[int]] = []

@@ -75,7 +75,10 @@ def curves(
     for values, label in zip((table / limit).mT.tolist(), labels, strict=True):
         screen.print(label.ljust(name_width) + sparkline(values, marks))
     first, last = str(start), str(start + shown - 1)
-    screen.print(rows.counted.ljust(name_width) + first.ljust(shown - len(last)) + last)
+    ends = first.ljust(shown - len(last)) + last
+    if len(first) + len(last) >= shown:  # no room to stand below the marks that they name
+        ends = f"{first} to {last}" if shown > 1 else first
+    screen.print(rows.counted.ljust(name_width) + ends)
     screen.print(f"{marks[0]} is {-limit:g}, {marks[-1]} is {limit:+g}.")
     if shown < length:
         screen.print(f"{shown} of {length} {rows.counted}s fit; --start moves on.")
@@ -131,9 +134,10 @@ def _plain_lines(table: Tensor, start: int, gutter: int) -> list[str]:
 
 def _axis(left: int, columns: int, gutter: int) -> str:
     """The numbers of the columns, each above its own."""
-    step = 10 if columns > 12 else 2
+    wide = columns > 12
+    step = 10 if wide else len(str(left + columns)) + 1
     line = " " * gutter
-    for index in range(-(-left // step) * step, left + columns, step):
+    for index in range(-(-left // step) * step if wide else left, left + columns, step):
         line = line.ljust(gutter + index - left) + str(index)
     return line
 

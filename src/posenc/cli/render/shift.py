@@ -108,8 +108,10 @@ def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
 def _told(found: ShiftMap) -> str:
     if not found.exact:
         return f"the best map ({found.reason})"
-    turned = found.matrix @ found.matrix.mT - torch.eye(len(found.matrix))
-    scales = turned.abs().max().item() >= ROUNDING
+    stays = torch.eye(len(found.matrix), dtype=found.matrix.dtype)
+    if (found.matrix - stays).abs().max().item() < ROUNDING:
+        return "everything stays where it is"
+    scales = (found.matrix @ found.matrix.mT - stays).abs().max().item() >= ROUNDING
     return "one map, which scales too" if scales else "the rotation of each pair"
 
 
