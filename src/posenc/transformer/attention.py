@@ -37,7 +37,7 @@ class AttentionStages:
         scores: ``[batch, heads, seq, seq]``: queries · keys · scale.
         encoded_scores: Scores with positions in them, and −∞ where masked.
         weights: The softmax of each row of these; a row that may see nothing is zero.
-        heads: ``[batch, heads, seq, head_dim]``: weights · values.
+        heads: ``[batch, heads, seq, head_dim]``: weights · values, and what encodings change there.
         joined: ``[batch, seq, heads · head_dim]``: the heads side by side.
         output: ``[batch, seq, dim]``.
     """

@@ -186,6 +186,62 @@ def test_the_shown_sum_is_what_its_equation_says(run, encoding, equation, factor
     assert ("scaled" in total["about"]) is ("·" in equation)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("encoding", ["Sinusoidal(4)", "Rotary(2)"])
+def test_equations_name_what_they_are_computed_from(run, norm, encoding):
+    words = ("--dim", 4, "--norm", norm, "--encoding", encoding, "--format", "json")
+    stages = json.loads(run("walk", "a b c d e f g h i j", *words).out)["stages"]
+    # Each symbol stands for the last stage that was given this name.
+    held: dict[str, torch.Tensor] = {}
+    linear = {}
+    for stage in stages:
+        values = torch.tensor(stage["values"], dtype=torch.float64)
+        symbol, _, told = stage["equation"].rpartition(" = ")
+        if symbol in ("Q", "K", "V"):
+            linear[symbol] = held[told[0]], torch.cat(list(values), -1)
+        if stage["name"] == "feed-forward: inner":
+            linear["inner"] = held[told[0]], values
+        if stage["name"] == "residual":
+            before = held[told[0]]
+            torch.testing.assert_close(values, before + held[told.partition(" + ")[2]])
+        held[symbol or stage["name"]] = values
+    assert set(linear) == {"Q", "K", "V", "inner"}
+    for source, mapped in linear.values():  # ten tokens of four numbers, by one map and one shift
+        known = torch.cat([source, torch.ones(10, 1, dtype=torch.float64)], -1)
+        found = torch.linalg.pinv(known, rtol=1e-9) @ mapped
+        torch.testing.assert_close(known @ found, mapped)
+    names = ("N", "N") if norm == "pre" else ("X" if "Sin" in encoding else "E", "N")
+    told = [each["equation"] for each in stages]
+    assert f"Q = {names[0]} W + b, split by head" in told
+    assert f"{names[1]} W₁ + b₁" in told
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said", "not_said"),
+    [
+        ("Rotary(8)", ["their products know the distance alone", "turns its pairs", "Q' K'ᵀ"], []),
+        ("QueryTemperature(8, scale=0.5, period=1)", ["Keys stay what they were", "Q' K'ᵀ"],
+         ["the distance alone", "turns its pairs"]),
+        ("ALiBi(2)", ["Q Kᵀ / √depth", "softmax · V", "and its place"], ["encode(softmax"]),
+        ("CounterRotary(Rotary(8))", ["encode(softmax · V, positions)"], []),
+        ("Shaw(2, 8, 4, values=True)", ["encode(softmax · V, positions)"], []),
+        ("Positional(tokens=[Learned(16, 8), Sinusoidal(16)])", ["All are added"], ["The two"]),
+        ("Positional()", ["it knows its neighbors."], ["and its place"]),
+    ],
+)  # fmt: skip
+def test_what_is_said_holds_for_this_encoding(run, encoding, said, not_said):
+    out = " ".join(run("walk", SENTENCE, "--encoding", encoding).out.split())
+    for each in said:
+        assert each in out
+    for each in not_said:
+        assert each not in out
+
+
+def test_a_narrow_feed_forward_is_not_wider(run):
+    assert "mapped to a wider vector" in run("walk", SENTENCE).out
+    assert "wider" not in run("walk", SENTENCE, "--inner", 4).out
+
+
 def test_a_symmetric_bias_does_not_know_a_reversed_sentence(run):
     out = " ".join(run("walk", SENTENCE, "--encoding", "ALiBi(2)").out.split())
     assert "reversed, they have the same distances" in out

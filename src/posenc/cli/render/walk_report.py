@@ -8,13 +8,11 @@ from posenc.cli.encodings import name_of, note_of
 from posenc.cli.render import formats
 from posenc.cli.render.grids import GAP, number, print_grid, shortened
 from posenc.cli.render.screen import Screen, console
-from posenc.cli.render.walk_stages import Stage
+from posenc.cli.render.walk_stages import ROUNDING, Stage
 from posenc.encodings.positional import PLACES
 from posenc.inspection.order import OrderEffect
 
 WARNING = "Embeddings and weights are seeded random numbers: mechanism only."
-ROUNDING = 1e-9
-
 # Digits of a number and the gap beside it.
 CELL = 8 + GAP
 

@@ -6,7 +6,9 @@ from typing import cast
 
 from torch import Tensor
 
-from posenc.encodings.base import ScoreBias, TokenEncoding
+from posenc.encodings.base import QueryKeyEncoding, ScoreBias, TokenEncoding
+from posenc.encodings.positional import PLACES
+from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.transformer import (
     AttentionStages,
     Block,
@@ -15,6 +17,9 @@ from posenc.transformer import (
     EncoderStages,
     NormStages,
 )
+
+# What differs by less is the same number, summed in another order.
+ROUNDING = 1e-9
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
@@ -52,6 +57,8 @@ def _stages(
 ) -> list[Stage]:
     norm = cast(Block, encoder.blocks[0]).norm
     block = found.blocks[0]
+    x = "X" if found.token_tables else "E"
+    placed = any(getattr(encoder.first, place) for place in PLACES)
     walked = [
         Stage(
             "embeddings",
@@ -63,26 +70,26 @@ def _stages(
     if found.token_tables:
         walked += _token_encoding(encoder, found, embeddings)
     if norm == "pre":
-        walked += _norm(block.attention_norm, "X")
-    walked += _attention(block.attention, tokens, encoder)
+        walked += _norm(block.attention_norm, x, "N")
+    walked += _attention(block.attention, tokens, encoder, "N" if norm == "pre" else x)
     walked.append(
         Stage(
             "residual",
             "What came in is added, so that nothing is lost on the way.",
-            "X + attention",
+            f"Y = {x} + attention",
             block.attention_sum[0],
         )
     )
-    walked += _norm(block.attention_norm if norm == "post" else block.feed_forward_norm, "the sum")
-    walked += _feed_forward(block)
+    walked += _norm(block.attention_norm if norm == "post" else block.feed_forward_norm, "Y", "N")
+    walked += _feed_forward(block, "N" if norm == "post" else "Y")
     if norm == "post":
-        walked += _norm(block.feed_forward_norm, "the sum")
+        walked += _norm(block.feed_forward_norm, "Z", "N")
     if found.final_norm is not None:
-        walked += _norm(found.final_norm, "the output of the last block")
+        walked += _norm(found.final_norm, "the output of the last block", "N")
     walked.append(
         Stage(
             "output",
-            "One vector a token: it knows its neighbors and its place.",
+            f"One vector a token: it knows its neighbors{' and its place' if placed else ''}.",
             "the encoder's result",
             found.output[0],
         )
@@ -93,7 +100,7 @@ def _stages(
 def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) -> Iterator[Stage]:
     """Each encoding of tokens in turn, and what they make of the embeddings together."""
     encodings = cast("Sequence[TokenEncoding]", encoder.first.tokens)
-    x, sums, scaled = embeddings, "E", False
+    x, sums, scaled, added = embeddings, "E", False, True
     for number, (encoding, table) in enumerate(zip(encodings, found.token_tables, strict=True), 1):
         symbol = f"PE{number}".translate(SUBSCRIPTS) if len(encodings) > 1 else "PE"
         about, values = "What the positions alone say: the same for every sentence.", table
@@ -101,21 +108,27 @@ def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) 
         if not encoding.is_pointwise:  # its table is the positions
             about, values = "What it makes of each token and those around it.", encoded - x
         yield Stage("encoding", about, symbol, values.expand(embeddings.shape))
-        x, factor = encoded, getattr(encoding, "factor", None)
-        if factor is not None:
-            sums = f"{factor:g} · ({sums})" if "+" in sums else f"{factor:g} · {sums}"
-            scaled = True
-        sums += f" + {symbol}"
-    first = "The embeddings are scaled; then the two" if scaled else "The two"
+        factor = getattr(encoding, "factor", None)
+        if not _near(encoded, (factor or 1.0) * x + values):
+            sums, added = f"encode({sums}, {symbol})", False
+        else:
+            if factor is not None:
+                sums = f"{factor:g} · ({sums})" if "+" in sums else f"{factor:g} · {sums}"
+                scaled = True
+            sums += f" + {symbol}"
+        x = encoded
+    what = "the two are added" if len(encodings) == 1 else "all are added"
+    what = what if added else "positions are put into them"
+    about = f"The embeddings are scaled; then {what}" if scaled else what[0].upper() + what[1:]
     yield Stage(
         "sum",
-        f"{first} are added; from here on a vector knows its place.",
+        f"{about}; from here on a vector knows its place.",
         f"X = {sums}",
         found.encoded[0],
     )
 
 
-def _norm(norm: NormStages, of: str) -> Iterator[Stage]:
+def _norm(norm: NormStages, of: str, symbol: str) -> Iterator[Stage]:
     yield Stage(
         "layer norm: mean",
         f"Over the features of each token of {of}.",
@@ -137,12 +150,14 @@ def _norm(norm: NormStages, of: str) -> Iterator[Stage]:
     yield Stage(
         "layer norm: scaled",
         "A learned scale and shift; 1 and 0 before training.",
-        "γ · normalized + β",
+        f"{symbol} = γ · normalized + β",
         norm.scaled[0],
     )
 
 
-def _attention(attention: AttentionStages, tokens: list[str], encoder: Encoder) -> Iterator[Stage]:
+def _attention(
+    attention: AttentionStages, tokens: list[str], encoder: Encoder, of: str
+) -> Iterator[Stage]:
     for name, values, role in (
         ("queries Q", attention.queries, "what a token looks for"),
         ("keys K", attention.keys, "what a token offers to be found by"),
@@ -151,29 +166,17 @@ def _attention(attention: AttentionStages, tokens: list[str], encoder: Encoder) 
         yield Stage(
             name,
             f"A linear map of each token: {role}; split among the heads.",
-            f"{name[-1]} = X W + b, split by head",
+            f"{name[-1]} = {of} W + b, split by head",
             values[0],
         )
-    if not _same(attention.encoded_queries, attention.queries) or not _same(
-        attention.encoded_keys, attention.keys
-    ):
-        yield Stage(
-            "queries with positions",
-            "Each query is changed by its own position; a rotary encoding turns its pairs.",
-            "Q' = encode(Q, position)",
-            attention.encoded_queries[0],
-        )
-        yield Stage(
-            "keys with positions",
-            "Each key by its own: their products know the distance alone.",
-            "K' = encode(K, position)",
-            attention.encoded_keys[0],
-        )
+    encodings = cast("Sequence[QueryKeyEncoding]", encoder.first.queries_keys)
+    yield from _encoded_queries_and_keys(attention, encodings)
+    symbols = ("Q", "K") if _unchanged(attention) else ("Q'", "K'")
     columns = tuple(tokens)
     yield Stage(
         "scaled scores",
         "How well each query (row) meets each key (column), in each head.",
-        "Q Kᵀ / √depth",
+        f"{symbols[0]} {symbols[1]}ᵀ / √depth",
         attention.scores[0],
         columns,
     )
@@ -185,9 +188,11 @@ def _attention(attention: AttentionStages, tokens: list[str], encoder: Encoder) 
         attention.weights[0],
         columns,
     )
-    yield Stage(
-        "heads", "Each token gathers the values, by its weights.", "softmax · V", attention.heads[0]
-    )
+    about, equation = "Each token gathers the values, by its weights.", "softmax · V"
+    if not _gathers(attention):
+        about += " The encoding has a part in it: it changes values, or what is gathered."
+        equation = "encode(softmax · V, positions)"
+    yield Stage("heads", about, equation, attention.heads[0])
     yield Stage(
         "heads joined",
         "The heads of a token stand side by side again.",
@@ -200,6 +205,46 @@ def _attention(attention: AttentionStages, tokens: list[str], encoder: Encoder) 
         "joined W + b",
         attention.output[0],
     )
+
+
+def _encoded_queries_and_keys(
+    attention: AttentionStages, encodings: "Sequence[QueryKeyEncoding]"
+) -> Iterator[Stage]:
+    """Queries and keys with positions in them, where an encoding changes either."""
+    if _unchanged(attention):
+        return
+    turned = any(isinstance(encoding, Rotary) for encoding in encodings)
+    about = "Each query is changed by its own position"
+    yield Stage(
+        "queries with positions",
+        f"{about}; a rotary encoding turns its pairs." if turned else f"{about}.",
+        "Q' = encode(Q, position)",
+        attention.encoded_queries[0],
+    )
+    about = "Each key by its own"
+    if _same(attention.encoded_keys, attention.keys):
+        about = "Keys stay what they were"
+    elif all(encoding.is_relative for encoding in encodings):
+        about += ": their products know the distance alone"
+    yield Stage(
+        "keys with positions",
+        f"{about}.",
+        "K' = encode(K, position)",
+        attention.encoded_keys[0],
+    )
+
+
+def _unchanged(attention: AttentionStages) -> bool:
+    """Whether queries and keys have no positions in them."""
+    queries = _same(attention.encoded_queries, attention.queries)
+    return queries and _same(attention.encoded_keys, attention.keys)
+
+
+def _gathers(attention: AttentionStages) -> bool:
+    """Whether the heads are the weights times the values, and nothing else."""
+    groups = attention.weights.shape[1] // attention.values.shape[1]
+    values = attention.values.repeat_interleave(groups, 1)
+    return _near(attention.heads, attention.weights @ values)
 
 
 def _encoded_scores(
@@ -225,12 +270,17 @@ def _same(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and bool((one == other).all())
 
 
-def _feed_forward(block: BlockStages) -> Iterator[Stage]:
+def _near(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool((one - other).abs().max() < ROUNDING)
+
+
+def _feed_forward(block: BlockStages, of: str) -> Iterator[Stage]:
     feed_forward = block.feed_forward
+    wider = feed_forward.inner.shape[-1] > feed_forward.output.shape[-1]
     yield Stage(
         "feed-forward: inner",
-        "Each token by itself is mapped to a wider vector.",
-        "x W₁ + b₁",
+        f"Each token by itself is mapped to a {'wider ' if wider else ''}vector.",
+        "N W₁ + b₁",
         feed_forward.inner[0],
     )
     yield Stage(
@@ -246,5 +296,8 @@ def _feed_forward(block: BlockStages) -> Iterator[Stage]:
         feed_forward.output[0],
     )
     yield Stage(
-        "residual", "Again what came in is added.", "x + feed-forward", block.feed_forward_sum[0]
+        "residual",
+        "Again what came in is added.",
+        f"Z = {of} + feed-forward",
+        block.feed_forward_sum[0],
     )
