@@ -215,3 +215,24 @@ def test_shares_hold_where_squares_leave_float32(size):
     assert found.share.tolist() == [0.5]
     assert found.embedding.item() == pytest.approx(2 * size, rel=1e-6)
     assert found.total.item() == pytest.approx(4 * size, rel=1e-6)
+
+
+def test_the_effect_on_wide_queries_is_wide():
+    q, rotary = torch.randn(4, 4, 8, dtype=torch.float64), Rotary(8)
+    found = attention_effect(q, q, Positional(queries_keys=rotary))
+    turned = rotary.encode_queries(q, rotary.table(torch.arange(4), dtype=torch.float64))
+    wanted = (turned @ turned.mT / 8**0.5).softmax(-1)
+    torch.testing.assert_close(found.with_encoding, wanted, rtol=1e-12, atol=1e-14)
+
+
+def test_an_effect_in_another_layout_is_refused():
+    """As many heads as tokens fit either way."""
+    q = torch.randn(4, 4, 8)
+    with pytest.raises(ValueError, match="was built with heads_first=False"):
+        attention_effect(q, q, Positional(queries_keys=Rotary(8, heads_first=False)))
+
+
+def test_pairs_that_turn_backwards_count_as_others():
+    schedules = [FromCheckpoint(torch.tensor([1.0, sign * 1e-6])) for sign in (1, -1)]
+    forth, back = (scaling_of(s, s, trained_length=100, target_length=200) for s in schedules)
+    assert (back.unseen, back.unseen_after, back.turns) == (1, 1, forth.turns)

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.explicit import attend_explicitly
+from posenc.encodings.base import working_dtype
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys import Rotary
 from posenc.positions import consecutive
@@ -37,8 +38,11 @@ def attention_effect(
 
     Encodings of queries, keys and scores are applied; those of tokens act before, and are not.
 
+    Tables are built in the dtype of queries and keys, float32 at least.
+
     Raises:
-        ValueError: ``positional`` draws positions anew at each call.
+        ValueError: ``positional`` draws positions anew at each call, or an encoding takes another
+            layout.
 
     Example:
         >>> from posenc import ALiBi
@@ -54,14 +58,21 @@ def attention_effect(
             f"positional changes positions by {positional.positions}, at each call anew. Leave "
             f"that out, to see what positions 0, 1, 2, … do."
         )
+    for encoding in positional.queries_keys:
+        if not encoding.heads_first:
+            raise ValueError(
+                f"{encoding!r} was built with heads_first=False; queries and keys are [heads, seq, "
+                f"head_dim] here. Build it with heads_first=True."
+            )
+    wide = working_dtype(torch.promote_types(q.dtype, k.dtype))
     scale, positions = q.shape[-1] ** -0.5, consecutive(q.shape[-2], device=q.device)
     off = attend_explicitly(q[None], k[None], k[None], (), None, scale=scale).weights[0]
     turned_q, turned_k = q[None], k[None]
     for encoding in positional.queries_keys:
-        table = encoding.table(positions)  # type: ignore[operator]
+        table = encoding.table(positions, dtype=wide)  # type: ignore[operator]
         turned_q = encoding.encode_queries(turned_q, table)  # type: ignore[operator]
         turned_k = encoding.encode_keys(turned_k, table)  # type: ignore[operator]
-    scores = [(e, e.table(positions, positions)) for e in positional.scores]  # type: ignore[operator]
+    scores = [(e, e.table(positions, positions, dtype=wide)) for e in positional.scores]  # type: ignore[operator]
     on = attend_explicitly(turned_q, turned_k, turned_k, scores, None, scale=scale).weights[0]  # type: ignore[arg-type]
     return AttentionEffect(off, on, on - off)
 

@@ -136,7 +136,7 @@ def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Ro
     trained, schedule = rope.trained_length, rotary.frequencies
     lengths = schedule.wavelengths()
     rotating = [length for length in lengths if length != float("inf")]
-    unfinished = [length for length in rotating if trained and length > trained]
+    unfinished = [abs(length) for length in rotating if trained and abs(length) > trained]
     axes = encoding if isinstance(encoding, MultimodalRotary) else None
     return RotaryNumbers(
         layer_type=layer.layer_type,

@@ -14,7 +14,8 @@ class Scaling:
     """A schedule beside the plain one.
 
     Attributes:
-        before: Wavelengths of the plain schedule, in positions.
+        before: Wavelengths of the plain schedule, in positions; negative of pairs that turn
+            backwards.
         after: Those of the scaled one.
         bands: What happened to each pair.
         turns: Turns of each pair in the trained length, before.
@@ -68,9 +69,9 @@ def scaling_of(
         before,
         after,
         tuple(_band(g, most) for g in growth),
-        tuple(trained_length / wavelength for wavelength in before),
-        sum(wavelength > trained_length for wavelength in before),
-        sum(wavelength > target_length for wavelength in after),
+        tuple(trained_length / abs(wavelength) for wavelength in before),
+        sum(abs(wavelength) > trained_length for wavelength in before),
+        sum(abs(wavelength) > target_length for wavelength in after),
         scaled.attention_factor,
     )
 

@@ -3,7 +3,7 @@
 import json
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,10 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers
+from posenc.inspection.model import LayerNumbers, SetupNumbers
+from posenc.inspection.rotary import grouped
 
 LARGEST = 100 << 20
 """Bytes of a header: the format's own bound."""
+
+SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
+"""What names of tensors say of the part that they are of."""
 
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
@@ -94,19 +98,30 @@ def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
     """What the shapes and tables say of a model, line by line."""
     lines = []
     for part in model.parts:
-        for layer in dict.fromkeys(part.layers):
-            lines += _of_layer(part, layer, stored)
+        own = _of_part(part.name, stored) if len(model.parts) > 1 else stored
+        for places, layer in grouped(part.layers):
+            lines += _of_layer(layer, places, own)
     found = list(dict.fromkeys(lines))
     return [f"Weights: {line}" for line in found] or [
         "Weights: nothing in them tells of positions."
     ]
 
 
-def _of_layer(part: PartNumbers, layer: LayerNumbers, stored: Mapping[str, Stored]) -> list[str]:
+def _of_part(name: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
+    """The tensors of one part among several: text has those that no sense names."""
+    senses = "|".join(SENSES.values())
+    told = name.rpartition(".")[2]
+    asked = re.compile(rf"(^|\.)[^.]*({senses if told == 'text' else SENSES.get(told, told)})")
+    return {n: each for n, each in stored.items() if bool(asked.search(n)) != (told == "text")}
+
+
+def _of_layer(
+    layer: LayerNumbers, places: Sequence[int], stored: Mapping[str, Stored]
+) -> list[str]:
     lines = [_rows(text, stored) for text in layer.tokens if text.startswith("Learned(")]
     lines += [_buckets(text, stored) for text in layer.scores if text.startswith("T5Bias(")]
     if layer.rotary is not None:
-        lines += [_heads(layer.rotary.head_dim, stored), *_frequencies(layer, stored)]
+        lines += [_heads(layer.rotary.head_dim, places, stored), *_frequencies(layer, stored)]
     return [line for line in lines if line]
 
 
@@ -136,9 +151,12 @@ def _buckets(text: str, stored: Mapping[str, Stored]) -> str | None:
     return None
 
 
-def _heads(head_dim: int, stored: Mapping[str, Stored]) -> str | None:
+def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -> str | None:
     for pattern in (r"q_norm\.weight$", r"\bq_proj\.weight$"):
         for name, each in _matching(pattern, stored).items():
+            number = re.search(r"\.(\d+)\.", name)
+            if number and int(number[1]) not in places:
+                continue
             width = each.shape[0]
             if width % head_dim:
                 return f"{name} is {width} wide, no multiple of the head width {head_dim}."

@@ -323,6 +323,26 @@ def test_stored_cosines_tell_their_pairing(run, written, tmp_path, pairing):
     assert "4096 wide: 32 × 128" in told
 
 
+def test_weights_of_another_part_or_layer_confirm_nothing(run, written, tmp_path):
+    import torch
+
+    text = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+            "num_hidden_layers": 2}  # fmt: skip
+    vision = {"model_type": "pixtral", "hidden_size": 48, "num_attention_heads": 2,
+              "num_hidden_layers": 2}  # fmt: skip
+    path = written({"model_type": "llava", "text_config": text, "vision_config": vision})
+    tensors = {"vision_tower.layers.0.q_proj.weight": torch.zeros(48, 48)}
+    saved(tmp_path, **tensors)
+    assert "48 wide: 3" not in run("inspect", path).out
+    saved(tmp_path, **tensors, **{"language_model.layers.0.q_proj.weight": torch.zeros(72, 64)})
+    told = " ".join(run("inspect", path).out.split())
+    assert "language_model.layers.0.q_proj.weight is 72 wide, no multiple of the head" in told
+    path = written({**SMOLLM, "num_hidden_layers": 2, "no_rope_layers": [0, 1]})
+    widths = {f"layers.{n}.q_proj.weight": torch.zeros(100 + 28 * n, 8) for n in (0, 1)}
+    saved(tmp_path, **widths)
+    assert "layers.1.q_proj.weight is 128 wide: 1 × 128" in run("inspect", path).out
+
+
 def test_what_is_no_weights_file_is_refused(run, written, tmp_path):
     path = written(LLAMA)
     (tmp_path / "model.safetensors").write_bytes(b"nothing of the kind")

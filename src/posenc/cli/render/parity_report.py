@@ -59,7 +59,7 @@ def _stage(part: Difference) -> str:
 def _content(part: Difference, dtype: str) -> str:
     if part.is_none:
         return f"{part.name}: equal bits"
-    ones = f"{part.by_one / part.count:.0%} of these by 1 ulp"
+    ones = f"{part.by_one:,} of these by 1 ulp"
     return (
         f"{part.name}: {_share(part)} differ ({ones} of {dtype}, the farthest by "
         f"{part.largest:.3g}), first {_first(part)}"
