@@ -55,6 +55,41 @@ def test_a_rotary_encoding_is_named_as_what_rotates_alike(thing):
     assert (made - view.turned(x)).abs().max() < 3e-5
 
 
+class Frequencies(torch.nn.Module):
+    """Halves of queries and keys turned by frequencies as they are given."""
+
+    def __init__(self, frequencies: torch.Tensor):
+        super().__init__()
+        self.inv_freq, self.head_dim = frequencies.float(), 2 * len(frequencies)
+
+    def forward(self, q, k, position_ids):
+        freqs = position_ids[:, :, None].float() * self.inv_freq
+        emb = torch.cat((freqs, freqs), dim=-1)
+        return rotary.apply_rotary_pos_emb(q, k, emb.cos(), emb.sin())
+
+
+@pytest.mark.parametrize("base", [9_990.0, 10_100.0, 499_000.0, 12_346.0, 101.0])
+@pytest.mark.parametrize("factor", [1, 4])
+def test_a_base_near_one_that_is_known_is_its_own(base, factor):
+    plain = Geometric(64, base)
+    schedule = plain if factor == 1 else Linear(plain, factor)
+    turns = torch.tensor([2 * torch.pi / w for w in schedule.wavelengths()])
+    found = check(Frequencies(turns), only=ALONE)
+    said = f"Geometric(64, base={base!r})"
+    said = said if factor == 1 else f"Linear({said}, {float(factor)})"
+    assert f"equal to posenc.Rotary({said})" in found.identity
+    assert {each.name for each in found.faults} <= {"unusual-base"}
+
+
+@pytest.mark.parametrize("dim", [64, 512, 1024])
+def test_an_exponent_that_slipped_is_named_where_it_is_near_the_right_one(dim):
+    pairs = torch.arange(dim // 2, dtype=torch.float64)
+    found = check(Frequencies(10_000.0 ** (-pairs / (dim // 2 - 1))), only=ALONE)
+    (slip,) = (each for each in found.faults if each.severity == "wrong")
+    assert slip.name == "wrong-exponent"
+    assert f"i / {dim // 2 - 1} instead of i / {dim // 2}" in slip.said
+
+
 OTHERS = {
     added.whisper: "posenc.recipes.whisper_encoder(64)",
     added.Tutorial: "posenc.Sinusoidal(64)",  # its embeddings are not multiplied with √d

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
-from math import exp, pi
+from math import exp, isfinite, pi
 
 import torch
 from torch import Tensor
@@ -209,12 +209,12 @@ def _candidates(shape: Structure, omegas: Tensor) -> Iterator[Rotation]:
         return
     raw = (above_zero[0] / above_zero[1]).item() ** (width / 2)
     stretch = 1 / above_zero[0].item()
-    base = nearest(raw) or rounded(raw)
     if abs(stretch - 1) > 1e-4:
         whole = round(stretch, 3)
         if raw > 1 and abs(2 * whole - round(2 * whole)) <= 1e-3 and 1 < whole <= 1024:
-            linear = Linear(Geometric(width, base), whole)
-            yield Rotation(shape, linear, describe(linear), unusual=nearest(raw) is None)
+            for plain in plain_schedules(width, omegas * whole):
+                linear = Linear(plain, whole)
+                yield Rotation(shape, linear, describe(linear), unusual=plain.base not in KNOWN)
         return
     if len(omegas) * 2 < width:
         yield from _proportional(shape, width, omegas)
@@ -241,30 +241,43 @@ def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
             yield Rotation(shape, _measured_geometric(shape, width, 1 / sign), f"base "
                                         f"1/{sign:,.10g}",
                            slip="+2i instead of −2i")  # fmt: skip
-    for words, meant in slips if known is None else ():
+    for words, meant in slips:
         base = meant and nearest(meant, 1e-3)
         if base in (10_000.0, 500_000.0, 1_000_000.0):
             yield Rotation(
                 shape, _measured_geometric(shape, width, raw), f"base {rounded(raw):,.10g}",
                 slip=words,
             )  # fmt: skip
-    if known is None:
-        yield from _ntk(shape, width, raw)
-        fitted = _measured_geometric(shape, width, raw)
-        yield Rotation(shape, fitted, f"base {rounded(raw):,.10g}", unusual=True)
+    yield from _ntk(shape, width, raw)
+    fitted = _measured_geometric(shape, width, raw)
+    yield Rotation(shape, fitted, f"base {fitted.base:,.10g}", unusual=True)
 
 
 def _measured_geometric(shape: Structure, width: int, raw: float) -> Geometric:
     """A geometric schedule by the slowest pair that turned enough to be measured well."""
-    index = torch.arange(len(shape.frequencies), dtype=torch.float64)
     omegas = shape.frequencies.abs()
-    good = (omegas > 1e-3) & (index > 0)
-    if good.any():
-        last = int(good.nonzero()[-1])
-        raw = float(omegas[last]) ** (-width / (2 * last))
+    raw = _slowest_base(width, omegas) or raw
     near = float(f"{raw:.5g}")
     ours = Geometric(width, near)
     return ours if _fits(ours, omegas) else Geometric(width, raw)
+
+
+def _slowest_base(width: int, omegas: Tensor) -> float | None:
+    """The base by which the slowest pair turns that turned enough to be measured well."""
+    index = torch.arange(len(omegas), dtype=torch.float64)
+    good = (omegas > 1e-3) & (index > 0)
+    if not good.any():
+        return None
+    last = int(good.nonzero()[-1])
+    return float(omegas[last]) ** (-width / (2 * last))
+
+
+def plain_schedules(width: int, omegas: Tensor) -> Iterator[Geometric]:
+    """Geometric schedules that may be meant: of a base in use, of one in five digits, of any."""
+    raw = (omegas[0] / omegas[1]).item() ** (width / 2)
+    measured = _slowest_base(width, omegas) or raw
+    bases = (nearest(raw), float(f"{measured:.5g}"), measured)
+    yield from (Geometric(width, base) for base in dict.fromkeys(bases) if base and isfinite(base))
 
 
 def _ntk(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
@@ -284,11 +297,10 @@ def _ntk(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
 def _proportional(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:
     """The first pairs turn as in the whole width, the others not at all."""
     share = len(omegas) / (width / 2)
-    raw = (omegas[0] / omegas[1]).item() ** (width / 2)
-    base = nearest(raw) or rounded(raw)
     if any(abs(share - s) < 1e-6 for s in (0.125, 0.25, 0.5, 0.75)):
-        schedule = Proportional(width, share, base)
-        yield Rotation(shape, _that_turn(schedule), describe(schedule), whole=schedule)
+        for plain in plain_schedules(width, omegas):
+            schedule = Proportional(width, share, plain.base)
+            yield Rotation(shape, _that_turn(schedule), describe(schedule), whole=schedule)
 
 
 def _stretched(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:

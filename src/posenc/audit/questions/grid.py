@@ -10,8 +10,8 @@ from torch import Tensor
 
 from posenc.audit.adapters.grid import AXES, OnAxis, along, turned
 from posenc.audit.adapters.rotary import Both, RotaryView
-from posenc.audit.identity.bases import OF_GRIDS, nearest, rounded
-from posenc.audit.identity.rotations import Rotation, radians
+from posenc.audit.identity.bases import OF_GRIDS
+from posenc.audit.identity.rotations import Rotation, plain_schedules, radians
 from posenc.audit.identity.structures import Structure
 from posenc.audit.questions.asking import fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
@@ -75,13 +75,12 @@ def _stretched(shape: Structure) -> Rotation | None:
     omegas = shape.frequencies.abs()
     if len(omegas) < 3 or shape.odd or float(omegas.min()) <= 0:
         return None
-    raw = float(omegas[0] / omegas[1]) ** (shape.width / 2)
-    plain = Geometric(shape.width, nearest(raw) or rounded(raw))
-    schedule = Linear(plain, 1 / float(omegas[0]))
-    if not bool(((radians(schedule) - omegas).abs() < 1e-3 * omegas).all()):
-        return None
-    named = f"base {plain.base:,.10g}, {float(omegas[0]):.4g} radians a step"
-    return Rotation(shape, schedule, named)
+    for plain in plain_schedules(shape.width, omegas / omegas[0]):
+        schedule = Linear(plain, 1 / float(omegas[0]))
+        if bool(((radians(schedule) - omegas).abs() < 1e-3 * omegas).all()):
+            named = f"base {plain.base:,.10g}, {float(omegas[0]):.4g} radians a step"
+            return Rotation(shape, schedule, named)
+    return None
 
 
 def _mild(verdict: Verdict) -> Verdict:
