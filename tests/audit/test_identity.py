@@ -78,7 +78,21 @@ def test_a_base_near_one_that_is_known_is_its_own(base, factor):
     said = f"Geometric(64, base={base!r})"
     said = said if factor == 1 else f"Linear({said}, {float(factor)})"
     assert f"equal to posenc.Rotary({said})" in found.identity
-    assert {each.name for each in found.faults} <= {"unusual-base"}
+    assert not found.faults
+
+
+@pytest.mark.parametrize(
+    ("against", "told"), [([31], "pair(s) 31 turn"), (range(1, 32, 2), "1, 3, 5, 7, … (16 in all)")]
+)
+def test_pairs_that_turn_against_others_are_no_known_schedule(against, told):
+    frequencies = torch.tensor([2 * torch.pi / w for w in Geometric(64).wavelengths()])
+    frequencies[list(against)] *= -1
+    found = check(Frequencies(frequencies), only=ALONE)
+    (one,) = found.faults
+    assert (one.name, one.severity) == ("unknown-frequencies", "wrong")
+    assert told in one.said
+    assert "equal to" not in found.identity
+    assert "NOTE turned-backwards" in str(check(Frequencies(-frequencies.abs()), only=ALONE))
 
 
 @pytest.mark.parametrize("dim", [64, 512, 1024])

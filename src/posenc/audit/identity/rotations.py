@@ -103,7 +103,7 @@ def identify(
     """
     if not shape.firsts or shape.odd:
         return None
-    omegas = shape.frequencies.abs()
+    omegas = shape.speeds
     if expected is not None and _fits(expected, omegas):
         moving, factor = _that_turn(expected), expected.attention_factor
         return Rotation(shape, moving, describe(expected), factor, whole=expected)
@@ -255,7 +255,7 @@ def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
 
 def _measured_geometric(shape: Structure, width: int, raw: float) -> Geometric:
     """A geometric schedule by the slowest pair that turned enough to be measured well."""
-    omegas = shape.frequencies.abs()
+    omegas = shape.speeds
     raw = _slowest_base(width, omegas) or raw
     near = float(f"{raw:.5g}")
     ours = Geometric(width, near)

@@ -48,6 +48,16 @@ class Structure:
         return "other"
 
     @property
+    def sense(self) -> int:
+        """−1 where it turns backwards, as its fastest pair tells; else 1."""
+        return -1 if self.firsts and self.frequencies[self.frequencies.abs().argmax()] < 0 else 1
+
+    @property
+    def speeds(self) -> Tensor:
+        """Radians per position in that sense; below zero of pairs that turn against it."""
+        return self.sense * self.frequencies
+
+    @property
     def width(self) -> int:
         """How many channels the pattern of pairs spans, those that never turn among them."""
         steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}

@@ -72,7 +72,7 @@ class AxisInquiry(RotaryInquiry):
 
 def _stretched(shape: Structure) -> Rotation | None:
     """Powers of a base times any angle a step, as where coordinates go from −1 to 1."""
-    omegas = shape.frequencies.abs()
+    omegas = shape.speeds
     if len(omegas) < 3 or shape.odd or float(omegas.min()) <= 0:
         return None
     for plain in plain_schedules(shape.width, omegas / omegas[0]):

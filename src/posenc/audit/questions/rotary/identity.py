@@ -41,7 +41,7 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
             "unknown-frequencies",
             "wrong",
             f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no schedule that "
-            "is known here",
+            f"is known here{_against(shape.speeds)}",
             shape.frequencies[0].item(),
             show,
         )
@@ -79,7 +79,7 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
                 found.factor,
             )
         )
-    if bool((shape.frequencies < 0).all()):
+    if shape.sense < 0:
         found_faults.append(
             fault(
                 "turned-backwards",
@@ -97,6 +97,14 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
     if found_faults:
         return found_faults
     return f"within 2e-06 a position of {found.named}"
+
+
+def _against(speeds: Tensor) -> str:
+    """Which pairs turn against the fastest, in words; empty if none does."""
+    pairs = (speeds < 0).nonzero().flatten().tolist()
+    more = f", … ({len(pairs)} in all)" if len(pairs) > 4 else ""
+    told = ", ".join(map(str, pairs[:4])) + more
+    return f"; pair(s) {told} turn against the fastest" if pairs else ""
 
 
 @question(after=(*NO_LENGTH, *NO_STATE))
@@ -118,7 +126,7 @@ def is_as_configured(inquiry: RotaryInquiry) -> Answer:
             1.0,
             show,
         )
-    theirs, our = shape.frequencies.abs(), rotations.radians(wanted)
+    theirs, our = shape.speeds, rotations.radians(wanted)
     if len(theirs) != len(our) or not rotations._fits(wanted, theirs):
         off = (theirs[: len(our)] - our[: len(theirs)]).abs().max().item()
         now = inquiry.rotation.named if inquiry.rotation is not None else "other frequencies"

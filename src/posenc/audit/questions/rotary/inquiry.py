@@ -142,7 +142,7 @@ class RotaryInquiry:
         assert self.rotation is not None
         made = self.far[1][: len(line)] / self.shape.size
         cos, sin = self.rotation.exact(torch.tensor(line))
-        return made - torch.cat((cos, sin * self.shape.frequencies.sign()), -1)
+        return made - torch.cat((cos, self.shape.sense * sin), -1)
 
     @cached_property
     def parting(self) -> int | None:
