@@ -95,6 +95,18 @@ def test_pairs_that_turn_against_others_are_no_known_schedule(against, told):
     assert "NOTE turned-backwards" in str(check(Frequencies(-frequencies.abs()), only=ALONE))
 
 
+@pytest.mark.parametrize("factor", [1.1, torch.linspace(0.5, 1.5, 32).repeat(2)])
+def test_keys_that_are_scaled_where_queries_are_not_are_found(factor):
+    class Scaled(Frequencies):
+        def forward(self, q, k, position_ids):
+            q, k = super().forward(q, k, position_ids)
+            return q, k * factor
+
+    turns = torch.tensor([2 * torch.pi / w for w in Geometric(64).wavelengths()])
+    found = check(Scaled(turns), only=(*ALONE, "keys-go-with-queries"))
+    assert [each.name for each in found.faults] == ["keys-turned-otherwise"]
+
+
 @pytest.mark.parametrize("dim", [64, 512, 1024])
 def test_an_exponent_that_slipped_is_named_where_it_is_near_the_right_one(dim):
     pairs = torch.arange(dim // 2, dtype=torch.float64)
