@@ -27,7 +27,7 @@ ENCODINGS = [
     AxialRotary(8),
     DINOv3Rotary(8, (3, 4)),
     DINOv3Rotary(8, (3, 4), shift=0.5, jitter=2.0).train(),
-    DirectedRotary.spiral(8),
+    DirectedRotary.spiral(8, 2),
     RoPEMixed(8, heads=2),
     LTXRotary(8, 2, (3, 5)),
     MHRoPE(Rotary(8), heads=2, sections=(1, 1)),

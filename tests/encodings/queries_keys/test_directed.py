@@ -78,6 +78,15 @@ def test_spiral_is_the_authors_map_inside_the_image():
         torch.testing.assert_close(got[inner, inner], want[inner, inner], atol=1e-6, rtol=0)
 
 
+def test_each_direction_of_a_spiral_has_as_many_pairs():
+    for dim, directions in ((8, 2), (16, 4), (48, 4), (96, 6)):
+        angles = torch.atan2(*spiral_vectors(dim, directions).unbind(-1)) % math.pi
+        counts = (angles * directions / math.pi).round().unique(return_counts=True)[1]
+        assert counts.tolist() == [dim // 2 // directions] * directions
+    with pytest.raises(ValueError, match="head_dim is 8 with 4 directions"):
+        spiral_vectors(8, 4)  # two of them would have no pair
+
+
 def test_directions_of_a_spiral_are_equally_far_apart():
     angles = torch.atan2(*spiral_vectors(64, 8).unbind(-1)) % math.pi
     apart = angles.mul(180 / math.pi).round(decimals=6).unique()
@@ -156,7 +165,7 @@ def test_heads_turn_by_their_own_vectors():
         (lambda: DirectedRotary([[math.inf, 1.0]]), ValueError, "not finite"),
         (lambda: DirectedRotary.golden_gate(7), ValueError, "they are even"),
         (lambda: DirectedRotary.golden_gate(8, 3, spread="angle"), ValueError, "it is of two"),
-        (lambda: DirectedRotary.spiral(20, 4), ValueError, "a multiple of twice as many"),
+        (lambda: DirectedRotary.spiral(24, 4), ValueError, "a multiple of four times as many"),
         (lambda: DirectedRotary.spiral(64).table(grid(2, 2, 2)), ValueError, r"seq, 2\]"),
         (
             lambda: DirectedRotary.golden_gate(8, heads=4)(

@@ -1,6 +1,7 @@
 """Convolutional: wav2vec 2.0's and data2vec's layers, in every layout of a sequence."""
 
 import copy
+import math
 import re
 
 import pytest
@@ -102,6 +103,15 @@ def test_padding_counts_as_nothing(sides, kernel):
     if sides == "right":  # padding on the right stands where the last real token does
         assert where[1].tolist() == [0, 1, 2, 3, 3, 3, 3, 3, 3]
     torch.testing.assert_close(got[mask], expected[mask], rtol=1e-5, atol=2e-5)
+
+
+def test_padding_that_is_no_number_reaches_no_token():
+    encoding = randomized(Convolutional(8, 5, groups=2, depth=2))
+    mask = torch.tensor([[False, False, True, True, True, True]])
+    x = content(1, 6, 8)
+    filled = x.masked_fill(~mask.unsqueeze(-1), math.nan)
+    made, expected = encoding(filled, left_padded(mask)), encoding(x[:, 2:])
+    torch.testing.assert_close(made[:, 2:], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_packed_documents_do_not_see_each_other():

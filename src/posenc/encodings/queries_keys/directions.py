@@ -113,7 +113,7 @@ def spiral_vectors(
         fastest: The first frequency, in radians a patch.
 
     Raises:
-        ValueError: d is no multiple of 4K, or a number is not positive.
+        ValueError: K is odd, d no multiple of 4K, or a number not positive.
 
     Reference:
         "Spiral RoPE", ``RoPE_DeiT/rope.py`` of huajianduzhuo-code/Spiral_RoPE. There a map of
@@ -128,10 +128,10 @@ def spiral_vectors(
     check_whole(4, head_dim=head_dim)
     check_whole(2, directions=directions)
     check_positive_number(base=base, fastest=fastest)
-    if directions % 2 or head_dim % (4 * directions // 2):
+    if directions % 2 or head_dim % (4 * directions):
         raise ValueError(
             f"head_dim is {head_dim} with {directions} directions; directions must be even, and "
-            f"head_dim a multiple of twice as many."
+            f"head_dim a multiple of four times as many, so that each has as many pairs."
         )
     half, turns = head_dim // 4, directions // 2
     sizes = Powers(base, tuple(range(0, head_dim, 4)), head_dim)

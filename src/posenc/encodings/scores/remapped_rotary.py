@@ -83,9 +83,10 @@ class RemappedRotary(ScoreEncoding):
 
         Raises:
             TypeError: Positions are not integers.
-            ValueError: A position reaches 2^56, where remapped ones may leave int64.
+            ValueError: A position reaches 2^56 steps of the remapping, where remapped ones may
+                leave int64.
         """
-        return both_positions(q_positions, k_positions, REACH)
+        return both_positions(q_positions, k_positions, REACH // self.remapping.parts)
 
     def encode(
         self,

@@ -219,7 +219,7 @@ class Convolutional(TokenEncoding):
         seq, total = x.shape[-2], torch.zeros_like(x).unflatten(-1, (self.groups, -1))
         for tap in range(self.kernel):
             near = beside.narrow(-1, tap, seq) == runs
-            part = grouped.narrow(-3, tap, seq) * near[..., None, None]
+            part = grouped.narrow(-3, tap, seq).where(near[..., None, None], 0.0)
             total = total + torch.einsum("...gi,goi->...go", part, blocks[..., tap])
         return total.flatten(-2)
 
