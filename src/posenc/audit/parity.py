@@ -150,8 +150,11 @@ def parity(
         side_of(each, encoding, name, **dict(said or {}))
         for each, name in zip((a, b), names, strict=True)
     ]
+    told = "" if encoding is None else repr(encoding)
     if encoding is None:
-        encoding = next((s for s in map(_own_configuration, sides) if s is not None), None)
+        own = {side.name: found for side in sides if (found := _own_configuration(side))}
+        encoding = next(iter(own.values()), None)
+        told = _of_each(own)
     length = length or min([LENGTH, *(_built_for(side) for side in sides)])
     head_dim = _common_width(sides)
     kv_heads = max(side.kv_heads for side in sides)
@@ -164,15 +167,14 @@ def parity(
     effects = [effect("standard normal q and k", first, second, scale)]
     if weights is not None:
         path = Path(weights)
-        *content, told = content_of(path, kv_heads, length, head_dim, layer, seed)
+        *content, whose = content_of(path, kv_heads, length, head_dim, layer, seed)
         both = comparison.rotated(content[0], content[1])
-        effects.append(effect(told, both[0], both[1], scale))
+        effects.append(effect(whose, both[0], both[1], scale))
     line = torch.arange(length)
     q_part, k_part = (
         difference(name, comparison.pairs(x), comparison.pairs(y), line)
         for name, x, y in zip(("q", "k"), first, second, strict=True)
     )
-    told = repr(encoding) if encoding is not None else ""
     return Parity(
         (sides[0].name, sides[0].told), (sides[1].name, sides[1].told), told,
         str(dtype).removeprefix("torch."), length, stages(sides, line, dtype), q_part, k_part,
@@ -273,6 +275,14 @@ def _of_config(config: Any) -> Rotary:
 
 def _own_configuration(side: Side) -> Rotary | None:
     return expected(side.view.subject, None) if isinstance(side, OwnSide) else None
+
+
+def _of_each(own: Mapping[str, Rotary]) -> str:
+    """What own configurations mean, by whom where they mean different things."""
+    told = {name: repr(found) for name, found in own.items()}
+    if len(set(told.values())) < 2:
+        return next(iter(told.values()), "")
+    return " and ".join(f"{meant} ({name})" for name, meant in told.items())
 
 
 def _built_for(side: Side) -> int:

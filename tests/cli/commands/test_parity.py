@@ -102,3 +102,19 @@ def test_what_cannot_be_compared_ends_with_2(words, said, capsys):
 def test_options_that_would_change_nothing_are_refused(words, said, capsys):
     assert main(["parity", "transformers", "vllm", *ENCODING, *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_two_models_that_mean_different_things_are_both_told(capsys, tmp_path):
+    base = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "num_hidden_layers": 1}  # fmt: skip
+    sides = []
+    for theta in (10_000.0, 500_000.0):
+        path = tmp_path / f"{theta:.0f}.json"
+        path.write_text(json.dumps({**base, "rope_theta": theta}))
+        sides.append(f"model:{path}")
+    assert main(["parity", *sides, "--length", "64"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    for theta, side in zip((10_000.0, 500_000.0), sides, strict=True):
+        assert f"Rotary(Geometric(dim=16, base={theta})) ({side})" in said
+    assert main(["parity", sides[0], sides[0], "--length", "64"]) == 0
+    assert "base=10000.0)) (model" not in " ".join(capsys.readouterr().out.split())

@@ -28,9 +28,11 @@ def put(found: Admitted, layers: Layers, made: list[Ours]) -> Ours:
         )
         place.parent._modules[place.name] = angles
         return angles
-    shared = next((each.shared for each in made if isinstance(each, ExactRows)), None)
+    rotary = rotaries[ALL]
+    others = (each.shared for each in made if isinstance(each, ExactRows))
+    shared = next((each for each in others if repr(each.rotary) == repr(rotary)), None)
     before: Any = place.module._buffers[TABLE]
-    rows = ExactRows(shared or SharedRows(rotaries[ALL]), before)
+    rows = ExactRows(shared or SharedRows(rotary), before)
     place.module.register_forward_pre_hook(rows, with_kwargs=True)
     place.module.register_forward_hook(rows.turn.give, always_call=True)
     return rows
