@@ -1,5 +1,6 @@
 """What a subject is told to be: Python that builds the same encoding, run against the subject."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -204,3 +205,22 @@ def test_it_tells_where_later_keys_receive_another_bias(later, reserved):
     said = check(bias).identity
     assert said.startswith("ALiBi for 8 heads: equal to posenc.recipes.bloom(8)")
     assert ("those after it receive another bias" in said) == reserved
+
+
+def test_every_unlike_module_of_a_model_is_asked():
+    from transformers import LlamaConfig, LlamaModel, T5Config, T5Model
+
+    t5 = T5Model(T5Config(d_model=32, d_kv=8, num_heads=4, num_layers=2, d_ff=32, vocab_size=9))
+    found = check(t5, only=("tells-distances-apart",)).identity
+    assert "posenc.recipes.t5(4), " in found
+    assert "posenc.recipes.t5(4, decoder=True), " in found
+    config = LlamaConfig(hidden_size=64, num_attention_heads=4, num_key_value_heads=2,
+                         num_hidden_layers=3, intermediate_size=32, vocab_size=9)  # fmt: skip
+    model = LlamaModel(config)
+    for layer in model.layers:
+        layer.self_attn.rotary_emb = deepcopy(model.rotary_emb)
+    assert "has 1 positional part" in check(model, only=ALONE).understood
+    model.layers[2].self_attn.rotary_emb.inv_freq *= 1.03
+    found = check(model, only=ALONE)
+    assert "has 2 positional parts" in found.understood
+    assert [each.name for each in found.faults] == ["unknown-frequencies"]

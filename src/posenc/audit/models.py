@@ -119,7 +119,7 @@ def _none(model: Any) -> list[Part]:
 
 
 def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
-    seen: set[type] = set()
+    seen: list[nn.Module] = []
     length = getattr(config, "max_position_embeddings", None)
     for path, module in model.named_modules():
         kind = type(module)
@@ -129,20 +129,43 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
             rows, dim = module.weight.shape
             table = (lambda n=rows, d=dim: nn.Embedding(n, d)) if rebuilt else build
             yield Part(f"{path}", table, None, "added", rows)
-        elif kind in seen:
+        elif any(_alike(module, each) for each in seen):
             continue
         elif "RotaryEmbedding" in kind.__name__:
-            seen.add(kind)
+            seen.append(module)
             yield from _rotaries(module, told, build, getattr(module, "config", config), length)
         elif getattr(module, "has_relative_attention_bias", False) and hasattr(
             module, "compute_bias"
         ):
-            seen.add(kind)
+            seen.append(module)
             yield Part(told, build, None, "bias", length)
         elif "PositionalEmbedding" in kind.__name__ or "PositionEmbedding" in kind.__name__:
-            seen.add(kind)
+            seen.append(module)
             yield Part(told, build, None, None, length)
     yield from _alibi(model, config)
+
+
+def _alike(module: nn.Module, other: nn.Module) -> bool:
+    """Whether a module is what another one is, as those of several layers are."""
+    if type(module) is not type(other) or _plain(module) != _plain(other):
+        return False
+    mine, theirs = dict(module.named_buffers()), dict(other.named_buffers())
+    return mine.keys() == theirs.keys() and all(_equal(x, theirs[n]) for n, x in mine.items())
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.is_meta or other.is_meta:
+        return one.shape == other.shape
+    return torch.equal(one.cpu(), other.cpu())
+
+
+def _plain(module: nn.Module) -> dict[str, Any]:
+    """The numbers and words that a module keeps, but for which layer it stands in."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, bool | int | float | str | tuple) and not name.startswith("layer_i")
+    }
 
 
 LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding")
