@@ -210,6 +210,24 @@ def test_frequencies_that_changed_on_the_way_are_refused():
         rerotate_cached_keys(cache, LlamaForCausalLM(config).eval(), LONGER)
 
 
+def test_positions_past_the_change_of_frequencies_are_refused():
+    """Few tokens may stand far away: transformers goes by the largest position."""
+    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
+    config = LlamaConfig(**TINY, max_position_embeddings=80, rope_parameters=rope)
+    model, ids, far = LlamaForCausalLM(config).eval(), torch.arange(9)[None], torch.arange(200, 209)
+    there = model(ids, position_ids=far[None], use_cache=True).past_key_values
+    here = model(ids, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="reach position 208 under rope type 'dynamic'"):
+        move_cached_keys(here, model, far)
+    with pytest.raises(ValueError, match="reach position 208"):
+        move_cached_keys(there, model, torch.arange(9), from_positions=far)
+    with pytest.raises(ValueError, match="reach position 208"):
+        rerotate_cached_keys(there, model, LONGER, positions=far)
+    near = model(ids, position_ids=torch.arange(70, 79)[None], use_cache=True).past_key_values
+    moved = move_cached_keys(here, model, torch.arange(70, 79))
+    torch.testing.assert_close(moved.layers[0].keys, near.layers[0].keys, rtol=0, atol=1e-5)
+
+
 def test_what_was_done_to_a_cache_is_known_the_next_time(llama):
     """Keys show neither where they stand nor how fast they turn, so neither is assumed."""
     ids, there = torch.arange(9)[None], torch.arange(100, 109)

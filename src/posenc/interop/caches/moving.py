@@ -68,15 +68,16 @@ def rerotate_cached_keys(
         new: A schedule, a ``Rotary``, or one of them for each layer type; types that are left out
             stay.
         positions: Where the cached tokens stand, of all rows or of each; 0, 1, 2, … if not given.
-            Rows with padding need them.
+            Rows with padding need them. Where a model has several axes, all of a token are this
+            one, as those of text are: a cache with images must be computed again.
 
     Returns:
         The cache.
 
     Raises:
         TypeError: The cache is quantized, or of another kind that is not served.
-        ValueError: The manner in which the model keeps keys is not known, its frequencies changed
-            while the cache grew, or ``new`` does not fit. The cache is as it was.
+        ValueError: The manner in which the model keeps keys is not known, tokens stand where its
+            frequencies change with the length, or ``new`` does not fit. The cache is as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -152,6 +153,8 @@ def move_cached_keys(
         True
     """
     storage = measured_storage(model)
+    for held in storage:
+        _check_reach(held, _end_of(to_positions))
 
     def moved(index: int) -> Step:
         def step(keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
@@ -186,7 +189,7 @@ def _changed(
             continue
         count = _filled(layer)
         _check_history(layer, held, positions)
-        _check_length(held, int(layer.get_seq_length()))
+        _check_reach(held, max(int(layer.get_seq_length()), _end_of(positions)))
         kept = getattr(layer, held.held)
         where = _positions_of(layer, count, positions, kept.device)
         keys = kept[..., :count, :]
@@ -256,12 +259,17 @@ def _check_history(layer: Any, held: KeyStorage, positions: Tensor | None) -> No
         )
 
 
-def _check_length(held: KeyStorage, length: int) -> None:
-    if held.rope_type in BY_LENGTH and held.trained_length and length > held.trained_length:
+def _end_of(positions: Tensor | None) -> int:
+    """The position behind the last that is given."""
+    return 0 if positions is None or not positions.numel() else int(positions.max()) + 1
+
+
+def _check_reach(held: KeyStorage, reach: int) -> None:
+    if held.rope_type in BY_LENGTH and held.trained_length and reach > held.trained_length:
         raise ValueError(
-            f"The cache has seen {length} tokens under rope type {held.rope_type!r}, whose "
-            f"frequencies transformers changes beyond {held.trained_length}: its keys may have "
-            f"two kinds. Compute it again."
+            f"Tokens of the cache reach position {reach - 1} under rope type {held.rope_type!r}, "
+            f"whose frequencies transformers changes beyond {held.trained_length} positions: its "
+            f"keys may have two kinds. Compute it again."
         )
 
 
