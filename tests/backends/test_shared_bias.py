@@ -82,16 +82,22 @@ def test_a_bias_that_learns_nothing_may_be_added(asked):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("first", [0, LENGTH // 2, LENGTH])
+APART = 6 * LENGTH  # so that no key of one part is near
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(0, LENGTH), (LENGTH // 2, LENGTH), (LENGTH, LENGTH), (0, APART), (APART, APART)],
+)
 @pytest.mark.parametrize("options", [{"is_causal": True}, {}], ids=["order", "both sides"])
-def test_keys_of_two_ranks_are_learned_part_by_part(monkeypatch, first, options):
+def test_keys_of_two_ranks_are_learned_part_by_part(monkeypatch, first, second, options):
     """Rows of one part do not sum to zero; its keys lie far before, around or after the queries."""
     torch.manual_seed(5)
     bias, scale = t5(2), 0.3
     q, grad = torch.randn(2, 2, 2, LENGTH, WIDTH, dtype=torch.float64)
     k, v = torch.randn(2, 2, 1, 2 * LENGTH, WIDTH, dtype=torch.float64)
     keys = [(t, u) for t, u in zip(k.split(LENGTH, 2), v.split(LENGTH, 2), strict=True)]
-    parts = [part_of(bias, offset, **options) for offset in (first, first - LENGTH)]
+    parts = [part_of(bias, offset, **options) for offset in (first, first - second)]
     monkeypatch.setattr(block_gradients, "add_gradients", None)  # which forms all scores
     with torch.no_grad():
         results = [part(q, *some, scale=scale) for part, some in zip(parts, keys, strict=True)]
@@ -103,7 +109,9 @@ def test_keys_of_two_ranks_are_learned_part_by_part(monkeypatch, first, options)
     values = [part.biases[0].values for part in parts]
     (weight,) = torch.autograd.grad(values, [bias.weight], [near[3], far[3]])
     sides = [torch.cat(both, 2) for both in zip(near[1:3], far[1:3], strict=True)]
-    wanted = of_the_matrix(bias, (q, k, v), grad, first, scale, **options)
+    row = torch.arange(LENGTH)
+    distance = first + row[:, None] - torch.cat((row, second + row))
+    wanted = of_the_matrix(bias, (q, k, v), grad, distance, scale, **options)
     for one, other in zip((near[0] + far[0], *sides, weight), wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
@@ -115,10 +123,11 @@ def part_of(bias, offset, **options) -> InSegments:
     return InSegments((segment,), (segment.lengths,), (values,))
 
 
-def of_the_matrix(bias, content, grad, first, scale, is_causal=False) -> tuple[torch.Tensor, ...]:
+def of_the_matrix(
+    bias, content, grad, distance, scale, is_causal=False
+) -> tuple[torch.Tensor, ...]:
     """The gradients of queries, keys, values and the weight."""
     q, k, v = (t.clone().requires_grad_() for t in content)
-    distance = first + torch.arange(q.shape[2])[:, None] - torch.arange(k.shape[2])
     scores = q @ k.mT * scale + bias.profile(distance, dtype=torch.float64)
     scores = scores.masked_fill(distance < 0, -torch.inf) if is_causal else scores
     return torch.autograd.grad((scores.softmax(-1) @ v * grad).sum(), (q, k, v, bias.weight))

@@ -100,9 +100,11 @@ def _add(
     elif end > high:
         before = _of_far(_of_keys(rows, begin, low), content, bias, merged, scale)
         after = every - near - before
-    for column, far in ((bias.highest - reach, before), (bias.highest + reach, after)):
-        if 0 <= column < dvalues.shape[1]:
-            dvalues[heads, column] += far.sum_to_size(heads.stop - heads.start)
+    last = dvalues.shape[1] - 1
+    for distance, far in ((reach, before), (-reach, after)):
+        # Where no key is as near as that, the nearest is far too and has the same number.
+        column = min(max(bias.highest - distance, 0), last)
+        dvalues[heads, column] += far.sum_to_size(heads.stop - heads.start)
 
 
 def _of_keys(rows: Block, begin: int, end: int) -> Block:
