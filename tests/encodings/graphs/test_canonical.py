@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posenc.encodings.graphs.canonical import basis, groups, signed
+from posenc.encodings.graphs.canonical import _cubes, basis, groups, signed
 
 
 def turned(vectors: np.ndarray, seed: int) -> np.ndarray:
@@ -47,6 +47,24 @@ def test_it_moves_with_the_nodes():
     moved = np.empty_like(vectors)
     moved[order] = vectors
     np.testing.assert_allclose(basis(turned(moved, 4))[0][order], basis(vectors)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 30])
+def test_the_first_picked_are_those_of_the_whole_basis(width):
+    vectors = space(40, width)
+    whole, nodes, near = basis(vectors)
+    made, first, nearness = basis(vectors, 2)
+    np.testing.assert_array_equal(made, whole[:, :2])
+    np.testing.assert_array_equal(first, nodes[:2])
+    np.testing.assert_array_equal(nearness, near[:2])
+
+
+@pytest.mark.parametrize("width", [2, 6, 7, 30])
+def test_cubes_are_those_of_the_projector(width):
+    """Where few vectors span a space their moments serve, else the projector itself."""
+    vectors = space(40, width)
+    cubes = ((vectors @ vectors.T) ** 3).sum(axis=1)
+    np.testing.assert_allclose(_cubes(vectors), cubes, rtol=1e-9, atol=1e-12)
 
 
 def test_one_vector_has_one_sign():

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from posenc import Graph, LaplacianEncoding
 from posenc.encodings.graphs import laplacian as module
+from posenc.encodings.graphs import modes
 from posenc.encodings.graphs.modes import sparse_modes
 
 NORMALIZATIONS = ["sym", "rw", "none"]
@@ -183,6 +184,32 @@ def test_lanczos_passes_over_no_copy_of_an_eigenvalue(grid):
     rows = 2 - 2 * np.cos(2 * np.pi * np.arange(34) / 34)
     want = np.sort((rows[:, None] + rows).ravel())
     np.testing.assert_allclose(found, want[: len(found)], atol=1e-9)
+
+
+def test_where_lanczos_has_no_vector_to_go_on_with_all_are_found(monkeypatch):
+    def stuck(*_):
+        raise sparse.linalg.ArpackError(3)
+
+    monkeypatch.setattr(modes, "_complete", stuck)
+    spokes = np.zeros((30, 30))
+    spokes[0, 1:] = spokes[1:, 0] = 1
+    laplacian = np.diag(spokes.sum(0)) - spokes
+    values, vectors = sparse_modes(sparse.csr_array(laplacian), 3, 1e-8, 60.0)
+    np.testing.assert_allclose(values, [0] + [1] * 28 + [30], atol=1e-12)
+    np.testing.assert_allclose(laplacian @ vectors, vectors * values, atol=1e-12)
+
+
+@pytest.mark.parametrize("leaves", [999, 1299])
+def test_a_star_has_many_vectors_of_one_eigenvalue(leaves):
+    """All but two are of eigenvalue 1: zero at the hub, with leaves that add to 0."""
+    spokes = torch.stack([torch.zeros(leaves, dtype=torch.int64), torch.arange(1, leaves + 1)])
+    vectors, values, _ = LaplacianEncoding(4).eigenvectors(
+        Graph(spokes).undirected(), dtype=torch.float64
+    )
+    torch.testing.assert_close(values, torch.ones(1, 4, dtype=torch.float64))
+    torch.testing.assert_close(vectors.T @ vectors, torch.eye(4, dtype=torch.float64))
+    assert vectors[0].abs().max() < 1e-9
+    assert vectors.sum(0).abs().max() < 1e-9
 
 
 def test_a_batch_is_its_graphs(drawn_graph, grid):

@@ -18,6 +18,7 @@ the same to both, as where a symmetry of the graph exchanges them.
 import numpy as np
 
 TIES = 1e-6  # of the largest: what is closer is equal
+ROWS = 1024  # of a projector that are formed at once
 
 
 def groups(values: np.ndarray, tolerance: float) -> np.ndarray:
@@ -51,8 +52,14 @@ def signed(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return vectors * np.where(picked < 0, -1.0, 1.0), node, close[..., 0, :]
 
 
-def basis(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def basis(
+    vectors: np.ndarray, most: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rule for one eigenspace, of which the columns of a matrix are any basis.
+
+    Args:
+        vectors: That basis.
+        most: How many vectors are picked; as many as there are if not given.
 
     Returns:
         As ``signed``.
@@ -65,13 +72,11 @@ def basis(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
                [0., 0.]])
     """
     rest, made, nodes, nearness = vectors, [], [], []
-    for _ in range(vectors.shape[1]):
+    for _ in range(vectors.shape[1])[:most]:
         near = (rest**2).sum(axis=1)
-        most = near.max()
-        moments = np.einsum("ja,jb,jc->abc", rest, rest, rest, optimize=True)
-        cubes = np.einsum("ia,ib,ic,abc->i", rest, rest, rest, moments, optimize=True)
-        tied = near >= (1 - TIES) * most
-        node = int(_first(tied[:, None], cubes[:, None], TIES * most**2)[0])
+        largest = near.max()
+        tied = near >= (1 - TIES) * largest
+        node = int(_first(tied[:, None], _cubes(rest)[:, None], TIES * largest**2)[0])
         along = rest[node] / np.sqrt(near[node])
         vector = rest @ along
         rest = rest - np.outer(vector, along)
@@ -79,6 +84,17 @@ def basis(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         nodes.append(node)
         nearness.append(near[node])
     return np.stack(made, axis=1), np.array(nodes), np.array(nearness)
+
+
+def _cubes(vectors: np.ndarray) -> np.ndarray:
+    """Σ_j (P_ij)³ of every node i."""
+    nodes, width = vectors.shape
+    if width**2 <= nodes:
+        moments = np.einsum("ja,jb,jc->abc", vectors, vectors, vectors, optimize=True)
+        return np.einsum("ia,ib,ic,abc->i", vectors, vectors, vectors, moments, optimize=True)
+    # Wide spaces, as that of the leaves of a star, have more moments than there are pairs of nodes.
+    parts = (vectors[first : first + ROWS] for first in range(0, nodes, ROWS))
+    return np.concatenate([((part @ vectors.T) ** 3).sum(axis=1) for part in parts])
 
 
 def _first(tied: np.ndarray, cubes: np.ndarray, slack: np.ndarray | float) -> np.ndarray:

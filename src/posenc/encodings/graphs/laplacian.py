@@ -216,7 +216,7 @@ def _settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The basis of every eigenspace that the first ``count`` vectors of one part reach."""
     group = groups(values, tolerance)
-    made = [basis(vectors[:, group == number]) for number in range(group[count - 1] + 1)]
+    made = [basis(vectors[:, group == number], count) for number in range(group[count - 1] + 1)]
     parts = (np.concatenate([each[part] for each in made], axis=-1) for part in range(3))
     vectors, nodes, near = parts
     return vectors[:, :count], nodes[:count], near[:count]

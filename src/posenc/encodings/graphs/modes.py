@@ -33,7 +33,10 @@ def sparse_modes(
     """
     solver, wanted = _Solver(laplacian, largest), needed + SPARE
     while wanted < laplacian.shape[0] // 2:
-        values, vectors = _complete(solver, wanted, tolerance)
+        try:
+            values, vectors = _complete(solver, wanted, tolerance)
+        except scipy_sparse().linalg.ArpackError:
+            break  # a few eigenvalues, met many times, leave Lanczos no vector to go on with
         group = groups(values, tolerance)
         whole = int((group < group[-1]).sum())  # the last group may go on
         if whole >= needed:
