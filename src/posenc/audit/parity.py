@@ -1,6 +1,6 @@
 """Two implementations of one rotary encoding, compared bit by bit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,8 +152,8 @@ def parity(
     ]
     told = "" if encoding is None else repr(encoding)
     if encoding is None:
-        own = {side.name: found for side in sides if (found := _own_configuration(side))}
-        encoding = next(iter(own.values()), None)
+        own = [(side.name, found) for side in sides if (found := _own_configuration(side))]
+        encoding = own[0][1] if own else None
         told = _of_each(own)
     length = length or min([LENGTH, *(_built_for(side) for side in sides)])
     head_dim = _common_width(sides)
@@ -277,12 +277,12 @@ def _own_configuration(side: Side) -> Rotary | None:
     return expected(side.view.subject, None) if isinstance(side, OwnSide) else None
 
 
-def _of_each(own: Mapping[str, Rotary]) -> str:
+def _of_each(own: Sequence[tuple[str, Rotary]]) -> str:
     """What own configurations mean, by whom where they mean different things."""
-    told = {name: repr(found) for name, found in own.items()}
-    if len(set(told.values())) < 2:
-        return next(iter(told.values()), "")
-    return " and ".join(f"{meant} ({name})" for name, meant in told.items())
+    told = dict.fromkeys(repr(found) for _, found in own)
+    if len(told) < 2:
+        return "".join(told)
+    return " and ".join(f"{found!r} ({name})" for name, found in own)
 
 
 def _built_for(side: Side) -> int:

@@ -13,6 +13,7 @@ from posenc.encodings.positional import PLACES
 from posenc.inspection.order import OrderEffect
 
 WARNING = "Embeddings and weights are seeded random numbers: mechanism only."
+
 # Digits of a number and the gap beside it.
 CELL = 8 + GAP
 

@@ -208,7 +208,7 @@ def _attention(
 
 
 def _encoded_queries_and_keys(
-    attention: AttentionStages, encodings: "Sequence[QueryKeyEncoding]"
+    attention: AttentionStages, encodings: Sequence[QueryKeyEncoding]
 ) -> Iterator[Stage]:
     """Queries and keys with positions in them, where an encoding changes either."""
     if _unchanged(attention):
