@@ -7,11 +7,16 @@ import pytest
 import torch
 
 from posenc import (
+    DAPE,
+    KERPLE,
     ALiBi,
     AxialLearned,
     Learned,
+    MultimodalRotary,
     NeRFFeatures,
     PerceiverFeatures,
+    RemappedRotary,
+    ReRoPE,
     Rotary,
     Shaw,
     Sinusoidal,
@@ -91,6 +96,10 @@ def test_no_size_is_set_in_vain(case):
         (Shaw(2, 8, 3), "reach", 2),
         (Learned(4, 9), "max_len", 12),
         (T5Bias(8), "bidirectional", False),
+        (MultimodalRotary(Rotary(8), (2, 1, 1)), "rotary", Rotary(8, base=500.0)),
+        (RemappedRotary(2, Rotary(8), ReRoPE(4)), "rotary", Rotary(8, base=500.0)),
+        (RemappedRotary(2, Rotary(8), ReRoPE(4)), "remapping", ReRoPE(6)),
+        (DAPE(2, ALiBi(2)), "bias", KERPLE(2)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

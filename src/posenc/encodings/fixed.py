@@ -20,6 +20,7 @@ class FixedOnceBuilt(ReadByArguments):
     """A module that computes from some of its arguments when it is built, and not again.
 
     To set one of these afterwards would change what it says of itself and nothing that it does.
+    So it is with an encoding that it was built of, as ``MultimodalRotary`` of a ``Rotary``.
     Parameters are floating numbers, and are read by some of the arguments: the rows of ``T5Bias``
     are other distances where ``max_distance`` is another. A state dict takes these arguments along;
     see ``ReadByArguments``.
@@ -43,7 +44,10 @@ class FixedOnceBuilt(ReadByArguments):
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
-        if (name in self.fixed or parted) and vars(self).get(name, value) is not value:
+        of = vars(self).get("_modules", {}).get(name)
+        replaced = isinstance(of, FixedOnceBuilt) and of is not value
+        changed = (name in self.fixed or parted) and vars(self).get(name, value) is not value
+        if changed or replaced:
             kind = type(self).__name__
             raise AttributeError(
                 f"{kind} computed from {name} when it was built, which setting it to {value!r} "

@@ -48,6 +48,7 @@ class RemappedRotary(ScoreEncoding):
     """
 
     is_pairwise = True
+    fixed = ScoreEncoding.fixed | {"remapping"}
 
     def __init__(self, heads: int, rotary: Rotary, remapping: PairRemapping):
         super().__init__()
