@@ -27,7 +27,10 @@ class Vectors:
 
 
 def random_vectors(tokens: int, dim: int, seed: int, padding: int | None) -> Vectors:
-    """Seeded random vectors: the same seed and ids give the same vectors on every machine."""
+    """Seeded random vectors: those of a seed and an id are the same again.
+
+    On processors with other instructions torch draws some of them an ulp apart.
+    """
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(seed)
         embedding = TokenEmbedding(tokens, dim, padding_idx=padding)
