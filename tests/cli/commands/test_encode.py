@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -190,6 +191,15 @@ def test_standard_input_and_standard_output(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", stdin)
     ran = run("encode", "-", "--dim", 4, "--format", "csv")
     assert [row["token"] for row in csv.DictReader(io.StringIO(ran.out))] == ["your", "cat"]
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float8_e4m3fn])
+def test_quantized_embeddings_are_refused(refused, tmp_path, dtype):
+    words, vectors = tmp_path / "words.txt", tmp_path / "vectors.safetensors"
+    words.write_text("your\ncat\n")
+    safetensors.torch.save_file({"weight": torch.ones(2, 8).to(dtype)}, vectors)
+    said = refused("encode", "your cat", "--vocabulary", words, "--embeddings", vectors)
+    assert f"holds {dtype}; expected floating-point numbers" in said
 
 
 def test_a_short_text_is_shown_as_embedding_plus_encoding(run):

@@ -10,6 +10,9 @@ from torch import Tensor
 from posenc.cli.errors import UserError
 from posenc.transformer import TokenEmbedding
 
+HELD = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""What vectors are held in; fewer bits would be quantized ones, without their scales."""
+
 
 @dataclass(frozen=True)
 class Vectors:
@@ -82,6 +85,8 @@ def _from_safetensors(file: Path, tensor: str | None) -> tuple[tuple[int, ...], 
             matrix = opened.get_tensor(_chosen(file, names, tensor))
     except SafetensorError as error:
         raise UserError(f"{file} is no safetensors file: {error}") from None
+    if matrix.dtype not in HELD:
+        raise UserError(f"{file} holds {matrix.dtype}; expected floating-point numbers")
     return tuple(matrix.shape), lambda ids: matrix[ids]
 
 
