@@ -96,6 +96,7 @@ def test_no_size_is_set_in_vain(case):
         (Shaw(2, 8, 3), "reach", 2),
         (Learned(4, 9), "max_len", 12),
         (T5Bias(8), "bidirectional", False),
+        (T5Bias(8), "trained_length", 64),
         (MultimodalRotary(Rotary(8), (2, 1, 1)), "rotary", Rotary(8, base=500.0)),
         (RemappedRotary(2, Rotary(8), ReRoPE(4)), "rotary", Rotary(8, base=500.0)),
         (RemappedRotary(2, Rotary(8), ReRoPE(4)), "remapping", ReRoPE(6)),

@@ -319,7 +319,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             *("alibi_bias_max", "base", "bidirectional", "first", "max_distance"),
             *("buckets", "dim", "extent", "gates", "head_dim", "heads", "hidden", "key_stride"),
             *("kv_heads", "max_positions", "pretrained_window", "rank", "reach", "size", "terms"),
-            *("class_token", "gate", "kernel", "width", "window"),
+            *("class_token", "gate", "kernel", "trained_length", "width", "window"),
         }
     )
     meaning = frozenset(
