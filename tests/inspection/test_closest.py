@@ -37,6 +37,15 @@ def test_base_one_comes_near_after_seven_turns():
     assert found.second - found.first == 44
 
 
+def test_of_one_column_the_nearest_are_found_below_the_rounding_of_squares():
+    encoding = Sinusoidal(1)
+    column = encoding.table(torch.arange(60_000), dtype=torch.float64)[:, 0]
+    found = closest_pair(encoding, 60_000)
+    assert found.distance == column.sort().values.diff().min().item()
+    assert found.distance == (column[found.first] - column[found.second]).abs().item()
+    assert found.first < found.second
+
+
 def test_rows_of_another_width_have_no_closest_pair():
     encoding = Sinusoidal(8, convention="per_dimension")
     rows = encoding.table(torch.arange(9), dtype=torch.float64)

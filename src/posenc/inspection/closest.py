@@ -22,7 +22,7 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
     so PE(p) · PE(q) = D[q − p] + S[p + q]: two sequences of a few times ``length`` numbers hold all
     products, and |PE(p) − PE(q)|² = 2 D[0] + S[2p] + S[2q] − 2 D[q − p] − 2 S[p + q]. The sequences
     follow from the rows: neighbors give S, the first row gives D. So a pair costs three additions,
-    whatever the width.
+    whatever the width. Of one column the two nearest are neighbors in its order.
 
     Raises:
         ValueError: There are not two rows or more, as wide as the encoding.
@@ -39,6 +39,8 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
             f"rows have shape {tuple(rows.shape)}; they must be [length, {encoding.dim}], two rows "
             f"or more of {encoding!r}."
         )
+    if encoding.dim == 1:  # so near each other that squares of distances are lost in rounding
+        return _neighbors(rows[:, 0])
     near = torch.zeros(length, dtype=torch.float64)
     frequencies = [
         encoding.convention.channel(index, encoding.dim, encoding.base).frequency
@@ -65,3 +67,11 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
         ((first, second) for _, first, second in nsmallest(CANDIDATES, found)),
         key=lambda pair: (rows[pair[0]] - rows[pair[1]]).norm().item(),
     )
+
+
+def _neighbors(column: Float[Tensor, "length"]) -> tuple[int, int]:
+    """The places of the two nearest numbers, the earlier first."""
+    ordered, places = column.sort(stable=True)
+    nearest = int(ordered.diff().argmin())
+    first, second = sorted(places[nearest : nearest + 2].tolist())
+    return first, second

@@ -151,6 +151,12 @@ def test_a_factor_of_all_keys_is_no_part_of_the_map(run):
     assert "the rotation of each pair" in run("shift", "--encoding", text).out
 
 
+def test_a_rotation_of_a_plane_across_all_channels_is_none_of_pairs(run):
+    told = run("shift", "--encoding", "GRAPE(8, heads=1)", "--offset", 3).out
+    assert "one rotation: largest error" in told
+    assert "pair" not in told
+
+
 def test_what_scales_by_the_position_is_no_rotation(run):
     assert "one map, which scales too" in run("shift", "--encoding", "XPos(Rotary(8))").out
 

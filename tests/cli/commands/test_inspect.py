@@ -112,6 +112,12 @@ def test_length_and_dtype(run, written):
     assert said["cast positions"].startswith("in float16: 2,048 and 2,049 are one")
 
 
+@pytest.mark.parametrize(("length", "last"), [(259, ""), (258, "; so are the last 2")])
+def test_a_last_position_that_shares_with_none_is_not_said_to(run, written, length, last):
+    told = run("inspect", written(LLAMA), "--length", length).out
+    assert f"in bfloat16: 256 and 257 are one{last}\n" in told
+
+
 def test_a_model_type_that_is_not_known_is_said_to_be_assumed(run, written):
     said = dict(rows_of(run("inspect", written({**LLAMA, "model_type": "ours"})).out))
     assert said["pairing"].endswith("assumed, since this model type is not known")

@@ -312,3 +312,11 @@ def test_what_cannot_be_walked_is_one_line(refused):
     assert "convention is 'x'" in refused("walk", "hi", "--convention", "x")
     assert "Build it with head_dim=8" in refused("walk", "hi", "--encoding", "Rotary(16)")
     assert "encodes nothing by itself" in refused("walk", "hi", "--encoding", "PoSE(64)")
+
+
+def test_a_variance_of_one_is_said_only_where_it_is_one(run):
+    usual, narrow = (run("walk", "a b c", "--dim", dim, "--heads", 1).out for dim in (16, 1))
+    assert "mean 0 and variance 1." in usual
+    assert "hardly above ε" not in usual
+    assert "mean 0 and variance 1." not in narrow
+    assert "mean 0 and variance 1, or less where σ² is hardly above ε." in narrow

@@ -29,6 +29,11 @@ class Binary:
             raise UserError(f"--length is {self.length}; it must be at least 1")
         if self.dim < 2 or self.dim % 2:
             raise UserError(f"--dim is {self.dim}; sines come in pairs: give an even number")
+        if self.base <= 1:
+            raise UserError(
+                f"--base is {self.base:g}; here each sine is slower than the one before: give more "
+                "than 1"
+            )
         digits, columns = self._digits(), self._sines()
         names = [
             *(f"bit {bit}" for bit in range(len(digits[0]))),

@@ -120,7 +120,8 @@ def _cast_positions(layer: RotaryNumbers) -> str | None:
     first, second = whole(lost.first_shared), whole(lost.first_shared + 1)
     if lost.first_shared + 1 >= length:
         return f"in {lost.dtype}: all told apart; the first that are not are {first} and {second}"
-    return f"in {lost.dtype}: {first} and {second} are one; so are the last {whole(lost.sharing)}"
+    said = f"in {lost.dtype}: {first} and {second} are one"
+    return f"{said}; so are the last {whole(lost.sharing)}" if lost.sharing > 1 else said
 
 
 ROWS = (

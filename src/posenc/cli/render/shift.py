@@ -111,8 +111,11 @@ def _told(found: ShiftMap) -> str:
     stays = torch.eye(len(found.matrix), dtype=found.matrix.dtype)
     if (found.matrix - stays).abs().max().item() < ROUNDING:
         return "everything stays where it is"
-    scales = (found.matrix @ found.matrix.mT - stays).abs().max().item() >= ROUNDING
-    return "one map, which scales too" if scales else "the rotation of each pair"
+    if (found.matrix @ found.matrix.mT - stays).abs().max().item() >= ROUNDING:
+        return "one map, which scales too"
+    # A pair is two channels that no other takes part in, unlike those of a plane across many.
+    by_pair = (found.matrix.abs() >= ROUNDING).sum(1).max().item() <= 2
+    return "the rotation of each pair" if by_pair else "one rotation"
 
 
 def show(found: ShiftMap, offset: int, length: int) -> None:

@@ -129,6 +129,10 @@ def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) 
 
 
 def _norm(norm: NormStages, of: str, symbol: str) -> Iterator[Stage]:
+    found = norm.normalized[0].var(-1, correction=0)
+    about = "Every token now has mean 0 and variance 1"
+    if (found - 1).abs().max() > 0.01:  # features that are few or equal hardly vary
+        about += ", or less where σ² is hardly above ε"
     yield Stage(
         "layer norm: mean",
         f"Over the features of each token of {of}.",
@@ -143,7 +147,7 @@ def _norm(norm: NormStages, of: str, symbol: str) -> Iterator[Stage]:
     )
     yield Stage(
         "layer norm: normalized",
-        "Every token now has mean 0 and variance 1.",
+        f"{about}.",
         "(x − μ) / √(σ² + ε)",
         norm.normalized[0],
     )
