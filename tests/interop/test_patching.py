@@ -248,6 +248,21 @@ def test_the_length_is_stated_and_a_long_row_changes_no_short_one():
         assert patched.angles[0].rotaries["all"].frequencies == long
 
 
+def test_a_length_that_is_stated_is_written_into_the_configuration(tmp_path):
+    """A model that is loaded would switch by the longest row, and differ."""
+    model = built("phi3-long")
+    before = copy.deepcopy(model.config.rope_parameters)
+    with patch(model, length=512) as patched:
+        assert patched.config_follows
+        model.save_pretrained(tmp_path)
+        loaded = type(model).from_pretrained(tmp_path).eval()
+        torch.testing.assert_close(logits(loaded), logits(model), rtol=0, atol=2e-5)
+    assert model.config.rope_parameters == before
+    with patch(model, length=200) as patched:  # where nothing has switched
+        assert patched.config_follows
+        assert model.config.rope_parameters == before
+
+
 @pytest.mark.parametrize("name", ["llama", "gemma3"])
 def test_it_learns_as_before(name):
     model, other = built(name), built(name)

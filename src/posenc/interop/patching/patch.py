@@ -20,7 +20,7 @@ from posenc.interop.patching.places import (
 from posenc.interop.patching.reach import reach_of
 from posenc.interop.patching.replacing import Layers, Ours, confirm, put, take
 from posenc.interop.patching.scales import rescaled
-from posenc.interop.patching.telling import restore, told
+from posenc.interop.patching.telling import is_said, restore, told
 
 
 class Patch:
@@ -76,8 +76,9 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
     saving go on as before; the state dict stays as it is. Undo it with ``undo()``, with
     ``unpatch(model)``, or by leaving a ``with`` block.
 
-    With ``rotary`` the context is extended: the configuration is changed to say the same where it
-    can (``Patch.config_follows``), so that the model, saved and loaded, keeps its meaning.
+    With ``rotary`` the context is extended, with ``length`` that of a type that depends on it: the
+    configuration is changed to say the same where it can (``Patch.config_follows``), so that the
+    model, saved and loaded, keeps its meaning.
 
     Args:
         model: A model of transformers, with a head or without.
@@ -139,8 +140,7 @@ def replaced(
     made: list[Ours] = []
     why: str | None = None
     try:
-        if wanted is not None:
-            changes, why = _told(model, found, layers, main, given or {})
+        changes, why = _told(model, found, layers, main, given or {}, wanted is not None)
         for each, new in zip(found, layers, strict=True):
             made.append(put(each, new, made))
         made[0].changes = changes
@@ -209,14 +209,21 @@ def _told(
     layers: list[Layers],
     main: list[Admitted],
     given: Mapping[str, Any],
+    is_extended: bool,
 ) -> tuple[Changes, str | None]:
-    """Write each configuration once; what was changed, and why one says something else."""
+    """Write each configuration once; what was changed, and why one says something else.
+
+    Where nothing was extended, those alone are written that mean something else than is there: the
+    frequencies of the length that was stated.
+    """
     changes: Changes = []
     done: list[Any] = []
     why = None
     try:
         for each, new in zip(found, layers, strict=True):
             if each not in main or any(each.place.config is other for other in done):
+                continue
+            if not is_extended and is_said(each, new):
                 continue
             done.append(each.place.config)
             changes += rescaled(model, each, new)

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from posenc.frequencies import Geometric
-from posenc.interop.configurations import read
+from posenc.interop.configurations import Configuration, read
 from posenc.interop.patching import measuring
-from posenc.interop.patching.admission import Admitted, longest_of
+from posenc.interop.patching.admission import GROWING, Admitted, longest_of
 from posenc.interop.patching.angles import ALL, Changes
 from posenc.interop.patching.extension import OUTSIDE, is_dictionary, kept
 from posenc.interop.patching.measuring import bare
@@ -162,12 +162,22 @@ def _read_differently(root: Any, found: Admitted, layers: Mapping[str, RotaryLay
         again = type(root).from_pretrained(folder)
     for name in path:
         again = getattr(again, name)
-    means = {kind or ALL: each for kind, each in layers_by_type(checked(read(again))).items()}
-    for kind, layer in layers.items():
-        other = means.get(kind) or means.get(ALL)
-        if other is None or not _alike(layer, other):
-            return "its configuration, saved and loaded, is read as something else"
+    if not _means(checked(read(again)), layers):
+        return "its configuration, saved and loaded, is read as something else"
     return _rebuilt_differently(again, found, layers)
+
+
+def is_said(found: Admitted, layers: Mapping[str, RotaryLayer]) -> bool:
+    """Whether a configuration means what a place has without saying a length, as it stands."""
+    depends = any(layer.rope.kind in GROWING for layer in layers.values())
+    return not depends or _means(found.config, layers)
+
+
+def _means(config: Configuration, layers: Mapping[str, RotaryLayer]) -> bool:
+    """Whether layers have what a configuration means at the trained length."""
+    means = {kind or ALL: each for kind, each in layers_by_type(config).items()}
+    others = {kind: means.get(kind) or means.get(ALL) for kind in layers}
+    return all(other is not None and _alike(layers[kind], other) for kind, other in others.items())
 
 
 def _alike(one: RotaryLayer, other: RotaryLayer) -> bool:
