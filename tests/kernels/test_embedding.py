@@ -103,6 +103,13 @@ def test_ids_outside_are_refused():
             embedded(torch.tensor([0, 1, wrong]), weight, table)
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_positions_without_a_table_are_refused(recorded):
+    weight = torch.ones(3, 4, requires_grad=recorded)
+    with pytest.raises(ValueError, match="positions were given and no table"):
+        embedded(torch.tensor([0, 1]), weight, None, torch.tensor([0, 1]))
+
+
 def test_without_c_everything_is_the_same(monkeypatch):
     weight, ids, table = torch.randn(7, 33), torch.randint(7, (2, 5)), torch.randn(5, 33)
     made = seeded(embedded, ids, weight, table, scale=3.0, dropout=0.5)

@@ -112,6 +112,19 @@ def test_the_rotation_compiles_to_wide_loads(interleaved, in_place, stored):
         assert "cvt.rn.bf16" in code
 
 
+def test_a_table_of_each_head_is_found_beyond_32_bits():
+    from posenc.kernels.rotary.triton import rotary_kernel
+
+    given = dict.fromkeys(("q", "q_out", "k", "k_out"), "*bf16")
+    given |= {"cos": "*fp32", "sin": "*fp32", "positions": "*i64"}
+    given |= dict.fromkeys(("q_heads", "k_heads", "q_head", "k_head", "table_head"), "i32")
+    constants = ROTARY | {"PER_HEAD": True, "INTERLEAVED": False, "IN_PLACE": False, "SIGN": 1}
+    code = compiled(rotary_kernel, constants, given, NVIDIA).asm["ttir"]
+    products = re.findall(r"arith\.muli .*: tensor<\w+x(i\d+)>", code)
+    assert products
+    assert set(products) == {"i64"}  # a head times its stride, of 2^30 say
+
+
 @pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("stored", ["bf16", "fp32", "fp64"])
 def test_the_sum_compiles(drops, stored):

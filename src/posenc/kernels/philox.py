@@ -33,7 +33,8 @@ class Dropping(NamedTuple):
 
     @property
     def threshold(self) -> int:
-        """Words from here on keep their element, so the probability is right within 2⁻³³."""
+        """Words from here on keep their element, so the probability is right within 2⁻³², and
+        within 2⁻³³ unless it is that close to 0 or 1."""
         return min(max(round(self.probability * 2**32), 1), LOW)
 
     @property

@@ -54,6 +54,8 @@ def addition_plan(
     index, wanted = FORMATS.get(x[2], (0, None))
     if wanted is None or (table is not None and table[2] is not wanted):
         return None
+    if table is None and positions is not None:
+        return None
     shape = x[0] if ids is None else (*ids[0], x[0][-1])
     if not shape or (out is not None and (out[0] != shape or out[2] is not x[2])):
         return None

@@ -23,14 +23,14 @@ def _rotate(
     HEADS: tl.constexpr, BLOCK: tl.constexpr, REST: tl.constexpr,
 ):  # fmt: skip
     """Some heads of one token: (a, b) → (a cos − b sin, b cos + a sin), rounded once."""
-    head = first + tl.arange(0, HEADS)
+    head = (first + tl.arange(0, HEADS)).to(tl.int64)
     pair = tl.arange(0, BLOCK)
     here = (head < heads)[:, None] & (pair < PAIRS)[None, :]
     at = pair[None, :] + (head[:, None] * cos_head if PER_HEAD else head[:, None] * 0)
     c = tl.where(known, tl.load(cos + at, mask=here, other=0.0), float("nan"))
     s = SIGN * tl.load(sin + at, mask=here, other=0.0)
-    x += head.to(tl.int64)[:, None] * x_head
-    out += head.to(tl.int64)[:, None] * out_head
+    x += head[:, None] * x_head
+    out += head[:, None] * out_head
     if INTERLEAVED:
         both = tl.arange(0, 2 * BLOCK)
         there = (head < heads)[:, None] & (both < 2 * PAIRS)[None, :]
