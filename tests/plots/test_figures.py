@@ -275,3 +275,22 @@ def test_a_long_title_stays_within_the_figure(name):
     title, figure = ax.title.get_window_extent(), ax.figure.bbox
     assert figure.x0 <= title.x0 < title.x1 <= figure.x1
     assert figure.y0 <= title.y0 < title.y1 <= figure.y1
+
+
+@pytest.mark.parametrize("draw", [heatmap, curves])
+def test_axes_tell_far_positions_or_refuse_them(draw):
+    values, far = np.zeros((20, 4)), 10**14 - 19
+    axes = draw(values, start=far)
+    axes.figure.canvas.draw()
+    axis = axes.yaxis if draw is heatmap else axes.xaxis
+    low, high = sorted(axis.get_view_interval())
+    assert far - 2 < low < high < far + 21
+    before = int(float(axis.get_offset_text().get_text().replace("−", "-") or 0))
+    for mark, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
+        assert before + int(label.get_text().replace("−", "-")) == mark
+    plt.close(axes.figure)
+    for start in (far + 1, 10**17, -(10**17)):
+        with pytest.raises(ValueError, match="an axis tells them apart up to"):
+            draw(values, start=start)
+    with pytest.raises(ValueError, match="an axis tells them apart up to"):
+        plots.bias([[0.0, 1.0]], [10**17, 10**17 + 1])

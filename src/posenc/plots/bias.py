@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_flag
-from posenc.plots.style import Look, Theme, dress, look, new_axes, numbers
+from posenc.plots.style import Look, Theme, check_places, dress, look, new_axes, numbers
 from posenc.positions.whole import check_several_whole_numbers
 
 # Distances this near have as much room each as all farther ones have by ratio.
@@ -45,7 +45,8 @@ def bias(
 
     Raises:
         TypeError: The number of a head is not whole.
-        ValueError: The shapes do not fit each other, or ``random`` is neither true nor false.
+        ValueError: The shapes do not fit each other, ``random`` is neither true nor false, or a
+            distance is beyond 10^14, where axes are no longer exact.
 
     Example:
         >>> import torch
@@ -62,6 +63,7 @@ def bias(
             f"one each."
         )
     check_flag(random=random)
+    check_places(places.min(initial=0.0), places.max(initial=0.0))
     names = range(len(values)) if heads is None else heads
     check_several_whole_numbers(heads=names)
     if len(names) != len(values):

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, dress, look, new_axes, reach
+from posenc.plots.style import Theme, check_places, dress, look, new_axes, reach
 from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 # Up to this many positions each one has a dot: the encoding lives at whole numbers only.
@@ -39,8 +39,8 @@ def curves(
 
     Raises:
         TypeError: ``start`` or a dimension is no whole number.
-        ValueError: ``table`` is not a matrix, has no such column, ``dimensions`` is empty, or the
-            labels do not fit.
+        ValueError: ``table`` is not a matrix, has no such column, ``dimensions`` is empty, the
+            labels do not fit, or a row stands beyond 10^14, where axes are no longer exact.
 
     Example:
         >>> ax = curves([[0.0, 1.0], [0.84, 0.54]], dimensions=[0])
@@ -52,6 +52,7 @@ def curves(
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     width = values.shape[1]
     check_whole_numbers(start=start)
+    check_places(int(start), int(start) + len(values) - 1)
     check_several_whole_numbers(dimensions=() if dimensions is None else dimensions)
     chosen = spread(width) if dimensions is None else list(dimensions)
     if outside := [index for index in chosen if not 0 <= index < width]:

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Look, Theme, bar, dress, look
+from posenc.plots.style import Look, Theme, bar, check_places, dress, look
 from posenc.positions.whole import check_whole_numbers
 
 DPI = 100
@@ -65,7 +65,7 @@ def heatmap(
     Raises:
         TypeError: ``start`` or ``first_column`` is no whole number.
         ValueError: ``table`` is not a matrix, the theme is unknown, or ``each`` or ``dpi`` is no
-            whole number from 1 on.
+            whole number from 1 on, or a row stands beyond 10^14, where axes are no longer exact.
 
     Example:
         >>> ax = heatmap([[0.0, 1.0], [0.84, 0.54]])
@@ -84,6 +84,7 @@ def heatmap(
     if annotate is None:
         annotate = values.size <= 80 and each == 1
     bottom, right = start + values.shape[0] * each, first_column + values.shape[1]
+    check_places(start, bottom - 1)
     place = None
     if ax is None:
         page = _Page(values.shape, len(f"{bottom:.0f}"), title, annotate, each > 1, dpi or DPI)

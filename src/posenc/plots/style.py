@@ -167,6 +167,23 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
     return made
 
 
+FARTHEST = 10**14
+"""Positions farther away are not told apart by the marks of an axis, which counts in float64."""
+
+
+def check_places(first: float, last: float) -> None:
+    """Refuses positions at which an axis would have other numbers than theirs.
+
+    Raises:
+        ValueError: One is beyond 10^14.
+    """
+    if max(abs(first), abs(last)) > FARTHEST:
+        raise ValueError(
+            f"Positions {first:.0f} to {last:.0f} are to be drawn; an axis tells them apart up to "
+            f"{FARTHEST}. Begin nearer to 0, or take the numbers without a figure."
+        )
+
+
 def told_apart(turn: int, colors: Look) -> dict[str, Any]:
     """Color, marker and dashes of the ``turn``-th of many curves; no two of the first 24 are alike.
 
