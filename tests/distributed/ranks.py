@@ -51,7 +51,10 @@ class Ranks:
     def _answer(self, rank: int):
         if not self.pipes[rank].poll(PATIENCE):
             return "no answer", None
-        return self.pipes[rank].recv()
+        try:
+            return self.pipes[rank].recv()
+        except (EOFError, OSError):
+            return "it ended", None
 
     def close(self) -> None:
         for pipe in self.pipes.values():
