@@ -102,8 +102,8 @@ def check_cut(cut: Cut) -> None:
     case = cut.case
     given, real_queries = whole.arguments(case)
     content = whole.content_of(case)
-    apart = case.positions and min(case.positions) <= -(2**63)  # from what fills a row up, at 0
-    if apart or whole.must_refuse(case, content, given) or whole.rounds(case, given, real_queries):
+    refused = _far_from_filling(case) or whole.must_refuse(case, content, given)
+    if refused or whole.rounds(case, given, real_queries):
         TALLY.count("shards", "left to one process")
         return
     asked = _asked(cut, content, given, real_queries)
@@ -119,6 +119,11 @@ def check_cut(cut: Cut) -> None:
         whole.compare(case, f"{spread} of {cut}", (out, grads), want, want_grads, real_queries)
         TALLY.count("shards", "chosen" if spread is None else spread)
     TALLY.count("cases", "rows cut among processes")
+
+
+def _far_from_filling(case: AttentionCase) -> bool:
+    """Whether a token is 2^63 away from those that fill a row up, which stand at 0."""
+    return case.positions is not None and torch.tensor(case.positions).min() == -(2**63)
 
 
 def check_dealt(dealt: Dealt) -> None:
