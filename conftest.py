@@ -54,16 +54,17 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     """Run first what stands before an example: it builds on that, and may be asked for alone.
 
     Processes that share the suite take examples of one document from each other; where one has run
-    a later example of a page already, it begins the page anew.
+    a later example of a document already, it begins that anew.
     """
     if not isinstance(item, SybilItem):
         return
     begun = item.parent.stash.setdefault(BEGUN, set())
     names = item.example.document.namespace
-    if names.get("__name__") == "example" and any(n >= item.example.region.start for n in begun):
+    if any(n >= item.example.region.start for n in begun):
         begun.clear()
-        names.clear()
-        as_module(names)
+        if names.get("__name__") == "example":  # those of a source are the module's own
+            names.clear()
+            as_module(names)
     for example in item.example.document.examples():
         start = example.region.start
         if start >= item.example.region.start:
