@@ -19,9 +19,10 @@ def extra(run: Callable[[], object]) -> float | None:
 
     Memory that the allocator had kept is not seen, so a megabyte more or less means nothing.
     """
-    if torch.get_default_device().type == "cuda":
+    device = torch.get_default_device().type
+    if device == "cuda":
         return _extra_on_card(run)
-    if not PEAK_RESET.exists():
+    if device != "cpu" or not PEAK_RESET.exists():
         run()
         return None
     gc.collect()

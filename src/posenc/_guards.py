@@ -180,6 +180,29 @@ values.compressed(), or values.filled(...) with the numbers that are meant.
             )
 
 
+def check_timeless(**arrays: Any) -> None:
+    """Refuse dates and durations of numpy, whose numbers count a unit that nobody reads.
+
+    Raises:
+        TypeError: An array holds such; its name is told.
+
+    Example:
+        >>> import numpy
+        >>> check_timeless(values=numpy.array([0, 40], dtype="timedelta64[ms]"))
+        Traceback (most recent call last):
+        ...
+        TypeError: values are timedelta64[ms], numbers of a unit. Say which, as \
+values / numpy.timedelta64(1, "s") of durations, and from which beginning, of dates.
+    """
+    for name, array in arrays.items():
+        dtype = getattr(array, "dtype", None)
+        if getattr(dtype, "kind", None) in ("m", "M"):
+            raise TypeError(
+                f"{name} are {dtype}, numbers of a unit. Say which, as {name} / "
+                f'numpy.timedelta64(1, "s") of durations, and from which beginning, of dates.'
+            )
+
+
 def may_look(x: Tensor) -> bool:
     """Whether the values of ``x`` are known and may decide what happens next.
 

@@ -6,11 +6,13 @@ import math
 import re
 import types
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
 from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
+from tests.audit.zoo.wrong import places
 from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
 
@@ -136,6 +138,21 @@ def test_a_whole_model_is_asked_by_its_parts():
     assert all(torch.equal(before[name], tensor) for name, tensor in model.named_buffers())
 
 
+def test_parts_of_other_configurations_are_asked_each():
+    """They are as wide as each other, and have no numbers until they are built."""
+    from transformers import BltConfig
+
+    sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1}
+    bases = {"encoder": 5e5, "global": 5e5, "decoder": 1234.0, "patcher": 5e5}
+    parts = {
+        f"{part}_config": {**sizes, "rope_parameters": {"rope_type": "default", "rope_theta": base}}
+        for part, base in bases.items()
+    }
+    report = check(BltConfig(vocab_size=16, **parts))
+    assert "base 500,000" in report.identity
+    assert re.search(r"local_decoder\S+ \S*.*base 1,234", report.identity), report.identity
+
+
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.slow("once more"))]
 )
@@ -231,6 +248,32 @@ def test_a_call_may_be_written_out():
         check(Strange, call="subject(", dim=32)
 
 
+@pytest.mark.parametrize(
+    ("kind", "call", "found"),
+    [
+        (places.Said, "subject(x, p)", set()),
+        (places.Said, "x + subject.table(p).to(x.dtype)", set()),
+        (places.Said, "subject.table(torch.arange(length)).float()", set()),
+        (places.Started, "subject(x, offset)", set()),
+        (places.StartEnds, "subject(x, offset)", {"positions-misread"}),
+        (places.Sorted, "subject(x, p)", {"positions-misread"}),
+        (places.Falls, "subject(q_len, k_len)", set()),
+        (places.Falls, "subject(k_len, k_len)", set()),
+        (places.Falls, "scores + subject(*scores.shape[2:])", set()),
+        (places.Falls, "2 * scores + subject(*scores.shape[2:])", {"scores-changed"}),
+        (places.Falls, "-subject(q_len, k_len)", {"wrong-sign"}),
+        (places.Falls, "subject(k_len, k_len)[:, :q_len]", {"bias-without-cache-offset"}),
+        (places.HalfInABatch, "subject(scores)", {"scores-changed"}),
+    ],
+)
+def test_a_written_call_is_asked_as_one_that_was_found(kind, call, found):
+    report = check(kind, call=call, dim=None if issubclass(kind, places.Falls) else 32)
+    assert set(names(report)) == found, str(report)
+    if not found:
+        expected = "ALiBi for 8 heads" if issubclass(kind, places.Falls) else "Sinusoidal(32)"
+        assert expected in report.identity
+
+
 def test_what_a_written_call_gives_is_watched():
     class Writing(nn.Module):
         def forward(self, x, start):
@@ -252,7 +295,7 @@ def test_missing_arguments_are_guessed_in_the_open():
 def test_only_and_ignore():
     whole, some = check(VLLM), check(VLLM, only=["is-relative", "is-precise"])
     assert [v.question for v in some.verdicts] == ["is-relative", "is-precise"]
-    assert len(whole.verdicts) == 17
+    assert len(whole.verdicts) == 18
     assert check(LlamaRotary, strict=True).status == 1
     assert check(LlamaRotary, strict=True, ignore=["cast-breaks-it"]).status == 0
 
@@ -294,13 +337,16 @@ def test_a_pass_is_a_measurement_and_an_omission_has_a_reason():
     assert all(verdict.told for verdict in report.verdicts)
     assert report.conclusion.startswith("Nothing wrong was found (")
     asked = len(report.verdicts) - len(report.not_asked)
-    assert f"{asked} of 17 questions asked" in report.conclusion
+    assert f"{asked} of 18 questions asked" in report.conclusion
 
 
 def test_what_learned_nothing_is_no_pass():
     report = check(VLLM, only=["survives-a-cast"])
     assert report.verdicts[0].outcome == "passed"
     assert (report.ok, report.status) == (False, 2)
+    suite = ElementTree.fromstring(junit(report))[0]
+    assert len(suite.findall("testcase")) == int(suite.get("tests"))
+    assert len(suite.findall("*/error")) == int(suite.get("errors")) == 1
 
 
 def test_reports_for_machines():
@@ -338,6 +384,21 @@ class Uncopied(nn.Module):
         return x
 
 
+@pytest.mark.parametrize("heads", [8, 12, 24])
+def test_heads_on_the_last_axis_are_found_where_they_are_as_many_as_tokens(heads):
+    def bias(q_len, k_len):
+        return (
+            ALiBi(heads)
+            .profile(torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len))
+            .permute(1, 2, 0)
+        )
+
+    report = check(bias)
+    assert names(report) == []
+    assert len(report.passed) == 9
+    assert report.identity.startswith(f"ALiBi for {heads} heads: equal to")
+
+
 # The plugin of pytest.
 
 
@@ -360,13 +421,18 @@ def test_the_plugin_checks_what_a_marked_test_returns(pytester_folder):
         def test_nothing():
             pass
 
+        @pytest.mark.posenc(64)
+        def test_unnamed():
+            return Annotated(32)
+
         def test_other():
             pass
         """
     )
-    assert "2 failed, 2 passed" in ran
+    assert "3 failed, 2 passed" in ran
     assert "WRONG clamped" in ran
     assert "the test returned nothing" in ran
+    assert "posenc is marked with 64, and nothing reads what has no name" in ran
 
 
 @pytest.fixture

@@ -96,6 +96,45 @@ def test_pairs_that_turn_against_others_are_no_known_schedule(against, told):
     assert "NOTE turned-backwards" in str(check(Frequencies(-frequencies.abs()), only=ALONE))
 
 
+class Within(Frequencies):
+    """Channels from ``start`` on turned, of heads that are 64 wide."""
+
+    def __init__(self, start: int):
+        super().__init__(10_000.0 ** (-torch.arange(0, 32, 2) / 32))
+        self.start, self.head_dim = start, 64
+
+    def forward(self, q, k, position_ids):
+        turned = slice(self.start, self.start + 32)
+        made = q.clone(), k.clone()
+        inner = super().forward(q[..., turned], k[..., turned], position_ids)
+        for whole, part in zip(made, inner, strict=True):
+            whole[..., turned] = part
+        return made
+
+
+@pytest.mark.parametrize(
+    ("start", "words", "ours"),
+    [
+        (0, "encoding, 32 of 64 channels", "posenc.Rotary(Geometric(32), head_dim=64)"),
+        (16, "encoding, channels 16 to 47 of 64", "posenc.Rotary(Geometric(32))"),
+        (
+            32,
+            "encoding, the last 32 of 64 channels",
+            "posenc.Rotary(Geometric(32), head_dim=64, rotated='suffix')",
+        ),
+    ],
+)
+def test_where_the_turned_channels_stand_is_told_and_held_to_the_configuration(start, words, ours):
+    config = {
+        "model_type": "gpt_neox", "hidden_size": 256, "num_attention_heads": 4,
+        "rotary_pct": 0.5, "rotary_emb_base": 10_000,
+    }  # fmt: skip
+    found = check(Within(start), only=(*ALONE, "is-as-configured"), config=config)
+    assert words in found.identity
+    assert f"equal to {ours} within" in found.identity
+    assert [each.name for each in found.faults] == ["unlike-its-configuration"] * (start > 0)
+
+
 @pytest.mark.parametrize("factor", [1.1, torch.linspace(0.5, 1.5, 32).repeat(2)])
 def test_keys_that_are_scaled_where_queries_are_not_are_found(factor):
     class Scaled(Frequencies):
@@ -224,3 +263,33 @@ def test_every_unlike_module_of_a_model_is_asked():
     found = check(model, only=ALONE)
     assert "has 2 positional parts" in found.understood
     assert [each.name for each in found.faults] == ["unknown-frequencies"]
+
+
+@pytest.mark.parametrize("base", [8e7, 3e6, 123456.0, 12345.5])
+def test_a_base_that_no_model_has_is_told_to_its_last_digit(base):
+    """One above a million was called NTK scaling of 10,000, and its far angles inexact."""
+    module = rotary.LlamaRotary(dim=64, base=base)
+    report = check(module, length=2**16)
+    assert f"base {base:,.10g}" in report.identity
+    assert "NTK" not in report.identity
+
+
+def test_channels_that_come_out_in_another_order_are_taken_back():
+    """Products of queries and keys do not see an order that both have."""
+
+    def rotate(q, k, positions):
+        angles = positions[:, None, :, None].double() * 1e4 ** -(torch.arange(8) / 8)
+        cos, sin = angles.cos().to(q.dtype), angles.sin().to(q.dtype)
+
+        def turn(x):
+            a, b = x[..., 0::2], x[..., 1::2]
+            return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
+
+        return turn(q), turn(k)
+
+    report = check(rotate, dim=16)
+    assert report.status == 0
+    assert "interleaved pairing, base 10,000" in report.identity
+    assert "another order of channels" in report.understood
+    one = check(lambda q, k, positions: (rotate(q, k, positions)[0], q), dim=16)
+    assert one.status == 1

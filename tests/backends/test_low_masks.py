@@ -1,9 +1,10 @@
-"""Masks of low numbers, as many a model hides padding: gradients where all of a row is hidden."""
+"""Masks of large numbers, as many a model hides padding by low ones: gradients of whole rows."""
 
 import pytest
 import torch
 
-from posenc import attention
+from posenc import ALiBi, attention
+from posenc.transformer import AttentionTables, MultiHeadAttention
 
 LOW = (torch.finfo(torch.float32).min, -1e9, -1e4)
 
@@ -24,3 +25,38 @@ def test_gradients_are_those_of_softmax_where_a_whole_row_is_hidden(low, dtype):
             torch.autograd.grad(made.square().sum(), (q, k, v)), want, strict=True
         ):
             assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-4), backend
+
+
+@pytest.mark.parametrize("high", [1e5, 1e9])
+def test_gradients_are_those_of_softmax_where_numbers_draw_to_keys(high):
+    """Some keys are lifted above all others; among them weights are those of a softmax."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 4, 6, 8, requires_grad=True) for _ in range(3))
+    mask = torch.zeros(6, 6)
+    mask[:, 2:] = high
+    definition = ((q @ k.mT) / 8**0.5 + mask).softmax(-1) @ v
+    want = torch.autograd.grad(definition.square().sum(), (q, k, v))
+    for backend in (None, "dense", "explicit"):
+        made = attention(q, k, v, attn_mask=mask, backend=backend)
+        got = torch.autograd.grad(made.square().sum(), (q, k, v))
+        for mine, theirs in zip(got, want, strict=True):
+            assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-4), backend
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("number", [*LOW, 1e9])
+def test_the_layer_of_attention_has_these_gradients_too(number, biased):
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(16, heads=2), torch.randn(2, 6, 16, requires_grad=True)
+    bias = ALiBi(2)
+    scores = ((bias, bias.table(range(6), range(6))),) if biased else ()
+    tables = AttentionTables(scores=scores)
+    mask = torch.zeros(2, 1, 6, 6)
+    mask[..., 3:] = number
+    mask[1, :, 2] = number
+    wanted = layer.stages(x, tables=tables, attn_mask=mask).output
+    want = torch.autograd.grad(wanted.square().sum(), (x, *layer.parameters()))
+    made = layer(x, tables=tables, attn_mask=mask)
+    got = torch.autograd.grad(made.square().sum(), (x, *layer.parameters()))
+    for mine, theirs in zip(got, want, strict=True):
+        assert torch.allclose(mine, theirs, rtol=1e-3, atol=1e-4)

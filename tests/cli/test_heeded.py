@@ -146,3 +146,10 @@ def test_check_refuses_a_width_that_nothing_reads(refused, tmp_path):
     assert "gives a bias for 1 heads" in said
     said = refused("check", f"{file}:falls", "--seq-first")
     assert "layout is 'sbd', and nothing reads it: " in said
+
+
+def test_a_page_that_is_written_has_no_port(refused, tmp_path):
+    page = tmp_path / "page.html"
+    for words in (["--port", 8000], ["--no-browser"]):
+        assert f"{words[0]} says nothing to --output" in refused("explore", "-o", page, *words)
+    assert not page.exists()

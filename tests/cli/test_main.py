@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import posenc.cli.commands as commands
-from posenc.cli.commands import COMMANDS
+from posenc.cli.commands import COMMANDS, info
 
 COMMAND = [sys.executable, "-m", "posenc.cli.main"]
 
@@ -213,3 +213,13 @@ def test_info_names_versions_and_what_is_compiled(run):
     assert "native C: built for" in ran.out or "pure torch: " in ran.out
     facts = json.loads(run("info", "--format", "json").out)
     assert facts["optional"]["matplotlib"]
+
+
+def test_info_says_a_part_that_was_installed_by_another_name(run, monkeypatch, tmp_path):
+    """As builds of torch bring Triton, whose version nobody knows by that name."""
+    monkeypatch.setitem(info.OPTIONAL, "brought_by_another", "nothing")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "brought_by_another.py").touch()
+    assert json.loads(run("info", "--format", "json").out)["optional"]["brought_by_another"] == (
+        "unknown"
+    )

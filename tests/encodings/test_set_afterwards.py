@@ -41,7 +41,7 @@ def seen(case: Case, module: torch.nn.Module) -> list[torch.Tensor]:
     subject, here = case.subject(), consecutive(6)
     torch.manual_seed(0)
     table = subject.tables(module.train(), here)
-    return [table, *subject.run_all(module, subject.content(6), here)]
+    return [table, *subject.run(module, subject.content(6), here)]
 
 
 def shapes(module: torch.nn.Module) -> list[torch.Size]:

@@ -161,3 +161,12 @@ def test_the_paper_of_yarn_has_a_ramp_of_its_own(dim, base, factor, trained):
     ]
     assert max(lower) <= 1 + 1e-12
     assert min(lower) < 0.35
+
+
+@pytest.mark.parametrize("name", ["radians", "float32"])
+def test_other_frequencies_under_the_name_of_a_known_schedule_are_refused(name):
+    """An extension or an export of it would read base and width."""
+    with pytest.raises(TypeError, match=r"Own derives from Geometric .* Derive it from Schedule"):
+        type("Own", (Geometric,), {name: lambda self, *form: ()})
+    renamed = type("Renamed", (Geometric,), {})
+    assert renamed(8).turns() == Geometric(8).turns()

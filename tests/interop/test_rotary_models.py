@@ -191,6 +191,16 @@ def test_patterns_of_layers_are_laid_out_as_the_model_does(model, fields):
     assert [repr(layer) for layer in read_here] == [repr(layer) for layer in filled]
 
 
+def test_a_pattern_in_letters_repeats_and_its_last_layer_is_global():
+    """As the documentation of Exaone4Config says; its class takes numbers alone."""
+    file = {**AutoConfig.for_model("exaone4").to_dict(), "num_hidden_layers": 6}
+    file |= {"sliding_window": 64, "sliding_window_pattern": "LLGL", "layer_types": None}
+    rotated = [layer is not None for layer in rotaries_from_config(file)]
+    assert rotated == [True, True, False, True, True, False]
+    with pytest.raises(ValueError, match="'LXG'; it must be 1 or more, or a pattern"):
+        rotaries_from_config(file | {"sliding_window_pattern": "LXG"})
+
+
 NAMED = sorted({*rope_models.BASES, *rope_models.PARTIAL, *rope_models.HEADS, *rope_models.PERIODS})
 
 

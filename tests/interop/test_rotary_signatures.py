@@ -65,6 +65,13 @@ def test_one_row_serves_all_tokens(x):
     torch.testing.assert_close(got.double(), turned(x, angles, False), rtol=0, atol=1e-6)
 
 
+def test_one_row_a_batch_serves_its_tokens(x):
+    angles = angles_at(torch.tensor([3, 5]), 16)[:, None, None]
+    for some in (angles, angles[:1]):
+        got = rotary_embedding(x, some.cos().float(), some.sin().float())
+        torch.testing.assert_close(got.double(), turned(x, some, False), rtol=0, atol=1e-6)
+
+
 def test_half_precision_rounds_once(x):
     cos, sin = Rotary(16).table(torch.arange(6)).unbind(-2)
     low = x.bfloat16()
@@ -83,6 +90,9 @@ def test_what_does_not_fit_is_refused(x):
     cos = torch.ones(32, 8)
     with pytest.raises(ValueError, match="8 columns"):
         rotary_embedding(x, cos[:, :4], cos[:, :4])
+    by_head = torch.ones(x.shape[1], x.shape[2], 8)
+    with pytest.raises(TypeError, match="floating"):
+        rotary_embedding(x.long(), by_head, by_head)
     with pytest.raises(ValueError, match="32 rows for 6 tokens"):
         rotary_embedding(x, cos, cos)
     with pytest.raises(IndexError, match="Position -1 is not a row"):
@@ -124,6 +134,13 @@ def test_torchtunes_signature(x):
     far = rope(content, input_pos=torch.full((2, 6), 10**9))
     exact = Rotary(Geometric(16, 500), pairing="interleaved").table(torch.tensor([10**9]))
     assert torch.equal(far, rope.rotary.encode_queries(content, exact.expand(6, 2, 8)))
+
+
+def test_a_base_beside_frequencies_is_not_ignored():
+    frequencies = Llama3(Geometric(16, 500_000.0), 8.0)
+    assert RotaryPositionalEmbeddings(16, frequencies=frequencies).base is None
+    with pytest.raises(ValueError, match=r"base is 1000000\.0 beside frequencies"):
+        RotaryPositionalEmbeddings(16, base=1e6, frequencies=frequencies)
 
 
 def test_torchtune_itself(x):

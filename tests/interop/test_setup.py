@@ -257,6 +257,21 @@ def test_sines_of_diffusers_are_told_in_words():
         assert "sines and cosines" in part.notes[0]
 
 
+def test_the_attention_of_mpt_has_a_scale_of_its_own():
+    (part,) = positional_setup({"model_type": "mpt", "attn_config": {"softmax_scale": 0.25}})
+    assert (part.layers[0].softmax_scale, part.notes) == (0.25, ())
+    (part,) = positional_setup({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}})
+    assert part.layers[0].softmax_scale == 128**-0.5
+    assert "transformers does not look at it" in part.notes[0]
+
+
+def test_a_marker_of_keyframes_is_said():
+    config = {"_class_name": "LTX2VideoTransformer3DModel"}
+    for told in (False, True):
+        (part,) = positional_setup({**config, "use_keyframes_abs_pos_embedding": told})
+        assert any("keyframes" in words for words in part.notes) == told
+
+
 def test_names_of_timm_say_enough_or_are_refused():
     (part,) = positional_setup({"architecture": "vit_base_patch16_224", "num_features": 768})
     assert repr(part.layers[0].positional.tokens[0]) == "LearnedGrid(768, size=(14, 14), prefix=1)"
@@ -287,6 +302,14 @@ def test_names_of_timm_say_enough_or_are_refused():
 def test_values_that_do_not_fit_are_refused_and_named(config, said):
     with pytest.raises(ValueError, match=said):
         positional_setup(config)
+
+
+def test_a_scale_that_a_class_does_not_read_is_not_told():
+    """Llama's code multiplies scores with the root of its heads' width, whatever stands there."""
+    for model_type, width in (("llama", 16), ("gemma2", 100), ("ours", 100)):
+        config = {"model_type": model_type, **SMALL, "head_dim": 16, "query_pre_attn_scalar": 100}
+        (part,) = positional_setup({**config, "rope_theta": 1e4})
+        assert part.layers[0].softmax_scale == width**-0.5
 
 
 def test_a_million_channels_are_no_gigabytes():

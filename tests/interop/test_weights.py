@@ -146,6 +146,18 @@ def test_norms_of_each_head_are_found():
     )
 
 
+def test_queries_of_other_heads_are_refused():
+    shapes = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qk"}
+    config = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64,
+              "num_attention_heads": 4}  # fmt: skip
+    assert len(row_orders(config, shapes)) == 2
+    with pytest.raises(
+        ValueError, match="has 64 rows, which is 8 heads of 8, and the configuratio"
+    ):
+        row_orders({**config, "head_dim": 8}, shapes)
+    assert len(row_orders({**config, "head_dim": 8, "num_attention_heads": 8}, shapes)) == 2
+
+
 def test_adapters_and_scales_follow_their_rows():
     base = "model.layers.0.self_attn."
     shapes = {
@@ -155,7 +167,8 @@ def test_adapters_and_scales_follow_their_rows():
         base + "q_proj.input_scale": (), base + "v_proj.weight": (256, 64),
         base + "q_proj.output_scale": (1,), base + "k_proj.output_scale": (256,),
     }  # fmt: skip
-    config = {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 128}
+    config = {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 128,
+              "num_attention_heads": 4}  # fmt: skip
     assert [name.removeprefix(base) for name in row_orders(config, shapes)] == [
         "q_proj.weight", "q_proj.weight_scale", "k_proj.weight", "q_proj.lora_B.weight",
         "k_proj.output_scale",
@@ -173,6 +186,7 @@ ONE = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_
     [
         (ONE | {"num_hidden_layers": 2}, FOUND, "Layer 1 rotates .* not found"),
         (ONE, {**FOUND, "draft." + next(iter(FOUND)): (64, 64)}, "several places"),
+        (ONE, {**FOUND, "model.layers.1.self_attn.q_proj.weight": (64, 64)}, "has 1, from 0 on"),
         (ONE, {next(iter(FOUND)) + "_packed": (64, 64)}, "packed or scaled otherwise"),
         (ONE | {"head_dim": 48}, FOUND, "no whole groups"),
         (ONE, {**FOUND, "model.layers.0.self_attn.k_proj.weight_scale": (16, 4)}, "packed or sca"),
@@ -180,11 +194,21 @@ ONE = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_
         (ONE, {n: s for n, s in FOUND.items() if "k_proj" not in n}, "not found"),
         (ONE, {}, "names that transformers gives"),
     ],
-    ids=["a layer", "twice", "packed", "rows", "blocks", "none", "keys", "empty"],
+    ids=["layer", "twice", "beyond", "packed", "rows", "blocks", "none", "keys", "empty"],
 )
 def test_what_cannot_be_told_is_refused(config, shapes, said):
     with pytest.raises(ValueError, match=said):
         row_orders(config, shapes)
+
+
+def test_layers_of_a_head_that_predicts_further_are_not_left_as_they_are():
+    """Qwen3-Next's first layers do not rotate; layer 0 of what predicts further tokens does."""
+    config = ONE | {"model_type": "qwen3_next", "head_dim": 8, "num_hidden_layers": 4}
+    shapes = {name.replace(".0.", ".3."): shape for name, shape in FOUND.items()}
+    assert len(row_orders(config, shapes)) == 2
+    beside = {name.replace("model.", "mtp."): shape for name, shape in FOUND.items()}
+    with pytest.raises(ValueError, match=r"several places: model\.layers, mtp\.layers"):
+        row_orders(config, shapes | beside)
 
 
 def test_weights_alone_are_refused_where_nobody_measured():

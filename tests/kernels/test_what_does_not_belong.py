@@ -58,9 +58,19 @@ def test_sums_that_would_outgrow_their_content(recorded):
         scaled_sum(x, None, torch.arange(5))
 
 
-def test_sums_of_whole_numbers():
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: scaled_sum(x, TABLE),
+        lambda x: scaled_sum(x, TABLE, dropout=1.0),
+        lambda x: scaled_sum(x.to("meta"), TABLE.to("meta")),
+        torch.func.vmap(lambda row: scaled_sum(row, TABLE)),
+    ],
+    ids=["eager", "all dropped", "meta", "vmap"],
+)
+def test_sums_of_whole_numbers(call):
     with pytest.raises(TypeError, match=r"x is torch.int64; sums with a table take floating"):
-        scaled_sum(X.long(), TABLE)
+        call(X.long())
 
 
 @pytest.mark.parametrize("dropout", [1.5, -0.1, True, float("nan"), "0.5"])

@@ -6,6 +6,7 @@ import pytest
 
 from posenc.lab import Configuration, ModelSize, Store, Training, grid_from
 from posenc.lab.configuration import options_of
+from posenc.lab.encodings import version
 from posenc.lab.tasks import KFront
 
 TINY = """
@@ -62,7 +63,7 @@ def configuration(use: tuple[str, ...] = ("ALiBi(2)",), *, seed: int = 0, steps:
         options=options_of(KFront(4, (4, 8), k=2)),
         use=use,
         nope_layers=more.pop("nope_layers", ()),
-        version=more.pop("version", ""),
+        version=more.pop("version", version(use)),
         model=ModelSize(8, 2, 2),
         training=Training(steps=steps, batch=2, examined=4),
         seed=seed,

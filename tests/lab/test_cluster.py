@@ -1,6 +1,7 @@
 """The same runs by Ray, on two nodes of which one is killed in the middle."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from tests.lab.conftest import TINY
@@ -13,6 +14,17 @@ def test_without_ray_the_extra_is_named(tiny, store, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ValueError, match=r"pip install 'posenc\[ray\]'"):
         RayRunner(tiny(), store).run()
+
+
+def test_a_process_that_ends_without_a_result_has_failed(tiny, store, monkeypatch):
+    """Whatever its status: else the grid would end as if nothing had gone wrong."""
+    ray = SimpleNamespace(get=lambda status: status)
+    monkeypatch.setattr("posenc.lab.cluster._ray", lambda: ray)
+    grid = tiny()
+    for run, status in zip(planned(grid, store).runs, (0, 1, 2, 3), strict=True):
+        RayRunner(grid, store)._ended(run, status)
+        assert store.failure(run.id)["said"] == f"its process ended with status {status}"
+        assert store.has_failed(run.id)
 
 
 class KillsTheOtherNode:

@@ -156,6 +156,29 @@ def test_two_names_of_one_run_are_refused(tiny, store, more):
         planned(tiny(more), store)
 
 
+def test_whole_numbers_and_reals_of_one_value_are_one_run(tiny, store):
+    ids = [
+        [r.id for r in planned(tiny(text=TINY.replace("steps = 4", text)), store).runs]
+        for text in (
+            "steps = 4\nclip = 2\nweight_decay = 0",
+            "steps = 4\nclip = 2.0\nweight_decay = 0.0",
+        )
+    ]
+    assert ids[0] == ids[1]
+
+
+def test_two_extensions_of_one_name_are_refused(tiny):
+    """A report would show the runs of both as one."""
+    rotary = '[[encodings]]\nname = "{0}"\nuse = "Rotary({{head_dim}}, base={1})"\n'
+    extension = '[[extensions]]\nname = "{1}"\nof = "{0}"\nuse = "Rotary(4)"\nfactors = [{2}]\n'
+    both = rotary.format("one", 100.0) + rotary.format("other", 500.0)
+    assert tiny(both + extension.format("one", "A", 2) + extension.format("other", "A", 4))
+    with pytest.raises(GridError, match=r"line 39: 'A ×2' is the name of two encodings"):
+        tiny(both + extension.format("one", "A", 2) + extension.format("other", "A", 2))
+    with pytest.raises(GridError, match=r"'ALiBi ×2' is the name of two"):
+        tiny(both.replace("other", "ALiBi ×2") + extension.format("one", "ALiBi", 2))
+
+
 def test_extensions_wait_for_what_they_extend(tiny, store):
     more = """
 [[encodings]]
@@ -192,3 +215,5 @@ def test_the_time_left_is_that_of_runs_on_this_machine(tiny, store):
     assert seconds_left(plan, store, "here", 1) == 3 * 2.0
     assert seconds_left(plan, store, "here", 2) == 3.0
     assert seconds_left(plan, store, "elsewhere", 1) is None
+    store.note_failure(plan.runs[1].id, "an error", final=True)  # nobody makes it again
+    assert seconds_left(plan, store, "here", 1) == 2 * 2.0

@@ -182,6 +182,51 @@ def test_an_extension_is_held_against_the_very_run_that_it_extends(tiny, store, 
     assert "Same ×2" not in task.encodings
 
 
+def test_steps_that_were_not_made_have_no_cost_and_tuning_has_a_rate_of_its_own(tiny, store):
+    grid = tiny(EXTENDED + "steps = [0, 1]")
+    for run in planned(grid, store).runs:
+        make(run.configuration, store)
+    (task,) = compared(grid, store).tasks
+    (table,) = (each for each in sheets(task) if each.title == "Cost and learning rates")
+    found = {row[0]: (row[1], row[3]) for row in table.rows}
+    assert found["Same ×2"] == ("–", "0.002")
+    assert found["Same ×2, tuned 1 steps"][0] != "–"
+    assert found["Same ×2, tuned 1 steps"][1] == "0.002, then 0.0005"
+    ticks = [each.get_text() for each in list(drawn(task).values())[-1].get_yticklabels()]
+    assert "Same ×2" not in ticks
+    assert len(ticks) == 4
+    export(store, store.root / "all.csv")
+    rows = csv.DictReader((store.root / "all.csv").open())
+    assert all((row["milliseconds_a_step"] == "") == (row["steps"] == "0") for row in rows)
+
+
+def test_losses_are_drawn_of_the_seeds_that_have_some(comparison):
+    """One that gave no numbers from its first step on has none."""
+    (task,) = comparison.tasks
+    said = "training losses, a thin line a seed"
+    for empty, lines in ((1, 2 + 1), (3, 0)):
+        found = {
+            name: replace(e, curves={s: [] if s < empty else c for s, c in e.curves.items()})
+            for name, e in task.encodings.items()
+        }
+        axes = drawn(replace(task, encodings=found)).get(said)
+        assert (len(axes.lines) if axes else 0) == lines * 3
+
+
+def test_what_the_grid_holds_and_is_not_made_is_said(comparison, tiny):
+    assert "not made yet" not in as_markdown(comparison)
+    text = TINY.replace("[[enc", '[[tasks]]\ntask = "copy"\ntested = [4]\ntrained = 4\n\n[[enc', 1)
+    grid = tiny(EXTENDED, text=text)
+    found = as_markdown(replace(comparison, grid=grid))
+    assert "- not made yet: k_front: Rotary, Same ×2; copy\n" in found
+
+
+def test_where_nothing_that_fitted_was_tested_none_is_said_to_have_failed(comparison):
+    (task,) = comparison.tasks
+    said = sentences(replace(task, ranks={}))
+    assert said[1] == "No encoding that fitted has numbers at 8, so none is ranked there."
+
+
 def test_a_seed_of_which_nothing_can_be_compared_is_left_out_and_said_to_be(comparison):
     (task,) = comparison.tasks
     one = task.encodings["ALiBi"]
@@ -247,9 +292,32 @@ def test_results_in_one_file_give_the_same_report(comparison, store, tmp_path):
     again = compared(comparison.grid, taken_out(path, tmp_path / "again"))
     assert as_csv(again) == as_csv(comparison)
     assert as_markdown(again) == as_markdown(comparison)
-    path.write_text('[{"id": "../x", "outcome": {}}]')
-    with pytest.raises(ValueError, match=r"kept.json holds no results; posenc lab report GRID"):
-        taken_out(path, tmp_path / "third")
+    for other in ('[{"id": "../x", "outcome": {}}]', "notes of somebody"):
+        path.write_text(other)
+        with pytest.raises(ValueError, match=r"kept.json holds no results; posenc lab report GRID"):
+            taken_out(path, tmp_path / "third")
+
+
+def test_runs_that_were_given_up_are_kept_with_the_results(tiny, store, tmp_path):
+    """A learning rate is chosen by them, too: without them its runs would be none of the grid."""
+    text = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\nsteps = 4", 1)
+    grid = tiny(text=text)
+    for run in planned(grid, store).runs:
+        if run.encoding == "ALiBi" and run.configuration.training.learning_rate == 1e-2:
+            store.note_failure(run.id, "Traceback\n  /home\nValueError: no", final=True)
+        else:
+            make(run.configuration, store)
+    for run in planned(grid, store).runs:
+        if run.kind == "reported":
+            make(run.configuration, store)
+    before = as_markdown(compared(grid, store))
+    assert "ALiBi · learning rate 0.01 · seed 1000003: ValueError: no" in before
+    for kept_of in (grid, None):
+        path = tmp_path / f"{kept_of is None}.json"
+        keep(store, path, kept_of)
+        assert "/home" not in path.read_text()
+        again = taken_out(path, tmp_path / path.stem)
+        assert as_markdown(compared(grid, again)) == before
 
 
 def test_queries_and_parquet(comparison, store, tmp_path):

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from tests.lab.conftest import TINY, configuration
 
 from posenc.lab import Store, checkpoints, files, planned, trained
+from posenc.lab.configuration import Extension
 from posenc.lab.running import FullDiskError, Runner
 from posenc.lab.working import NO_SPACE, _made, make
 
@@ -67,14 +69,23 @@ def test_a_full_disk_loses_no_finished_run_and_leaves_no_parts(store, monkeypatc
 
 
 def test_an_error_is_written_down_and_not_repeated(store):
-    from dataclasses import replace
-
     asked = replace(configuration(), use=("ALiBi(3)",))
     assert _made(store, asked.id, json.dumps({"configuration": asked.written()})) == 3
     assert "ALiBi was built with heads=3" in store.failure(asked.id)["said"]
     assert store.has_failed(asked.id)
     assert store.clean()["failures"] == 1
     assert not store.has_failed(asked.id)
+
+
+def test_a_source_that_has_changed_since_the_plan_makes_no_run(store):
+    """Its result would stand under the digest of what was not run."""
+    later = configuration(version="other")
+    base = configuration()
+    longer = replace(base, extension=Extension(base.id, ("ALiBi(2)",), "other", 2))
+    for asked in (later, longer):
+        assert _made(store, asked.id, json.dumps({"configuration": asked.written()})) == 3
+        assert "the source of ALiBi(2) has the digest" in store.failure(asked.id)["said"]
+    assert not list(store.done())
 
 
 def test_a_run_whose_process_dies_is_given_up_after_three_times(store):

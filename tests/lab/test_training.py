@@ -1,15 +1,17 @@
 """A run is a function of its configuration, wherever it is interrupted."""
 
+import json
 import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
 from tests.lab.conftest import configuration
 
-from posenc.lab import Configuration, Store, trained
+from posenc.lab import Configuration, ModelSize, Store, trained
 from posenc.lab.configuration import Extension, Training
 from posenc.lab.working import make
 
@@ -86,6 +88,20 @@ def test_layers_without_positions_see_none():
     assert bare["losses"] != trained(configuration(("ALiBi(2)",))).written["losses"]
 
 
+@pytest.mark.parametrize("bare", [(1,), (0, 1), (1, 3)])
+def test_layers_share_what_they_learn_in_deeper_bodies_too(store, bare):
+    """As the layers of a model that names none do; it counts once."""
+    t5 = "T5Bias(2, 4, 8, bidirectional=False)"
+    asked = replace(configuration((t5,), nope_layers=bare), model=ModelSize(8, 2, 4))
+    made = make(asked, store)
+    every = make(replace(asked, nope_layers=()), store)
+    assert made["outcome"]["parameters"] == every["outcome"]["parameters"]
+    assert made["outcome"]["parameters"]["encoding"] == 2 * 4
+    weights = [w for name, w in store.weights(asked.id).items() if ".positional." in name]
+    assert len(weights) == 4 - len(bare)
+    assert all(torch.equal(each, weights[0]) for each in weights)
+
+
 def test_the_id_is_that_of_the_content():
     one = configuration()
     assert one.id == Configuration.read(one.written()).id
@@ -118,19 +134,18 @@ def test_an_extension_takes_the_weights_and_changes_the_encoding_alone(store):
 
 
 def test_what_diverges_is_a_result_and_says_so():
-    from dataclasses import replace
-
     asked = configuration(steps=30)
     asked = replace(asked, training=replace(asked.training, learning_rate=1e30))
     found = trained(asked).written
     assert found["diverged"]
     assert found["steps"] < 30
     assert found["loss"] is None
+    assert set(found["scores"].values()) == {None}  # not those of the largest of no numbers
+    json.dumps(found, allow_nan=False)  # which other readers of JSON would not take
 
 
 @pytest.mark.slow("kills a process ten times")
 def test_kill_9_at_ten_moments_gives_the_same_bits(tmp_path):
-    import json
     import random
 
     asked = configuration(RANDOM, steps=3000)

@@ -170,8 +170,9 @@ def test_steps_without_exact_phases_are_refused():
     # A frequency of 0 has no rounding.
     still = SinCos(FromCheckpoint([0.0]))
     assert still.cos_sin(Coordinates([1e-300]))[0].item() == 1.0
-    with pytest.raises(ValueError, match=re.escape("one axis is encoded")):
-        sincos.cos_sin(Coordinates([[1, 2]], scale=(1, 2)))
+    for of_one_axis in (sincos, SinCos(Geometric(16), "float32")):
+        with pytest.raises(ValueError, match=re.escape("one axis is encoded")):
+            of_one_axis.cos_sin(Coordinates([[1, 2]], scale=(1, 2)))
 
 
 def test_scales_are_kept_and_not_for_ever():
@@ -193,6 +194,14 @@ def test_the_common_formula_takes_floats():
     assert torch.equal(sin, angles.sin())
     by_kernels = cos_sin(SinCos(schedule, "float32"), Coordinates(times))
     assert torch.equal(by_kernels[0], cos)
+
+
+def test_the_common_formula_has_no_scale_folded_in():
+    common = SinCos(Geometric(2), "float32")
+    with pytest.raises(ValueError, match="Pass Coordinates to cos_sin"):
+        common.at_scale(Fraction(1, 3))
+    third = common.cos_sin(Coordinates([1], scale=Fraction(1, 3)))[0]
+    assert third.item() == pytest.approx(0.94496, abs=1e-5)  # cos 1/3
 
 
 def test_meta():

@@ -202,3 +202,27 @@ def test_an_array_with_a_mask_is_read_where_nothing_is_masked():
     times = np.ma.array([0.5, 2.0], mask=[False, False])
     assert positions.Coordinates(times).tolist() == [Fraction(1, 2), 2]
     assert positions.checked(np.ma.array([3, 5])).tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, lambda n: torch.tensor(n, dtype=torch.uint8)])
+def test_images_longer_than_a_narrow_length_are_refused(kind):
+    with pytest.raises(ValueError, match="4 tokens together, and length is 3"):
+        positions.packed_grids([(2, 2)], length=kind(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8])
+def test_narrow_points_stand_somewhere(dtype):
+    points = torch.tensor([[0, 0], [5, 5], [100, 0]], dtype=dtype)
+    assert not positions.placeless(points).any()
+
+
+@pytest.mark.parametrize("unit", ["ns", "ms", "s"])
+@pytest.mark.parametrize("start", [np.timedelta64(0, "s"), np.datetime64("2024-01-01")])
+def test_times_of_numpy_are_refused_in_every_unit(unit, start):
+    times = start + np.array([0, 1500], dtype=f"timedelta64[{unit}]")
+    for given in (times, list(times)):
+        for read in (positions.checked, Coordinates, lambda t: Coordinates.rounded(t, Fraction(1))):
+            with pytest.raises(TypeError, match="numbers of a unit"):
+                read(given)
+    durations = (times - times[0]) / np.timedelta64(1, unit)
+    assert Coordinates(durations).tolist() == [0, 1500]

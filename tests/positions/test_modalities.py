@@ -109,3 +109,13 @@ def test_what_does_not_fit_is_refused(types, grids, given, said):
 
 def test_empty_rows():
     assert mixed_modalities(torch.zeros(2, 0, dtype=torch.long), {}).shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_times_that_int64_does_not_hold_behind_each_other_are_refused(rows):
+    types = torch.tensor([[VIDEO, TEXT] * 9]).view(rows, -1)
+    grids, since_1970 = {VIDEO: [(1, 1, 1)] * 9}, {VIDEO: [[17 * 10**17]] * 9}
+    with pytest.raises(ValueError, match="reach beyond 2\\^62"):
+        mixed_modalities(types, grids, times=since_1970, after="all")
+    made = mixed_modalities(types, grids, times=since_1970)
+    assert made.amax().item() == 17 * 10**17 + 18 // rows - 2

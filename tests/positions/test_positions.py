@@ -3,6 +3,7 @@
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -43,13 +44,21 @@ def test_prefill_and_then_decoding_is_one_plain_range(cached, length):
     assert [int(step) for step in steps] == consecutive(length, start=cached).tolist()
 
 
-def test_negative_lengths_are_refused():
+@pytest.mark.parametrize("number", [int, np.int64, torch.tensor])
+def test_negative_lengths_are_refused(number):
     with refused(ValueError, "length is -1; it must be 0 or more."):
-        consecutive(-1)
+        consecutive(number(-1))
     with refused(ValueError, "cached is -3; a cache holds 0 tokens or more."):
-        decoding(-3)
+        decoding(number(-3))
     with refused(ValueError, "length is -2; it must be 0 or more."):
-        decoding(3, -2)
+        decoding(number(3), number(-2))
+
+
+@pytest.mark.parametrize("number", [int, np.int64, torch.tensor])
+def test_a_run_may_end_at_the_last_of_int64(number):
+    assert consecutive(number(2), start=number(2**63 - 2)).tolist() == [2**63 - 2, 2**63 - 1]
+    with refused(ValueError, "3 positions from 9223372036854775806 on leave int64"):
+        consecutive(number(3), start=number(2**63 - 2))
 
 
 # Packing.

@@ -43,7 +43,7 @@ class Tutorial(TokenEncoding):
 class BatchAxis(Sinusoidal):
     """Encodes the batch axis instead of the sequence."""
 
-    def forward(self, x, positions=None):
+    def encode(self, x, table):
         return x + self.table(consecutive(len(x))).unsqueeze(1)
 
 
@@ -151,6 +151,8 @@ class Detached(Learned):
 class ForgetsRows(Rotary):
     """Reads rows 0, 1, 2, … whichever are asked for."""
 
+    encode_queries, encode_keys = Rotary.encode_queries, Rotary.encode_keys
+
     def encode_both(self, q, k, table, positions=None, **out):
         return super().encode_both(q, k, table[: q.shape[-2]], **out)
 
@@ -187,7 +189,7 @@ class CutsAPart(Learned):
         return super().table(positions, dtype=dtype) + self.shift.detach()
 
 
-class CutsTheContent(ALiBi):
+class CutsTheContent(Temperature):
     """Scores lose their history on the way."""
 
     def encode(self, scores, table, *, q=None, k=None, scale=None):
@@ -297,8 +299,8 @@ class DeniesPairs(ALiBi):
     is_pairwise = False
 
 
-class LooksAtTheLength(ALiBi):
-    """A bias of each pair that changes with the number of keys."""
+class LooksAtTheLength(Temperature):
+    """Of each pair, and it changes with the number of keys."""
 
     def encode(self, scores, table, *, q=None, k=None, scale=None):
         return super().encode(scores, table) / scores.shape[-1]

@@ -128,15 +128,18 @@ def check(
         try:
             report = _asked(subject, kind, layout, call, dim, length, only, config)
         except CannotCheckError as reason:
-            report = _on_a_grid(subject, kind, layout, call, dim, length, only, config, reason)
+            report = _on_a_grid(subject, kind, layout, call, dim, length, only, reason)
+            heeded.refuse_beside("a rotation on a grid, which is held to none", {"config": config})
     return _settled(report, ignore, strict)
 
 
 def _of_part(part: models.Part, length: int | None, only: Iterable[str]) -> Report:
-    return check(
-        part.subject, name=part.name, config=part.config, kind=part.kind, only=only,
-        length=length or part.length,
-    )  # fmt: skip
+    seed()
+    subject, length = subject_of(part.subject, {}, part.name), length or part.length
+    try:
+        return _asked(subject, part.kind, None, None, None, length, only, part.config)
+    except CannotCheckError as reason:
+        return _on_a_grid(subject, part.kind, None, None, None, length, only, reason)
 
 
 def _settled(report: Report, ignore: Iterable[str], strict: bool) -> Report:
@@ -251,7 +254,7 @@ def _asked(
 
 def _on_a_grid(
     subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None,
-    length: int | None, only: Iterable[str], config: Any, reason: CannotCheckError,
+    length: int | None, only: Iterable[str], reason: CannotCheckError,
 ) -> Report:  # fmt: skip
     """What fits no form on a line, asked along each axis of a grid."""
     if call is not None or kind not in (None, "rotary"):
@@ -260,8 +263,6 @@ def _on_a_grid(
         view, form = grid.axes_of(subject, layout, dim)
     except CannotCheckError:
         raise reason from None
-    if config is not None:
-        heeded.refuse_beside("a rotation on a grid, which is held to none", {"config": config})
     wanted = set(only)
     questions = [q for q in of_rotary.QUESTIONS if not wanted or q.name in wanted]
     return of_grid.report_of(subject, view, form, length, lambda inquiry: asked(questions, inquiry))

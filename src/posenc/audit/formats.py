@@ -15,14 +15,16 @@ def junit(report: Report) -> str:
         >>> junit(Report("mine", "rotary", "…"))[:30]
         '<testsuites><testsuite name="p'
     """
+    unlearned = report.status == 2  # one case more, which is an error
     suites = ElementTree.Element("testsuites")
     failing = [v for v in report.verdicts if _counting(report, v)]
     suite = ElementTree.SubElement(
         suites,
         "testsuite",
         name=f"posenc check {report.subject}",
-        tests=str(len(report.verdicts)),
+        tests=str(len(report.verdicts) + unlearned),
         failures=str(len(failing)),
+        errors=str(int(unlearned)),
         skipped=str(len(report.not_asked)),
     )
     for verdict in report.verdicts:
@@ -33,7 +35,7 @@ def junit(report: Report) -> str:
             ElementTree.SubElement(case, "skipped", message=verdict.told)
         for said in _counting(report, verdict):
             ElementTree.SubElement(case, "failure", message=said).text = said
-    if report.status == 2:
+    if unlearned:
         case = ElementTree.SubElement(suite, "testcase", classname=report.subject, name="learned")
         ElementTree.SubElement(case, "error", message=report.conclusion)
     return ElementTree.tostring(suites, encoding="unicode")

@@ -87,8 +87,8 @@ def _parts_of(config: Any) -> list[Part]:
     """Those of a model that is built without memory; the parts themselves are built anew."""
     from transformers import AutoModel
 
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
     try:
+        text = config.get_text_config() if hasattr(config, "get_text_config") else config
         with torch.device("meta"):
             model = AutoModel.from_config(_small(text))
     except Exception as error:
@@ -148,6 +148,8 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
 def _alike(module: nn.Module, other: nn.Module) -> bool:
     """Whether a module is what another one is, as those of several layers are."""
     if type(module) is not type(other) or _plain(module) != _plain(other):
+        return False
+    if getattr(module, "config", None) != getattr(other, "config", None):
         return False
     mine, theirs = dict(module.named_buffers()), dict(other.named_buffers())
     return mine.keys() == theirs.keys() and all(_equal(x, theirs[n]) for n, x in mine.items())
@@ -229,11 +231,12 @@ def _builder(module: nn.Module, config: Any) -> Callable[[], Any]:
 def _alibi(model: nn.Module, config: Any) -> Iterator[Part]:
     """The function beside a model that builds its ALiBi."""
     module = inspect.getmodule(type(model))
-    heads = getattr(config, "num_attention_heads", None) or getattr(config, "n_heads", None)
     for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
         function = getattr(module, name, None)
-        used = getattr(config, "alibi", True) is not False
-        if callable(function) and isinstance(heads, int) and used:
+        if not callable(function) or getattr(config, "alibi", True) is False:
+            continue
+        heads = getattr(config, "num_attention_heads", None) or getattr(config, "n_heads", None)
+        if isinstance(heads, int):
             bound = _alibi_of(function, heads)
             yield Part(f"{name} for {heads} heads", bound, None, "bias", None)
 

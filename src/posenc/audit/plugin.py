@@ -29,6 +29,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     mark = pyfuncitem.get_closest_marker("posenc")
     if mark is None:
         return None
+    if mark.args:
+        pytest.fail(
+            f"posenc is marked with {', '.join(map(repr, mark.args))}, and nothing reads what has "
+            "no name. Write its options by name, as posenc(length=4096).",
+            False,
+        )
     names = inspect.signature(pyfuncitem.obj).parameters
     thing = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
     _pass(pyfuncitem.name, thing, dict(mark.kwargs))

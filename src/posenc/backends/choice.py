@@ -137,6 +137,7 @@ def from_tables(
     touched = softcap is not None or sinks is not None
     if not scores and mask is None and not touched:
         return SDPA("nothing but order hides a score", is_causal)
+    any_numbers = mask is not None and mask.is_floating_point()
     mask = with_causal(mask, is_causal, q_len, k_len, device)
     biases = all(isinstance(e, ScoreBias) and not e.changes_output for e, _ in scores)
     if touched or not biases:
@@ -147,7 +148,7 @@ def from_tables(
         _check_table(encoding, table, q_len, k_len)
         mask = added(table if table.ndim == 4 else table.unsqueeze(0), mask)
     assert mask is not None
-    return Dense("tables of queries × keys were given", mask)
+    return Dense("tables of queries × keys were given", mask, any_numbers=any_numbers)
 
 
 def check_heads(scores: Sequence[ScoreEncoding], heads: int) -> None:

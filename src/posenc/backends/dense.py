@@ -13,7 +13,7 @@ from posenc.backends.base import Backend, Request
 from posenc.backends.masks import added, joined
 from posenc.backends.sdpa import SDPA, TORCHS_ATTENTION, grouped
 
-FAR = -1000.0
+FAR = 1000.0
 """Where the logarithm of a sum has three digits left behind the point, in float32."""
 
 
@@ -50,25 +50,25 @@ class Dense:
             TORCHS_ATTENTION, query, key, value, mask, dropout_p, scale=scale,
             enable_gqa=grouped(query, key),
         )  # fmt: skip
-        if self.any_numbers and recorded(query, key, value, mask) and _far_below(mask):
+        if self.any_numbers and recorded(query, key, value, mask) and _far_from_zero(mask):
             with sdpa_kernel(SDPBackend.MATH):
                 return attend()
         return attend()
 
 
-def _far_below(mask: Tensor) -> bool:
-    """Whether all that a row may see is hidden by low numbers, as padding is in many a model.
+def _far_from_zero(mask: Tensor) -> bool:
+    """Whether the greatest number of a row is large, as −1e9 is where all of it is padding.
 
     Torch's fused attention on the CPU keeps the logarithm of the sum of each row, and takes weights
-    from it in its backward pass. Where that is −1e9 or less it is rounded to the greatest score,
-    and every weight would be 1.
+    from it in its backward pass. Where that is ±1e9 it is rounded to the greatest score, and every
+    weight would be 1.
     """
     if not mask.is_cpu or not mask.numel():
         return False
     if not may_look(mask):
         return True
-    most = mask.detach().amax(-1)
-    return bool(((most < FAR) & (most > -torch.inf)).any())
+    most = mask.detach().amax(-1).abs()
+    return bool(((most > FAR) & (most < torch.inf)).any())
 
 
 def _with_sinks(mask: Tensor, sinks: Tensor, query: Tensor) -> Tensor:

@@ -13,7 +13,8 @@ scores                 ``table(q_positions, k_positions)``      ``encode(scores,
 keep it. ``encode`` keeps the shape and the dtype of the content that it is given, and writes into
 neither: what comes back is new, or the content itself where nothing is to be changed, as keys of
 ``QueryTemperature`` and values of most; clone that before writing into it. ``forward`` is
-``encode`` of ``table``, written here once. Nothing else in the package is subclassed.
+``encode`` of ``table``, written here once: attention and encoders do not call it, and a class with
+one of its own is refused. Nothing else in the package is subclassed.
 
 Before any place there are the positions themselves; a ``PositionRemapping`` changes them.
 """
@@ -97,6 +98,24 @@ def check_scores(scores: Tensor, table: Tensor, name: str) -> None:
     check_table(name, "scores", scores.shape[-3], scores, table, (HEADS,))
 
 
+def _where_defined(kind: type, name: str) -> type:
+    """The class whose definition of a name counts in another."""
+    return next(each for each in kind.__mro__ if name in vars(each))
+
+
+def _refuse_forward(kind: type, place: type) -> None:
+    """Refuse a class with a ``forward`` of its own.
+
+    Raises:
+        TypeError: It has one.
+    """
+    if kind.forward is not place.forward:  # type: ignore[attr-defined]
+        raise TypeError(
+            f"{kind.__name__} defines forward in {_where_defined(kind, 'forward').__name__}, which "
+            f"attention and encoders do not call: they call table and what encodes. Change these."
+        )
+
+
 class PositionRemapping(ABC):
     """A change of the positions themselves, before any encoding sees them.
 
@@ -150,6 +169,10 @@ class TokenEncoding(FixedOnceBuilt, ABC):
     is_pointwise: bool = True
     takes_reals: bool = False
     keeps_neighbors_apart: bool = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _refuse_forward(cls, TokenEncoding)
 
     @abstractmethod
     def table(
@@ -222,6 +245,20 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
     takes_reals: bool = False
     keeps_neighbors_apart: bool = True
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _refuse_forward(cls, QueryKeyEncoding)
+        _encode_both_as_apart(cls)
+        for part in ("values", "output"):
+            inherited = getattr(cls, f"encode_{part}") is getattr(
+                QueryKeyEncoding, f"encode_{part}"
+            )
+            if not inherited and not getattr(cls, f"changes_{part}"):
+                raise TypeError(
+                    f"{cls.__name__} defines encode_{part}, and its changes_{part} is False, by "
+                    f"which it would not be called. Write changes_{part} = True beside it."
+                )
+
     @abstractmethod
     def table(
         self, positions: Int64[Tensor, "..."] | Integers, *, dtype: torch.dtype | None = None
@@ -292,6 +329,26 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
         return self.encode_both(q, k, table)
 
 
+def _encode_both_as_apart(kind: type[QueryKeyEncoding]) -> None:
+    """Where one side is defined anew, both are encoded by it: what is inherited knew the old one.
+
+    Raises:
+        TypeError: ``encode_both`` alone is defined anew.
+    """
+    if kind.encode_both is QueryKeyEncoding.encode_both:
+        return
+    order = kind.__mro__.index
+    both = order(_where_defined(kind, "encode_both"))
+    sides = [order(_where_defined(kind, name)) for name in ("encode_queries", "encode_keys")]
+    if max(sides) > both:
+        raise TypeError(
+            f"{kind.__name__} defines encode_both and inherits what encodes one side, which a "
+            f"call of attention or a cache uses alone. Define encode_queries and encode_keys."
+        )
+    if min(sides) < both:
+        kind.encode_both = QueryKeyEncoding.encode_both  # type: ignore[method-assign]
+
+
 class ScoreEncoding(FixedOnceBuilt, ABC):
     """Place three: a change of the attention scores, scaled but unmasked, before softmax.
 
@@ -341,6 +398,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             if name in vars(cls):  # not once more for what is inherited
                 setattr(cls, name, held(vars(cls)[name]))
         super().__init_subclass__(**arguments)  # which asks for tensors first
+        _refuse_forward(cls, ScoreEncoding)
 
     @abstractmethod
     def table(
@@ -440,13 +498,26 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
 
 
 class ScoreBias(ScoreEncoding):
-    """A score encoding whose table is a number to add: ``[*batch, heads, q_len, k_len]``."""
+    """A score encoding whose table is a number to add: ``[*batch, heads, q_len, k_len]``.
+
+    Attention adds it without a call of ``encode``, so a class with an ``encode`` of its own is
+    refused: that is a ``ScoreEncoding``.
+    """
 
     is_pairwise = True
 
     head_axes: ClassVar[Mapping[str, int] | None] = None
     """The axis along which each parameter counts heads; ``None``: numbers of one head depend on
     parameters of others, and a part computes with all."""
+
+    def __init_subclass__(cls, **named: Any):
+        super().__init_subclass__(**named)
+        if cls.encode is not ScoreBias.encode:
+            raise TypeError(
+                f"{cls.__name__} is a ScoreBias, whose table is added, and defines encode in "
+                f"{_where_defined(cls, 'encode').__name__}, which attention would not call. Change "
+                f"its table, or subclass ScoreEncoding."
+            )
 
     def __add__(self, other: "ScoreBias") -> "ScoreBias":
         """Both as one bias, which holds both; of distance alone where both are.
@@ -504,11 +575,27 @@ class ScoreBias(ScoreEncoding):
 
 
 class RelativeBias(ScoreBias):
-    """A bias that knows only ``distance = q_position − k_position``; it gives ``profile`` alone."""
+    """A bias that knows only ``distance = q_position − k_position``; it gives ``profile`` alone.
+
+    Attention reads the profile where rows are long and the table where they are short, so a class
+    that defines one of them anew and inherits the other's definition is refused.
+    """
 
     is_relative = True
     heads_of: "RelativeBias | None" = None
     """The bias whose profile this one's is some heads of, number by number, if there is one."""
+
+    def __init_subclass__(cls, **named: Any):
+        super().__init_subclass__(**named)
+        table, profile = _where_defined(cls, "table"), _where_defined(cls, "profile")
+        if table not in (RelativeBias, profile):
+            new, old = sorted((table, profile), key=cls.__mro__.index)
+            names = ("table", "profile") if new is table else ("profile", "table")
+            raise TypeError(
+                f"{cls.__name__} defines {names[0]} in {new.__name__} and {names[1]} in "
+                f"{old.__name__}; attention reads either, by the length of rows. Define profile "
+                f"alone, and beside it table = RelativeBias.table."
+            )
 
     @abstractmethod
     def profile(

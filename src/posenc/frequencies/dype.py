@@ -149,7 +149,7 @@ def _kappa(owner: DyNTK | DyYaRN, time: Number) -> Fraction:
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
-    """base^exponent, to 90 digits where it is no fraction."""
+    """base^exponent, to 110 digits where it is no fraction."""
     if exponent.denominator == 1:
         return base**exponent.numerator
     with localcontext(PRECISION):

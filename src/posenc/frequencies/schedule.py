@@ -167,7 +167,9 @@ class Schedule(ABC):
     """Frequencies, in radians per position, as exact as they are needed.
 
     A schedule is a frozen dataclass: equal fields, equal numbers, on every machine. Schedules that
-    rescale another hold it as a field, so they nest.
+    rescale another hold it as a field, so they nest. What a schedule is stands in its fields, which
+    extensions and exports read; so one with other frequencies than the one it derives from is
+    refused.
     """
 
     attention_factor = 1.0
@@ -175,6 +177,18 @@ class Schedule(ABC):
 
     softmax_factor = 1.0
     """What attention multiplies its softmax scale with."""
+
+    def __init_subclass__(cls, **named: object):
+        super().__init_subclass__(**named)
+        known = [
+            each for each in cls.__mro__[1:] if "radians" in vars(each) and each is not Schedule
+        ]
+        if known and {"radians", "float32"} & vars(cls).keys():
+            raise TypeError(
+                f"{cls.__name__} derives from {known[0].__name__} and has frequencies of its own; "
+                f"whoever reads base and width would take it for a {known[0].__name__}. Derive it "
+                f"from Schedule, with a field for the {known[0].__name__} that it changes."
+            )
 
     @abstractmethod
     def radians(self) -> tuple[Decimal, ...]:
@@ -221,7 +235,7 @@ class Schedule(ABC):
             return tuple(int((w / TWO_PI * 2**bits).to_integral_value()) for w in self._radians())
 
     def _radians(self) -> tuple[Decimal, ...]:
-        """``radians``, kept: powers in 90 digits take milliseconds."""
+        """``radians``, kept: powers in 110 digits take milliseconds."""
         if "_kept" not in self.__dict__:
             object.__setattr__(self, "_kept", self.radians())
         return self._kept  # type: ignore[attr-defined]

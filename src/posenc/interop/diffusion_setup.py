@@ -66,6 +66,10 @@ BESIDES = {
     ("QwenImageTransformer2DModel", "use_layer3d_rope"): "layers of an image count as frames, and "
     "the image that they are made from stands at -1",
     (
+        "LTX2VideoTransformer3DModel",
+        "use_keyframes_abs_pos_embedding",
+    ): "one learned vector besides, added to the tokens of keyframes, wherever they are",
+    (
         "WanTransformer3DModel",
         "pos_embed_seq_len",
     ): "learned vectors besides, added to the tokens of "

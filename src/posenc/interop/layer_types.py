@@ -128,8 +128,8 @@ def _periodic(config: Configuration) -> list[str] | None:
     if (period := _period(config)) is None:
         return None
     layers = range(config.whole("layers"))
-    if isinstance(period, str):  # "LLLG": local, local, local, global
-        local = [period[i % len(period)] == "L" for i in layers]
+    if isinstance(period, str):  # "LLLG": local, local, local, global, and the last global too
+        local = [period[i % len(period)] == "L" and i != layers[-1] for i in layers]
     elif config.family in ("modernbert", "modernbert_decoder"):  # counted from the first layer
         local = [i % period != 0 for i in layers]
     else:
@@ -146,9 +146,13 @@ def _period(config: Configuration) -> int | str | None:
         return None
     names = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     period = config.get(*names, "full_attention_interval") or periods[config.family]
-    if isinstance(period, str) or (isinstance(period, int) and period > 0):
+    is_pattern = isinstance(period, str) and set(period) <= {"L", "G"}
+    if is_pattern or (isinstance(period, int) and period > 0):
         return period
-    raise ValueError(f"The period of layer types is {period!r}; it must be 1 or more. Correct it.")
+    raise ValueError(
+        f"The period of layer types is {period!r}; it must be 1 or more, or a pattern as 'LLLG' of "
+        f"local and global layers. Correct it."
+    )
 
 
 def unrotated(config: Configuration, types: list[str] | None, count: int) -> list[bool]:

@@ -326,6 +326,10 @@ MULTIPLIED = named(
 """Models whose softmax scale stands in ``attention_multiplier``."""
 
 
+SCALAR_READ = named("gemma2 gemma3 step3p5 t5_gemma_module t5gemma2 t5gemma2_decoder vaultgemma")
+"""Models whose code looks at ``query_pre_attn_scalar``; of models that are not known here, all."""
+
+
 def pairing_of(config: Configuration) -> Pairing:
     """Which channels form a pair: by the code of a model, or as its weights were converted.
 
@@ -369,7 +373,8 @@ def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
         return (head_dim / 2) ** -0.5
     if (given := config.get("attention_multiplier")) is not None and config.family in MULTIPLIED:
         return float(given)
-    scalar = config.number("query_pre_attn_scalar")
+    read_scalar = not config.facts or config.family in SCALAR_READ
+    scalar = config.number("query_pre_attn_scalar") if read_scalar else None
     if scalar is not None and scalar <= 0:
         raise ValueError(
             f"query_pre_attn_scalar is {scalar}; scores are multiplied with its root, so it must "

@@ -23,6 +23,8 @@ from posenc.numerics.pairing import Pairing
 from posenc.positions import checked, consecutive
 from posenc.transformer.tables import Tables
 
+BASE = 10_000
+
 
 def rotary_embedding(
     x: Float[Tensor, "batch heads seq head_dim"],
@@ -46,7 +48,7 @@ def rotary_embedding(
 
     Raises:
         ValueError: Shapes do not fit each other.
-        TypeError: ``position_ids`` are not integers.
+        TypeError: ``position_ids`` are not integers, or ``x`` is not floating.
         IndexError: A position is not a row.
 
     Reference:
@@ -74,7 +76,8 @@ def rotary_embedding(
             f"which rows by position_ids."
         )
     if cos.ndim == 1 or cos.shape[-2] != x.shape[-2]:
-        cos, sin = (part.expand(x.shape[-2], part.shape[-1]) for part in (cos, sin))
+        rows = *cos.shape[:-2], x.shape[-2], cos.shape[-1]
+        cos, sin = cos.expand(rows), sin.expand(rows)
     table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
     layout = RotaryLayout(interleaved, False, True)
     width = x.shape[-1]
@@ -84,6 +87,8 @@ def rotary_embedding(
 
 
 def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+    if not x.is_floating_point():
+        raise TypeError(f"x is {x.dtype}; rotary_embedding takes floating queries and keys.")
     if x.ndim != 4:
         raise ValueError(f"x has shape {tuple(x.shape)}; it must be [batch, heads, seq, head_dim].")
     if cos.shape != sin.shape or not cos.ndim or 2 * cos.shape[-1] != x.shape[-1]:
@@ -129,12 +134,13 @@ class RotaryPositionalEmbeddings(FixedOnceBuilt):
     Args:
         dim: Width of a head.
         max_seq_len: The most rows to keep.
-        base: Of the powers.
+        base: Of the powers; None once built of ``frequencies``.
         frequencies: A schedule in place of these, as ``Llama3(Geometric(128, 500_000), 8)`` for
             torchtune's ``Llama3ScaledRoPE``.
 
     Raises:
-        ValueError: ``dim`` is odd, or a number is not positive.
+        ValueError: ``dim`` is odd, a number is not positive, or ``base`` is given beside
+            ``frequencies``.
 
     Reference:
         torchtune/modules/position_embeddings.py.
@@ -151,12 +157,17 @@ class RotaryPositionalEmbeddings(FixedOnceBuilt):
         self,
         dim: int,
         max_seq_len: int = 4096,
-        base: int | float = 10_000,
+        base: int | float = BASE,
         *,
         frequencies: Schedule | None = None,
     ):
         super().__init__()
         check_whole(max_seq_len=max_seq_len)
+        if frequencies is not None and base != BASE:
+            raise ValueError(
+                f"base is {base} beside frequencies, which have their own: {frequencies}. Give one "
+                f"of both."
+            )
         given = Geometric(dim, base) if frequencies is None else frequencies
         self.rotary = Rotary(given, head_dim=dim, pairing="interleaved", heads_first=False)
         if self.rotary.rotated_dim != dim:
@@ -164,7 +175,8 @@ class RotaryPositionalEmbeddings(FixedOnceBuilt):
                 f"frequencies rotate {self.rotary.rotated_dim} channels and dim is {dim}. Build "
                 f"them for all channels."
             )
-        self.dim, self.base, self.max_seq_len = dim, base, max_seq_len
+        self.dim, self.max_seq_len = dim, max_seq_len
+        self.base = base if frequencies is None else None
         self.tables = Tables(max_seq_len)
 
     def forward(

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from posenc._guards import demand, graph_looks, may_look
+from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.schedule import Number, Schedule, listed
@@ -77,6 +78,7 @@ class RequestTables:
                 f"RequestTables takes a Rotary and a ByLength; these are a "
                 f"{type(rotary).__name__} and a {type(by_length).__name__}."
             )
+        refuse_changed("RequestTables", rotary)
         width = 2 * len(by_length.steps[0][1])
         if width != rotary.rotated_dim:
             raise ValueError(

@@ -13,7 +13,7 @@ from posenc.encodings.scores.t5 import T5Bias
 from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.interop import schemes
-from posenc.interop.configurations import Configuration
+from posenc.interop.configurations import Configuration, finite
 from posenc.interop.image_setup import patches_of
 from posenc.interop.rope_widths import width_of_head
 from posenc.interop.schemes import LearnedRows, SineRows
@@ -228,6 +228,13 @@ def _slopes(config: Configuration, name: str) -> Part:
     slopes = ALiBi(heads, alibi_bias_max=float(steepest))
     scale = width_of_head(config) ** -0.5
     notes = ()
+    if steepest != 8:
+        notes = (
+            f"slopes are those of the authors' code, by alibi_bias_max {steepest}; transformers "
+            f"does not look at it, and takes 8",
+        )
+    if config.model_type == "mpt" and attention.get("softmax_scale") is not None:
+        scale = finite("softmax_scale", attention["softmax_scale"])
     if config.model_type == "falcon":  # it scales biases with the products
         slopes = ALiBi(heads, slopes=[m * scale for m in slopes.slopes])
         notes = ("the model rounds slopes to bfloat16, and scales biases as it does products",)

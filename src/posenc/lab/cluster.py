@@ -78,8 +78,10 @@ class RayRunner:
             status = None
         if status == NO_SPACE:
             raise FullDiskError(full(self.store))
-        said = "made" if self.store.is_done(run.id) else "failed"
-        self.watcher.ended(run, said)
+        made = self.store.is_done(run.id)
+        if not made and not self.store.has_failed(run.id):
+            self.store.note_failure(run.id, f"its process ended with status {status}", final=True)
+        self.watcher.ended(run, "made" if made else "failed")
 
 
 def _make(root: str, run: str, given: str) -> int:

@@ -18,7 +18,7 @@ from posenc.lab.statistics import (
     pairs,
     ranks,
 )
-from posenc.lab.store import Store
+from posenc.lab.store import Store, last_line
 from posenc.lab.tasks import Published
 
 PURPOSES = ((10, "a claim"), (5, "a comparison"), (3, "exploring"), (0, "nothing but a look"))
@@ -41,7 +41,8 @@ class Scored:
         rate: The learning rate, which was chosen by loss at the trained length alone.
         curves: Points [step, loss] of each seed.
         parameters: Numbers that the encoding learns.
-        milliseconds: A step, by seed.
+        milliseconds: A step, by seed; of those that made one.
+        tuned_rate: The learning rate of steps after training, where there are any.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Scored:
     curves: Mapping[int, Sequence[Sequence[float]]]
     parameters: int
     milliseconds: Mapping[int, float]
+    tuned_rate: float | None
 
     @property
     def has_fitted(self) -> bool:
@@ -193,7 +195,7 @@ def compared(grid: Grid, store: Store) -> Comparison:
         purpose=next(purpose for least, purpose in PURPOSES if fewest >= least),
         earlier=len(known.earlier & results.keys()),
         failures={
-            str(run): failure["said"].strip().splitlines()[-1]
+            str(run): last_line(failure)
             for run in plan.runs
             if (failure := store.failure(run.id)) and failure["final"]
         },
@@ -242,6 +244,7 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
     trained = task.task.trained
     scores: dict[int, dict[int, float]] = {}
     reported: dict[int, dict[int, float]] = {}
+    extension = results[0]["configuration"]["extension"]
     learned, before = list[float](), list[float]()
     for each in results:
         seed = each["configuration"]["seed"]
@@ -268,8 +271,11 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
         curves={e["configuration"]["seed"]: e["outcome"]["curve"] for e in results},
         parameters=results[0]["outcome"]["parameters"]["encoding"],
         milliseconds={
-            e["configuration"]["seed"]: e["cost"]["milliseconds_a_step"] for e in results
+            e["configuration"]["seed"]: e["cost"]["milliseconds_a_step"]
+            for e in results
+            if e["outcome"]["steps"]
         },
+        tuned_rate=extension["learning_rate"] if extension and extension["steps"] else None,
     )
 
 
@@ -354,6 +360,8 @@ def _leaders(comparison: TaskComparison) -> str:
     task, length = comparison.task.task, comparison.length
     first = [name for name, place in comparison.ranks.items() if place == 1]
     if not first:
+        if any(each.has_fitted for each in comparison.encodings.values()):
+            return f"No encoding that fitted has numbers at {length}, so none is ranked there."
         return f"No encoding fitted, so none is ranked at {length}."
     values = [comparison.encodings[name].middle[length].value for name in first]
     ends = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))

@@ -61,6 +61,8 @@ class Training:
         check_whole(0, warm_up=self.warm_up)
         check_positive_number(learning_rate=self.learning_rate, clip=self.clip)
         check_number(0.0, weight_decay=self.weight_decay)
+        for name in ("learning_rate", "clip", "weight_decay"):  # 1 and 1.0 name the same run
+            object.__setattr__(self, name, float(getattr(self, name)))
 
     def rate(self, step: int) -> float:
         """The learning rate of update ``step``, from 0 on.

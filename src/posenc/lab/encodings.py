@@ -135,6 +135,8 @@ PLACES = {
 def version(use: Sequence[str]) -> str:
     """A digest of the source files of the classes that are called, their docstrings left out.
 
+    What these files import, and classes that they inherit from, have no part in it.
+
     Example:
         >>> version(["ALiBi(4)"]) == version(["ALiBi(8)"]) != version(["Rotary(16)"])
         True

@@ -384,6 +384,14 @@ def _check_names(table: Table, grid: Grid) -> None:
                 Table({}, table.file, table.lines, (place, index)).fail(
                     "name", f"{name!r} is the name of two {place}; give one of them another name."
                 )
+    names = [each.name for each in grid.encodings]
+    for index, extension in enumerate(grid.extensions):
+        for name, _, _ in extension.variants():
+            if name in names:
+                Table({}, table.file, table.lines, ("extensions", index)).fail(
+                    "name", f"{name!r} is the name of two encodings; give one of them another name."
+                )
+            names.append(name)
     known = {each.name for each in grid.encodings}
     for index, task in enumerate(grid.tasks):
         for name in task.encodings:

@@ -36,9 +36,7 @@ class Model(nn.Module):
             size.dim,
             size.heads,
             size.depth,
-            positional=positional
-            if isinstance(positional, Positional)
-            else list(positional.children()),  # type: ignore[arg-type]
+            positional=positional if isinstance(positional, Positional) else list(positional),  # type: ignore[arg-type]
             norm="pre",
             activation="gelu",
             is_causal=is_causal,
@@ -60,6 +58,13 @@ class Model(nn.Module):
         """What the encodings learn."""
         state = self.state_dict()
         return {name: state[name] for name in sorted(state) if ".positional." in name}
+
+    def learned(self) -> dict[str, int]:
+        """How many numbers body and encodings learn; those that layers share count once."""
+        found = {"body": 0, "encoding": 0}
+        for name, each in self.named_parameters():
+            found["encoding" if ".positional." in name else "body"] += each.numel()
+        return found
 
 
 def built(

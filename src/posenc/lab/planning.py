@@ -48,12 +48,10 @@ class Planned:
         return extension is None or store.is_done(extension.of)
 
     def __str__(self) -> str:
-        seed = self.configuration.seed
-        if self.kind == "tuning":
-            rate = self.configuration.training.learning_rate
-            return f"{self.task} · {self.encoding} · learning rate {rate:g}"
+        rate = self.configuration.training.learning_rate
         model = f" · {self.model}" if self.model else ""
-        return f"{self.task} · {self.encoding}{model} · seed {seed}"
+        tried = f" · learning rate {rate:g}" if self.kind == "tuning" else ""
+        return f"{self.task} · {self.encoding}{model}{tried} · seed {self.configuration.seed}"
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def _runs(
             yield Planned(each, "tuning", *named, each.id)
         chosen = chosen_rate(tuning, store, result)
         if chosen is None:
-            yield from (None for _ in _variants(grid, encoding) for _ in grid.seeds)
+            yield from (None for _ in variants(grid, encoding) for _ in grid.seeds)
             return
         rate = chosen
     for seed in grid.seeds:
@@ -133,7 +131,7 @@ def _runs(
                     yield Planned(made, "extended", task.name, name, named[2], made.id)
 
 
-def _variants(grid: Grid, encoding: GridEncoding) -> list[str]:
+def variants(grid: Grid, encoding: GridEncoding) -> list[str]:
     """The encoding itself and its extensions."""
     extensions = [each for each in grid.extensions if each.of == encoding.name]
     return [encoding.name, *(name for each in extensions for name, _, _ in each.variants())]
@@ -202,7 +200,8 @@ class Speeds:
 def seconds_left(plan: Plan, store: Store, host: str, workers: int) -> float | None:
     """Seconds until all is made, by the last runs on this machine; None before there is one."""
     speeds = Speeds.of(store, host)
-    each = [speeds.seconds(run) for run in plan.runs if not store.is_done(run.id)]
+    to_make = [r for r in plan.runs if not store.is_done(r.id) and not store.has_failed(r.id)]
+    each = [speeds.seconds(run) for run in to_make]
     if any(found is None for found in each):
         return None
     known = [found for found in each if found is not None]

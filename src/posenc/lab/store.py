@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from posenc.lab.files import PART, read_json, whole, write_json
@@ -69,7 +70,8 @@ class Store:
         """The tensors of a finished run."""
         from safetensors.torch import save
 
-        kept = {name: tensor.contiguous() for name, tensor in weights.items()}
+        # Layers may share what they learn; the format holds each name's own.
+        kept = {n: each.clone(memory_format=torch.contiguous_format) for n, each in weights.items()}
         with whole(self.path("weights", run)) as file:
             file.write(save(kept))
 
@@ -136,6 +138,11 @@ class Store:
         for path in () if busy else self.root.rglob(f".*{PART}"):
             gone["parts"] += _removed(path)
         return gone
+
+
+def last_line(failure: dict[str, Any]) -> str:
+    """What a run that was given up said last, of all that it said."""
+    return failure["said"].strip().splitlines()[-1]
 
 
 def _removed(path: Path) -> int:

@@ -68,7 +68,9 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
                 "loss": outcome["losses"][length],
                 "body_parameters": outcome["parameters"]["body"],
                 "encoding_parameters": outcome["parameters"]["encoding"],
-                "milliseconds_a_step": each["cost"]["milliseconds_a_step"],
+                "milliseconds_a_step": each["cost"]["milliseconds_a_step"]
+                if outcome["steps"]
+                else None,
                 "host": each["machine"]["host"],
                 "torch": each["machine"]["torch"],
                 "date": each["date"],

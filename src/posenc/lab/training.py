@@ -246,11 +246,8 @@ class _Run:
             "loss": losses[str(self.task.trained)],
             "losses": losses,
             "scores": scores,
-            "curve": self.progress.curve,
-            "parameters": {
-                "body": sum(each.numel() for each in self.model.body().values()),
-                "encoding": sum(each.numel() for each in self.model.encodings().values()),
-            },
+            "curve": [point for point in self.progress.curve if math.isfinite(point[1])],
+            "parameters": self.model.learned(),
             "hashes": {
                 **self.begun,
                 "data": self.progress.data,
@@ -263,7 +260,7 @@ class _Run:
 def examined(model: Model, task: Task, length: int, *, rows: int, seed: int) -> tuple[float, float]:
     """Mean score and loss over ``rows`` rows of ``length``, the same rows for every encoding.
 
-    A row without a target has no part in the score.
+    A row without a target has no part in the score. Both are NaN where logits are no numbers.
     """
     model.eval()
     generator = generator_for(seed, "examination", length)
@@ -273,6 +270,8 @@ def examined(model: Model, task: Task, length: int, *, rows: int, seed: int) -> 
         count = min(at_once, left)
         batch = task.generate(generator, length, count)
         logits = model(batch.tokens, batch.positions)
+        if not logits.isfinite().all():
+            return math.nan, math.nan  # the largest of no numbers would be an answer, too
         asks = (batch.targets != IGNORED).any(1)
         scores += task.score(logits, batch)[asks].double().sum().item()
         losses += loss(logits, batch).item() * count

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.configuration import Configuration
+from posenc.lab.encodings import version
 from posenc.lab.files import FULL
 from posenc.lab.leases import Heartbeat, Lease
 from posenc.lab.store import Store
@@ -104,6 +105,7 @@ def _made(store: Store, run: str, written: str) -> int:
         os.chdir(given.get("folder", "."))
         if configuration.id != run:
             raise ValueError(f"run {run} was asked for with the configuration of another.")
+        _check_source(configuration)
         make(configuration, store, every=given.get("every", 10.0))
         return MADE
     except OSError as error:
@@ -112,6 +114,16 @@ def _made(store: Store, run: str, written: str) -> int:
         return _failed(store, run)
     except Exception:
         return _failed(store, run)
+
+
+def _check_source(configuration: Configuration) -> None:
+    """Refuses encodings whose source is no longer the one that the run is named by."""
+    made = configuration.extension or configuration
+    if (here := version(made.use)) != made.version:
+        raise ValueError(
+            f"the source of {', '.join(made.use)} has the digest {here} here, and had "
+            f"{made.version} where the run was planned; run the grid again, from this source."
+        )
 
 
 def _failed(store: Store, run: str) -> int:

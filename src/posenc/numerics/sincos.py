@@ -95,7 +95,8 @@ class SinCos:
         by 2^-193 of a turn each step, and the phase of n steps by n times that, as for positions.
 
         Raises:
-            ValueError: Steps are too fine or too coarse for that to hold.
+            ValueError: Steps are too fine or too coarse for that to hold, or ``arithmetic`` is not
+                exact.
 
         Example:
             >>> from posenc.frequencies import Geometric
@@ -105,6 +106,11 @@ class SinCos:
         """
         if scale == 1:
             return self
+        if self.common is not None:
+            raise ValueError(
+                f"arithmetic is {self.arithmetic!r}, whose frequencies have no scale folded in. "
+                f"Pass Coordinates to cos_sin, or build it with arithmetic='exact'."
+            )
         return self._kept(scales.written(scale), lambda: self._scaled(scale))
 
     def _scaled(self, scale: Fraction) -> "SinCos":
@@ -184,6 +190,7 @@ class SinCos:
 
         Raises:
             TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
+            ValueError: Coordinates have a scale an axis, or steps too fine or too coarse.
         """
         if isinstance(positions, Coordinates) and self.common is None:
             if positions.rest is not None:
@@ -228,6 +235,8 @@ class SinCos:
     def _common_formula(
         self, positions: Tensor | Coordinates, dtype: torch.dtype, factor: float
     ) -> tuple[Tensor, Tensor]:
+        if isinstance(positions, Coordinates):
+            _one_scale(positions)
         frequencies = torch.tensor(self.common, dtype=torch.float32, device=positions.device)
         angles = floats(positions, torch.float32).unsqueeze(-1) * frequencies
         cos, sin = angles.cos(), angles.sin()
@@ -301,6 +310,7 @@ def scaled_turns(
 
 
 def _one_scale(positions: Coordinates) -> Fraction:
+    """The scale of coordinates that are all along one axis."""
     if isinstance(positions.scale, tuple):
         raise ValueError(
             f"positions have {len(positions.scale)} scales, one an axis; one axis is encoded "

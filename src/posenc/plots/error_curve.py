@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Theme, dress, look, new_axes
+from posenc.plots.style import Theme, dress, look, new_axes, numbers
 
 SEEN = 1e-3  # an error that attention scores begin to show
 ROUNDING = 3e-8  # half a unit in the last place of float32, beside one
@@ -31,7 +30,8 @@ def error_curve(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is nothing to draw, or a position is no whole number from 0 on.
+        ValueError: There is nothing to draw, a position is no whole number from 0 on, or an error
+            is below 0 or not finite.
 
     Example:
         >>> ax = error_curve({"mine": {100: 4e-6, 1000: 4e-5}})
@@ -45,10 +45,13 @@ def error_curve(
     colors = look(theme)
     ax = new_axes(7.0, 4.0, colors) if ax is None else ax
     for turn, (name, by_position) in enumerate(errors.items()):
-        positions = np.array(sorted(by_position))
+        positions = sorted(by_position)
+        values = numbers([by_position[p] for p in positions], f"errors of {name}", 1)
+        if values.min() < 0:
+            raise ValueError(f"{name} has an error of {values.min()}; sizes are 0 or more.")
         ax.plot(
             positions,
-            [max(by_position[int(p)], 1e-17) for p in positions],
+            values.clip(min=1e-17),
             "o-",
             color=colors.lines[turn % len(colors.lines)],
             label=name,

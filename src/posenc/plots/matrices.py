@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers, reach
+from posenc.plots.style import Theme, bar, check_places, dress, look, new_axes, numbers, reach
 from posenc.positions.whole import check_whole_numbers
 
 
@@ -28,7 +28,8 @@ def similarity_matrix(
 
     Raises:
         TypeError: ``start`` is no whole number.
-        ValueError: It is no square of finite numbers.
+        ValueError: It is no square of finite numbers, or a position is beyond 10^14, where axes are
+            no longer exact.
 
     Example:
         >>> similarity_matrix([[1.0, 0.5], [0.5, 1.0]]).images[0].get_clim()
@@ -37,6 +38,7 @@ def similarity_matrix(
     values = _square(products, "products")
     check_whole_numbers(start=start)
     start = int(start)
+    check_places(start, start + len(values) - 1)
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most, size = np.abs(values).max() or 1.0, len(values)

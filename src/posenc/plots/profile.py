@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, dress, key, look, new_axes, numbers
+from posenc.plots.style import Theme, check_places, dress, key, look, new_axes, numbers
 from posenc.positions.whole import check_whole_numbers
 
 
@@ -30,7 +30,8 @@ def distance_profile(
 
     Raises:
         TypeError: ``first`` is no whole number.
-        ValueError: There are no numbers.
+        ValueError: There are no numbers, or a distance is beyond 10^14, where axes are no longer
+            exact.
 
     Example:
         >>> ax = distance_profile([2.0, 1.5, 0.6])
@@ -43,6 +44,7 @@ def distance_profile(
     ax = new_axes(7.0, 4.0, colors) if ax is None else ax
     for turn, (name, values) in enumerate(named.items()):
         row = numbers(values, name or "products", 1)
+        check_places(first, first + len(row) - 1)
         ax.plot(
             range(first, first + len(row)),
             row,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.positions.grids import grid
 from posenc.positions.placeless import PADDING, prefixed
-from posenc.positions.whole import check_listed, check_whole_numbers
+from posenc.positions.whole import check_listed, check_whole_numbers, plain
 
 
 def packed_grids(
@@ -58,7 +58,7 @@ def packed_grids(
     if length is None:
         return points, ids
     check_whole_numbers(length=length)
-    missing = length - len(points)
+    missing = plain(length) - len(points)  # numbers of numpy would wrap
     if missing < 0:
         raise ValueError(
             f"The images have {len(points)} tokens together, and length is {length}. Pack fewer."

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, check_unmasked, may_look
+from posenc._guards import check_dense, check_timeless, check_unmasked, may_look
 from posenc.positions.scales import exact
 from posenc.positions.words import MOST_BITS, REST_BITS, of_digits, of_integers, too_long
 
@@ -160,6 +160,7 @@ def _without_common_zeros(steps: list[int], scale: Fraction) -> tuple[list[int],
 
 def _gathered(values: Any, into: list[Fraction]) -> list[int]:
     """The shape of nested lists, whose numbers are put ``into`` a list."""
+    check_timeless(values=values)  # one of numpy's durations is an Integral
     number = _number(values)
     if number is not None:
         into.append(number)

@@ -49,8 +49,10 @@ def mixed_modalities(
     width), or behind the last of all three axes. Every document of a packed row begins at 0 and
     takes the next of the grids, so it stands as it would alone.
 
-    The next token of a row, for decoding, stands at ``positions.amax((-2, -1)) + 1`` where text
-    ended it. Models of transformers take axes first: ``positions.movedim(-1, 0)``.
+    Text behind text stands at one more than it. Models of transformers decode from
+    ``positions.amax((-2, -1)) + 1`` on, which is the same unless a row is packed, or ``"sides"``
+    are counted and a video has later frames than the text behind it. They take axes first:
+    ``positions.movedim(-1, 0)``.
 
     Args:
         token_types: ``[*batch, seq]``: whole numbers; those that ``grids`` names are images or
@@ -69,7 +71,8 @@ def mixed_modalities(
         TypeError: Types, grids or times are not whole numbers, or ``mask`` is floating, or no
             tensor.
         ValueError: The tokens of a type are not those of its grids, an image is cut in two, or
-            times are not one a frame, beyond 2^62, or of a type without grids.
+            times are not one a frame, beyond 2^62 (with ``"all"``, those of all rows together), or
+            of a type without grids.
 
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191).
@@ -211,6 +214,11 @@ def _placed(
     _refuse_cut(of[is_shown], counts[is_shown], shown)
     steps = torch.where(is_shown, _length(shown, after)[of.clamp(min=0)], counts)
     ends = steps.cumsum(0)
+    if bool(((ends > MOST) | (ends < 0)).any()):
+        raise ValueError(
+            "All rows together reach beyond 2^62, behind which int64 ends. Count the times of each "
+            "image or video from its first frame."
+        )
     begins = ends - steps
     opened = torch.ones_like(changes)
     opened[1:] = new_document

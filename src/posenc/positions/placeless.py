@@ -89,7 +89,7 @@ def placeless(
         >>> placeless(torch.tensor([[NOWHERE, NOWHERE], [0, -5]]))
         tensor([ True, False])
     """
-    values = points.values if isinstance(points, Coordinates) else points
+    values = points.values if isinstance(points, Coordinates) else checked(points, "points")
     return values[..., 0] < NOWHERE + MANY
 
 

@@ -1,11 +1,13 @@
 """One run of positions: from a start on, or behind a cache."""
 
 from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc._guards import may_look
 from posenc.positions.whole import check_whole_numbers, plain
 
 LAST = 2**63 - 1
@@ -27,13 +29,19 @@ def consecutive(
     """
     check_whole_numbers(length=length, start=start)
     if type(length) is not int or type(start) is not int:
-        length, start = plain(length), plain(start)
+        length, start = _known(length), _known(start)
     # Under torch.compile and torch.export a length may be a symbol, which is never negative.
     if isinstance(length, Integral) and length < 0:
         raise ValueError(f"length is {length}; it must be 0 or more.")
     if type(start) is int and start > LAST // 2:
         return _near_the_end(length, start, device)
     return torch.arange(start, start + length, dtype=torch.int64, device=device)
+
+
+def _known(number: Any) -> Any:
+    """A number as Python's own; symbols and tensors of a graph as they are."""
+    number = plain(number)
+    return int(number) if isinstance(number, Tensor) and may_look(number) else number
 
 
 def _near_the_end(length: int, start: int, device: torch.device | str | None) -> Tensor:
@@ -60,6 +68,7 @@ def decoding(
         tensor([7])
     """
     check_whole_numbers(cached=cached)
+    cached = _known(cached)
     if isinstance(cached, Integral) and cached < 0:
         raise ValueError(f"cached is {cached}; a cache holds 0 tokens or more.")
     return consecutive(length, start=cached, device=device)

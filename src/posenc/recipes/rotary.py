@@ -81,7 +81,8 @@ def qwen3(head_dim: int = 128, *, base: float = 1e6, factor: float | None = None
 
     Args:
         head_dim: 128 in all sizes, whatever hidden size over heads is.
-        base: 10^6; 5·10^6 in the models of July 2025, which reach 262144 tokens without YaRN.
+        base: 10^6; in the models of July 2025, which reach 262144 tokens without YaRN, 5·10^6, and
+            10^7 in that of 30B.
         factor: None as published; 4 for 131072 tokens, as the model cards advise.
 
     Reference:

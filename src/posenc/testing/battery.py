@@ -8,12 +8,14 @@ from posenc.testing.cases import Case
 
 PLAIN = (
     shapes.shape_and_dtype,
+    shapes.stays_finite,
     shapes.dtypes_agree,
     shapes.content_is_left_alone,
     shapes.arguments_matter,
     shapes.integers_only,
     shapes.tables_of_others,
     shapes.content_of_others,
+    shapes.scale_and_key_heads,
     shapes.reals_are_not_cut,
     shapes.parameters_are_made_as_asked,
     purity.purity,
@@ -35,6 +37,7 @@ PLAIN = (
     serving.neighbors_do_not_matter,
     serving.neighbors_stay_distinct,
     differentiation.gradients,
+    differentiation.gradients_change_nothing,
     differentiation.gradients_of_narrow_content,
     differentiation.gradients_stay_finite,
     claims.claims,

@@ -1,6 +1,7 @@
 """What the battery must know of an encoding, and how it drives one in each of the three places."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -9,7 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.arguments import check_whole
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.base import (
+    QueryKeyEncoding,
+    ScoreEncoding,
+    TokenEncoding,
+    working_dtype,
+)
 from posenc.positions import Coordinates, consecutive
 from posenc.testing.seeding import seed
 
@@ -66,9 +72,12 @@ class Case:
             check_whole(limit=self.limit)
 
     def module(self, **changes: Any) -> nn.Module:
-        """The encoding, with the same random parameters each time, in evaluation mode."""
+        """The encoding, with the same random parameters each time, in evaluation mode.
+
+        Arguments that are modules are copied, so that no check casts those of another.
+        """
         seed()
-        return self.build(**{**self.arguments, **changes}).eval()
+        return self.build(**deepcopy({**self.arguments, **changes})).eval()
 
     def subject(self) -> "Subject":
         """The driver for the place of this encoding.
@@ -108,7 +117,7 @@ class Subject:
         """The shapes of the content, less its batch axes."""
         raise TypeError("Use the driver of a place.")
 
-    def tables(self, module: nn.Module, positions: Tensor, dtype=None) -> Tensor:
+    def tables(self, module: nn.Module, positions: Tensor | Coordinates, dtype=None) -> Tensor:
         """The table at ``positions``."""
         return module.table(self.lifted(positions), dtype=dtype)  # type: ignore[operator]
 
@@ -126,30 +135,40 @@ class Subject:
             return positions
         return self.lifted(consecutive(seq, device=device) if positions is None else positions)
 
-    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
-        """What the encoding makes of the content."""
+    def call(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
+        """What one call of the encoding makes of the content."""
         made = module(*content, positions)
         return made if isinstance(made, tuple) else (made,)
 
-    def run_all(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
-        """The same, and what it makes of values and of the output of attention, if anything."""
-        made = self.run(module, content, positions)
-        changes = [f"changes_{part}" for part in ("values", "output")]
-        if not any(getattr(module, name, False) for name in changes):
+    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
+        """All that it makes of the content: in one call, then by the methods that this leaves out.
+
+        Attention and caches call these: they encode queries apart from keys, and values.
+        """
+        made, beside = self.call(module, content, positions), self.beside(module)
+        if not beside:
             return made
         if positions is None:
             positions = consecutive(content[0].shape[-2], device=content[0].device)
-        table = self.tables(module, positions, torch.promote_types(made[0].dtype, torch.float32))
-        if getattr(module, "changes_values", False):
-            v = content[1] if self.case.heads_first else content[1].transpose(-2, -3)
-            made = (*made, module.encode_values(v, table))  # type: ignore[operator]
-        if getattr(module, "changes_output", False):
-            made = (*made, self.output(module, content, made, table))
-        return made
+        table = self.tables(module, positions, working_dtype(content[0].dtype))
+        return *made, *self.used(module, content, table, beside)
 
-    def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
-        """``encode_output`` of some output; there is none in the place of tokens."""
-        raise TypeError("Use the driver of a place inside attention.")
+    def beside(self, module: nn.Module) -> frozenset[str]:
+        """The names of its methods that a call of it does not use."""
+        changed = [f"changes_{part}" for part in ("values", "output")]
+        return frozenset(
+            name.replace("changes", "encode") for name in changed if getattr(module, name, False)
+        )
+
+    def used(
+        self, module: nn.Module, content: Tensors, table: Tensor, names: Collection[str]
+    ) -> Tensors:
+        """What the methods of these names make of content and its table."""
+        return tuple(
+            use()  # type: ignore[misc]
+            for name, use in self.uses(module, content, table)
+            if name in names
+        )
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
         """The calls in which content meets a table that is given, by their names."""
@@ -158,7 +177,7 @@ class Subject:
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
-        """What it makes of the tokens in ``rows`` alone, as in decoding or on one rank."""
+        """All that it makes of the tokens in ``rows`` alone, as in decoding or on one rank."""
         return self.run(module, self.rows(content, rows), positions[..., rows])
 
     def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
@@ -176,9 +195,9 @@ class Tokens(Subject):
     def shapes(self, seq: int) -> list[tuple[int, ...]]:
         return [(seq, self.case.module().dim)]  # type: ignore[list-item]
 
-    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
+    def call(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         placed = self.placed(positions, content[0].shape[-2], content[0].device)
-        return super().run(module, content, placed)
+        return super().call(module, content, placed)
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
         return [("encode", partial(module.encode, content[0], table))]  # type: ignore[arg-type]
@@ -191,17 +210,29 @@ class QueriesKeys(Subject):
         width = self.case.module().head_dim
         return [(heads, seq, width) for heads in (self.case.heads, self.case.kv_heads)]  # type: ignore[misc]
 
-    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
+    def call(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         positions = self.placed(positions, content[0].shape[-2], content[0].device)
+        return self.laid_out(module(*self.laid_out(content), positions))
+
+    def laid_out(self, parts: Tensors) -> Tensors:
+        """Heads first as the encoding takes them, and back again."""
         if self.case.heads_first:
-            return module(*content, positions)
-        made = module(*(part.transpose(-2, -3) for part in content), positions)
-        return tuple(part.transpose(-2, -3) for part in made)
+            return parts
+        return tuple(part.transpose(-2, -3) for part in parts)
+
+    def beside(self, module: nn.Module) -> frozenset[str]:
+        kind: Any = type(module)
+        together = kind.encode_both is QueryKeyEncoding.encode_both  # which calls both
+        apart = () if together else ("encode_queries", "encode_keys")
+        return super().beside(module).union(apart)
+
+    def used(
+        self, module: nn.Module, content: Tensors, table: Tensor, names: Collection[str]
+    ) -> Tensors:
+        return self.laid_out(super().used(module, content, table, names))
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
-        if not self.case.heads_first:
-            content = tuple(part.transpose(-2, -3) for part in content)
-        q, k = content
+        q, k = self.laid_out(content)
         names = {"encode_queries": (q,), "encode_keys": (k,), "encode_both": (q, k)}
         if module.changes_values:
             names["encode_values"] = (k,)
@@ -210,10 +241,6 @@ class QueriesKeys(Subject):
         return [
             (name, partial(getattr(module, name), *given, table)) for name, given in names.items()
         ]
-
-    def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
-        out = content[0] if self.case.heads_first else content[0].transpose(-2, -3)
-        return module.encode_output(out, table)  # type: ignore[operator]
 
 
 class Scores(Subject):
@@ -227,21 +254,18 @@ class Scores(Subject):
         shapes = [(heads, seq, seq), (heads, seq, width), (self.case.kv_heads, seq, width)]
         return [*shapes, (seq, module.dim)] if module.reads_hidden else shapes  # type: ignore[list-item]
 
-    def tables(self, module: nn.Module, positions: Tensor, dtype=None) -> Tensor:
+    def tables(self, module: nn.Module, positions: Tensor | Coordinates, dtype=None) -> Tensor:
         lifted = self.lifted(positions)
         return module.table(lifted, lifted, dtype=dtype)  # type: ignore[operator]
 
     def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
         return table[..., rows, :][..., rows]
 
-    def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
+    def call(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
         scores, q, k, *hidden = content
         positions = self.placed(positions, scores.shape[-1], scores.device)
         read = {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}
         return (module(scores, positions, positions, q=q, k=k, **read),)
-
-    def output(self, module: nn.Module, content: Tensors, made: Tensors, table: Tensor) -> Tensor:
-        return module.encode_output(content[1], made[0].softmax(-1), table)  # type: ignore[operator]
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
         scores, q, k, *hidden = content
@@ -252,7 +276,8 @@ class Scores(Subject):
         encode: Any = module.encode
         uses: list[Use] = [("encode", partial(encode, scores, table, q=q, k=k, **read))]
         if module.changes_output:
-            uses.append(("encode_output", partial(self.output, module, content, (scores,), table)))
+            output: Any = module.encode_output
+            uses.append(("encode_output", lambda: output(q, scores.softmax(-1), table)))
         return uses
 
     def run_rows(
@@ -263,7 +288,11 @@ class Scores(Subject):
         read = {}
         if hidden:
             read = {"q_hidden": self.rows(tuple(hidden), rows)[0], "k_hidden": hidden[0]}
-        return (module(scores, some, every, q=q, k=k, **read),)
+        made = module(scores, some, every, q=q, k=k, **read)
+        if not module.changes_output:
+            return (made,)
+        table = module.table(some, every, dtype=working_dtype(q.dtype))  # type: ignore[operator]
+        return made, module.encode_output(q, scores.softmax(-1), table)  # type: ignore[operator]
 
 
 DRIVERS: dict[type, type[Subject]] = {

@@ -52,11 +52,12 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool]]:
 
 
 def _scattered(case: Case, count: int) -> Tensor:
-    """Distinct random positions, from as far out as there are any."""
+    """Distinct positions: the first ones, and random ones from as far out as there are any."""
     generator = torch.Generator().manual_seed(1)
     if case.limit is not None:
         return torch.randperm(case.limit - 3, generator=generator)[:count]
-    return torch.randint(2**40, (count,), generator=generator)
+    far = torch.randint(2**40, (count - 4,), generator=generator)
+    return torch.cat([consecutive(4), far])[torch.randperm(count, generator=generator)]
 
 
 def _keeps_norm(case: Case, subject: Subject) -> bool:
@@ -92,22 +93,23 @@ def _tokens_are_pointwise(case: Case, subject: Subject) -> bool:
 
 def _products_are_relative(case: Case, subject: Subject) -> bool:
     module = case.module().double()
-    q, k = subject.content(6, (1,), torch.float64)
 
-    def products(shift: int) -> Tensor:
-        turned_q, turned_k = subject.run(module, (q, k), consecutive(6, start=shift))
-        group = q.shape[-3] // k.shape[-3]
-        return turned_q @ turned_k.repeat_interleave(group, dim=-3).mT
+    def products(positions: Tensor) -> Tensor:
+        content = subject.content(len(positions), (1,), torch.float64)
+        q, k = subject.call(module, content, positions)
+        return q @ k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3).mT
 
     return _unmoved(products, case)
 
 
 def _scores_are_relative(case: Case, subject: Subject) -> bool:
     module = case.module().double()
-    content = subject.content(6, (1,), torch.float64)
-    return _unmoved(
-        lambda shift: subject.run(module, content, consecutive(6, start=shift))[0], case
-    )
+
+    def scores(positions: Tensor) -> Tensor:
+        content = subject.content(len(positions), (1,), torch.float64)
+        return subject.call(module, content, positions)[0]
+
+    return _unmoved(scores, case)
 
 
 def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
@@ -146,17 +148,13 @@ def _documents_matter(case: Case, subject: Subject) -> bool:
 
 def _values_change(case: Case, subject: Subject) -> bool:
     """Whether values as wide as keys come out as they went in."""
+    assert isinstance(subject, QueriesKeys)
     module, positions = case.module().double(), consecutive(6)
-    table, v = subject.tables(module, positions, torch.float64), _values(case, subject)
+    table = subject.tables(module, positions, torch.float64)
+    (v,) = subject.laid_out(subject.content(6, (1,), torch.float64)[1:])
     made = module.encode_values(v, table)  # type: ignore[operator]
     assert made.shape == v.shape, f"values came out as {tuple(made.shape)}"
     return not torch.equal(made, v)
-
-
-def _values(case: Case, subject: Subject) -> Tensor:
-    """Some values, in the layout of the encoding."""
-    v = subject.content(6, (1,), torch.float64)[1]
-    return v if case.heads_first else v.transpose(-2, -3)
 
 
 def _output_changes(case: Case, subject: Subject) -> bool:
@@ -164,14 +162,21 @@ def _output_changes(case: Case, subject: Subject) -> bool:
     module, positions = case.module().double(), consecutive(6)
     content = subject.content(6, (1,), torch.float64)
     table = subject.tables(module, positions, torch.float64)
-    out = content[0] if isinstance(subject, QueriesKeys) else content[1]
-    made = subject.output(module, content, content, table)
-    if not case.heads_first:
-        made = made.transpose(-2, -3)
+    if isinstance(subject, QueriesKeys):
+        (out,) = subject.laid_out(content[:1])
+        made = module.encode_output(out, table)  # type: ignore[operator]
+    else:
+        out = content[1]
+        made = module.encode_output(out, content[0].softmax(-1), table)  # type: ignore[operator]
     assert made.shape == out.shape, f"the output came out as {tuple(made.shape)}"
     return not torch.equal(made, out)
 
 
-def _unmoved(result: Callable[[int], Tensor], case: Case) -> bool:
-    here = result(0)
-    return all(bool((result(shift) - here).abs().max() < TOLERANCE) for shift in case.far(*SHIFTS))
+def _unmoved(result: Callable[[Tensor], Tensor], case: Case) -> bool:
+    """Whether tokens near and far of each other give the same farther on."""
+    positions = torch.tensor([0, 1, 2, 3, 4, 5, *case.far(300, 5000)])
+    here, last = result(positions), int(positions[-1])
+    ends = case.far(*(last + shift for shift in SHIFTS))
+    return all(
+        bool((result(positions + end - last) - here).abs().max() < TOLERANCE) for end in ends
+    )

@@ -5,27 +5,39 @@ from torch.autograd.gradcheck import GradcheckError
 
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
-from posenc.testing.compare import assert_rounded
+from posenc.testing.compare import assert_rounded, assert_same
 
 MANY = 256
 """Of more numbers, differences are taken along random directions, not one by one."""
 
 
 def gradients(case: Case) -> None:
-    """First derivatives by content and by every parameter are right, for several rows."""
+    """First derivatives of each result by content and by every parameter are right."""
     module, subject = case.module().double(), case.subject()
     content = tuple(part.requires_grad_() for part in subject.content(5, (2,), torch.float64))
-    parameters = tuple(module.parameters())
+    leaves = (*content, *module.parameters())
 
     def run(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return subject.run_all(module, content, consecutive(5))
+        none = 0 * torch.stack([leaf.sum() for leaf in leaves]).sum()  # a cut result is left out
+        return tuple(part + none for part in subject.run(module, content, consecutive(5)))
 
-    leaves = (*content, *parameters)
     many = sum(leaf.numel() for leaf in leaves) > MANY
     try:
         torch.autograd.gradcheck(run, leaves, fast_mode=many)
     except GradcheckError as wrong:
         raise AssertionError(f"gradients are wrong: {wrong}") from wrong
+
+
+def gradients_change_nothing(case: Case) -> None:
+    """The same comes out where gradients are asked for, under no_grad and in inference mode."""
+    subject, content = case.subject(), case.subject().content(5)
+    with torch.enable_grad():
+        asked = tuple(part.clone().requires_grad_() for part in content)
+        want = subject.run(case.module(), asked, None)
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            got = subject.run(case.module(), content, None)
+        assert_same(got, want, f"without gradients, in {mode.__name__}", bitwise=False)
 
 
 def gradients_stay_finite(case: Case) -> None:
@@ -37,7 +49,7 @@ def gradients_stay_finite(case: Case) -> None:
         module, subject = case.module(), case.subject()
         parts = subject.content(5, dtype=dtype)
         content = tuple(part.requires_grad_() for part in parts)
-        made = subject.run_all(module, content, None)
+        made = subject.run(module, content, None)
         torch.stack([part.float().square().sum() for part in made]).sum().backward()
         named = {f"part {index} of the content": part for index, part in enumerate(content)}
         for name, leaf in (*named.items(), *module.named_parameters()):
@@ -66,7 +78,7 @@ def _gradients(case: Case, content: Tensors, dtype: torch.dtype) -> list[torch.T
     module = module.double() if dtype == torch.float64 else module
     leaves = tuple(part.to(dtype).requires_grad_() for part in content)
     generator = torch.Generator().manual_seed(0)
-    made = [part.double() for part in subject.run_all(module, leaves, None)]
+    made = [part.double() for part in subject.run(module, leaves, None)]
     weights = [torch.randn(part.shape, generator=generator).double() for part in made]
     torch.stack([(p * w).sum() for p, w in zip(made, weights, strict=True)]).sum().backward()
     return [leaf.grad for leaf in (*leaves, *module.parameters())]
@@ -77,5 +89,5 @@ def _depends_on(case: Case, index: int) -> bool:
     module, subject = case.module(), case.subject()
     content = subject.content(5)
     other = tuple(part + (at == index) for at, part in enumerate(content))
-    before, after = (subject.run_all(module, given, None) for given in (content, other))
+    before, after = (subject.run(module, given, None) for given in (content, other))
     return any(not torch.equal(one, two) for one, two in zip(before, after, strict=True))

@@ -30,19 +30,23 @@ def training_changes_nothing_but_by_chance(case: Case) -> str | None:
     """What draws nothing at random in training gives there what it gives in evaluation."""
     subject, module = case.subject(), case.module().train()
     content, made = subject.content(7), []
-    for number in (1, 2):
+    for number in (1, 1, 2):
         seed(number)
         made.append(_used(case, module, content))
-    if not all(torch.equal(one, other) for one, other in zip(*made, strict=True)):
+    assert_same(made[1], made[0], "training again, by the same random numbers", bitwise=True)
+    after = _used(case, module.eval(), content)
+    assert_same(after, _used(case, case.module(), content), "trained before", bitwise=True)
+    if not all(torch.equal(one, other) for one, other in zip(made[0], made[2], strict=True)):
         return "it draws random numbers in training"
-    assert_same(made[0], _used(case, module.eval(), content), "training", bitwise=True)
+    assert_same(made[0], after, "training", bitwise=True)
     return None
 
 
 def _used(case: Case, module: torch.nn.Module, content: Tensors) -> Tensors:
-    """What it makes of content in one call, and by each of its methods."""
+    """Its table, what it makes of content in one call, and what each of its methods makes."""
     subject = case.subject()
-    table, made = subject.tables(module, consecutive(7)), subject.run(module, content, None)
+    table = subject.tables(module, consecutive(7))
+    made = (table, *subject.call(module, content, None))
     for _, use in subject.uses(module, content, table):
         result = use()
         made = (*made, *(result if isinstance(result, tuple) else (result,)))
@@ -152,12 +156,12 @@ def _watched(seen: Callable[[], tuple[torch.Tensor, ...]]) -> tuple[torch.Tensor
 
 def copies(case: Case) -> None:
     """deepcopy, pickle and the state dict give the same encoding again."""
-    subject, module, positions = case.subject(), case.module(), consecutive(7)
-    want = subject.tables(module, positions)
+    subject, module = case.subject(), case.module()
+    content = subject.content(7)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(1e-3)
-        want = subject.tables(module, positions)
+    want = _used(case, module, content)
     stream = io.BytesIO()
     torch.save(module.state_dict(), stream)
     stream.seek(0)
@@ -168,19 +172,20 @@ def copies(case: Case) -> None:
         ("pickle", pickle.loads(pickle.dumps(module))),
         ("state dict", loaded),
     ):
-        assert_same(subject.tables(other, positions), want, name, bitwise=True)
+        assert_same(_used(case, other, content), want, name, bitwise=True)
 
 
 def meta_device(case: Case) -> None:
     """Built on meta, filled by ``to_empty`` and ``load_state_dict``, it is right afterwards."""
-    subject, module, positions = case.subject(), case.module(), consecutive(7)
+    subject, module = case.subject(), case.module()
     with torch.device("meta"):
         empty = case.module()
         assert subject.tables(empty, consecutive(7, device="meta")).is_meta
     empty = empty.to_empty(device="cpu")
     empty.load_state_dict(module.state_dict())
-    want = subject.tables(module, positions)
-    assert_same(subject.tables(empty, positions), want, "to_empty, then loaded", bitwise=True)
+    content = subject.content(7)
+    got, want = _used(case, empty, content), _used(case, module, content)
+    assert_same(got, want, "to_empty, then loaded", bitwise=True)
 
 
 def owns_parameters_only(case: Case) -> None:

@@ -15,7 +15,7 @@ HALF = Fraction(1, 2)
 def reals(case: Case) -> None:
     """Whole coordinates are whole positions, and halves lie between these; or all are refused."""
     module, subject = case.module(), case.subject()
-    positions = torch.tensor([0, 1, 4, 9])
+    positions = torch.tensor([0, 1, 4, 9, *case.far(2**24 + 1, 2**40 + 1)])
     points = subject.lifted(positions)
     whole, finer = Coordinates(points), Coordinates(2 * points, scale=HALF)
     if not module.takes_reals:

@@ -85,11 +85,21 @@ def packed(case: Case) -> None:
 
 
 def rows_stand_alone(case: Case) -> None:
-    """A row of a batch comes out as it does alone, with positions of all rows and of its own."""
+    """A row of a batch comes out as it does alone, with positions of all rows and of its own.
+
+    So it does in two batch axes, and in none.
+    """
     module, subject = case.module(), case.subject()
     content = subject.content(SEQ, (6,))
     for positions in (consecutive(SEQ), torch.stack([consecutive(SEQ, start=n) for n in range(6)])):
         whole = subject.run(module, content, positions)
+        pairs = tuple(part.unflatten(0, (2, 3)) for part in content)
+        theirs = positions.unflatten(0, (2, 3)) if positions.ndim > 1 else positions
+        two = tuple(part.flatten(0, 1) for part in subject.run(module, pairs, theirs))
+        assert_same(two, whole, "two batch axes", bitwise=False)
+        first = positions[0] if positions.ndim > 1 else positions
+        bare = subject.run(module, tuple(part[0] for part in content), first)
+        assert_same(bare, tuple(part[0] for part in whole), "no batch axis", bitwise=False)
         for row in range(6):
             mine = positions[row] if positions.ndim > 1 else positions
             alone = subject.run(module, tuple(part[row : row + 1] for part in content), mine)
@@ -123,11 +133,11 @@ def encodes_the_sequence(case: Case) -> None:
     module, subject = case.module(), case.subject()
     content = tuple(part[:1].expand(3, *part.shape[1:]) for part in subject.content(SEQ))
     equal = tuple(part[..., :1, :].expand(part.shape).contiguous() for part in content)
-    results = subject.run(module, equal, None)
+    results = subject.call(module, equal, None)
     for made in results:
         assert_same(made[1:], made[:-1], "equal rows of a batch", bitwise=case.bitwise)
     if not _told_apart(results) and case.limit is None:  # a temperature may begin far out
-        results = subject.run(module, equal, consecutive(SEQ) * APART)
+        results = subject.call(module, equal, consecutive(SEQ) * APART)
     told = _told_apart(results)
     # An encoding may act on the queries alone; what it leaves alone is no result of its own.
     ours = [made for made, part in zip(results, equal, strict=False) if not torch.equal(made, part)]

@@ -28,18 +28,46 @@ def shape_and_dtype(case: Case) -> None:
             for seq in (0, 1, 6):
                 content = subject.content(seq, batch, dtype)
                 width = getattr(module, "encoded_dim", content[0].shape[-1])
-                for before, after in zip(content, subject.run(module, content, None), strict=False):
-                    what = f"{dtype} content of shape {tuple(before.shape)}"
+                called = subject.call(module, content, None)
+                for before, after in zip(content, called, strict=False):
                     shape = (*before.shape[:-1], width)
+                    what = f"content of shape {tuple(before.shape)}"
                     assert after.shape == shape, f"{what} came out as {tuple(after.shape)}"
+                what = f"{dtype} content of {seq} tokens"
+                for after in subject.run(module, content, None):
                     assert after.dtype == dtype, f"{what} came out as {after.dtype}"
                     assert torch.isfinite(after).all(), f"{what} came out with infinities or NaN"
 
 
+def stays_finite(case: Case) -> str | None:
+    """Of tokens at any distance, and of zeros, what comes out are numbers; or it is refused."""
+    module, subject, asked = case.module().eval(), case.subject(), False
+    for farthest in (200, 5000, 10**5, 10**7):
+        shares = (1, farthest // 40, farthest // 7, farthest // 2, farthest)
+        places = torch.tensor(case.far(0, *shares))
+        content = subject.content(len(places))
+        try:
+            made = subject.run(module, content, places)
+            zeros = subject.run(module, tuple(map(torch.zeros_like, content)), places)
+        except REFUSALS:
+            continue
+        asked = True
+        for part in (*made, *zeros):
+            assert torch.isfinite(part).all(), (
+                f"at positions {places.tolist()} infinities or NaN came out"
+            )
+    return None if asked else "it refuses tokens so far apart"
+
+
 def dtypes_agree(case: Case) -> None:
-    """Content in any float dtype comes out as it does in float64, but for rounding."""
+    """Content and tables in any float dtype come out as in float64, but for rounding."""
     subject = case.subject()
+    exact_table = subject.tables(case.module(), consecutive(6), torch.float64)
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        table = subject.tables(case.module(), consecutive(6), dtype)
+        if table.is_floating_point():
+            assert table.dtype == dtype, f"a table asked for in {dtype} came as {table.dtype}"
+            assert_rounded(table, exact_table, dtype, f"a table in {dtype}")
         content = subject.content(6, dtype=dtype)
         wide = tuple(part.double() for part in content)
         want = subject.run(case.module().double(), wide, None)
@@ -48,7 +76,10 @@ def dtypes_agree(case: Case) -> None:
 
 
 def content_is_left_alone(case: Case) -> None:
-    """The content is not written to, and may have any strides; what is made of it stands apart."""
+    """Neither content nor tables are written to; content may have any strides.
+
+    What is made of them stands apart.
+    """
     module, subject = case.module(), case.subject()
     content = subject.content(6)
     kept = tuple(part.clone() for part in content)
@@ -58,9 +89,11 @@ def content_is_left_alone(case: Case) -> None:
     assert_same(
         subject.run(module, strided, None), made, "transposed strides", bitwise=case.bitwise
     )
-    table = subject.tables(module, consecutive(6))
+    table = subject.tables(module, consecutive(6)).clone()  # some are expanded from one number
+    given, kept = (*content, table), (*kept, table.clone())
     for name, use in subject.uses(module, content, table):
-        given, results = (*content, table), use()
+        results = use()
+        assert_same(given, kept, f"content and table after {name}", bitwise=True)
         for result in results if isinstance(results, tuple) else (results,):
             assert isinstance(result, torch.Tensor)
             whole = any(_whole(result, part) for part in content)
@@ -173,6 +206,26 @@ def content_of_others(case: Case) -> str | None:
             continue
         for made, want in zip(_taken(uses), usual, strict=True):
             assert made is None or torch.equal(made, want), f"{what} was taken without a word"
+    return None
+
+
+def scale_and_key_heads(case: Case) -> str | None:
+    """The usual scale is 1/√head_dim, and a key head serves as many query heads as follow on it."""
+    module, subject = case.module().eval(), case.subject()
+    if not isinstance(subject, Scores):
+        return "it takes no scores"
+    scores, q, k, *hidden = subject.content(4)
+    read = {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}
+    at = [subject.lifted(consecutive(4))] * 2
+    usual = module(scores, *at, q=q, k=k, **read)
+    said = module(scores, *at, q=q, k=k, scale=q.shape[-1] ** -0.5, **read)
+    assert_same(said, usual, "the usual scale, said", bitwise=False)
+    each = k.repeat_interleave(case.heads // case.kv_heads, dim=-3)
+    try:
+        apart = module(scores, *at, q=q, k=each, **read)
+    except REFUSALS:
+        return None  # it was built for so many key heads
+    assert_same(apart, usual, "key heads, one for each query head", bitwise=False)
     return None
 
 

@@ -193,6 +193,22 @@ def test_standard_input_and_standard_output(run, monkeypatch):
     assert [row["token"] for row in csv.DictReader(io.StringIO(ran.out))] == ["your", "cat"]
 
 
+@pytest.mark.parametrize("suffix", ["npz", "safetensors", "csv", "json"])
+@pytest.mark.parametrize(("large", "dtype"), [(1e5, "float16"), (1e300, "float32")])
+def test_sums_beyond_the_dtype_are_refused(run, refused, tmp_path, suffix, large, dtype):
+    """Infinities would stand where the embeddings have numbers, and in JSON, which has none."""
+    np.save(tmp_path / "e.npy", np.array([[1.0, 2.0], [large, -large]]))
+    (tmp_path / "w.txt").write_text("your\ncat\n")
+    out = tmp_path / f"out.{suffix}"
+    given = ["encode", "your cat", "--output", out, "--vocabulary", tmp_path / "w.txt"]
+    given += ["--embeddings", tmp_path / "e.npy"]
+    said = refused(*given, "--dtype", dtype)
+    assert f"numbers of lines 1 to 1 are beyond {dtype}" in said
+    assert "give a wider --dtype" in said
+    assert not out.exists()
+    assert run(*given, "--dtype", "float64").status == 0
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float8_e4m3fn])
 def test_quantized_embeddings_are_refused(refused, tmp_path, dtype):
     words, vectors = tmp_path / "words.txt", tmp_path / "vectors.safetensors"

@@ -100,6 +100,7 @@ def test_chosen_curves_give_their_columns_alone(run, refused):
 def test_what_cannot_be_shown_is_refused(refused):
     assert "--length is 0" in refused("binary", "--length", 0)
     assert "sines come in pairs" in refused("binary", "--dim", 3)
+    assert "ask for fewer positions" in refused("binary", "--length", 10**12)
     assert "--base is 0.5; here each sine is slower" in refused("binary", "--base", 0.5)
     assert "--length is 1" in refused("distance", "--length", 1)
     assert "it must be at least 11" in refused("compare", "--length", 10)

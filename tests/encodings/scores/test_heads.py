@@ -81,3 +81,17 @@ def test_heads_apart_have_the_slopes_that_they_had():
     assert part.slopes == whole.slopes[2:4]
     with pytest.raises(AttributeError, match="Build another ALiBi"):
         part.alibi_bias_max = 2.0
+
+
+def test_a_class_that_derives_from_one_says_its_heads_itself():
+    """It may count them: of heads 2 and 3 apart, head 2 would be taken for head 0."""
+
+    class Louder(T5Bias):
+        def profile(self, distance, *, dtype=None):
+            profile = super().profile(distance, dtype=dtype)
+            return profile * torch.arange(1, self.heads + 1).view(-1, *[1] * (profile.ndim - 1))
+
+        table = RelativeBias.table
+
+    assert bias_apart(Louder(4), slice(2, 4)) is None
+    assert bias_apart(T5Bias(4), slice(2, 4)) is not None

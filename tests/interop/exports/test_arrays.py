@@ -104,3 +104,12 @@ def test_what_the_model_does_besides_is_told_in_words():
     assert "scales biases as it does products" in json.loads(found.metadata["notes"])[0]
     # of heads of 16 channels: the slopes meet products that are multiplied with 1/4
     assert found.tensors["layers.slopes"].tolist() == [0.25 / 4, 0.0625 / 4, 2**-6 / 4, 2**-8 / 4]
+
+
+def test_arrays_say_of_which_length_they_are():
+    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
+    config = {"model_type": "llama", "rope_parameters": rope}
+    for length, said in ((None, "short sequences"), (9000, "sequences of 9000 tokens")):
+        (note,) = json.loads(arrays(config, length=length).metadata["notes"])
+        assert note.endswith(f"depend on the length; these are of {said}")
+    assert "notes" not in arrays({"model_type": "llama"}).metadata

@@ -119,6 +119,8 @@ REFUSED = {
     "last channels": {"model_type": "deepseek_v3"},
     "rope type is 'dynamic'": {"model_type": "llama", "rope_scaling": {"rope_type": "dynamic",
                                                                        "factor": 2.0}},
+    "corners and sizes of boxes": {"model_type": "layoutlm"},
+    "begin anew in every cell": {"model_type": "tapas"},
     "starts at another row": {"model_type": "opt"},
     "ALiBi": {"model_type": "bloom", "n_head": 4},
 }  # fmt: skip

@@ -66,6 +66,10 @@ def test_longrope_says_its_attention_factor():
 
 
 REFUSED = {
+    "one mscale of two": {"model_type": "phimoe", "max_position_embeddings": 8192,
+                          "original_max_position_embeddings": 4096,
+                          "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 64,
+                                           "long_factor": [2.0] * 64, "short_mscale": 1.2}},
     "a factor that follows the length": {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
     "two bases": {"model_type": "gemma3_text", "num_hidden_layers": 6},
     "latent attention": {"model_type": "deepseek_v3"},
@@ -75,7 +79,8 @@ REFUSED = {
     "no rotation": {"model_type": "gpt2"},
     "converted weights": {"posenc_pairing": "interleaved"},
 }  # fmt: skip
-SAID = ("stretches all lengths alike", "rotate differently", "last channels", "axes",
+SAID = ("only one of its lists",
+        "stretches all lengths alike", "rotate differently", "last channels", "axes",
         "the parts encoder, decoder", "Learned", "converted to the pairing")  # fmt: skip
 
 

@@ -107,6 +107,10 @@ MEGATRON = {
     "plain": ({"rotary_base": 500_000}, Geometric(DIM, 500_000)),
     "linear": ({"seq_len_interpolation_factor": 3.0}, Linear(Geometric(DIM), 3)),
     "llama3": ({"rotary_base": 500_000, "rope_scaling": True}, Llama3(Geometric(DIM, 500_000))),
+    "both": (
+        {"rotary_base": 500_000, "rope_scaling": True, "seq_len_interpolation_factor": 3.0},
+        Linear(Llama3(Geometric(DIM, 500_000)), 3),
+    ),
     "yarn": (
         {"scaling_factor": 4.0, "original_max_position_embeddings": ROWS, "mscale": None},
         YaRN(Geometric(DIM), 4, ROWS),
@@ -158,6 +162,10 @@ TITAN = {
     "yarn": (
         {"scaling": "yarn", "rope_factor": 6.0, "original_seq_len": 4096},
         YaRN(Geometric(DIM), 6, 4096, attention=1.0),
+    ),
+    "yarn by 1": (
+        {"theta": 500_000.0, "scaling": "yarn", "rope_factor": 1.0, "original_seq_len": 4096},
+        YaRN(Geometric(DIM, 500_000), 1, 4096),
     ),
 }
 

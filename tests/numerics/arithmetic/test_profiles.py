@@ -8,7 +8,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 from transformers.models.llama4.modeling_llama4 import Llama4TextRotaryEmbedding
 
 from posenc import Rotary
-from posenc.frequencies import Geometric, Linear, Llama3, NTKByParts, YaRN
+from posenc.frequencies import Geometric, Linear, Llama3, NTKByParts, Proportional, YaRN
 from posenc.interop.huggingface import rotary_from_config
 from posenc.numerics.arithmetic import PROFILES
 
@@ -109,6 +109,10 @@ def test_llama_cpp_multiplies_from_pair_to_pair():
     assert angles.tolist() == [[3.0, 1.5, 0.75, 0.375]]
     halved = profile.angles(torch.tensor([3]), divisors, Linear(schedule, 2))
     assert halved.tolist() == [[1.5, 0.75, 0.375, 0.1875]]
+    # 1.1 is rounded before its inverse is: 1 / 1.1 itself would be the next float32
+    slowed = profile.angles(torch.tensor([1]), divisors, Linear(schedule, 1.1))[0, 0]
+    assert slowed == 1 / torch.tensor(1.1)
+    assert slowed != torch.tensor(1 / 1.1)
     # the error of one step grows with the pair, here of base 10,000
     steps = profile.angles(torch.tensor([1]), torch.ones(64), Geometric(128))
     power = Geometric(128).float32("float32")
@@ -139,6 +143,44 @@ def test_what_cannot_be_expressed_is_refused():
         Rotary(YaRN(Geometric(DIM), 8, 4096), pairing="interleaved", arithmetic="torchtitan")
     with pytest.raises(ValueError, match="trained_length=8192 only"):
         Rotary(Llama3(Geometric(8), trained_length=4096), arithmetic="megatron")
+
+
+PLAIN = Geometric(DIM, 500_000)
+
+
+@pytest.mark.parametrize("name", [name for name in PROFILES if name != "exact"])
+def test_a_schedule_of_a_schedule_is_refused_where_the_implementation_has_none(name):
+    """The inner one would be scaled by an order of operations that nobody's code has."""
+    nested = (
+        Linear(Linear(PLAIN, 2), 3), Linear(YaRN(PLAIN, 4, 4096), 2), Llama3(Linear(PLAIN, 2)),
+        Llama3(Llama3(PLAIN)), Linear(Linear(NTKByParts(PLAIN, 2, 64), 2), 2),
+        Linear(Llama3(PLAIN, low=2), 2),
+    )  # fmt: skip
+    for schedule in nested:
+        with pytest.raises(ValueError, match=f"arithmetic is '{name}', which has"):
+            Rotary(schedule, pairing=PROFILES[name].pairings[0], arithmetic=name)
+
+
+@pytest.mark.parametrize("name", [name for name in PROFILES if name != "exact"])
+def test_an_odd_width_is_refused(name):
+    """llama.cpp asserts that it is even; MLX makes three frequencies of 7 channels, others four."""
+    with pytest.raises(ValueError, match="of an even width"):
+        Rotary(Geometric(7), pairing=PROFILES[name].pairings[0], arithmetic=name)
+
+
+def test_two_scalings_that_an_implementation_has_together():
+    """Megatron-LM divides positions beside Llama 3's frequencies: a factor of 4 rounds nothing."""
+    line = torch.arange(0, 4 * LENGTH, 4)
+    both = PROFILES["megatron"].table(line, Linear(Llama3(PLAIN), 4))
+    alone = PROFILES["megatron"].table(line // 4, Llama3(PLAIN))
+    assert all(torch.equal(a, b) for a, b in zip(both, alone, strict=True))
+    Rotary(Linear(Llama3(PLAIN), 4), arithmetic="megatron")
+    Rotary(Linear(Proportional(DIM, 0.5), 2), arithmetic="transformers")  # Gemma's divided
+
+
+def test_torchtitan_leaves_yarn_by_1_out():
+    frequencies = PROFILES["torchtitan"].frequencies(YaRN(PLAIN, 1, 4096))
+    assert torch.equal(frequencies, PLAIN.float32("float32"))
 
 
 def test_torchtitan_scales_yarn_in_its_own_order():

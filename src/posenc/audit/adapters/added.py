@@ -39,8 +39,8 @@ class Added:
 
     Attributes:
         subject: The source of copies.
-        run: From a copy, x ``[batch, seq, dim]`` and positions ``[seq]`` to the result, in the
-            same order of axes.
+        run: From a copy, x ``[batch, seq, dim]`` and positions ``[seq]``, or ``[batch, seq]``, to
+            the result, in the same order of axes.
         text: How it is called, as Python.
         dim: Width of the embeddings.
         layout: The order of axes that it takes.
@@ -50,7 +50,8 @@ class Added:
         seq: A length that it takes.
         fixed: Whether it takes that length alone.
         grid: Height and width, where a row is a grid.
-        takes_mask: The same call with a padding mask, where there is one.
+        masked: The same call with a padding mask, where there is one.
+        unsaid: The same call without positions, where these may be left out.
     """
 
     subject: Subject
@@ -65,6 +66,7 @@ class Added:
     fixed: bool = False
     grid: tuple[int, int] | None = None
     masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
+    unsaid: Run | None = None
     longest_found: dict[int, int] = field(default_factory=dict)
 
     kind = "added"
@@ -238,6 +240,9 @@ def _layouts(
                 )  # fmt: skip
                 if "mask" in {p.role for p in parameters}:
                     view.masked = _masker(find, parameters, uses, layout)
+                if view.moves in uses - required and has_content:
+                    plain = uses - {"positions", "offset"}
+                    view.unsaid = _runner(find, parameters, plain, layout, grid or (1, seq))
                 if layout in ("bhwd", "bdhw") or "grid" in required:
                     view.grid, view.fixed = grid, True
                 try:
@@ -272,12 +277,14 @@ def _runner(
         here = grid if grid[0] * grid[1] == seq else (1, seq)
         line = torch.arange(seq) if positions is None else positions
         values = {
-            "x": added_layouts.laid_out(x, layout, here), "positions": line, "offset": int(line[0]),
-            "length": seq, "dim": dim, "dtype": x.dtype, "grid": here[0],
-            "mask": torch.ones(len(x), seq, dtype=torch.long),
+            "x": added_layouts.laid_out(x, layout, here), "positions": line,
+            "offset": int(line.flatten()[0]), "length": seq, "dim": dim, "dtype": x.dtype,
+            "grid": here[0], "mask": torch.ones(len(x), seq, dtype=torch.long),
         }  # fmt: skip
         problem: CallFailedError | None = None
-        shapes = (line, line[None].expand(len(x), -1), line[:, None], line.to(torch.float32))
+        shapes = (line,)
+        if line.ndim == 1:
+            shapes += line[None].expand(len(x), -1), line[:, None], line.to(torch.float32)
         for some in shapes if "positions" in {p.role for p in parameters} else (line,):
             try:
                 made = bound(find(thing), parameters, {**values, "positions": some}, uses)

@@ -24,7 +24,8 @@ class BiasView:
     Attributes:
         subject: The source of copies.
         run: From a copy, q_len, k_len and the dtype of scores to the bias; with ``scores``
-            ``[1, heads, q_len, k_len]``, where it takes some, to what it makes of them.
+            ``[1, heads, q_len, k_len]``, where it takes some, to what it makes of them, and of
+            more rows to that as it comes.
         text: How it is called, as Python.
         heads: Number of heads.
         rows: Whether fewer queries than keys can be asked for.
@@ -32,6 +33,8 @@ class BiasView:
         fixed: The only length that it takes, if it is but one.
         slopes_only: Whether it gives slopes, and no bias.
         takes_scores: Whether it takes scores, to which it may add.
+        takes_positions: Whether it takes positions of queries and of keys, which ``run`` has as
+            ``at``; they run on by one where it has none.
     """
 
     subject: Subject
@@ -43,6 +46,7 @@ class BiasView:
     fixed: int | None = None
     slopes_only: bool = False
     takes_scores: bool = False
+    takes_positions: bool = False
 
     kind = "bias"
 
@@ -109,26 +113,37 @@ def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
                 continue
             uses = frozenset(role for role in required if role is not None)
             yield BiasView(
-                subject, _runner(find, parameters, uses), text_of(text, parameters, uses),
-                takes_scores="scores" in uses,
+                subject, _runner(subject, find, parameters, uses), text_of(text, parameters, uses),
+                takes_scores="scores" in uses, takes_positions="q_positions" in uses,
             )  # fmt: skip
 
 
-def _runner(find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str]) -> Run:
-    def run(
-        thing: Any, q_len: int, k_len: int, dtype: torch.dtype, scores: Tensor | None = None
+def _runner(
+    subject: Subject,
+    find: Callable[[Any], Any],
+    parameters: list[Parameter],
+    uses: frozenset[str],
+) -> Run:
+    def given(
+        thing: Any,
+        q_len: int,
+        k_len: int,
+        dtype: torch.dtype,
+        scores: Tensor | None = None,
+        at: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         heads = heads_of(thing) or GUESSES["heads"]
         if uses <= {"length", "heads"} and q_len != k_len and uses & {"length"}:
             raise CallFailedError("it takes one length, for queries and keys")
         before = k_len - q_len
         blank = torch.zeros(1, heads, q_len, k_len, dtype=dtype)
+        queries, keys = at or (torch.arange(before, k_len), torch.arange(k_len))
         values = {
             "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
             "scores": blank if scores is None else scores, "x": blank.clone(),
             "mask": torch.ones(1, k_len, dtype=torch.long),
             "offset": before,
-            "q_positions": torch.arange(before, k_len), "k_positions": torch.arange(k_len),
+            "q_positions": queries, "k_positions": keys,
             "positions": torch.arange(k_len),
             "q": torch.zeros(1, heads, q_len, 16, dtype=dtype),
             "k": torch.zeros(1, heads, k_len, 16, dtype=dtype),
@@ -138,11 +153,35 @@ def _runner(find: Callable[[Any], Any], parameters: list[Parameter], uses: froze
         made = as_tensor(bound(find(thing), parameters, values, uses | {"dtype", "offset"}))
         if not isinstance(made, Tensor) or not made.is_floating_point():
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
+        if uses == {"heads"} and made.numel() != heads:
+            raise CallFailedError(f"it gives the shape {tuple(made.shape)}, no slopes")
+        return made
+
+    def run(
+        thing: Any,
+        q_len: int,
+        k_len: int,
+        dtype: torch.dtype,
+        scores: Tensor | None = None,
+        at: tuple[Tensor, Tensor] | None = None,
+    ) -> Tensor:
+        made = given(thing, q_len, k_len, dtype, scores, at)
         if uses == {"heads"}:
-            if made.numel() != heads:
-                raise CallFailedError(f"it gives the shape {tuple(made.shape)}, no slopes")
             return _from_slopes(made.flatten(), q_len, k_len)
-        return _shaped(made, q_len, k_len, heads)
+        if scores is not None and len(scores) > 1:
+            return made
+        if made.shape == (q_len, q_len, q_len) and q_len == k_len and heads_last(q_len):
+            return made.permute(2, 0, 1)
+        return _shaped(made, q_len, k_len)
+
+    def heads_last(heads: int) -> bool:
+        """Where heads are as many as tokens, a row of one token more tells which axis is theirs."""
+        seq = heads + 1
+        try:
+            made = given(subject.fresh(), seq, seq, torch.float32)
+        except CallFailedError:
+            return False
+        return made.shape == (seq, seq, heads)
 
     return run
 
@@ -160,11 +199,10 @@ def _from_slopes(slopes: Tensor, q_len: int, k_len: int) -> Tensor:
     return -slopes.double()[:, None, None] * distance.abs()
 
 
-def _shaped(made: Tensor, q_len: int, k_len: int, heads: int) -> Tensor:
+def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     """``[heads, q_len or 1, k_len]`` from the shapes in which biases come."""
     if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
-        last = made.ndim == 3 and made.shape[:2] == (q_len, k_len) and made.shape[2] != k_len
-        if last:
+        if made.ndim == 3 and made.shape[:2] == (q_len, k_len):
             return made.permute(2, 0, 1)
         raise CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
     if made.ndim == 2:

@@ -170,7 +170,7 @@ def _added(
                 line = torch.arange(seq) if positions is None else positions
                 values = {
                     "x": added_layouts.laid_out(x, order, (1, seq)), "p": line, "positions": line,
-                    "offset": int(line[0]), "length": seq, "dim": x.shape[2],
+                    "offset": int(line.flatten()[0]), "length": seq, "dim": x.shape[2],
                 }  # fmt: skip
                 made = evaluate(thing, values)
                 if not isinstance(made, Tensor):
@@ -198,21 +198,26 @@ def _bias(
     layout: str | None,
     dim: int | None,
 ) -> Any:
-    def run(thing: Any, q_len: int, k_len: int, dtype: torch.dtype) -> Tensor:
+    def run(
+        thing: Any, q_len: int, k_len: int, dtype: torch.dtype, scores: Tensor | None = None
+    ) -> Tensor:
         heads = bias.heads_of(thing) or GUESSES["heads"]
+        blank = torch.zeros(1, heads, q_len, k_len, dtype=dtype)
         values = {
             "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads,
             "offset": k_len - q_len,
-            "scores": torch.zeros(1, heads, q_len, k_len, dtype=dtype), "p": torch.arange(k_len),
+            "scores": blank if scores is None else scores, "p": torch.arange(k_len),
         }  # fmt: skip
         if not used & {"q_len", "scores"} and q_len != k_len:
             raise CallFailedError("it takes one length, for queries and keys")
         made = evaluate(thing, values)
         if not isinstance(made, Tensor):
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
-        return bias._shaped(made, q_len, k_len, heads)
+        if scores is not None and len(scores) > 1:
+            return made
+        return bias._shaped(made, q_len, k_len)
 
-    view = bias.BiasView(subject, run, text)
+    view = bias.BiasView(subject, run, text, takes_scores="scores" in used)
     return view if bias._measured(view) else None
 
 

@@ -17,6 +17,7 @@ from posenc.audit.adapters.calls import (
     varies,
     widths_of,
 )
+from posenc.audit.identity import structures
 from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError, OtherResultError
 from posenc.audit.signatures import Parameter, declared_layout
 from posenc.audit.subjects import Subject
@@ -46,6 +47,9 @@ class RotaryView:
         fed: Whether the cosines and sines are ours.
         unheard: The same call with a first position said, by the name of its parameter, where it
             has one that changed nothing or was refused.
+        unsaid: The same call without positions, where these may be left out.
+        order: Where each channel comes out, if queries and keys come out in another order; here
+            they are taken back.
     """
 
     subject: Subject
@@ -60,6 +64,8 @@ class RotaryView:
     applied: str = ""
     fed: bool = False
     unheard: tuple[str, Run] | None = None
+    unsaid: Run | None = None
+    order: Tensor | None = None
 
     kind = "rotary"
 
@@ -120,6 +126,11 @@ class RotaryView:
         return made
 
     @property
+    def is_one_of_several(self) -> bool:
+        """Whether another function beside it could apply its cosines and sines as well."""
+        return "several" in self.applied
+
+    @property
     def built_for(self) -> int | None:
         """The length that it says it is built for."""
         said = lengths_of(self.subject.fresh())
@@ -129,6 +140,8 @@ class RotaryView:
     def understood(self) -> str:
         """How it was called and what came."""
         what = "queries and keys" if self.sees_keys else "queries"
+        if self.order is not None:
+            what += " (which come out in another order of channels, as products do not see)"
         said = {"rows": ", positions by row", "line": ", positions said", "": ""}
         where = said.get(self.moves, ", first position said by offset")
         tail = f"; {self.applied}" if self.applied else ""
@@ -159,25 +172,84 @@ def rotary_of(subject: Subject, layout: str | None, width: int | None) -> Rotary
         CannotCheckError: It does not, in any form known here.
     """
     said = layout or _declared(subject)
-    best: tuple[int, RotaryView] | None = None
+    best: tuple[tuple[int, bool], RotaryView] | None = None
     other: set[str] = set()
     for view in _views(subject, said, width):
         if view.text in other:
             continue
-        if best is not None and best[0] >= 2 and (view.applied or view.fed):
-            break  # a call that fits is not given up for tables that somebody else applies
+        if best is not None and best[0][0] >= 2 and _may_end(view, best[0]):
+            break
         try:
             fit = measured(view)
         except OtherResultError:
             other.add(view.text)
             continue
-        if fit is not None and (best is None or fit > best[0]):
-            best = fit, view
-            if fit == 3:
-                break
+        if fit is None:
+            continue
+        _take_back(view)
+        rank = fit, not view.is_one_of_several or _is_sound(view)
+        if best is None or rank > best[0]:
+            best = rank, view
+        if rank == (3, True):
+            break
+        if fit == 3:
+            other.add(view.text)
     if best is None:
         raise CannotCheckError("nothing that rotates queries and keys")
-    return best[1]
+    (fit, sound), view = best
+    if fit >= 2 and not sound:
+        raise CannotCheckError(
+            f"which of several functions beside {subject.name} applies its cosines and sines was "
+            f"not seen, and those that could be tried make no rotation of them. Check the function "
+            f"that rotates."
+        )
+    return view
+
+
+def _may_end(view: RotaryView, rank: tuple[int, bool]) -> bool:
+    """Whether a call that fits is kept for good: not given up for tables that others apply.
+
+    Unless one of several functions applied its own, and made no rotation of them.
+    """
+    return bool(view.applied or view.fed) and (rank[1] or not view.is_one_of_several)
+
+
+def _take_back(view: RotaryView) -> None:
+    """Undo an order of channels in which queries and keys come out, as it changes no product."""
+    start = torch.zeros(1, 1, dtype=torch.long)
+    basis = torch.eye(view.dim)[:, None, None].expand(-1, HEADS, -1, -1).contiguous()
+    try:
+        made = view.both(basis, basis[:, : view.kv_heads], start.expand(view.dim, -1))
+    except CallFailedError:
+        return
+    sides = [x[:, 0, 0] for x in made if x is not None]
+    places = sides[0].argmax(1)
+    wanted = torch.eye(view.dim)[places]
+    if len(places.unique()) < view.dim or any((x - wanted).abs().max() > 1e-6 for x in sides):
+        return
+    if torch.equal(places, torch.arange(view.dim)):
+        return
+    view.order = places
+    view.run = _in_order(view.run, places)
+    view.unsaid = view.unsaid and _in_order(view.unsaid, places)
+    view.unheard = view.unheard and (view.unheard[0], _in_order(view.unheard[1], places))
+
+
+def _in_order(run: Run, places: Tensor) -> Run:
+    def ordered(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
+        made, keys = run(thing, q, k, positions)
+        return made[..., places], None if keys is None else keys[..., places]
+
+    return ordered
+
+
+def _is_sound(view: RotaryView) -> bool:
+    """Whether it makes a rotation of the first tokens."""
+    try:
+        found = structures.structure(view.matrices(16))
+    except (CallFailedError, NotAskedError):
+        return False
+    return bool(found.firsts) and not found.odd
 
 
 def _declared(subject: Subject) -> str | None:
@@ -312,11 +384,13 @@ def _called(
         if how in ("rows", "offset") and unheard is None:
             name = next(p.name for p in parameters if p.role in said_by)
             unheard = name, runner(find, parameters, how, said_by, layout)
+    optional = moves and not {"positions", "offset"} & {p.role for p in parameters if p.required}
+    unsaid = runner(find, parameters, "", frozenset(), layout) if optional else None
     for kv_heads in (2, HEADS) if pairs else (HEADS,):
         told = text_of(text, parameters, uses)
         yield RotaryView(
             subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads,
-            unheard=unheard,
+            unheard=unheard, unsaid=unsaid,
         )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def _appliers(subject: Subject, thing: Any) -> Iterator[tuple[str, Applier, str]
         return
     beside = []
     for name, function in subject.namespace.items():
-        if "apply" in name and "rot" in name and callable(function):
+        if "apply" in name and ("rot" in name or "rope" in name) and callable(function):
             parameters = next(assignments(function), [])
             roles = {p.role for p in parameters}
             if roles & {"x", "q"} and roles & {"cos", "cis"}:

@@ -24,11 +24,22 @@ def nearest(base: float, tolerance: float = 2e-3) -> float | None:
     return next((b for b in KNOWN if abs(log(base) - log(b)) < tolerance * log(b)), None)
 
 
-def rounded(base: float) -> float:
-    """A measured base to the digits that a measurement has.
+def shortest(base: float, tolerance: float = 1e-6) -> float:
+    """The number of fewest digits that a measured base may be.
 
     Example:
-        >>> rounded(12345.678)
-        12350.0
+        >>> shortest(12345.6781), shortest(80_000_001.0)
+        (12345.68, 80000000.0)
     """
-    return float(f"{base:.4g}")
+    digits = range(1, 18)
+    return next(b for d in digits if abs((b := float(f"{base:.{d}g}")) / base - 1) <= tolerance)
+
+
+def is_round(base: float) -> bool:
+    """Whether a base has three digits or fewer, as those have that somebody chose.
+
+    Example:
+        >>> is_round(80_000_000.0), is_round(41_829.0)
+        (True, False)
+    """
+    return base == float(f"{base:.3g}")

@@ -8,7 +8,7 @@ from math import exp, isfinite, pi
 import torch
 from torch import Tensor
 
-from posenc.audit.identity.bases import KNOWN, nearest, rounded
+from posenc.audit.identity.bases import KNOWN, is_round, nearest, shortest
 from posenc.audit.identity.recipes import of_rotary
 from posenc.audit.identity.structures import Structure
 from posenc.encodings.queries_keys import Rotary
@@ -66,13 +66,12 @@ class Rotation:
         said = [without_defaults(schedule)]
         if shape.pairing == "other" or 2 * len(schedule.wavelengths()) != shape.width:
             return f"posenc.Rotary({said[0]})"
-        rotated: Rotated = "suffix" if shape.start else "prefix"
-        recipe = of_rotary(
-            Rotary(schedule, head_dim=shape.dim, pairing=shape.pairing, rotated=rotated)
-        )
-        if recipe and not self.missing:
+        dim = shape.width if shape.place == "between" else shape.dim  # ours of these channels alone
+        rotated: Rotated = "suffix" if shape.place == "suffix" else "prefix"
+        recipe = of_rotary(Rotary(schedule, head_dim=dim, pairing=shape.pairing, rotated=rotated))
+        if recipe and not self.missing and dim == shape.dim:
             return recipe
-        said += [f"head_dim={shape.dim}"] if shape.dim != shape.width else []
+        said += [f"head_dim={dim}"] if dim != shape.width else []
         said += [f"pairing={shape.pairing!r}"] if shape.pairing != "half" else []
         said += [f"rotated={rotated!r}"] if rotated != "prefix" else []
         return f"posenc.Rotary({', '.join(said)})"
@@ -82,7 +81,9 @@ class Rotation:
         """One line."""
         shape = self.structure
         width = f"{shape.width} of {shape.dim} channels, " if shape.width != shape.dim else ""
-        where = "the last " if width and shape.start else ""
+        if shape.place == "between":
+            width = f"channels {shape.start} to {shape.start + shape.width - 1} of {shape.dim}, "
+        where = "the last " if width and shape.place == "suffix" else ""
         return f"a rotary encoding, {where}{width}{shape.pairing} pairing, {self.named}"
 
 
@@ -227,13 +228,12 @@ def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
     if known is not None:
         slip = "i instead of 2i" if known == 100.0 else ""
         yield Rotation(shape, Geometric(width, known), f"base {known:,.10g}", slip=slip)
-    half = width // 2
+    half, fitted = width // 2, _measured_geometric(shape, width, raw)
     slips = (
-        ("4i instead of 2i", raw**0.5),
-        (f"i / {half - 1} instead of i / {half}", raw ** ((half - 1) / half)),
-        (f"the rotated width {width} instead of the head's {shape.dim}", None),
+        ("4i instead of 2i", fitted.base**0.5),
+        (f"i / {half - 1} instead of i / {half}", fitted.base ** ((half - 1) / half)),
         (f"the head's width {shape.dim} instead of the rotated {width}",
-         raw ** (shape.dim / width) if width != shape.dim else None),
+         fitted.base ** (shape.dim / width) if width != shape.dim else None),
     )  # fmt: skip
     if known is None and raw < 1:
         sign = nearest(1 / raw)
@@ -241,57 +241,55 @@ def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
             yield Rotation(shape, _measured_geometric(shape, width, 1 / sign), f"base "
                                         f"1/{sign:,.10g}",
                            slip="+2i instead of −2i")  # fmt: skip
+    named = f"base {fitted.base:,.10g}"
     for words, meant in slips:
-        base = meant and nearest(meant, 1e-3)
-        if base in (10_000.0, 500_000.0, 1_000_000.0):
-            yield Rotation(
-                shape, _measured_geometric(shape, width, raw), f"base {rounded(raw):,.10g}",
-                slip=words,
-            )  # fmt: skip
-    yield from _ntk(shape, width, raw)
-    fitted = _measured_geometric(shape, width, raw)
-    yield Rotation(shape, fitted, f"base {fitted.base:,.10g}", unusual=True)
+        if meant and any(abs(meant / base - 1) < 1e-5 for base in KNOWN[:3]):
+            yield Rotation(shape, fitted, named, slip=words)
+    unusual = Rotation(shape, fitted, named, unusual=True)
+    if is_round(fitted.base):
+        yield unusual
+    yield from _ntk(shape, width, fitted.base)
+    yield unusual
 
 
 def _measured_geometric(shape: Structure, width: int, raw: float) -> Geometric:
-    """A geometric schedule by the slowest pair that turned enough to be measured well."""
+    """A geometric schedule of the base that all pairs together mean."""
     omegas = shape.speeds
-    raw = _slowest_base(width, omegas) or raw
-    near = float(f"{raw:.5g}")
-    ours = Geometric(width, near)
+    ours = Geometric(width, shortest(_base_of(width, omegas) or raw))
     return ours if _fits(ours, omegas) else Geometric(width, raw)
 
 
-def _slowest_base(width: int, omegas: Tensor) -> float | None:
-    """The base by which the slowest pair turns that turned enough to be measured well."""
-    index = torch.arange(len(omegas), dtype=torch.float64)
-    good = (omegas > 1e-3) & (index > 0)
-    if not good.any():
+def _base_of(width: int, omegas: Tensor) -> float | None:
+    """The base whose powers these are, by least squares.
+
+    Angles are measured to one error, so that logarithms of slow frequencies say less.
+    """
+    shares = 2 * torch.arange(len(omegas), dtype=torch.float64) / width
+    moving = (omegas > 1e-9) & (shares > 0)
+    if not moving.any():
         return None
-    last = int(good.nonzero()[-1])
-    return float(omegas[last]) ** (-width / (2 * last))
+    omegas, shares = omegas[moving], shares[moving]
+    weights = omegas.square() * shares
+    return exp(-float((weights * omegas.log()).sum() / (weights * shares).sum()))
 
 
 def plain_schedules(width: int, omegas: Tensor) -> Iterator[Geometric]:
-    """Geometric schedules that may be meant: of a base in use, of one in five digits, of any."""
+    """Geometric schedules that may be meant: of a base in use, of the shortest number, of any."""
     raw = (omegas[0] / omegas[1]).item() ** (width / 2)
-    measured = _slowest_base(width, omegas) or raw
-    bases = (nearest(raw), float(f"{measured:.5g}"), measured)
+    measured = _base_of(width, omegas) or raw
+    bases = (nearest(raw), shortest(measured), measured)
     yield from (Geometric(width, base) for base in dict.fromkeys(bases) if base and isfinite(base))
 
 
-def _ntk(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
+def _ntk(shape: Structure, width: int, measured: float) -> Iterator[Rotation]:
     if width <= 2:
         return
     for base in KNOWN[:3]:
-        factor = (raw / base) ** ((width - 2) / width) if raw > base else 0
+        factor = (measured / base) ** ((width - 2) / width) if measured > base else 0
         near = round(factor * 2) / 2
-        if near > 1 and abs(factor - near) < 5e-3 * near:
-            yield Rotation(
-                shape,
-                NTK(Geometric(width, base), near),
-                describe(NTK(Geometric(width, base), near)),
-            )
+        if 1 < near <= 64 and abs(factor - near) < 1e-5 * near:
+            scaled = NTK(Geometric(width, base), near)
+            yield Rotation(shape, scaled, describe(scaled))
 
 
 def _proportional(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:

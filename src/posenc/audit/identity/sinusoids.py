@@ -9,7 +9,7 @@ from math import asin, isfinite
 import torch
 from torch import Tensor
 
-from posenc.audit.identity.bases import KNOWN, nearest, rounded
+from posenc.audit.identity.bases import KNOWN, nearest, shortest
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention, timestep
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.positions import consecutive
@@ -127,7 +127,7 @@ def _candidates(dim: int, rows: Tensor, known: bool) -> Iterator[tuple[Form, flo
         if measured is None:
             bases: tuple[float | None, ...] = (*KNOWN[:3], 1e-4) if known else ()
         else:
-            bases = (nearest(measured), 1e-4) if known else (rounded(measured), measured)
+            bases = (nearest(measured), 1e-4) if known else (shortest(measured), measured)
         yield from ((form, base) for base in dict.fromkeys(filter(None, bases)))
 
 

@@ -73,6 +73,13 @@ class Structure:
         """The first channel of the rotated ones."""
         return 0 if self.width >= self.dim else min(self.firsts)
 
+    @property
+    def place(self) -> Literal["prefix", "suffix", "between"]:
+        """Where the rotated channels stand among all."""
+        if not self.start:
+            return "prefix"
+        return "suffix" if self.start + self.width == self.dim else "between"
+
     def probe(self) -> Tensor:
         """Content that shows the cosine in each first channel and the sine in its partner."""
         content = torch.zeros(self.dim)

@@ -10,7 +10,10 @@ REMEDIES: dict[str, str] = {
     "positions-shared": "give every token its own position: an int64 arange over the sequence",
     "off-by-one-after-cache": "the first new token stands at the length of the cache",
     "decoding-differs-from-prefill": "add the length of the cache to the positions",
-    "padding-shifts-positions": "positions = mask.cumsum(-1) - 1, and no count of padding tokens",
+    "positions-misread": "take the angles of each token from its own position, whatever comes "
+    "before it, and count from 0 where no positions are given",
+    "padding-shifts-positions": "positions = mask.cumsum(-1) - 1, and nothing of the number "
+    "or the content of padding tokens",
     "depends-on-length": "leave the length of the row out of the formula; resolve dynamic scaling "
     "at one length",
     "clamped": "raise an error beyond the table, or build the table on demand",

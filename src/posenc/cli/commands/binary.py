@@ -23,6 +23,7 @@ class Binary:
 
     def run(self) -> None:
         """Prints."""
+        from posenc.cli.limits import check_memory
         from posenc.cli.render import formats
 
         if self.length < 1:
@@ -34,6 +35,7 @@ class Binary:
                 f"--base is {self.base:g}; here each sine is slower than the one before: give more "
                 "than 1"
             )
+        check_memory(3 * self.length * (self.length.bit_length() + self.dim))
         digits, columns = self._digits(), self._sines()
         names = [
             *(f"bit {bit}" for bit in range(len(digits[0]))),

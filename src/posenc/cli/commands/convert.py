@@ -22,10 +22,10 @@ class Convert:
     """Write a checkpoint with rotated channels in the other pairing.
 
     The rows of query and key projections, their biases and norms change places; no number is
-    changed, and converting back gives the file that was, bit for bit. Sharded checkpoints go from
-    folder to folder: the shards, their index and config.json, and nothing else. What is written is
-    streamed, and appears whole or not at all. The metadata of files, and in a folder config.json,
-    say posenc_pairing.
+    changed, and converting back gives what was, bit for bit: every tensor, and the whole file where
+    the safetensors library wrote it. Sharded checkpoints go from folder to folder: the shards,
+    their index and config.json, and nothing else. What is written is streamed, and appears whole
+    or not at all. The metadata of files, and in a folder config.json, say posenc_pairing.
     """
 
     weights: Annotated[

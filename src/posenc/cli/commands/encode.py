@@ -78,7 +78,8 @@ class Encode:
     tokenizer: Annotated[
         Path | None,
         options.Option(
-            "A tokenizer.json of Hugging Face; without it, words and marks are the tokens.",
+            "A tokenizer.json of Hugging Face; what it puts around a text, as [CLS], is left out. "
+            "Without it, words and marks are the tokens.",
             metavar="FILE",
         ),
     ] = None

@@ -35,6 +35,9 @@ class Explore:
 
         if not 0 <= self.port < 2**16:
             raise UserError(f"--port is {self.port}; it must be one of 0 … 65535")
+        if self.output is not None and (self.port or self.no_browser):
+            given = "--port" if self.port else "--no-browser"
+            raise UserError(f"{given} says nothing to --output, which serves nothing; leave it out")
         if self.output is None:
             from posenc.explorer.serving import serve
 

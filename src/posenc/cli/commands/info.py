@@ -52,4 +52,9 @@ class Info:
 
 
 def _version(name: str) -> str | None:
-    return metadata.version(name) if find_spec(name) else None
+    if not find_spec(name):
+        return None
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # some builds of torch bring Triton by another name
+        return "unknown"

@@ -84,8 +84,15 @@ class Batches:
         lengths = torch.tensor([len(row.ids) for row in rows])
         ids = torch.tensor([number for row in rows for number in row.ids])
         positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
+        values = self.encoding.encode(*self.parts(ids, positions)).to(self.dtype)
+        if not values.isfinite().all():
+            raise UserError(
+                f"numbers of lines {rows[0].line} to {rows[-1].line} are beyond "
+                f"{str(self.dtype).removeprefix('torch.')}, which ends at "
+                f"{torch.finfo(self.dtype).max:.3g}; give a wider --dtype, or smaller --embeddings"
+            )
         return Batch(
-            values=self.encoding.encode(*self.parts(ids, positions)).to(self.dtype),
+            values=values,
             ids=ids,
             positions=positions,
             lengths=lengths,

@@ -43,7 +43,6 @@ class Measure:
         longest: Tokens of the longest row.
         tokens: Tokens in all.
         sentences: Lines that hold a token.
-        blank: Lines that hold none.
         unknown: Tokens that the vocabulary lacks.
     """
 
@@ -51,7 +50,6 @@ class Measure:
     longest: int = 0
     tokens: int = 0
     sentences: int = 0
-    blank: int = 0
     unknown: int = 0
 
     @property
@@ -130,13 +128,11 @@ def _some(pieces: Iterator[Piece]) -> Iterator[Piece]:
 
 def measure(text: Text, tokenizer: "Tokenizer", max_length: int, unknown: int | None) -> Measure:
     """Counts what ``rows`` will give."""
-    found, last = Measure(), 0
+    found = Measure()
     for row in rows(text, tokenizer, max_length):
         found.rows += 1
         found.tokens += len(row.ids)
         found.longest = max(found.longest, len(row.ids))
         found.sentences += row.start == 0
         found.unknown += row.ids.count(unknown) if unknown is not None else 0
-        last = row.line
-    found.blank = max(0, last - found.sentences)
     return found

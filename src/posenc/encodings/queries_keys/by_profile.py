@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc._guards import floating
 from posenc.encodings.base import checked_rows
+from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
 from posenc.kernels.out import written
@@ -87,11 +88,13 @@ class RotationByProfile:
 
 
 def refuse_profile(owner: str, rotary: object) -> None:
-    """Refuse a rotary encoding in somebody else's arithmetic, whose own class does more with it.
+    """Refuse a rotary encoding that is more than frequencies and layout, which ``owner`` reads.
 
     Raises:
-        ValueError: It is one.
+        TypeError: It is of a class with methods of its own.
+        ValueError: It is in somebody else's arithmetic.
     """
+    refuse_changed(owner, rotary)
     if getattr(rotary, "profile", None) is not None:
         raise ValueError(
             f"{owner} was given {rotary!r}; arithmetic {rotary.arithmetic!r} is that of rotary "  # type: ignore[attr-defined]

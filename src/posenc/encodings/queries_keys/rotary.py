@@ -157,7 +157,9 @@ class Rotary(QueryKeyEncoding):
             table: One row a token; with ``positions``, rows 0, 1, 2, … that are kept.
             positions: Which row each token takes, ``[*batch, seq]``. They are read where they are
                 used, so nothing is gathered first.
-            out: Where to write both; ``out=(q, k)`` rotates in place.
+            out: Where to write both; ``out=(q, k)`` rotates in place. In the arithmetic of a public
+                implementation queries are written before keys are read: their place must be apart
+                from keys, and from the place of these.
 
         Raises:
             ValueError: Widths or lengths do not fit, or the table is that of another width.
@@ -200,6 +202,8 @@ class Rotary(QueryKeyEncoding):
 
     def with_frequencies(self, frequencies: int | Schedule) -> "Rotary":
         """The same encoding with another schedule, as to extend the context of a model.
+
+        It is a ``Rotary``, whatever a class derived from it does otherwise.
 
         Example:
             >>> longer = Rotary(8, pairing="interleaved").with_frequencies(Geometric(8, 1e6))

@@ -40,14 +40,16 @@ def bias_apart(bias: ScoreBias, heads: slice) -> ScoreBias | None:
     """The bias of some heads alone, with parameters of its own; nothing is shared with ``bias``.
 
     Returns:
-        It, or ``None`` where the numbers of one head depend on more than parameters of its own.
+        It, or ``None`` where the numbers of one head depend on more than parameters of its own, and
+        where a class does not itself say its ``head_axes``: what it changes of the one that it
+        derives from may count heads otherwise.
 
     Example:
         >>> from posenc import ALiBi, FIRE
         >>> bias_apart(ALiBi(4), slice(1, 3)), bias_apart(FIRE(4), slice(1, 3))
         (ALiBi(heads=2, slopes=(0.0625, 0.015625)), None)
     """
-    axes = type(bias).head_axes
+    axes = vars(type(bias)).get("head_axes")  # not those of the class that it derives from
     own = {name for name, _ in bias.named_parameters()}
     if axes is None or own - set(axes):
         return None

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
 from posenc.encodings.remapping.remapped import PairRemapping
@@ -58,6 +59,7 @@ class RemappedRotary(ScoreEncoding):
                 f"rotary is a {type(rotary).__name__}; RemappedRotary rotates further what a "
                 f"Rotary encoded. Pass the one of Positional(queries_keys=...)."
             )
+        refuse_changed("RemappedRotary", rotary)
         if rotary.arithmetic != "exact":
             raise ValueError(
                 f"arithmetic is {rotary.arithmetic!r}; rounded angles cannot be rotated further "

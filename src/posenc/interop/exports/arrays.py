@@ -14,7 +14,12 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.frequencies.schedule import PRECISION
-from posenc.interop.exports.subject import check_reach, only_part, refuse
+from posenc.interop.exports.subject import (
+    check_reach,
+    depends_on_length,
+    only_part,
+    refuse,
+)
 from posenc.interop.setup import LayerSetup
 
 if TYPE_CHECKING:
@@ -67,7 +72,7 @@ def arrays(
         config: As of ``positional_setup``.
         longest: Number of positions in tables; without it there are none.
         part: Which part of a model of several, as ``"text"``.
-        length: Of the sequences, for schedules that depend on it.
+        length: Of the sequences, for schedules that depend on it; the notes say it of these.
 
     Raises:
         ValueError: A layer has an encoding of another kind, or tables are needed and ``longest`` is
@@ -91,8 +96,12 @@ def arrays(
     metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
     if longest is not None:
         metadata["longest"] = str(longest)
-    if chosen.notes:
-        metadata["notes"] = json.dumps(chosen.notes)
+    notes = chosen.notes
+    if depends_on_length(config):
+        told = "short sequences" if length is None else f"sequences of {length} tokens"
+        notes = (*notes, f"frequencies depend on the length; these are of {told}")
+    if notes:
+        metadata["notes"] = json.dumps(notes)
     kinds: dict[tuple[str, float | None], list[int]] = {}
     for index, layer in enumerate(chosen.layers):
         kinds.setdefault((repr(layer.positional), layer.softmax_scale), []).append(index)

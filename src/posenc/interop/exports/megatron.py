@@ -34,7 +34,8 @@ def megatron_arguments(
 
     Raises:
         ValueError: Megatron-LM would compute something else: a base or a factor that is not
-            whole, other borders, partial or interleaved YaRN, multi-latent attention.
+            whole, other borders, partial or interleaved YaRN, multi-latent attention, or what
+            a model does beside its learned table.
         OSError: The file cannot be read.
 
     Reference:
@@ -56,12 +57,14 @@ def megatron_arguments(
     if not entries:
         return ("--position-embedding-type", "none")
     if all(type(entry) is Learned for entry in entries):
-        return _learned(entries)
+        return _learned(entries, chosen.notes)
     return _rotation(rotating_model(config, TARGET, part=part))
 
 
-def _learned(entries: list[Learned]) -> tuple[str, ...]:
+def _learned(entries: list[Learned], notes: tuple[str, ...]) -> tuple[str, ...]:
     first = entries[0]
+    if notes:
+        refuse(TARGET, f"beside its table, {notes[0]}", "Megatron-LM adds one row a token.")
     if any(repr(entry) != repr(first) for entry in entries) or first.offset:
         refuse(TARGET, f"its table {first!r} starts at another row", "Megatron's starts at 0.")
     return (

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from posenc.encodings.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.changed import refuse_changed
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
@@ -81,6 +82,7 @@ def onnx_program(
     """
     check_whole(longest=longest)
     check_choice(get_args(Operator), operator=operator)
+    refuse_changed("onnx_program", module)
     if operator == "RotaryEmbedding" and not isinstance(module, Rotary):
         raise ValueError(f"{operator} is the operator of Rotary; pass operator='basic'.")
     if isinstance(module, Rotary):

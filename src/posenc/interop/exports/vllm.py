@@ -64,6 +64,8 @@ def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
 
 
 def _longrope(rotary: Rotary, given: Any, trained_length: int) -> dict[str, Any]:
+    if (given.get("short_mscale") is None) != (given.get("long_mscale") is None):
+        refuse(TARGET, "only one of its lists has an mscale", "Write short_mscale and long_mscale.")
     factor = rotary.frequencies.attention_factor
     width = rotary.rotated_dim / rotary.head_dim
     return {

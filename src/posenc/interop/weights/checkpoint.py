@@ -2,7 +2,7 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -23,7 +23,7 @@ MARK = "posenc_pairing"
 other than that of the model's own code."""
 
 PLACE = re.compile(
-    rf"^(?P<attention>(?:.*\.)?(?:{'|'.join(layouts.LAYERS)})\.(?P<layer>\d+)\."
+    rf"^(?P<attention>(?P<stack>(?:.*\.)?(?:{'|'.join(layouts.LAYERS)}))\.(?P<layer>\d+)\."
     rf"(?:{'|'.join(layouts.ATTENTION)}))\.(?P<module>\w+)"
     r"(?P<norm>\.norms\.\d+)?\.(?P<leaf>.+)$"
 )
@@ -77,8 +77,9 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
         shapes: The shape of each tensor, by its name in transformers.
 
     Raises:
-        ValueError: A rotating layer is not found in them, or found twice, a tensor has other rows
-            than the configuration says, or it is packed or scaled in a manner that cannot follow.
+        ValueError: A rotating layer is not found in them, or found twice, a layer is beyond those
+            of the configuration, the rows of a tensor are no whole heads of it or queries of
+            another number of heads, or it is packed or scaled in a manner that cannot follow.
 
     Example:
         >>> shapes = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qkvo"}
@@ -93,11 +94,15 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
     found: RowOrders = {}
     places: dict[int, set[str]] = {}
     modules: dict[int, set[str]] = {}
+    stacks: set[str] = set()
     for name, shape in shapes.items():
         place = PLACE.match(name)
         if place is None or ELSEWHERE.search(name):
             continue
         number, module, leaf = int(place["layer"]), place["module"], place["leaf"]
+        if module in layouts.PROJECTIONS:
+            stacks.add(place["stack"])
+            _check_number(name, number, len(layers))
         layer = layers[number] if number < len(layers) else None
         if layer is None:
             continue
@@ -108,7 +113,14 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
         places.setdefault(number, set()).add(DUPLICATE.sub("", place["attention"]))
         modules.setdefault(number, set()).add(module)
         if (kept := _of_leaf(order, leaf, shape, name, shapes)) is not None:
+            if module in layouts.QUERIES and ROWS.match(leaf):
+                _check_heads(name, shape[0], kept.width, known)
             found[name] = kept
+    if len(stacks) > 1:
+        raise ValueError(
+            f"Layers are found in several places: {', '.join(sorted(stacks))}. Convert one part at "
+            f"a time."
+        )
     # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection of them.
     _check_complete(layers, places, modules, bool(known.get("num_kv_shared_layers")))
     return found
@@ -165,7 +177,7 @@ def check_convertible(config: Any, to: Pairing, held: Pairing | None = None) -> 
             f"posenc.interop.huggingface.RowOrder."
         )
     if (held or stored_pairing(known)) == to:
-        said = "convert_weights gave it to them" if held else "by their configuration"
+        said = "convert_weights gave it to them" if held else "as they or their configuration say"
         raise ValueError(
             f"The weights have the pairing {to!r} already, {said}. Converting them again would "
             f"scramble them; ask for the other one."
@@ -224,6 +236,35 @@ def _of_leaf(
         f"not known: weights that are packed or scaled otherwise cannot be permuted. Convert the "
         f"weights that it was made from."
     )
+
+
+def _check_number(name: str, number: int, count: int) -> None:
+    if number >= count:
+        raise ValueError(
+            f"{name} is of layer {number}, and the configuration has {count}, from 0 on; whether "
+            f"this one rotates is not known. Give the configuration of these weights, or leave "
+            f"out layers that transformers does not load (those that predict further tokens)."
+        )
+
+
+def _check_heads(name: str, rows: int, width: int, config: Configuration) -> None:
+    """Refuse queries of another number of heads: those of another width may fill their rows."""
+    heads = {config.whole("heads"), *_told(config.values)}
+    if rows not in {each * width for each in heads}:
+        raise ValueError(
+            f"{name} has {rows} rows, which is {rows / width:g} heads of {width}, and the "
+            f"configuration says {' or '.join(map(str, sorted(heads)))}. Give the configuration "
+            f"of these weights."
+        )
+
+
+def _told(values: Any) -> Iterator[int]:
+    """The numbers of heads that fields beside the usual one give some layers."""
+    for name, value in values.items() if isinstance(values, Mapping) else ():
+        if "attention_heads" in str(name):
+            yield from value if isinstance(value, list) else (value,) if value else ()
+        else:
+            yield from _told(value)
 
 
 def _refuse_foreign(name: str) -> None:

@@ -13,11 +13,17 @@ from posenc.interop.weights.orders import RowOrder
 HEADS = ("q_proj", "k_proj", "q_b_proj")
 """Heads side by side: of queries or keys, or of queries from a latent vector."""
 
+QUERIES = ("q_proj", "q_b_proj")
+"""Those of queries, which hold as many heads as the configuration says."""
+
 LATENT = ("kv_a_proj_with_mqa",)
 """One row of latents, and behind them the one rotated key that all heads share."""
 
 FUSED = ("qkv_proj", "query_key_value", "Wqkv")
 """Queries, keys and values in one projection."""
+
+PROJECTIONS = frozenset({*HEADS, *LATENT, *FUSED})
+"""All of these."""
 
 NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm")
 """Norms of queries and keys, over a head or over all of them."""

@@ -58,6 +58,7 @@ def scaled_sum(
     theirs = dropout == 1.0 or (dropout and captured(x))
     if theirs or not kernels_reach(x, table, positions, out):
         check_memory(x=x, table=table, positions=positions)
+        reference.check_sum(x, table, positions)
         wide = reference.working_dtype(x, table)
         summed = reference.scaled_sum(x.to(wide), table, positions, scale=scale)
         made = (F.dropout(summed, dropout) if dropout else summed).to(x.dtype)

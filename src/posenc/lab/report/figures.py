@@ -41,11 +41,12 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
             {f"{p.better} − {p.worse}": _ends(p.interval) for p in pairs},
             label=f"difference in {kind.measure} at {task.length}, in favor of the first",
         )
-    axes["training losses, a thin line a seed"] = loss_curves(
-        {e.name: list(e.curves.values()) for e in encodings if all(e.curves.values())}
-    )
+    if curves := {
+        e.name: led for e in encodings if (led := [each for each in e.curves.values() if each])
+    }:
+        axes["training losses, a thin line a seed"] = loss_curves(curves)
     axes["processor time of a training step"] = costs(
-        {e.name: list(e.milliseconds.values()) for e in encodings},
+        {e.name: list(e.milliseconds.values()) for e in encodings if e.milliseconds},
         {e.name: e.parameters for e in encodings},
     )
     return axes

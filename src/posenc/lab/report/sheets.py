@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from posenc.lab.comparison import Comparison, Scored, TaskComparison
+from posenc.lab.planning import variants
 from posenc.lab.statistics import DRAWS, EXACT, Interval, Pair, least_p
 
 MOST_PAIRS = 12
@@ -118,18 +119,20 @@ def costs(task: TaskComparison) -> Sheet:
     rows = [
         (
             each.name,
-            f"{median(each.milliseconds.values()):.1f}",
+            f"{median(each.milliseconds.values()):.1f}" if each.milliseconds else "–",
             str(each.parameters),
-            f"{each.rate:g}",
+            f"{each.rate:g}" + (f", then {each.tuned_rate:g}" if each.tuned_rate else ""),
         )
         for each in task.encodings.values()
     ]
+    tuned = any(each.tuned_rate for each in task.encodings.values())
     return Sheet(
         "Cost and learning rates",
         ("encoding", "ms a step", "learned numbers", "learning rate"),
         tuple(rows),
         "Milliseconds are medians of the processor's time, on one thread of that machine; "
-        "learning rates were chosen by the loss at the trained length alone, or given.",
+        "learning rates were chosen by the loss at the trained length alone, or given"
+        f"{'; a second one is that of steps after training' if tuned else ''}.",
     )
 
 
@@ -171,13 +174,30 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     made = f"{found['made']} of {found['total']} made, {found['failed']} failed"
     if comparison.earlier:
         made += f"; {comparison.earlier} more by an earlier source of their encodings"
+    missing = _missing(comparison)
     return [
         ("runs", made),
+        *([("not made yet", "; ".join(missing))] if missing else []),
         ("seeds", f"{len(grid.seeds)} planned; what is made is enough for {comparison.purpose}"),
         ("body", body),
         ("machine", "; ".join(dict.fromkeys(machines))),
         ("made", " to ".join(dict.fromkeys(each[:10] for each in comparison.dates or ()))),
     ]
+
+
+def _missing(comparison: Comparison) -> list[str]:
+    """What the grid holds and nothing below tells of, since none of its runs is there."""
+    grid, found = comparison.grid, list[str]()
+    shown = {(each.task.name, each.model): each for each in comparison.tasks}
+    for task in grid.tasks:
+        names = [name for encoding in grid.on(task) for name in variants(grid, encoding)]
+        for model in map(grid.model_name, grid.models):
+            made = shown.get((task.name, model))
+            if made is None:
+                found.append(f"{task.name} ({model})" if model else task.name)
+            elif lost := [name for name in names if name not in made.encodings]:
+                found.append(f"{made.title}: {', '.join(lost)}")
+    return found
 
 
 def interval(found: Interval | None) -> str:

@@ -24,6 +24,10 @@ class Exact(Profile):
     schedules = (Schedule,)
     layout = "halves"
 
+    def has(self, schedule: Schedule) -> bool:
+        """Every schedule, whatever it rescales."""
+        return True
+
     def frequencies(self, schedule: Schedule) -> Tensor:
         """For show; tables are made of 192 bits of each."""
         return schedule.float32("float32")

@@ -52,7 +52,8 @@ class LlamaCpp(Profile):
         """By repeated multiplication; ``frequencies`` are the divisors."""
         plain = _plain(schedule)
         step = _rounded(_rounded(float(plain.base)) ** _rounded(-2 / plain.dim))
-        scale = 1 / float(schedule.factor) if isinstance(schedule, Linear) else 1.0
+        # A model's file has the factor in float32.
+        scale = 1 / _rounded(float(schedule.factor)) if isinstance(schedule, Linear) else 1.0
         angle, made = positions.float(), []
         for divisor in frequencies.unbind():
             made.append(angle / divisor * _rounded(scale))

@@ -29,8 +29,9 @@ class Megatron(Profile):
 
     def check(self, schedule: Schedule, pairing: Pairing | None = None) -> None:
         super().check(schedule, pairing)
-        fixed = isinstance(schedule, Llama3) and (
-            (schedule.low, schedule.high, schedule.trained_length) != (1, 4, 8192)
+        scaled = schedule.of if isinstance(schedule, Linear) else schedule
+        fixed = isinstance(scaled, Llama3) and (
+            (scaled.low, scaled.high, scaled.trained_length) != (1, 4, 8192)
         )
         if fixed or (isinstance(schedule, YaRN) and pairing == "interleaved"):
             raise ValueError(
@@ -38,6 +39,12 @@ class Megatron(Profile):
                 f"trained_length=8192 only, and YaRN with half pairing only; this is {schedule!r}, "
                 f"pairing {pairing!r}. Use arithmetic='exact'."
             )
+
+    def has(self, schedule: Schedule) -> bool:
+        """Positions may be scaled linearly beside Llama 3's scaling of frequencies."""
+        if isinstance(schedule, Linear) and isinstance(schedule.of, Llama3):
+            schedule = schedule.of
+        return super().has(schedule)
 
     def frequencies(self, schedule: Schedule) -> Tensor:
         plain = schedule.of if isinstance(schedule, Linear) else schedule

@@ -34,7 +34,8 @@ class MLX(Profile):
         plain = schedule.of if isinstance(schedule, Linear) else schedule
         assert isinstance(plain, Geometric)
         pairs = plain.dim // 2
-        step = torch.tensor(log(plain.base), dtype=torch.float32) / pairs
+        base = torch.tensor(plain.base, dtype=torch.float32).item()  # which it is there
+        step = torch.tensor(log(base), dtype=torch.float32) / pairs
         return torch.exp(torch.arange(0, -pairs, -1, dtype=torch.float32) * step)
 
     def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:

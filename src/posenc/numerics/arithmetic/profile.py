@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc.frequencies import Linear
+from posenc.frequencies import Geometric, Linear
 from posenc.frequencies.schedule import Schedule
 from posenc.numerics.pairing import Pairing, split
 
@@ -28,7 +28,7 @@ class Profile(ABC):
             where its source was read and not run.
         said: What it does, in one sentence.
         pairings: Which channels it can pair, its usual one first.
-        schedules: The schedules that it has.
+        schedules: The schedules that it has, of plain frequencies.
         layout: How it keeps a table.
     """
 
@@ -47,12 +47,11 @@ class Profile(ABC):
         Raises:
             ValueError: It has no such schedule, or does not pair channels so.
         """
-        nested = getattr(schedule, "of", schedule)
-        if not isinstance(schedule, self.schedules) or not isinstance(nested, self.schedules):
+        if not self.has(schedule):
             known = ", ".join(each.__name__ for each in self.schedules)
             raise ValueError(
-                f"arithmetic is {self.name!r}, which has no {schedule!r}; it has {known}. Use "
-                f"arithmetic='exact'."
+                f"arithmetic is {self.name!r}, which has no {schedule!r}; it has {known}, of an "
+                f"even width, and rescales plain frequencies. Use arithmetic='exact'."
             )
         if pairing is not None and pairing not in self.pairings:
             raise ValueError(
@@ -60,6 +59,17 @@ class Profile(ABC):
                 f"{' and '.join(map(repr, self.pairings))}. Convert the weights with "
                 f"convert_projection, or use arithmetic='exact'."
             )
+
+    def has(self, schedule: Schedule) -> bool:
+        """Whether it has a schedule: one of its own, that rescales plain frequencies if any.
+
+        Of an odd width some implementations make a frequency less than others, and some stop.
+        """
+        plain = getattr(schedule, "of", schedule)
+        if isinstance(plain, Geometric) and plain.dim % 2:
+            return False
+        known = plain is schedule or isinstance(plain, Geometric)
+        return known and isinstance(schedule, self.schedules)
 
     @abstractmethod
     def frequencies(self, schedule: Schedule) -> Float32[Tensor, "pairs"]:

@@ -44,6 +44,8 @@ class Torchtitan(Profile):
     def frequencies(self, schedule: Schedule) -> Tensor:
         if not isinstance(schedule, YaRN):
             return schedule.float32("float32")
+        if schedule.factor == 1:  # where it leaves the formula out
+            return schedule.of.float32("float32")
         plain, ramp = schedule.of.float32("float32"), schedule.float32_ramp()
         return plain / float(schedule.factor) * ramp + plain * (1 - ramp)
 

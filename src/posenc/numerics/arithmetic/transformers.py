@@ -33,6 +33,11 @@ class Transformers(Profile):
     schedules = (Geometric, Linear, Llama3, YaRN, NTK, Divided, Proportional, FromCheckpoint)
     layout = "cos_sin"
 
+    def has(self, schedule: Schedule) -> bool:
+        """Its proportional frequencies may be divided, too."""
+        proportional = isinstance(schedule, Linear) and isinstance(schedule.of, Proportional)
+        return proportional or super().has(schedule)
+
     def frequencies(self, schedule: Schedule) -> Tensor:
         return schedule.float32("float32")
 

@@ -157,7 +157,15 @@ class Ours(nn.Module):
         return self.inner.table(torch.arange(k_len - q_len, k_len), torch.arange(k_len))
 
 
+def between(q_positions, k_positions):
+    """ALiBi of any positions; keys after a query are hidden."""
+    distance = q_positions[:, None] - k_positions
+    bias = -distance * 2.0 ** -torch.arange(1, 9)[:, None, None]
+    return bias.masked_fill(distance < 0, -torch.inf)
+
+
 RIGHT = [
+    right(between, "ALiBi for 8 heads"),
     right(slopes, "ALiBi for 8 heads"),
     right(alibi, "ALiBi for 8 heads"),
     right(AddedALiBi, "ALiBi for 12 heads", "bias-in-16-bits"),

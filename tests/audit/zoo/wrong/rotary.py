@@ -547,7 +547,7 @@ WRONG = [
     wrong(OtherDtype, "sign of float64", "depends-on-how-it-is-given"),
     wrong(NarrowSign, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits"),
     wrong(FewKeys, "few keys unturned", "depends-on-how-it-is-given"),
-    wrong(Sorts, "positions sorted", "depends-on-how-it-is-given"),
+    wrong(Sorts, "positions sorted", "positions-misread"),
     wrong(InTraining, "otherwise in training", "depends-on-how-it-is-given"),
     wrong(Cuts, "detached content", "gradient-cut"),
     wrong(Interleaved, "pairing of another model", "pairing-of-the-other-convention"),

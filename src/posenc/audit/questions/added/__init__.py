@@ -9,6 +9,7 @@ from posenc.audit.questions.added.order import (
     positions_stay_apart,
     same_at_another_length,
 )
+from posenc.audit.questions.added.places import reads_every_position
 from posenc.audit.questions.added.traces import (
     gradients_flow,
     keeps_no_state,
@@ -30,6 +31,7 @@ QUESTIONS: tuple[Question, ...] = (
     same_at_another_length,
     positions_stay_apart,
     decodes_as_it_prefills,
+    reads_every_position,
     padding_moves_nothing,
     is_a_known_function,
     is_precise,

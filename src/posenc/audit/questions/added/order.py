@@ -1,5 +1,7 @@
 """Does every token receive what its place means?"""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -192,25 +194,44 @@ def _step(view: Added, position: int) -> Tensor:
 
 @question(after=NO_LENGTH)
 def padding_moves_nothing(inquiry: AddedInquiry) -> Answer:
-    """Do padding tokens before a row leave the encodings of its tokens as they are?"""
+    """Do padding tokens around a row leave the encodings of its tokens as they are?"""
     masked = inquiry.view.masked
     if masked is None:
         raise NotAskedError("it is told of no padding mask")
     thing, view = inquiry.view.subject.fresh(), inquiry.view
     seq, pad = 8, 3
-    mask = torch.ones(2, seq, dtype=torch.long)
-    mask[1, :pad] = 0
-    made = masked(thing, torch.zeros(2, seq, view.dim), mask).double()
-    far = (made[1, pad:] - made[0, : seq - pad]).abs().max().item()
-    if far < ROUNDING:
-        return f"{far:.1g} apart behind {pad} padding tokens"
+    plain = view.added(seq)[0].double()
+    rows = {
+        "in a row with a mask and no padding": (":0", slice(0, seq)),
+        f"behind {pad} padding tokens on the left": (f":{pad}", slice(pad, seq)),
+        f"before {pad} padding tokens on the right": (f"-{pad}:", slice(seq - pad)),
+    }
+    mask = torch.zeros(len(rows), seq, dtype=torch.long)
+    for row, (_, real) in zip(mask, rows.values(), strict=True):
+        row[real] = 1
+    apart = {}
+    for beside, x in (("", torch.zeros(seq, view.dim)), (", beside content", _content(view, seq))):
+        made = masked(thing, x.expand(len(rows), -1, -1).clone(), mask).double()
+        for row, (where, (padding, real)) in zip(made, rows.items(), strict=True):
+            added = (row - (view.scale or 0.0) * x.double())[real]
+            off = (added - plain[: len(added)]).abs().max().nan_to_num(math.inf).item()
+            apart[where + beside, padding] = off
+    wrong = [place for place, off in apart.items() if off >= ROUNDING]
+    if not wrong:
+        return f"{max(apart.values()):.1g} apart around {pad} padding tokens"
+    (where, padding), far = wrong[0], apart[wrong[0]]
     return fault(
         "padding-shifts-positions",
         "wrong",
-        f"behind {pad} padding tokens on the left a row receives encodings up to {far:.3g} away "
-        "from those without",
+        f"{where}, tokens receive encodings up to {far:.3g} away from those without a mask",
         far,
         "import torch\n"
-        f"x, mask = torch.zeros(1, 8, {view.dim}), torch.ones(1, 8).long()\n"
-        "mask[:, :3] = 0  # compare subject(x, mask)[:, 3:] with subject(x[:, 3:], mask[:, 3:])",
+        f"x, mask = torch.{'randn' if 'content' in where else 'zeros'}(1, {seq}, {view.dim}), "
+        f"torch.ones(1, {seq}).long()\n"
+        f"mask[:, {padding}] = 0  # where it is 1, subject(x, mask) - x against the first rows of "
+        "subject(x) - x",
     )
+
+
+def _content(view: Added, seq: int) -> Tensor:
+    return torch.randn(seq, view.dim, generator=torch.Generator().manual_seed(12))

@@ -5,6 +5,7 @@ from posenc.audit.questions.bias.distance import (
     decodes_as_it_prefills,
     favors_near_keys,
     knows_distance_alone,
+    reads_every_position,
     same_at_another_length,
     tells_distances_apart,
 )
@@ -35,6 +36,7 @@ QUESTIONS: tuple[Question, ...] = (
     has_known_slopes,
     has_known_buckets,
     decodes_as_it_prefills,
+    reads_every_position,
     stays_on_its_line,
     keeps_distances_apart,
     hands_scores_on,

@@ -5,6 +5,7 @@ import torch
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.questions.places import said
 from posenc.audit.report import NotAskedError
 
 ROUNDING = 1e-4
@@ -103,22 +104,59 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
     view = inquiry.view
     if not view.rows:
         raise NotAskedError("it gives square matrices only")
+    far = inquiry.far_square.shape[-1]
     worst = 0.0
-    for q_len in (1, 3):
-        whole = view.seen(SEQ, SEQ)[:, -q_len:]
-        part = view.seen(q_len, SEQ)
-        visible = torch.ones(q_len, SEQ, dtype=torch.bool).tril(SEQ - q_len)
+    for q_len, k_len in (*((n, SEQ) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)):
+        whole = (inquiry.far_square if k_len == far else view.seen(SEQ, SEQ))[:, -q_len:]
+        part = view.seen(q_len, k_len)
+        visible = torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
         off = (whole - part)[:, visible].nan_to_num(0.0).abs().max().item()
         worst = max(worst, off)
-    if worst < ROUNDING:
-        return f"{worst:.1g} apart for the last 1 and 3 of {SEQ} queries"
+        if off < ROUNDING:
+            continue
+        queries = "one query" if q_len == 1 else f"{q_len} queries"
+        rows = "row" if q_len == 1 else "rows"
+        return fault(
+            "bias-without-cache-offset",
+            "wrong",
+            f"for {queries} and {k_len} keys the bias is up to {off:.3g} away from the last {rows} "
+            f"of the square: queries are taken to stand elsewhere",
+            off,
+            inquiry.shown(f"{q_len}, {k_len}"),
+        )
+    return f"{worst:.1g} apart for the last queries of {SEQ} and of {far} tokens"
+
+
+@question(
+    after=(
+        *("depends-on-length", "depends-on-absolute-positions", "encodes-nothing", "not-a-number"),
+        *("bias-without-cache-offset", *NO_STATE),
+    )
+)
+def reads_every_position(inquiry: BiasInquiry) -> Answer:
+    """Does a pair receive what its own two positions mean, in any order of queries and keys?"""
+    view = inquiry.view
+    if not view.takes_positions:
+        raise NotAskedError("positions of queries and keys cannot be said")
+    if view.fixed:
+        raise NotAskedError(f"it takes {view.fixed} tokens alone")
+    queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
+    made = view.run(
+        view.subject.fresh(), len(queries), len(keys), torch.float32, at=(queries, keys)
+    ).double()
+    wanted = view.bias(SEQ, SEQ).double()[:, queries][:, :, keys]
+    past = keys <= queries[:, None]
+    off = (made - wanted).masked_fill(made == wanted, 0.0)
+    off = (off - off[..., :1])[:, past].abs().max().item()  # of what a softmax can see
+    if off <= ROUNDING:
+        return f"{off:.1g} apart for {len(queries)} queries and {len(keys)} keys in no order"
     return fault(
-        "bias-without-cache-offset",
+        "positions-misread",
         "wrong",
-        f"for one query and {SEQ} keys the bias is up to {worst:.3g} away from the last row of "
-        "the square: the query is taken to stand elsewhere",
-        worst,
-        inquiry.shown(f"1, {SEQ}"),
+        f"queries at {said(queries)} and keys at {said(keys)} receive biases up to {off:.3g} away "
+        "from those of these positions in a row",
+        off,
+        inquiry.shown(f"torch.tensor({queries.tolist()}), torch.tensor({keys.tolist()})"),
     )
 
 

@@ -133,7 +133,7 @@ def _is_like_t5(found: biases.Buckets) -> bool:
     return len(found.index[: n - 150].unique()) <= 2 and n > 200
 
 
-@question(after=("far-keys-otherwise",))
+@question(after=("far-keys-otherwise", "bias-without-cache-offset"))
 def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
     """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
     view, found = inquiry.view, inquiry.linear

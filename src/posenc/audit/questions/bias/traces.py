@@ -1,6 +1,7 @@
 """What does a call leave behind?"""
 
 import torch
+from torch import Tensor
 
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity.biases import HIDDEN
@@ -68,6 +69,16 @@ def hands_scores_on(inquiry: BiasInquiry) -> Answer:
     seen = torch.isfinite(plain) & (plain > -HIDDEN)
     if torch.equal(made[seen], plain[seen]):
         return "it gives the bias alone"
+    if (off := _apart_in_a_batch(inquiry, scores)) > 1e-5 * SIZE:
+        return fault(
+            "scores-changed",
+            "wrong",
+            f"equal rows of a batch of scores come out up to {off:.3g} apart",
+            off,
+            "import torch\n"
+            f"scores = torch.zeros(2, {view.heads}, {seq}, {seq})\n"
+            "subject(scores).diff(dim=0).abs().max()",
+        )
     off = (made - scores[0] - plain)[seen].abs().max().item()
     if off > 1e-5 * SIZE:
         return fault(
@@ -83,6 +94,17 @@ def hands_scores_on(inquiry: BiasInquiry) -> Answer:
     call = lambda: view.run(thing, seq, seq, torch.float32, x).masked_fill(~seen, 0.0)  # noqa: E731
     said = gradients(None, call, x)
     return said if not isinstance(said, str) else f"scores + bias within {off:.1g}"
+
+
+def _apart_in_a_batch(inquiry: BiasInquiry, scores: Tensor) -> float:
+    """How far equal rows of scores come out apart; 0 where a batch is refused."""
+    view, rows = inquiry.view, scores.repeat(3, 1, 1, 1)
+    seq = rows.shape[-1]
+    try:
+        made = view.run(view.subject.fresh(), seq, seq, torch.float32, rows)
+    except NotAskedError:
+        return 0.0
+    return apart(made, made[:1].expand_as(made)) if made.shape == rows.shape else 0.0
 
 
 SIZE = 32.0

@@ -14,6 +14,7 @@ from posenc.audit.questions.rotary.order import (
     rows_have_their_own_positions,
     same_at_another_length,
 )
+from posenc.audit.questions.rotary.places import reads_every_position
 from posenc.audit.questions.rotary.rotation import (
     is_a_rotation,
     is_relative,
@@ -40,6 +41,7 @@ QUESTIONS: tuple[Question, ...] = (
     is_relative,
     positions_stay_apart,
     decodes_as_it_prefills,
+    reads_every_position,
     keys_go_with_queries,
     rows_have_their_own_positions,
     same_however_it_is_given,

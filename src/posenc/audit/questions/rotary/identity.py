@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from posenc.audit.identity import rotations
+from posenc.audit.identity.bases import is_round
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import (
     NO_LENGTH,
@@ -58,11 +59,13 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
             )
         )
     if found.slip:
+        base = getattr(found.schedule, "base", 0.0)
+        meant = ", unless that base is meant" if base > 1 and is_round(base) else ""
         found_faults.append(
             fault(
                 "wrong-exponent",
                 "wrong",
-                f"frequencies fall as {found.named}: the exponent has {found.slip}",
+                f"frequencies fall as {found.named}: the exponent has {found.slip}{meant}",
                 1.0,
                 show,
             )
@@ -117,13 +120,22 @@ def is_as_configured(inquiry: RotaryInquiry) -> Answer:
         raise NotAskedError("it is no rotation")
     wanted = rotations._that_turn(ours.frequencies)
     show = "from posenc.interop.huggingface import rotary_from_config\nrotary_from_config(config)"
-    unseen = inquiry.view.applied.startswith("it gives") or "several" in inquiry.view.applied
+    unseen = inquiry.view.applied.startswith("it gives") or inquiry.view.is_one_of_several
     if shape.pairing != ours.pairing and not unseen:
         return fault(
             "pairing-of-the-other-convention",
             "wrong",
             f"it pairs channels by {shape.pairing}, the configuration's model by {ours.pairing}",
             1.0,
+            show,
+        )
+    if shape.dim == ours.head_dim > ours.rotated_dim and shape.place != ours.rotated and not unseen:
+        return fault(
+            "unlike-its-configuration",
+            "wrong",
+            f"it turns {shape.width} of {shape.dim} channels from channel {shape.start} on, the "
+            f"configuration's model the {ours.rotated} of {ours.rotated_dim}",
+            shape.start,
             show,
         )
     theirs, our = shape.speeds, rotations.radians(wanted)

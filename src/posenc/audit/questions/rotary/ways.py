@@ -59,8 +59,6 @@ def _ways(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> Iterator[Way]:
     if view.sees_keys:
         yield "with keys of half the heads", dense, lambda: _few_keys(inquiry, x)
     yield "where a gradient is wanted", dense, lambda: (_with_gradient(inquiry, x), plain)
-    if view.moves == "rows":
-        yield "at positions that fall", dense, lambda: (_backwards(inquiry, x), plain)
     thing = view.subject.fresh()
     if isinstance(thing, nn.Module) and not is_random(thing):
         modes = view.turned(x, by=thing.eval()), view.turned(x, by=thing.train())
@@ -93,13 +91,6 @@ def _transposed(x: Tensor) -> Tensor:
 def _with_gradient(inquiry: RotaryInquiry, x: Tensor) -> Tensor:
     with keeping_gradients():
         return inquiry.view.turned(x.clone().requires_grad_()).detach()
-
-
-def _backwards(inquiry: RotaryInquiry, x: Tensor) -> Tensor:
-    """Tokens and their positions in the other order, and what came of them put back."""
-    view, rows = inquiry.view, torch.arange(SEQ).flip(0).expand(len(x), -1)
-    turned = x.flip(2)
-    return view.both(turned, turned[:, : view.kv_heads], rows)[0].flip(2)
 
 
 def _few_keys(inquiry: RotaryInquiry, x: Tensor) -> tuple[Tensor, Tensor]:

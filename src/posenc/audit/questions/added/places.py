@@ -1,0 +1,65 @@
+"""Is every position read as it is said?"""
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters.added import Added
+from posenc.audit.questions.added.inquiry import ROUNDING, AddedInquiry
+from posenc.audit.questions.asking import NO_PLACE, Answer, fault, question
+from posenc.audit.questions.places import allowed, lines, said, told
+from posenc.audit.report import Fault, NotAskedError
+
+BATCH, MOST = 2, 2**22
+
+
+@question(after=NO_PLACE)
+def reads_every_position(inquiry: AddedInquiry) -> Answer:
+    """Does each token receive what its own position means: several at once, far, in any order?"""
+    view, table = inquiry.view, inquiry.table
+    if not view.moves:
+        raise NotAskedError("the first position cannot be said")
+    asked: list[Tensor] = []
+    for line in lines(len(table), in_any_order=view.moves == "positions"):
+        try:
+            made = view.added(positions=line)[0].double()
+        except NotAskedError:  # it may refuse what a table built of the whole row has
+            continue
+        off = (made - table[line]).abs().max().item()
+        if off > allowed(line, ROUNDING):
+            return _misread(view, f"tokens at {said(line)}, said by {view.moves},", off)
+        asked.append(line)
+    words = told(asked)
+    if (off := _row_by_row(view, table)) is not None:
+        if off > ROUNDING:
+            return _misread(view, "two rows, each with positions of its own,", off)
+        words += "; row by row"
+    if view.unsaid is not None:
+        count = max(1, min(len(table), MOST // view.dim))
+        made = view.unsaid(view.subject.fresh(), torch.zeros(BATCH, count, view.dim), None)
+        off = (made.double() - table[:count]).abs().max().item()
+        if off > ROUNDING:
+            return _misread(view, f"a row of {count:,} tokens without {view.moves}", off)
+        words += f"; without {view.moves}, {count:,} tokens"
+    return words
+
+
+def _row_by_row(view: Added, table: Tensor) -> float | None:
+    """How far two rows are from what positions of their own mean; None where it refuses them."""
+    line = torch.stack((torch.arange(6), torch.arange(6) + 7)).clamp(max=len(table) - 1)
+    if view.moves != "positions":
+        return None
+    try:
+        made = view.call(torch.zeros(*line.shape, view.dim), line)
+    except NotAskedError:
+        return None
+    return (made.double() - table[line]).abs().max().item() if len(made) == len(line) else None
+
+
+def _misread(view: Added, what: str, off: float) -> Fault:
+    return fault(
+        "positions-misread",
+        "wrong",
+        f"{what} receive encodings up to {off:.3g} away from those of these positions in a row",
+        off,
+        f"import torch\nx = torch.zeros(1, 3, {view.dim})\n# {view.text} there",
+    )
