@@ -42,7 +42,7 @@ myst_heading_anchors = 4
 # Tutorials run at each build, so none shows what it does not do.
 nb_execution_mode = "force"
 nb_execution_timeout = 900  # on a busy machine; idle, the longest takes seconds
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True  # an error is a warning that tells its cell, and warnings fail
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # what a cell says has tables
 
