@@ -139,6 +139,30 @@ def test_what_vmap_does_not_map_over_may_be_looked_at():
     assert seen == [(True, False)]
 
 
+@pytest.mark.parametrize("inner", [torch.func.grad, torch.func.functionalize])
+def test_what_vmap_maps_over_may_not_be_looked_at_in_other_transforms_either(inner):
+    seen = []
+    looked = inner(lambda x, y: seen.append(may_look(y)) or x)
+    torch.func.vmap(looked)(torch.ones(2), torch.ones(2))
+    assert seen == [False]
+
+
+def test_gradients_of_each_sample_have_its_positions():
+    rotary = Rotary(8)
+    x, positions = (
+        torch.randn(3, 2, 5, 8),
+        torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 9, 9], [2, 2, 1, 0, 0]]),
+    )
+
+    def score(x, positions):
+        q, k = rotary(x, x.square(), positions=positions)
+        return (q * k).sum()
+
+    each = torch.func.vmap(torch.func.grad(score))(x, positions)
+    for sample, own, got in zip(x, positions, each, strict=True):
+        assert torch.allclose(got, torch.func.grad(score)(sample, own), atol=1e-5)
+
+
 def test_numbers_are_on_one_device(monkeypatch):
     x, other = torch.ones(2), torch.ones(2, device="meta")
     assert on_cpu(x, torch.nn.Parameter(x))
@@ -165,7 +189,9 @@ def test_autograd_records_what_learns_while_it_is_on():
 # Names of torch: where each is, and whether without it values may be looked at, and kernels run.
 PRIVATE = {
     "peek_interpreter_stack": (torch._C._functorch, True, False),
-    "is_batchedtensor": (torch._C._functorch, False, True),
+    "is_batchedtensor": (torch._C._functorch, True, True),
+    "get_unwrapped": (torch._C._functorch, True, True),
+    "is_functorch_wrapped_tensor": (torch._C._functorch, False, True),
     "is_legacy_batchedtensor": (torch._C._functorch, False, True),
     "_get_tracing_state": (torch._C, False, False),
     "_len_torch_dispatch_stack": (torch._C, False, False),

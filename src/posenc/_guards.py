@@ -43,7 +43,9 @@ def _private(module: Any, name: str, careful: Any) -> Any:
 
 _functorch = getattr(torch._C, "_functorch", None)
 _transform = _private(_functorch, "peek_interpreter_stack", careful=True)
-_in_vmap = _private(_functorch, "is_batchedtensor", careful=True)
+_wrapped = _private(_functorch, "is_functorch_wrapped_tensor", careful=None)
+_unwrapped = _private(_functorch, "get_unwrapped", careful=None)
+_batched = _private(_functorch, "is_batchedtensor", careful=True)
 _in_older_vmap = _private(_functorch, "is_legacy_batchedtensor", careful=True)
 _trace = _private(torch._C, "_get_tracing_state", careful=True)
 _modes = _private(torch._C, "_len_torch_dispatch_stack", careful=1)
@@ -61,6 +63,15 @@ ASSERTING = {"cpu", "cuda"}
 
 WITHOUT_FLOAT64 = {"mps"}
 """What torch calls the devices that have no float64: Apple's GPUs."""
+
+
+def _in_vmap(x: Tensor | None) -> bool:
+    """Whether ``vmap`` maps over ``x``, or over what ``grad`` and others have wrapped in it."""
+    while x is not None and (is_wrapped := _wrapped(x)) is not False:
+        if is_wrapped is None or _batched(x):
+            return True
+        x = _unwrapped(x)
+    return x is None
 
 
 def has_float64(device: torch.device) -> bool:
@@ -239,7 +250,7 @@ def graph_looks(*tensors: Tensor) -> bool:
     if not is_compiling():
         return False
     known = is_exporting() or all(type(x) in PLAIN for x in tensors)  # exports fake all of them
-    return known and all(x.device.type in ASSERTING and not _in_vmap(x) for x in tensors)
+    return known and all(x.device.type in ASSERTING and not _batched(x) for x in tensors)
 
 
 def demand(holds: Tensor, words: str) -> None:
