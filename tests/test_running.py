@@ -137,3 +137,10 @@ def test_collecting_does_not_depend_on_hashes():
                  if len(set(pair)) > 1]  # fmt: skip
     assert not differing[:3]
     assert one.count("::") > 4000  # names of tests, not of files
+
+
+def test_one_browser_serves_all_tests():
+    """A second one would not start in the same process: its fixture is in one file."""
+    begins = "sync_" + "playwright"
+    tests = Path(__file__).parent
+    assert [p.name for p in tests.rglob("*.py") if begins in p.read_text()] == ["browser.py"]

@@ -4,7 +4,6 @@ import csv
 import io
 import platform
 import re
-import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -337,36 +336,28 @@ def test_queries_and_parquet(comparison, store, tmp_path):
 
 
 @pytest.mark.slow("draws a page in Chromium")
-def test_the_page_in_a_browser(comparison, tmp_path):
+def test_the_page_in_a_browser(comparison, tmp_path, browser):
     """Light and dark differ, the button turns them, nothing is asked of a network."""
-    sync = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("there is no chromium; install the package of that name")
     address = write(comparison, tmp_path / "report.html")[0].as_uri()
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        grounds, requests, complaints = [], [], []
-        for scheme in ("light", "dark"):
-            page = browser.new_context(color_scheme=scheme).new_page()
-            page.on("request", lambda request: requests.append(request.url))
-            page.on("console", lambda message: complaints.append(message.text))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.goto(address)
-            grounds.append(page.evaluate(GROUND))
-            page.click("#theme")
-            grounds.append(page.evaluate(GROUND))
-            line = "getComputedStyle(document.querySelector('figure svg [style*=line-0]')).fill"
-            assert page.evaluate(line) != ""
-            for width in (1280, 400):
-                page.set_viewport_size({"width": width, "height": 800})
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= width, f"the page is {wide} wide on a screen of {width}"
-            assert page.locator("figure svg").count() == 4
-        browser.close()
+    grounds, requests, complaints = [], [], []
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        grounds.append(page.evaluate(GROUND))
+        page.click("#theme")
+        grounds.append(page.evaluate(GROUND))
+        line = "getComputedStyle(document.querySelector('figure svg [style*=line-0]')).fill"
+        assert page.evaluate(line) != ""
+        for width in (1280, 400):
+            page.set_viewport_size({"width": width, "height": 800})
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"the page is {wide} wide on a screen of {width}"
+        assert page.locator("figure svg").count() == 4
+        context.close()
     light, dark = "rgb(255, 255, 255)", "rgb(23, 24, 28)"
     assert grounds == [light, dark, dark, light]
     assert set(requests) == {address}
