@@ -376,7 +376,9 @@ def hooked(module: nn.Module) -> bool:
         >>> hooked(nn.Identity())
         False
     """
-    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in module.__dict__)
+    forward = module._forward_hooks or module._forward_pre_hooks
+    backward = module._backward_hooks or module._backward_pre_hooks
+    return bool(forward or backward or "forward" in module.__dict__)
 
 
 def overridden(module: nn.Module) -> list[str]:

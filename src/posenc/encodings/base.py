@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from posenc._guards import check_dense, floating, may_look
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
+from posenc.encodings.hooks import LAYERS, held_to_layers
 from posenc.encodings.signatures import (
     HEADS,
     check_given,
@@ -397,6 +398,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         for name, held in (("encode", held_to_scores), ("encode_output", held_to_weights)):
             if name in vars(cls):  # not once more for what is inherited
                 setattr(cls, name, held(vars(cls)[name]))
+        if cls.__module__.startswith("posenc.") and cls.__name__ in LAYERS:
+            name, layers = LAYERS[cls.__name__]
+            setattr(cls, name, held_to_layers(vars(cls)[name], layers))
         super().__init_subclass__(**arguments)  # which asks for tensors first
         _refuse_forward(cls, ScoreEncoding)
 

@@ -1,15 +1,31 @@
-"""Hooks of encodings: attention and encoders do not call encodings as modules, and run none."""
+"""Hooks of encodings and of layers inside them, which nobody calls: attention reads both."""
 
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from torch import nn
+from torch.nn.utils.parametrize import is_parametrized
+
+from posenc._guards import hooked
 
 MAKERS = frozenset(f"torch.nn.utils.{name}" for name in ("weight_norm", "spectral_norm", "prune"))
 """Where torch's hooks are from that make a weight anew before each forward pass."""
 
 PARTS = ("orig", "g", "v", "u")
 """The ends of what they keep a weight in."""
+
+LAYERS: dict[str, tuple[str, dict[str, type[nn.Module]]]] = {
+    "FIRE": ("table", {"expand": nn.Linear, "contract": nn.Linear}),
+    "SwinV2Bias": (
+        "table",
+        {"mlp": nn.Sequential, "mlp.0": nn.Linear, "mlp.1": nn.ReLU, "mlp.2": nn.Linear},
+    ),
+    "DAPE": ("encode", {"expand": nn.Linear, "contract": nn.Linear}),
+    "DAPEv2": ("encode", {"expand": nn.Conv1d, "contract": nn.Conv1d}),
+}
+"""Encodings with layers inside: the method that reads their weights, and what each layer is."""
 
 
 def refuse_maker(encoding: nn.Module, hook: Any) -> None:
@@ -67,3 +83,59 @@ def warn_of_hook(encoding: nn.Module) -> None:
         f"give another encoding.",
         stacklevel=3,
     )
+
+
+def held_to_layers(
+    method: Callable[..., Any], layers: dict[str, type[nn.Module]]
+) -> Callable[..., Any]:
+    """A method that reads weights of layers, held to layers that compute by their weights alone.
+
+    Raises:
+        TypeError: By that method: a layer was replaced, as by an adapter, or has hooks, or a
+            forward pass of its own. None of these would be called.
+
+    Example:
+        >>> from posenc import FIRE
+        >>> fire = FIRE(heads=2)
+        >>> _ = fire.contract.register_forward_hook(lambda layer, given, made: 2 * made)
+        >>> fire.table([0], [0])
+        Traceback (most recent call last):
+        ...
+        TypeError: contract of FIRE has a hook, or a forward pass of its own, which would not run: \
+the weights of its Linear are read, in the dtype of the scores. Take it away, or change the \
+weights themselves, as torch.nn.utils.parametrize does.
+    """
+
+    @wraps(method)
+    def held(self: nn.Module, *given: Any, **named: Any) -> Any:
+        for name, kind in layers.items():
+            _check_layer(self, name, kind, layers)
+        return method(self, *given, **named)
+
+    return held
+
+
+def _check_layer(
+    encoding: nn.Module, name: str, kind: type[nn.Module], layers: dict[str, type[nn.Module]]
+) -> None:
+    layer = encoding.get_submodule(name)
+    told = f"{name} of {type(encoding).__name__}"
+    if type(layer) is not kind and not (isinstance(layer, kind) and is_parametrized(layer)):
+        raise TypeError(
+            f"{told} is a {type(layer).__name__}, which would not be called: the weights of a "
+            f"{kind.__name__} are read there. Leave the {kind.__name__} in its place (adapters "
+            f"have lists of modules that they are not put on), or change its weights."
+        )
+    if isinstance(layer, nn.Sequential):
+        inside = [each.rpartition(".")[2] for each in layers if each.startswith(f"{name}.")]
+        if list(layer._modules) != inside:
+            raise TypeError(
+                f"{told} holds {len(layer)} layers, and {len(inside)} are read. Leave it as it was "
+                f"built."
+            )
+    if hooked(layer):
+        raise TypeError(
+            f"{told} has a hook, or a forward pass of its own, which would not run: the weights of "
+            f"its {kind.__name__} are read, in the dtype of the scores. Take it away, or change "
+            f"the weights themselves, as torch.nn.utils.parametrize does."
+        )

@@ -122,9 +122,11 @@ class SwinV2Bias(ScoreBias):
 
     def _biases(self, coordinates: Float[Tensor, "offsets 2"]) -> Float[Tensor, "offsets heads"]:
         """What the network says, in the dtype of the coordinates."""
-        first, bias, last = self.mlp.parameters()
-        hidden = products(coordinates, first) + bias.to(coordinates.dtype)
-        return LARGEST * products(hidden.relu(), last).sigmoid()
+        first, last = self.mlp[0], self.mlp[2]
+        assert isinstance(first, nn.Linear)
+        assert isinstance(last, nn.Linear)
+        hidden = products(coordinates, first.weight) + first.bias.to(coordinates.dtype)
+        return LARGEST * products(hidden.relu(), last.weight).sigmoid()
 
     def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":
         """A new encoding for another window with a copy of the network, which stays as trained.
