@@ -5,6 +5,7 @@ from fractions import Fraction
 import torch
 import torch.distributed as dist
 from tests.distributed.cases import BATCH, DESCRIBED, LENGTH
+from torch import nn
 
 from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias, attention
 from posenc.distributed import Shards
@@ -109,6 +110,24 @@ def dropped(group, layout: str, norm: str) -> list:
     shards = Shards(group, length=LENGTH, layout=layout)
     part = encoder(shards.cut(content()), shards=shards, spread="gather")
     return shards.join(part).tolist()
+
+
+def dropped_as_layers_say(group) -> dict[str, list]:
+    """What is dropped where layers were told otherwise than the encoder when it was built."""
+    shards, made = Shards(group, length=LENGTH), {}
+    for name in ("none", "never", "set to 0", "stopped", "set later", "alone"):
+        dropout = 0.0 if name in ("never", "set later") else 0.3
+        encoder = built(dropout=dropout, attention_dropout=0.0, embedding_norm=True).train()
+        if name in ("none", "alone"):
+            encoder.eval()
+        for layer in encoder.modules():
+            if isinstance(layer, nn.Dropout):
+                layer.p = {"set to 0": 0.0, "set later": 0.3}.get(name, layer.p)
+                layer.train(name not in ("none", "stopped"))
+        torch.manual_seed(5 if group.rank() == 0 else 6)
+        part = encoder(shards.cut(content()), shards=shards, spread="gather")
+        made[name] = shards.join(part).tolist()
+    return made
 
 
 def refusals(group) -> dict[str, str]:

@@ -65,6 +65,18 @@ def test_hidden_dropout_falls_on_the_same_elements_however_rows_are_cut(ranks, n
             assert torch.allclose(torch.tensor(part), whole, rtol=0, atol=1e-12)
 
 
+def test_layers_of_dropout_that_are_set_by_themselves_are_heeded(ranks):
+    """Those built with 0.0 drew apart on each rank, and one set to 0.0 went on in shards."""
+    whole = ranks.run(1, f"{CASES}:dropped_as_layers_say")[0]
+    for name in ("never", "set to 0", "stopped"):
+        assert whole[name] == whole["none"]
+    assert whole["set later"] == whole["alone"] != whole["none"]
+    for part in ranks.run(2, f"{CASES}:dropped_as_layers_say"):
+        for name, made in part.items():
+            wanted = torch.tensor(whole[name])
+            assert torch.allclose(torch.tensor(made), wanted, rtol=0, atol=1e-12), name
+
+
 def test_refusals_say_what_to_do(ranks):
     for told in ranks.run(2, f"{CASES}:refusals"):
         assert "each rank would draw other weights" in told["weights dropped"]

@@ -10,6 +10,7 @@ from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_choice
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
+from posenc.transformer.dropout import dropped
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.settled import Settled
@@ -134,15 +135,10 @@ class Block(Settled):
         """
         first, second = self.attention_norm, self.feed_forward_norm
         if self.norm == "pre":
-            x = x + self._dropped(self.attention(first(x), **attention), drop, 0)
-            return x + self._dropped(self.feed_forward(second(x), drop), drop, 2)
-        x = first(x + self._dropped(self.attention(x, **attention), drop, 0))
-        return second(x + self._dropped(self.feed_forward(x, drop), drop, 2))
-
-    def _dropped(self, x: Tensor, drop: Dropout | None, use: int) -> Tensor:
-        if drop is None or not self.training:
-            return self.dropout(x)
-        return drop(x, self.dropout.p, use)
+            x = x + dropped(self.dropout, self.attention(first(x), **attention), drop, 0)
+            return x + dropped(self.dropout, self.feed_forward(second(x), drop), drop, 2)
+        x = first(x + dropped(self.dropout, self.attention(x, **attention), drop, 0))
+        return second(x + dropped(self.dropout, self.feed_forward(x, drop), drop, 2))
 
     def stages(self, x: Float[Tensor, "batch seq dim"], **attention: Any) -> BlockStages:
         """The same block with every number between; arguments as for ``MultiHeadAttention``."""

@@ -23,6 +23,7 @@ from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions import Coordinates
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.block import Block, BlockStages, Norm
+from posenc.transformer.dropout import dropped, drops
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.identity import Identity, Maker, version_of_all
 from posenc.transformer.kv_cache import KeyValueCache
@@ -176,7 +177,7 @@ class Encoder(Settled):
         final_norm = norm == "pre" if final_norm is None else final_norm
         self.embedding_norm = LayerNorm(dim, eps) if embedding_norm else None
         self.final_norm = LayerNorm(dim, eps) if final_norm else None
-        self.embedding_dropout = nn.Dropout(dropout if embedding_norm else 0.0)
+        self.embedding_dropout = nn.Dropout(dropout) if embedding_norm else None
         self.tables = Tables()
         self._identity = Identity()
         self._encodings: tuple[nn.Module, ...] = tuple(self._held())
@@ -257,13 +258,13 @@ class Encoder(Settled):
                 _check_alone(padding_mask, document_ids)
                 placement = self._placed_in_shards(x, positions, shards, cache)
                 padding_mask = shards.padding_mask
-                if self.training and self.dropout:
+                if drops(self):
                     drop = shards.hidden_dropout()
             dtype = x.dtype
             x = self._encoded(x, self._token_tables(x, placement), padding_mask)
             if self.embedding_norm is not None:
-                x = self.embedding_norm(x)
-                x = self.embedding_dropout(x) if drop is None else drop(x, self.dropout)
+                assert self.embedding_dropout is not None
+                x = dropped(self.embedding_dropout, self.embedding_norm(x), drop)
             tables = self._chosen_tables(x, placement, spread)
             for index, block in enumerate(self.blocks):
                 layer = None if cache is None else cache.layer(index)
@@ -285,6 +286,7 @@ class Encoder(Settled):
         x = encoded = self._encoded(x, token_tables, padding_mask)
         embedding_norm = None
         if self.embedding_norm is not None:
+            assert self.embedding_dropout is not None
             embedding_norm = self.embedding_norm.stages(x)
             x = self.embedding_dropout(embedding_norm.scaled)
         tables, blocks = self._attention_tables(x, placement), []

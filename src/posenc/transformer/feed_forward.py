@@ -13,6 +13,7 @@ from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions.whole import with_plain_numbers
+from posenc.transformer.dropout import dropped
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -80,9 +81,7 @@ class FeedForward(ReadByArguments):
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
-        if drop is None or not self.training:
-            return self.contract(self.dropout(self.activation(self.expand(x))))
-        return self.contract(drop(self.activation(self.expand(x)), self.dropout.p, use=1))
+        return self.contract(dropped(self.dropout, self.activation(self.expand(x)), drop, 1))
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""
