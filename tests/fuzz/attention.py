@@ -146,6 +146,10 @@ def cases(draw) -> AttentionCase:
     remapping = None if softcap else draw(st.none() | st.none() | st.none() | remappings())
     scores = draw(st.just([]) | st.lists(kinds, max_size=2) | st.lists(kinds, max_size=2))
     rotations = draw(st.lists(queries_keys(), max_size=2))
+    anew = [build for build in scores if build().makes_anew]
+    if anew:  # first, alone of its kind, and of what is not rotated before
+        scores = [anew[0], *(build for build in scores if build not in anew)]
+        rotations, remapping = [], None
     wide = any(build().changes_output for build in [*scores, *rotations])
     widths = [HEAD_DIM] if wide else [1, 3, HEAD_DIM]
     given = draw(st.none() | _positions(batch, k_len, wild=remapping is None))

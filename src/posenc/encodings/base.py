@@ -20,7 +20,7 @@ Before any place there are the positions themselves; a ``PositionRemapping`` cha
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -367,6 +367,8 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             refuses packed documents at positions that run on.
         changes_output: Whether ``encode_output`` does anything.
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
+        makes_anew: Whether it computes scores anew, so that what others made of them before is
+            lost. ``Positional`` has it first among encodings of scores.
         reads_hidden: Whether it reads the hidden state, from which queries and keys are projected.
             Then ``encode`` takes ``q_features=`` and ``k_features=``, what ``query_features`` and
             ``key_features`` read there: a fourth projection, which a cache keeps as it keeps keys.
@@ -392,6 +394,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     is_pairwise: bool
     changes_output: bool = False
     takes_reals: bool = False
+    makes_anew: bool = False
     reads_hidden: bool = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -403,6 +406,21 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
             setattr(cls, name, held_to_layers(vars(cls)[name], layers))
         super().__init_subclass__(**arguments)  # which asks for tensors first
         _refuse_forward(cls, ScoreEncoding)
+
+    def check_beside(
+        self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
+    ) -> None:
+        """Refuse encodings of queries and keys beside which this one would not mean what it says.
+
+        Most stand beside any.
+
+        Args:
+            queries_keys: All that change queries and keys before scores are made of them.
+            rotated_before: Whether queries and keys may come rotated, when none stands there.
+
+        Raises:
+            ValueError: By those that take queries and keys as some encoding leaves them.
+        """
 
     @abstractmethod
     def table(

@@ -1,7 +1,7 @@
 """Which encodings a model uses, in all three places, and what changes its positions before."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import torch
 from jaxtyping import Int64
@@ -46,6 +46,7 @@ class Positional(nn.Module):
     Raises:
         AttributeError: An attribute is assigned anew.
         TypeError: An encoding is given for a place where it does not act.
+        ValueError: One of scores does not fit those beside it, or what came before it is lost.
 
     Example:
         >>> from posenc import PoSE, Sinusoidal
@@ -78,6 +79,7 @@ class Positional(nn.Module):
         self.queries_keys = nn.ModuleList(_in_place("queries_keys", queries_keys))
         self.scores = nn.ModuleList(_in_place("scores", scores))
         self.positions = tuple(_in_place("positions", positions))
+        _check_company(self.queries_keys, self.scores)
 
     @property
     def remaps(self) -> bool:
@@ -159,6 +161,16 @@ def _in_place(place: str, given: object) -> list:
                 f"{interface.__name__}. {_advice(entry, interface)}"
             )
     return entries
+
+
+def _check_company(queries_keys: nn.ModuleList, scores: nn.ModuleList) -> None:
+    for place, encoding in enumerate(cast("Sequence[ScoreEncoding]", scores)):
+        if place and encoding.makes_anew:
+            raise ValueError(
+                f"{type(encoding).__name__} computes scores anew, by which what "
+                f"{type(scores[0]).__name__} made of them is lost. Pass it first in scores=."
+            )
+        encoding.check_beside(tuple(cast("Sequence[QueryKeyEncoding]", queries_keys)))
 
 
 def _advice(entry: object, interface: type) -> str:

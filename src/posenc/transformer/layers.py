@@ -119,7 +119,10 @@ def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:
 
 
 def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> None:
-    """Raise where an encoding was built for other sizes than the encoder's."""
+    """Raise where an encoding was built for other sizes than the encoder's, or none rotates."""
+    for encoding in cast("Sequence[ScoreEncoding]", positional.scores):
+        rotations = tuple(cast("Sequence[QueryKeyEncoding]", positional.queries_keys))
+        encoding.check_beside(rotations, rotated_before=False)
     wanted = {
         "tokens": ("dim", dim),
         "queries_keys": ("head_dim", head_dim),

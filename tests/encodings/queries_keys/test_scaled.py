@@ -159,3 +159,19 @@ def test_xpos_refuses_distances_from_the_origin_that_wrap():
     xpos = XPos(Rotary(4), scale_base=1e20, origin=-(2**62))
     with pytest.raises(ValueError, match="from the origin -4611686018427387904"):
         xpos.table([2**62 + 5])
+
+
+def test_xpos_says_where_float16_ends():
+    """Keys became infinite there, and attention NaN; float32 and bfloat16 reach further."""
+    xpos, near, far = XPos(Rotary(8)), torch.tensor([4000]), torch.tensor([5000])
+    x = torch.ones(1, 1, 1, 8)
+    for dtype in (torch.float32, torch.bfloat16):
+        assert xpos.encode_keys(x.to(dtype), xpos.table(far)).isfinite().all()
+        assert xpos.table(far, dtype=dtype).isfinite().all()
+    assert xpos.encode_keys(x.half(), xpos.table(near)).isfinite().all()
+    with pytest.raises(ValueError, match="on a factor of XPos leaves float16"):
+        xpos.table(far, dtype=torch.float16)
+    with pytest.raises(ValueError, match="A product with a factor of XPos is beyond float16"):
+        xpos.encode_keys(x.half(), xpos.table(far))
+    given = x.half().index_fill(-1, torch.tensor([7]), float("inf"))  # the caller's own
+    assert xpos.encode_keys(given, xpos.table(near)).isinf().any()

@@ -56,3 +56,5 @@ def test_what_does_not_fit_is_told():
         StartTokenRotary(Rotary(8), Rotary(6), 4)
     with pytest.raises(ValueError, match="count is -1; it must be a whole number from 0 on"):
         StartTokenRotary(Rotary(8), Rotary(8), -1)
+    with pytest.raises(ValueError, match="is that of rotary encodings alone"):
+        StartTokenRotary(Rotary(8), Rotary(8, arithmetic="transformers"), 4)

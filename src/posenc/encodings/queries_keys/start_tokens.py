@@ -49,7 +49,8 @@ class StartTokenRotary(QueryKeyEncoding):
         super().__init__()
         if not isinstance(rotary, Rotary) or not isinstance(start, Rotary):
             raise TypeError(f"rotary is {rotary!r} and start {start!r}; pass a Rotary for both.")
-        refuse_profile("StartTokenRotary", rotary)
+        for each in (rotary, start):
+            refuse_profile("StartTokenRotary", each)
         check_whole(0, count=count)
         differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
         if differ:

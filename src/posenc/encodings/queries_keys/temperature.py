@@ -1,5 +1,6 @@
 """Query temperatures: attention sharpens slowly as the context grows."""
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
@@ -123,3 +124,27 @@ class QueryTemperature(QueryKeyEncoding):
         """Width, scale and period, and the form where it is not Llama 4's."""
         form = "" if self.form == "llama4" else f", form={self.form!r}"
         return f"{self.head_dim}, scale={self.scale}, period={self.period}{form}"
+
+
+def check_unrotated(owner: object, queries_keys: Sequence[QueryKeyEncoding]) -> None:
+    """Refuse encodings beside one that takes queries and keys unrotated; temperatures only scale.
+
+    Raises:
+        ValueError: There is another.
+
+    Example:
+        >>> from posenc import RePo, Rotary
+        >>> repo = RePo(2, Rotary(4), dim=8)
+        >>> check_unrotated(repo, [QueryTemperature(4)])
+        >>> check_unrotated(repo, [Rotary(4)])
+        Traceback (most recent call last):
+        ...
+        ValueError: RePo rotates queries and keys itself, and takes them as they are projected; \
+Rotary would change them before. Leave it out.
+    """
+    for each in queries_keys:
+        if not isinstance(each, QueryTemperature):
+            raise ValueError(
+                f"{type(owner).__name__} rotates queries and keys itself, and takes them as they "
+                f"are projected; {type(each).__name__} would change them before. Leave it out."
+            )

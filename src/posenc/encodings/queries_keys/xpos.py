@@ -19,6 +19,9 @@ from posenc.positions import Coordinates, Positions, checked, floats, in_float64
 LARGEST_LOG = 80.0
 """exp(80) and its inverse are float32 numbers with room for content."""
 
+LARGEST_LOG_OF_HALF = 11.0
+"""exp(11) is a float16 number, and there are few beyond it."""
+
 
 class XPos(QueryKeyEncoding):
     """Rotation, with queries multiplied by ζ_i^(p/B) and keys by ζ_i^(−p/B).
@@ -80,11 +83,12 @@ class XPos(QueryKeyEncoding):
 
         Raises:
             TypeError: ``positions`` are not integers.
-            ValueError: A factor would leave float32 at so large a distance from the origin.
+            ValueError: A factor would leave float32, or float16 where that is ``dtype``, at so
+                large a distance from the origin.
         """
         positions = checked(positions, reals=True)
         numbers = in_float64(positions) if isinstance(positions, Coordinates) else positions
-        self._check_range(numbers)
+        self._check_range(numbers, floating(dtype))
         if not has_float64(positions.device):
             return self.table(positions.to("cpu"), dtype=dtype).to(positions.device)
         turns = rotation_table(
@@ -99,31 +103,57 @@ class XPos(QueryKeyEncoding):
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated and multiplied by ζ^(p/B)."""
+        """``q`` rotated and multiplied by ζ^(p/B).
+
+        Raises:
+            ValueError: ``q`` is in float16, and a product is not.
+        """
         check_rows(table, 4, len(self.rates), name="XPos")
-        return self.rotary.encode_queries(q, table[..., :2, :])
+        return self._finite(self.rotary.encode_queries(q, table[..., :2, :]), q)
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated and multiplied by ζ^(−p/B)."""
-        check_rows(table, 4, len(self.rates), name="XPos")
-        return self.rotary.encode_keys(k, table[..., 2:, :])
+        """``k`` rotated and multiplied by ζ^(−p/B).
 
-    def _check_range(self, positions: Tensor) -> None:
+        Raises:
+            ValueError: ``k`` is in float16, and a product is not.
+        """
+        check_rows(table, 4, len(self.rates), name="XPos")
+        return self._finite(self.rotary.encode_keys(k, table[..., 2:, :]), k)
+
+    def _finite(self, made: Tensor, content: Tensor) -> Tensor:
+        """``made``, none of whose numbers became infinite."""
+        if made.dtype is not torch.float16:
+            return made
+        told = (
+            f"A product with a factor of XPos is beyond float16, so far from the origin "
+            f"{self.origin}. Give content in bfloat16 or float32, set origin to the middle of the "
+            f"context, or raise scale_base."
+        )
+        if graph_looks(made):
+            demand(~made.isinf().any() | content.isinf().any(), told)
+        elif may_look(made) and bool(made.isinf().any() & ~content.isinf().any()):
+            raise ValueError(told)
+        return made
+
+    def _check_range(self, positions: Tensor, dtype: torch.dtype) -> None:
+        name, reach = "float32", self.reach
+        if dtype is torch.float16:
+            name, reach = "float16", int(reach * (LARGEST_LOG_OF_HALF / LARGEST_LOG))
         if graph_looks(positions):
             apart = positions - self.origin
-            near = ((apart <= self.reach) & (apart >= -self.reach)).all()
-            beyond = f"A position is more than {self.reach} from the origin {self.origin}"
-            demand(near, f"{beyond}; there a factor of XPos leaves float32.")
+            near = ((apart <= reach) & (apart >= -reach)).all()
+            beyond = f"A position is more than {reach} from the origin {self.origin}"
+            demand(near, f"{beyond}; there a factor of XPos leaves {name}.")
         if not may_look(positions) or not positions.numel():
             return
         first, last = (end.item() for end in positions.aminmax())
         for position in (first, last):
-            if abs(position - self.origin) > self.reach:
+            if abs(position - self.origin) > reach:
                 raise ValueError(
                     f"Position {position} is {abs(position - self.origin)} from the origin "
-                    f"{self.origin}; from {self.reach} on a factor of XPos leaves float32. Set "
+                    f"{self.origin}; from {reach} on a factor of XPos leaves {name}. Set "
                     f"origin to the middle of the context, or raise scale_base."
                 )
 

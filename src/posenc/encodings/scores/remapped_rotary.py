@@ -1,14 +1,17 @@
 """Rotary positions that depend on the pair: far tokens meet as if they stood elsewhere."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
+from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.remapping.remapped import PairRemapping
 from posenc.encodings.scores.both import REACH, both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
@@ -26,7 +29,8 @@ class RemappedRotary(ScoreEncoding):
     It stands beside the rotary encoding, whose rotated q̂ = R(p) q and k̂ = R(n) k it takes on from
     where they are, since R(f − p) R(p) = R(f). Phases are integers, so this costs one rounding and
     no more. A cache of rotated keys serves as it is. Near pairs keep their scores bit for bit;
-    those of far pairs replace what came before, so it comes first among score encodings.
+    those of far pairs replace what came before, so it comes first among score encodings. In a
+    ``Positional`` without a rotary encoding it takes queries and keys to be rotated already.
 
     Args:
         heads: Number of query heads.
@@ -36,7 +40,8 @@ class RemappedRotary(ScoreEncoding):
 
     Raises:
         TypeError: ``rotary`` is no ``Rotary``, or ``remapping`` remaps no pairs.
-        ValueError: ``heads`` is not positive, ``rotary`` rounds its angles, or q or k are missing.
+        ValueError: ``heads`` is not positive, ``rotary`` rounds its angles, q or k are missing, or
+            another rotary encoding stands beside it.
 
     Reference:
         Jin et al. 2024, "Self-Extend" (arXiv:2401.01325), where two sets of scores are merged.
@@ -49,6 +54,7 @@ class RemappedRotary(ScoreEncoding):
     """
 
     is_pairwise = True
+    makes_anew = True
     fixed = ScoreEncoding.fixed | {"remapping"}
 
     def __init__(self, heads: int, rotary: Rotary, remapping: PairRemapping):
@@ -74,6 +80,27 @@ class RemappedRotary(ScoreEncoding):
         self.is_relative = remapping.is_relative
         parts = remapping.parts
         self.sincos = rotary.sincos if parts == 1 else SinCos(Linear(rotary.frequencies, parts))
+
+    def check_beside(
+        self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
+    ) -> None:
+        """Refuse queries and keys that are not rotated as it takes them to be.
+
+        Raises:
+            ValueError: They are rotated otherwise, or nothing rotates them. A temperature may stand
+                there besides.
+        """
+        rotations = [each for each in queries_keys if not isinstance(each, QueryTemperature)]
+        if not rotations and rotated_before:
+            return
+        if [_rotation(each) for each in rotations] == [_rotation(self.rotary)]:
+            return
+        others = " and ".join(map(repr, rotations)) or "nothing"
+        raise ValueError(
+            f"RemappedRotary rotates further what {self.rotary!r} rotated, and queries and keys "
+            f"are changed by {others}. Pass the same rotary encoding, and no other, as "
+            f"queries_keys=."
+        )
 
     def table(
         self,
@@ -132,3 +159,9 @@ class RemappedRotary(ScoreEncoding):
     def extra_repr(self) -> str:
         """The arguments besides the rotary encoding."""
         return f"heads={self.heads}, remapping={self.remapping}"
+
+
+def _rotation(encoding: QueryKeyEncoding) -> tuple[object, ...]:
+    """All that says how a rotary encoding turns heads; of another, its kind alone."""
+    names = ("frequencies", "head_dim", "rotated_dim", "pairing", "rotated", "arithmetic")
+    return (type(encoding), *(getattr(encoding, name, None) for name in names))

@@ -1,5 +1,6 @@
 """RePo: each token says itself where it stands, and rotary positions take it at its word."""
 
+from collections.abc import Sequence
 from math import pi
 
 import torch
@@ -8,9 +9,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.encodings.arguments import check_number, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.scores.both import REACH, both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
@@ -59,6 +61,7 @@ class RePo(ScoreEncoding):
 
     is_relative = True
     is_pairwise = True
+    makes_anew = True
     reads_hidden = True
 
     def __init__(
@@ -95,6 +98,16 @@ class RePo(ScoreEncoding):
         """Draw G, C and F anew from N(0, std²)."""
         for weight in (self.gate, self.content, self.final):
             nn.init.normal_(weight, std=self.std)
+
+    def check_beside(
+        self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
+    ) -> None:
+        """Refuse what rotates queries and keys before; a temperature may stand there.
+
+        Raises:
+            ValueError: Something does.
+        """
+        check_unrotated(self, queries_keys)
 
     def table(
         self,

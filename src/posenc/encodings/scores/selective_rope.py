@@ -1,5 +1,7 @@
 """Selective RoPE: every token says how far it turns what comes after it."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -7,9 +9,10 @@ from torch.nn import functional as F
 
 from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_flag, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
@@ -72,6 +75,7 @@ class SelectiveRoPE(ScoreEncoding):
     is_relative = True
     is_pairwise = False  # angles are sums over the tokens between
     reads_neighbors = True
+    makes_anew = True
     reads_hidden = True
 
     def __init__(
@@ -117,6 +121,16 @@ class SelectiveRoPE(ScoreEncoding):
         for bias in (self.gate_bias, self.bias):
             if bias is not None:
                 nn.init.zeros_(bias)
+
+    def check_beside(
+        self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
+    ) -> None:
+        """Refuse what rotates queries and keys before; a temperature may stand there.
+
+        Raises:
+            ValueError: Something does.
+        """
+        check_unrotated(self, queries_keys)
 
     def table(
         self,
