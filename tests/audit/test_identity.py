@@ -1,5 +1,6 @@
 """What a subject is told to be: Python that builds the same encoding, run against the subject."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from diffusers.models.embeddings import get_2d_sincos_pos_embed
 from tests.audit.zoo.right import added, bias, rotary
 from tests.audit.zoo.wrong.bias import ClippedFar, distances, of_slopes
+from torch import Tensor
 
 import posenc
 from posenc import Positional, frequencies
@@ -215,6 +217,39 @@ def test_sines_of_patches_are_named_also_where_one_length_is_taken(tokens, cut):
 def test_a_learned_table_of_patches_is_no_known_one():
     torch.manual_seed(0)
     assert "AxialSinusoidal" not in check(OfPatches(torch.randn(197, 16), False)).identity
+
+
+UNEVEN = {
+    "steeper far away": lambda away: away.where(away < 200, 1.01 * away),
+    "hardly steeper": lambda away: away.where(away < 200, 1.001 * away),
+    "one further": lambda away: away.where(away < 500, away + 1),
+    "steeper soon": lambda away: away.where(away < 12, 1.01 * away),
+}
+
+
+def of_distances(change: Callable[[Tensor], Tensor], heads: int, dtype: torch.dtype) -> Any:
+    falls = torch.tensor(slopes.alibi(heads))[:, None, None]
+
+    def bias(q_len, k_len):
+        away = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+        return -(falls * change(away.float())).to(dtype)
+
+    return bias
+
+
+@pytest.mark.parametrize("heads", [8, 12])
+@pytest.mark.parametrize("change", UNEVEN.values(), ids=list(UNEVEN))
+def test_in_float32_a_line_is_one_to_the_last_key(change, heads):
+    """Slopes of a power of two have few digits, and are no numbers of 16 bits for that."""
+    assert not told(of_distances(change, heads, torch.float32))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("heads", [8, 12])
+def test_what_16_bits_hide_is_said(dtype, heads):
+    rounded = check(of_distances(torch.abs, heads, dtype)).identity
+    assert rounded.endswith("of a slope, as far as numbers of 16 bits tell")
+    assert "16 bits" not in check(of_distances(torch.abs, heads, torch.float32)).identity
 
 
 @pytest.mark.parametrize("turned", [of_slopes([-each for each in slopes.alibi(8)]), ClippedFar()])

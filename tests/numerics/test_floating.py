@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from posenc import ALiBi, Sinusoidal, T5Bias
+from posenc._rounding import rounded
 from posenc.frequencies import Geometric
 from posenc.inspection.precision import precision_of
 from posenc.inspection.resolution import resolution
 from posenc.inspection.similarity import unique_up_to
 from posenc.numerics.quotients import quotient_cos_sin
-from posenc.numerics.rounding import rounded
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Coordinates

@@ -6,6 +6,7 @@ import pickle
 import re
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -21,6 +22,8 @@ from posenc.positions import (
     placeless,
     prefixed,
 )
+from posenc.positions.checks import floats
+from posenc.positions.distances import float_distances
 
 TINY, HUGE = 5e-324, 1.7976931348623157e308
 
@@ -95,6 +98,11 @@ def test_arrays_of_numpy(array):
     assert Coordinates(array).tolist() == [Fraction(1, 2), -2]
 
 
+def test_scalars_of_arrays_are_numbers():
+    given = [torch.tensor(0.5), np.float32(0.25), np.float64(1), torch.tensor(2), np.int8(3)]
+    assert Coordinates(given).tolist() == [Fraction(1, 2), Fraction(1, 4), 1, 2, 3]
+
+
 def test_scales_multiply():
     made = Coordinates(torch.tensor([0.5]), scale=1000)
     assert made.tolist() == [500]
@@ -163,6 +171,12 @@ def test_empty_and_scalar():
         (torch.tensor([1.0], device="meta"), TypeError, "nobody can look"),
         ([[1.0], [1.0, 2.0]], ValueError, "different lengths"),
         (np.array([1.0], dtype=np.float16), TypeError, "float16"),
+        ([torch.tensor(0.1, dtype=torch.float16)], TypeError, "so few digits"),
+        ([np.array([0.1], dtype=np.float16)], TypeError, "so few digits"),
+        ([np.float16(0.1)], TypeError, "so few digits"),
+        (np.array([0.1], dtype=ml_dtypes.bfloat16), TypeError, "so few digits"),
+        ([torch.tensor([1.0], requires_grad=True)], TypeError, "Call .detach()"),
+        ([torch.tensor(True)], TypeError, "values are a Tensor"),
     ],
 )
 def test_what_is_no_coordinate_is_refused(values, error, text):
@@ -238,6 +252,51 @@ def test_floats_are_the_nearest():
     thirds = Coordinates(torch.arange(-9, 9), scale=Fraction(1, 3))
     assert thirds.floats().tolist() == [n / 3 for n in range(-9, 9)]
     assert thirds.floats(torch.float32).dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_sixteen_bits_are_rounded_to_once(dtype):
+    """A tail that float32 forgets decides a tie."""
+    tie = 1 + Fraction(torch.finfo(dtype).eps) / 2
+    above = 1 + torch.finfo(dtype).eps
+    fine = Coordinates([tie + Fraction(1, 2**40)])
+    many = Coordinates(fine.values.expand(300_000), scale=fine.scale)
+    zero = Coordinates([0])
+    longer = fine + Fraction(1, 2**70)
+    assert longer.rest is not None
+    for made in (
+        fine.floats(dtype),
+        many.floats(dtype)[-1:],
+        longer.floats(dtype),
+        fine.float_differences(zero, dtype)[0],
+        longer.float_differences(zero, dtype)[0],
+        many.float_differences(zero, dtype)[-1],
+    ):
+        assert made.item() == above
+
+
+def test_whole_positions_are_rounded_to_bfloat16_once():
+    n = 2**32 + 2**24 + 1  # next to the middle of two, and nearer to the upper one
+    assert floats(torch.tensor([n]), torch.bfloat16).item() == 2**32 + 2**25
+    assert float_distances(torch.tensor([n]), torch.tensor([0]), torch.bfloat16).item() == (
+        2**32 + 2**25
+    )
+
+
+@pytest.mark.parametrize(
+    ("far", "dtype"),
+    [
+        (Coordinates([70_000.5]), torch.float16),
+        (Coordinates(torch.tensor([1]), scale=10**39), torch.float32),
+        (Coordinates(torch.tensor([10**9]), scale=Fraction(10**300 + 1, 10**300)), torch.float64),
+    ],
+    ids=str,
+)
+def test_what_a_dtype_makes_infinite_is_refused(far, dtype):
+    with refused(ValueError, "beyond"):
+        far.floats(dtype)
+    with refused(ValueError, "beyond"):
+        far.float_differences(Coordinates(torch.tensor([0]), scale=far.scale), dtype)
 
 
 def test_copies():
@@ -501,6 +560,9 @@ def test_joined_along_the_last_axis_each_entry_keeps_its_scale():
         lambda points: points + torch.tensor([[0, 0], [1, 1], [1, 1]]),
         lambda points: Coordinates.cat([points, Coordinates([[Fraction(1, 3), 0]])]),
         lambda points: Coordinates.stack([points, points * Fraction(1, 3)]),
+        lambda points: points.with_scale(Fraction(1, 4)),
+        lambda points: points * 0,
+        lambda points: points.clamp(min=0),
     ],
 )
 def test_what_stands_nowhere_is_moved_nowhere(moved):

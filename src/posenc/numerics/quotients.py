@@ -11,8 +11,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import floating, has_float64, may_look
+from posenc._rounding import rounded
 from posenc.numerics.phases import LIMB, Phases, added, cos_sin_of, phases, turn_limbs
-from posenc.numerics.rounding import rounded
 from posenc.numerics.settling import round_for_certain
 
 HALF = LIMB // 2

@@ -10,9 +10,9 @@ from math import isfinite
 import torch
 from torch import Tensor
 
+from posenc._rounding import rounded
 from posenc.numerics.in_integers import exact_value
 from posenc.numerics.phases import Phases, cos_sin_of
-from posenc.numerics.rounding import rounded
 
 DOUBT = 2.0**-49
 """d: 3 units in the last place, and what a factor and the products with 1 ± d round away."""

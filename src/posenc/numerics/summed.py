@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc._guards import may_look
+from posenc._rounding import rounded
 from posenc.numerics.digits import phases_of_sum
 from posenc.numerics.phases import LIMB, Phases, Summand, added, cos_sin_of, phases, turn_limbs
-from posenc.numerics.rounding import rounded
 from posenc.numerics.settling import round_for_certain
 
 CHUNK_PHASES = 1 << 14

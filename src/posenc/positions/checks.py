@@ -14,10 +14,13 @@ from posenc._guards import (
     demand,
     floating,
     graph_looks,
+    has_float64,
     may_look,
     where_float64,
 )
+from posenc._rounding import rounded
 from posenc.positions.coordinates import Coordinates
+from posenc.positions.scaled import check_finite
 
 
 @runtime_checkable
@@ -153,7 +156,7 @@ axis, as of posenc.positions.grid.
 
 
 def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
-    """Positions, or their distances, as floats, for formulas that compute with reals.
+    """Positions, or their distances, rounded once to floats, for formulas that compute with reals.
 
     Raises:
         ValueError: ``dtype`` is float16, and one is beyond its largest number.
@@ -163,8 +166,10 @@ def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
         (tensor([2.]), tensor([0.5000]))
     """
     if isinstance(positions, Coordinates):
-        return within_float16(positions.floats(dtype))
-    return within_float16(positions.to(floating(dtype)))
+        return positions.floats(dtype)
+    if floating(dtype) is torch.bfloat16 and has_float64(positions.device):
+        return rounded(positions.double(), dtype)  # by way of float32 it would be rounded twice
+    return within_float16(positions.to(dtype))
 
 
 def within_float16(numbers: Tensor) -> Tensor:
@@ -180,16 +185,8 @@ def within_float16(numbers: Tensor) -> Tensor:
         ValueError: A position or distance is beyond 65504, the largest number of float16. Ask for \
 float32, and cast what comes out.
     """
-    if numbers.dtype != torch.float16:
-        return numbers
-    words = (
-        "A position or distance is beyond 65504, the largest number of float16. Ask for float32, "
-        "and cast what comes out."
-    )
-    if graph_looks(numbers):
-        demand(~numbers.isinf().any(), words)
-    elif may_look(numbers) and bool(numbers.isinf().any()):
-        raise ValueError(words)
+    if numbers.dtype == torch.float16:
+        check_finite(numbers)
     return numbers
 
 

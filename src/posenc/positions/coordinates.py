@@ -360,6 +360,7 @@ class Coordinates:
         """
         if min != 0:
             raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")
+        _check_no_marks(self)
         rest = None if self.rest is None else self.rest.where(self.values >= 0, 0)
         return Coordinates._made(self.values.clamp(min=0), rest, self.scale_text)
 
@@ -370,6 +371,7 @@ class Coordinates:
 
         Raises:
             TypeError: ``dtype`` is no floating one.
+            ValueError: A number is beyond the largest of ``dtype``, as far as can be seen.
 
         Example:
             >>> Coordinates(torch.tensor([1, 2]), scale=Fraction(1, 3)).floats(torch.float32)
@@ -567,7 +569,8 @@ class Coordinates:
         With rests float64 is the nearest below 2^32 steps, and off by one unit at most beyond.
 
         Raises:
-            ValueError: A difference takes more steps than int64 holds.
+            ValueError: A difference takes more steps than int64 holds, or is beyond the largest
+                number of ``dtype``, as far as can be seen.
 
         Example:
             >>> tenths = Coordinates([0.1, 3600.1])
@@ -611,6 +614,7 @@ class Coordinates:
         if not _is_number(other):
             return NotImplemented
         if other == 0:
+            _check_no_marks(self)
             return Coordinates(torch.zeros_like(self.values))
         text = multiplied(self.scale_text, abs(int(other.numerator)), int(other.denominator))
         made = Coordinates._made(self.values, self.rest, text, self._seen)
@@ -642,6 +646,8 @@ class Coordinates:
         if self.rest is not None:
             return self._with_one_part(chosen)
         times = self._one_scale("with_scale") / chosen
+        if times != 1:
+            _check_no_marks(self)
         if times.denominator != 1 and not may_look(self.values):
             raise TypeError("Nobody can look whether these are whole numbers of coarser steps.")
         if times.denominator != 1 and bool((self.values % times.denominator != 0).any()):

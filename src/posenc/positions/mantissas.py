@@ -53,18 +53,39 @@ def exact_parts(values: Any, device: torch.device | str | None = None) -> Parts:
         return _of_numbers(values, device)
     if values.dtype in (torch.float64, torch.float32):
         return _of_floats(values)
-    if values.is_floating_point():
-        raise TypeError(
-            f"values are {values.dtype}, which holds so few digits that they are hardly those "
-            f"meant. Make coordinates of the float32 or float64 that they come from, or call "
-            f".float() on numbers that are meant as they are."
-        )
+    _check_digits(values)
     if values.is_complex() or values.dtype in (torch.bool, torch.uint64):
         raise TypeError(
             f"values are {values.dtype}; coordinates are real numbers: float64, float32, signed "
             f"integers, or fractions in a list."
         )
     return values.to(torch.int64), None, ONE
+
+
+def _check_digits(values: Any) -> None:
+    """Refuse tensors and arrays of floats with fewer digits than float32 has.
+
+    Raises:
+        TypeError: They are.
+    """
+    dtype = values.dtype
+    if isinstance(values, Tensor):
+        short = dtype.is_floating_point and dtype.itemsize < 4
+    else:
+        short = dtype.kind not in "iub" and dtype.itemsize < 4  # bfloat16 is none of numpy's own
+    if short:
+        raise TypeError(
+            f"values are {dtype}, which holds so few digits that they are hardly those meant. Make "
+            f"coordinates of the float32 or float64 that they come from, or call .float() on a "
+            f"tensor of numbers that are meant as they are."
+        )
+
+
+def _check_detached(values: Tensor) -> None:
+    if values.requires_grad:
+        raise TypeError(
+            "values require a gradient, which whole numbers of steps cannot carry. Call .detach()."
+        )
 
 
 def _native(values: Any) -> Any:
@@ -82,10 +103,7 @@ def _native(values: Any) -> Any:
 
 
 def _of_floats(values: Tensor) -> Parts:
-    if values.requires_grad:
-        raise TypeError(
-            "values require a gradient, which whole numbers of steps cannot carry. Call .detach()."
-        )
+    _check_detached(values)
     if not may_look(values):
         raise TypeError(
             "values are floats, and nobody can look at them here (in a graph, a transform, or on "
@@ -161,12 +179,17 @@ def _without_common_zeros(steps: list[int], scale: Fraction) -> tuple[list[int],
 def _gathered(values: Any, into: list[Fraction]) -> list[int]:
     """The shape of nested lists, whose numbers are put ``into`` a list."""
     check_timeless(values=values)  # one of numpy's durations is an Integral
-    number = _number(values)
+    if hasattr(values, "dtype"):
+        _check_digits(values)
+    if isinstance(values, Tensor):
+        _check_detached(values)
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    number = _number(listed)
     if number is not None:
         into.append(number)
         return []
     try:
-        entries = list(values.tolist() if hasattr(values, "tolist") else values)
+        entries = list(listed)
     except TypeError:
         entries = None
     if entries is None or isinstance(values, str | bytes | dict | set | frozenset):

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
+from posenc._rounding import rounded
 from posenc.positions.scales import Factor
 from posenc.positions.seen import Seen
 from posenc.positions.words import Words, as_floats, float_differences, pairs
@@ -16,24 +17,66 @@ from posenc.positions.words import Words, as_floats, float_differences, pairs
 BLOCK = 1 << 16
 """So many pairs at a time stay in cache, with what they are made of."""
 
+LARGE = 1e18
+"""2^64 steps of such a size are within float32."""
+
 
 def scaled(
     wide: Tensor, scale: tuple[Factor, Factor], dtype: torch.dtype, out: Tensor | None = None
 ) -> Tensor:
-    """``wide``, which is written to, times a scale; in a dtype or in ``out``."""
+    """``wide``, which is written to, times a scale; in a dtype or in ``out``.
+
+    Raises:
+        ValueError: A dtype of less range than float64 makes a number infinite, as far as seen.
+    """
     above, below = scale
     if above != 1.0:
         wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
     if below != 1.0:
         wide.div_(_row(below, wide) if isinstance(below, tuple) else _divisor(below, wide))
-    return _cast(wide, dtype) if out is None else out.copy_(wide)
+    made = _cast(wide, dtype)
+    if _may_leave(scale, dtype):
+        check_finite(made)
+    return made if out is None else out.copy_(made)
 
 
 def _cast(wide: Tensor, dtype: torch.dtype) -> Tensor:
-    """``wide.to(dtype)``, which takes twice as long for a few numbers."""
+    """``rounded(wide, dtype)``, which takes twice as long for a few numbers."""
     if dtype is torch.float32:
         return wide.float()
-    return wide if dtype is torch.float64 else wide.to(dtype)
+    return wide if dtype is torch.float64 else rounded(wide, dtype)
+
+
+def _may_leave(scale: tuple[Factor, Factor], dtype: torch.dtype) -> bool:
+    """Whether so many steps as int64 holds may leave a dtype, on the way or at last."""
+    above, below = scale
+    largest = max(above) if isinstance(above, tuple) else above
+    least = min(below) if isinstance(below, tuple) else below
+    return dtype is torch.float16 or largest > LARGE or least < 1 / LARGE
+
+
+def check_finite(numbers: Tensor) -> None:
+    """Refuse positions that their dtype has made infinite; unless none may look.
+
+    Raises:
+        ValueError: It has.
+
+    Example:
+        >>> check_finite(torch.tensor([70_000]).half())
+        Traceback (most recent call last):
+        ...
+        ValueError: A position or distance is beyond 65504, the largest number of float16. Ask for \
+float32, and cast what comes out.
+    """
+    largest, name = torch.finfo(numbers.dtype).max, str(numbers.dtype).removeprefix("torch.")
+    remedy = "Ask for float32, and cast what comes out."
+    if numbers.dtype is not torch.float16:
+        remedy = "Give positions in a larger unit."
+    words = f"A position or distance is beyond {largest:g}, the largest number of {name}. {remedy}"
+    if graph_looks(numbers):
+        demand(~numbers.isinf().any(), words)
+    elif may_look(numbers) and bool(numbers.isinf().any()):
+        raise ValueError(words)
 
 
 def _row(factors: tuple[float, ...], like: Tensor) -> Tensor:

@@ -47,25 +47,44 @@ class Linear:
         return f"posenc.ALiBi({heads}{rule}{most})"
 
 
-def linear(seen: Tensor, *, coarse: bool) -> Linear | None:
+def linear(seen: Tensor, given: Tensor) -> Linear | None:
     """The slopes of a bias ``[heads, seq, seq]`` that is 0 at each query's own key, if linear.
 
-    ``coarse`` says that its numbers have 16 bits.
+    ``given`` is the same as it came.
     """
     last = seen[:, -1]
-    fall = last[:, -1] - last[:, -2]
     seq = seen.shape[-1]
+    fall = last[:, -1] - last[:, -2]
     wanted = -fall[:, None] * torch.arange(seq - 1, -1, -1, dtype=torch.float64)
     if fall.abs().max() == 0 or not torch.isfinite(last).all():
         return None
     off, size = (last - wanted).abs().amax(1), wanted.abs().amax(1)
-    if bool((off > UNEVEN * size).any()):  # head by head: a slope may be 128 times another
+    if bool((off > room(given, wanted) * size).any()):  # a slope may be 128 times another
         return None
-    return _ruled(fall, 2**-8 if coarse or has_16_bits(fall) else 1e-4)
+    return _ruled(fall, room(fall, None, 2**-8, 2**-10, 1e-4))
 
 
-UNEVEN = 0.02
-"""What a linear bias may be away from its line, for 16 bits, as a share of the largest number."""
+def room(
+    given: Tensor,
+    line: Tensor | None,
+    bfloat16: float = 0.02,
+    float16: float = 2.0**-9,
+    float32: float = 1e-4,
+) -> float:
+    """What numbers may be away from a line, as a share: much only where they were rounded, which
+    may be in position, slope and product.
+
+    A line that a 16-bit dtype holds, as few whole numbers of steps of a power of two, is not
+    rounded by it.
+
+    Example:
+        >>> far = torch.arange(300.0)
+        >>> room(far, far), room((far / 3).bfloat16(), far / 3)
+        (0.0001, 0.02)
+    """
+    rounded = of_16_bits(given) - (set() if line is None else of_16_bits(line))
+    return bfloat16 if torch.bfloat16 in rounded else float16 if rounded else float32
+
 
 HIDDEN = 1000.0
 """Numbers so far below the line hide a key, as -10000 does."""
@@ -100,8 +119,9 @@ def parting(row: Tensor, fall: Tensor) -> Parting | None:
     wanted = -fall[:, None] * torch.arange(keys - 1, -1, -1, dtype=torch.float64)
     hidden = ~torch.isfinite(seen) | (seen < wanted.amin(1, keepdim=True) - HIDDEN)
     largest = made.masked_fill(hidden, 0.0).abs().amax(1, keepdim=True)
-    rounded = 2.0**-7 if has_16_bits(row) else 1e-5
-    away = ((seen - wanted).abs() > UNEVEN * wanted.abs() + rounded * largest) & ~hidden
+    compared = row[:, ~hidden.any(0)], wanted[:, ~hidden.any(0)]
+    size = room(*compared) * wanted.abs() + room(*compared, 2.0**-7, 2.0**-10, 1e-6) * largest
+    away = ((seen - wanted).abs() > size) & ~hidden
     if not bool(away.any()):
         return None
     key = int(away.any(0).nonzero().max())
@@ -110,25 +130,31 @@ def parting(row: Tensor, fall: Tensor) -> Parting | None:
     return Parting(keys - 1 - key, head, given, line, keys)
 
 
-def has_16_bits(row: Tensor) -> bool:
-    """Whether the numbers are those of a 16-bit dtype, whatever their own is."""
+def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
+    """The 16-bit dtypes that hold all numbers, whatever their own is.
+
+    Example:
+        >>> of_16_bits(torch.tensor([0.5, 300.0]))
+        {torch.float16}
+    """
     known = (torch.bfloat16, torch.float16)
-    return any(bool((row.to(dtype).double() == row.double()).all()) for dtype in known)
+    wide = numbers.double()
+    return {dtype for dtype in known if bool((numbers.to(dtype).double() == wide).all())}
 
 
-def knows_later_keys(seen: Tensor, fall: Tensor) -> bool:
+def knows_later_keys(seen: Tensor, given: Tensor, fall: Tensor) -> bool:
     """Whether keys after the query are hidden, or receive what implementations give them.
 
     That is -slope · |distance|, slope · (key - query), which goes on growing, or nothing; all the
-    same where a causal mask hides them.
+    same where a causal mask hides them. ``given`` is the bias as it came.
     """
     seq = seen.shape[-1]
     index = torch.arange(seq, dtype=torch.float64)
     ahead = (index[None] - index[:, None]).clamp(min=0) * fall[:, None, None]
     later = (ahead > 0) & torch.isfinite(seen) & (seen > -HIDDEN)
-    room = UNEVEN * ahead.amax((1, 2), keepdim=True)
+    most = room(given, ahead) * ahead.amax((1, 2), keepdim=True)
     return any(
-        bool(((seen - sign * ahead).abs() <= room)[later].all()) for sign in (-1.0, 1.0, 0.0)
+        bool(((seen - sign * ahead).abs() <= most)[later].all()) for sign in (-1.0, 1.0, 0.0)
     )
 
 

@@ -33,6 +33,12 @@ class BiasInquiry:
         return self.view.seen(seq, seq)
 
     @cached_property
+    def given(self) -> Tensor:
+        """The bias of the same square, as it comes."""
+        seq = self.seen.shape[-1]
+        return self.view.bias(seq, seq)
+
+    @cached_property
     def far_square(self) -> Tensor:
         """The same of as many queries as rows of a table are looked up for, if it gives them."""
         seq = min(FAR_ROWS, self.length)
@@ -42,10 +48,12 @@ class BiasInquiry:
             return self.seen
 
     @cached_property
-    def coarse(self) -> bool:
-        """Whether its numbers are those of a 16-bit dtype."""
-        seq = self.seen.shape[-1]
-        return biases.has_16_bits(self.view.bias(seq, seq))
+    def room(self) -> float:
+        """What numbers of one diagonal may be apart, as a share of the largest."""
+        seq, line = self.far_square.shape[-1], None
+        if self.linear is not None:
+            line = self.linear.fall[:, None] * torch.arange(seq)
+        return biases.room(self.view.bias(seq, seq), line)
 
     @cached_property
     def along(self) -> tuple[Tensor, Tensor]:
@@ -66,7 +74,7 @@ class BiasInquiry:
         each, sizes = self.along
         shares = each / sizes.masked_fill(sizes == 0, 1.0)  # a head may be 128 times another
         head = int(shares.argmax())
-        return head if shares[head] > (2e-2 if self.coarse else 1e-4) else None
+        return head if shares[head] > self.room else None
 
     @cached_property
     def learns(self) -> bool:
@@ -77,7 +85,7 @@ class BiasInquiry:
     @cached_property
     def linear(self) -> biases.Linear | None:
         """Its slopes, if it falls linearly."""
-        return biases.linear(self.seen, coarse=self.coarse)
+        return biases.linear(self.seen, self.given)
 
     @cached_property
     def buckets(self) -> biases.Buckets | None:
@@ -157,9 +165,19 @@ class BiasInquiry:
         if self.broken is not None:
             return ""
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
-        if biases.knows_later_keys(self.seen, found.fall):
+        said += self._rounded(found)
+        if biases.knows_later_keys(self.seen, self.given, found.fall):
             return said
         return f"{said}, for keys up to the query's; those after it receive another bias"
+
+    def _rounded(self, found: biases.Linear) -> str:
+        """That its line is told by 16 bits alone, if it is."""
+        with suppress(NotAskedError):
+            row = self.seen[:, -1] if self.view.fixed else self.longest_row(torch.float32)
+            line = found.fall[:, None] * torch.arange(row.shape[-1])
+            if biases.room(row, line) != biases.room(line, line):
+                return ", as far as numbers of 16 bits tell"
+        return ""
 
     def _looked_up(self, found: biases.Buckets) -> str:
         return f"bucket for bucket to distance {(len(found.index) - 1) // 2}"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from posenc.numerics.rounding import rounded
+from posenc._rounding import rounded
 
 NARROW = [torch.float32, torch.bfloat16, torch.float16]
 SINES = st.floats(-1.0, 1.0)
