@@ -70,6 +70,14 @@ def test_an_own_figure_gives_every_cell_a_pixel():
     assert box.height >= 1000
 
 
+@pytest.mark.parametrize("limit", [-1.0, 0.0, float("nan"), float("inf")])
+def test_an_end_of_colors_that_would_turn_them_over_is_refused(limit):
+    with pytest.raises(ValueError, match="positive and finite"):
+        heatmap(table(4, 4, 100.0), limit=limit)
+    with pytest.raises(ValueError, match="positive and finite"):
+        grid_channels(table(4, 4, 100.0), (2, 2), limit=limit)
+
+
 def test_cells_smaller_than_a_pixel_become_means_and_are_said_so():
     _, ax = plt.subplots(figsize=(2, 2))
     values = table(1000, 512, 10_000.0).astype(np.float64)

@@ -27,6 +27,10 @@ class OrderEffect:
     attention_difference: float
     output_difference: float
 
+    def tells_apart(self, rounding: float) -> bool:
+        """Whether a difference is more than rounding."""
+        return max(self.attention_difference, self.output_difference) >= rounding
+
 
 @torch.no_grad()
 def order_effect(

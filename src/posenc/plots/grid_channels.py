@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
+from posenc.plots.style import Theme, bar, check_limit, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
 from posenc.positions.whole import check_several_whole_numbers
 
@@ -40,7 +40,7 @@ def grid_channels(
     Raises:
         TypeError: A size or a channel is no whole number.
         ValueError: The table has other rows than the grid has points, or no such channels, or
-            ``columns`` is no whole number from 1 on.
+            ``columns`` is no whole number from 1 on, or ``limit`` is not positive and finite.
 
     Example:
         >>> ax = grid_channels([[0.0, 1.0], [0.8, 0.5]], (1, 2))
@@ -50,6 +50,7 @@ def grid_channels(
     values = numbers(table, "table", 2)
     check_several_whole_numbers(size=size)
     check_whole(columns=columns)
+    check_limit(limit)
     if len(size) != 2 or size[0] * size[1] != len(values):
         raise ValueError(
             f"table has {len(values)} rows and size is {tuple(size)}; give (height, width) of as "

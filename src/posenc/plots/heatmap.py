@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Look, Theme, bar, check_places, dress, look
+from posenc.plots.style import Look, Theme, bar, check_limit, check_places, dress, look
 from posenc.positions.whole import check_whole_numbers
 
 DPI = 100
@@ -65,7 +65,8 @@ def heatmap(
     Raises:
         TypeError: ``start`` or ``first_column`` is no whole number.
         ValueError: ``table`` is not a matrix, the theme is unknown, or ``each`` or ``dpi`` is no
-            whole number from 1 on, or a row stands beyond 10^14, where axes are no longer exact.
+            whole number from 1 on, ``limit`` is not positive and finite, or a row stands beyond
+            10^14, where axes are no longer exact.
 
     Example:
         >>> ax = heatmap([[0.0, 1.0], [0.84, 0.54]])
@@ -77,6 +78,7 @@ def heatmap(
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     check_whole_numbers(start=start, first_column=first_column)
     check_whole(each=each, dpi=DPI if dpi is None else dpi)
+    check_limit(limit)
     start, first_column = int(start), int(first_column)
     colors = look(theme)
     most = np.abs(values[np.isfinite(values)]).max(initial=0.0) if limit is None else limit

@@ -167,6 +167,16 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
     return made
 
 
+def check_limit(limit: float | None) -> None:
+    """Refuses an end of signed colors that would turn them over, or be none.
+
+    Raises:
+        ValueError: It is not positive and finite.
+    """
+    if limit is not None and not 0 < limit < float("inf"):
+        raise ValueError(f"limit is {limit}; colors end at a positive and finite number, or None.")
+
+
 FARTHEST = 10**14
 """Positions farther away are not told apart by the marks of an axis, which counts in float64."""
 

@@ -249,6 +249,12 @@ def test_a_symmetric_bias_does_not_know_a_reversed_sentence(run):
     assert "told apart by the causal mask alone" in out
 
 
+def test_an_encoding_of_content_alone_is_not_said_to_go_by_distance(run):
+    out = " ".join(run("walk", SENTENCE, "--encoding", "RePo(2, Rotary(8), 16)").out.split())
+    assert "changes numbers, and none of them by the order of the words" in out
+    assert "the same distances" not in out
+
+
 @pytest.mark.parametrize(
     "encoding",
     ["CoPE(2, 8, 16)", "T5Bias(2, std=0.0)", "Learned(16, 8, std=0.0)", "LogTemperature(2)",

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Heatmap:
     """Draw the table as a heatmap, in a file or in the terminal.
 
-    Colors diverge around zero and are fixed to [-1, 1]; those of a bias, which is drawn query by
-    key for one head, end at its largest number. A figure whose table is longer than its pixels
-    draws means of several positions, and says so. The terminal shows as many cells as it has room
-    for, from --start and --first-dimension on.
+    Colors diverge around zero and end at -1 and 1, or at the largest number where one is larger;
+    those of a bias, which is drawn query by key for one head, end at its largest. A figure whose
+    table is longer than its pixels draws means of several positions, and says so. The terminal
+    shows as many cells as it has room for, from --start and --first-dimension on.
     """
 
     length: options.Length = 50

@@ -73,7 +73,7 @@ class Walk:
         import torch
 
         from posenc.cli.render import walk_report
-        from posenc.cli.render.walk_report import ORDERS, ROUNDING, SWAPPED, Walked
+        from posenc.cli.render.walk_report import NEIGHBORS, ORDERS, ROUNDING, SWAPPED, Walked
         from posenc.cli.render.walk_stages import stages
         from posenc.inspection.order import both_orders
 
@@ -95,8 +95,9 @@ class Walk:
             }
             changed = model.encoder(lion[None]) - model.without(lion[None])
             idle = bool(changed.abs().max() < ROUNDING)
+            blind = not both_orders(model.encoder, lion, NEIGHBORS).tells_apart(ROUNDING)
         ids, dropped = [words[token] for token in kept], len(tokens) - len(kept)
-        walked = Walked(kept, ids, dropped, shown, effects, positional, self.causal, idle)
+        walked = Walked(kept, ids, dropped, shown, effects, positional, self.causal, idle, blind)
         if self.format == "json":
             walk_report.print_json(self, walked)
         else:

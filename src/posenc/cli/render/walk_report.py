@@ -20,6 +20,8 @@ CELL = 8 + GAP
 
 ORDERS = ("lion kills tiger", "tiger kills lion")
 SWAPPED = (2, 1, 0)
+NEIGHBORS = (1, 0, 2)
+"""Another order, in which distances are others too."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Walked:
         positional: The encodings.
         causal: Whether tokens see only themselves and those before.
         idle: Whether these sentences come out as they do without the encodings.
+        blind: Whether the first two words can be exchanged, too, without a difference.
     """
 
     tokens: list[str]
@@ -45,6 +48,7 @@ class Walked:
     positional: Positional
     causal: bool
     idle: bool
+    blind: bool
 
 
 def show(found: Walked, *, whole: bool) -> None:
@@ -113,21 +117,26 @@ def _order(screen: Screen, found: Walked) -> None:
         headers = ["", *(f"{w} (1)" for w in words), *(f"{w} (2)" for w in words)]
         print_grid(screen, headers, rows, left=(0,))
         without = name.startswith("without")
-        screen.print(f"   {_verdict(effect, found.causal, without, found.idle)}")
+        screen.print(f"   {_verdict(effect, found, without)}")
 
 
-def _verdict(effect: OrderEffect, causal: bool, without: bool, idle: bool) -> str:
+def _verdict(effect: OrderEffect, found: Walked, without: bool) -> str:
     attention, output = effect.attention_difference, effect.output_difference
     said = f"Attention differs by {attention:.1e} at most, the output of a word by {output:.1e}: "
-    if attention >= ROUNDING or output >= ROUNDING:
-        by = " by the causal mask alone" if causal and (without or idle) else ""
+    if effect.tells_apart(ROUNDING):
+        by = " by the causal mask alone" if found.causal and (without or found.idle) else ""
         return f"{said}the two sentences are told apart{by}."
     if without:
         return f"{said}rounding. Both sentences look the same; attention sees a set."
-    if idle:
+    if found.idle:
         return (
             f"{said}rounding. Both sentences look the same: this encoding changes nothing in them, "
             "and all comes out as without it."
+        )
+    if found.blind:
+        return (
+            f"{said}rounding. Both sentences look the same: this encoding changes numbers, and "
+            "none of them by the order of the words."
         )
     return (
         f"{said}rounding. Both sentences look the same: reversed, they have the same distances, "
