@@ -134,7 +134,7 @@ def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
     """The 16-bit dtypes that hold all numbers, whatever their own is.
 
     Example:
-        >>> of_16_bits(torch.tensor([0.5, 300.0]))
+        >>> of_16_bits(torch.tensor([0.5, 257.0]))
         {torch.float16}
     """
     known = (torch.bfloat16, torch.float16)
