@@ -120,6 +120,7 @@ KEYS = torch.ones(1, 2, 3, 8)
         lambda rotary: rerotate(KEYS, LINE, Rotary(8), rotary),
         lambda rotary: rerotate(KEYS, LINE, rotary, Rotary(8)),
         lambda rotary: RequestTables(rotary, ByLength.yarn(Geometric(8), 64)),
+        lambda rotary: rotary.with_frequencies(Geometric(8, 1e6)),
     ],
 )
 @pytest.mark.parametrize("name", ["table", "encode_keys"])
@@ -132,3 +133,28 @@ def test_what_reads_frequencies_alone_refuses_other_methods(use, name):
 def test_an_encoding_that_changes_values_and_says_so_is_taken():
     kind = changed(CounterRotary, "encode_values")
     assert kind.changes_values
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        (Rotary(8), "encode_queries"),
+        (Rotary(8), "table"),
+        (ALiBi(2), "profile"),
+        (Sinusoidal(8), "encode"),
+        (T5Bias(2), "table"),
+    ],
+)
+def test_a_method_of_one_object_is_refused(encoding, name):
+    """Attention called it where it called methods, and read fields where a kernel served."""
+    own = getattr(encoding, name)
+    with pytest.raises(AttributeError, match=f"{name} would be that of one object"):
+        setattr(encoding, name, lambda *given, **named: own(*given, **named))
+    assert name not in vars(encoding)
+
+
+def test_a_forward_of_one_object_is_said_to_go_unheard():
+    """Tools that place a model on devices set it."""
+    encoding = Sinusoidal(8)
+    with pytest.warns(UserWarning, match="forward set on an object of Sinusoidal runs where"):
+        encoding.forward = lambda x: x

@@ -1,6 +1,9 @@
 """Encodings of a class of somebody's own, where fields alone would stand for them."""
 
-READ = ("table", "encode", "encode_queries", "encode_keys", "profile")
+READ = (
+    *("table", "profile", "encode", "encode_queries", "encode_keys", "encode_values"),
+    "encode_output",
+)
 """The methods by which an encoding may differ from what its fields say."""
 
 

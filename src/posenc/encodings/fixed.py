@@ -16,11 +16,16 @@ from posenc.encodings.tensors import METHODS, held_to_tensors
 from posenc.positions.whole import plain, with_plain_numbers
 
 
+CALLED = frozenset({*METHODS, "profile", "table"})
+"""Methods by which an encoding is what it is."""
+
+
 class FixedOnceBuilt(ReadByArguments):
     """A module that computes from some of its arguments when it is built, and not again.
 
     To set one of these afterwards would change what it says of itself and nothing that it does.
-    So it is with an encoding that it was built of, as ``MultimodalRotary`` of a ``Rotary``.
+    So it is with an encoding that it was built of, as ``MultimodalRotary`` of a ``Rotary``, and with
+    a method that is set on one object.
     Parameters are floating numbers, and are read by some of the arguments: the rows of ``T5Bias``
     are other distances where ``max_distance`` is another. A state dict takes these arguments along;
     see ``ReadByArguments``.
@@ -43,6 +48,8 @@ class FixedOnceBuilt(ReadByArguments):
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
+        if callable(value) and name in CALLED:
+            self._check_method(name)
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
         of = vars(self).get("_modules", {}).get(name)
         replaced = isinstance(of, FixedOnceBuilt) and of is not value
@@ -120,6 +127,17 @@ class FixedOnceBuilt(ReadByArguments):
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
+
+    def _check_method(self, name: str) -> None:
+        kind = type(self).__name__
+        if name == "forward":  # tools that place models on devices set it
+            warn_of_hook(self, "forward set on an object")
+        elif hasattr(type(self), name):
+            raise AttributeError(
+                f"{name} would be that of one object, and what reads the fields of a {kind}, as "
+                f"kernels and caches do, would go on as before. Define it in a class that is "
+                f"derived from {kind}."
+            )
 
     def _check_still_real(self, told: str, before: Tensor, now: Tensor) -> None:
         if now.is_complex() and not before.is_complex():

@@ -74,11 +74,11 @@ def _put_back(encoding: nn.Module, name: str, *, is_pruned: bool) -> None:
     encoding.register_parameter(name, whole)
 
 
-def warn_of_hook(encoding: nn.Module) -> None:
+def warn_of_hook(encoding: nn.Module, what: str = "A forward hook") -> None:
     """Say that a hook runs where the encoding itself is called, and nowhere else."""
     kind = type(encoding).__name__
     warnings.warn(
-        f"A forward hook of {kind} runs where {kind} itself is called; posenc.attention and "
+        f"{what} of {kind} runs where {kind} itself is called; posenc.attention and "
         f"encoders call its table and encode, and run no hook of it. Hook the encoder's blocks, or "
         f"give another encoding.",
         stacklevel=3,
