@@ -204,6 +204,31 @@ def test_what_it_refuses():
         multimodal_positions({"model_type": "qwen2_5_vl"}, types, seconds=[1.0])
 
 
+@pytest.mark.parametrize("model", ["qwen2_5_vl", "qwen2_5_omni"])
+@pytest.mark.parametrize(
+    ("seconds", "error", "told"),
+    [
+        ([-3.0], ValueError, "from 0"),
+        ([float("nan")], ValueError, "finite"),
+        ([float("inf")], ValueError, "finite"),
+        ([True], TypeError, "torch.bool"),
+        (torch.tensor([1 + 2j]), TypeError, "torch.complex64"),
+    ],
+)
+def test_times_that_no_video_has_are_refused(model, seconds, error, told):
+    """Frames stood before the text, or an imaginary part was dropped."""
+    types = torch.tensor([[0, 2, 2, 0]])
+    with pytest.raises(error, match=told):
+        multimodal_positions({"model_type": model}, types, video_grids=[(2, 2, 2)], seconds=seconds)
+
+
+@pytest.mark.parametrize("rate", [-25, 0, None, "25", True, float("inf")])
+def test_rates_that_are_no_positive_numbers_are_refused(rate):
+    config = {"model_type": "qwen2_5_omni_thinker", "position_id_per_seconds": rate}
+    with pytest.raises(ValueError, match="must be a positive number"):
+        multimodal_positions(config, torch.tensor([[0, 2, 2, 0]]), video_grids=[(2, 2, 2)])
+
+
 def test_a_vision_config_of_null_is_an_absent_one():
     types = torch.tensor([[0, 1, 0]])
     absent, null = (

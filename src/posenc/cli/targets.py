@@ -57,7 +57,7 @@ def arguments_in(text: str) -> dict[str, Any]:
     """
     try:
         arguments = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"--arguments is no JSON: {error}") from None
     if not isinstance(arguments, dict):
         raise UserError('--arguments must be a JSON object, such as {"dim": 64}')

@@ -1,22 +1,17 @@
 """What the weights beside a configuration say of it: widths by their shapes, pairing by tables."""
 
-import json
 import re
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.inspection.model import LayerNumbers, SetupNumbers
 from posenc.inspection.rotary import grouped
-
-LARGEST = 100 << 20
-"""Bytes of a header: the format's own bound."""
+from posenc.inspection.safetensors_header import read_header, shards_of
 
 SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
 """What names of tensors say of the part that they are of."""
@@ -58,13 +53,12 @@ def header_beside(folder: Path) -> dict[str, Stored]:
     """The tensors of ``model.safetensors``, or of all shards of its index; empty without them.
 
     Raises:
-        ValueError: A file is no safetensors file.
+        ValueError: A file is no safetensors file, or no index of such.
     """
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        files = sorted(set(json.loads(index.read_text())["weight_map"].values()))
         found: dict[str, Stored] = {}
-        for name in files:
+        for name in shards_of(index):
             if (folder / name).is_file():
                 found |= header_of(folder / name)
         return found
@@ -76,21 +70,12 @@ def header_of(path: Path) -> dict[str, Stored]:
     """The tensors of one file, by its header alone.
 
     Raises:
-        ValueError: It is no safetensors file.
+        ValueError: It is no safetensors file, or a part of it is missing.
     """
-    with path.open("rb") as file:
-        lead = file.read(8)
-        size = struct.unpack("<Q", lead)[0] if len(lead) == 8 else LARGEST + 1
-        try:
-            entries: Mapping[str, Any] = json.loads(file.read(size)) if size <= LARGEST else {}
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            entries = {}
-    if not entries:
-        raise ValueError(f"{path} is no safetensors file; its header cannot be read.")
+    header = read_header(path)
     return {
-        name: Stored(path, tuple(each["shape"]), each["dtype"], 8 + size + each["data_offsets"][0])
-        for name, each in entries.items()
-        if name != "__metadata__"
+        name: Stored(path, each.shape, each.dtype, header.start + each.begin)
+        for name, each in header.entries.items()
     }
 
 

@@ -381,7 +381,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         values = json.loads(text, object_pairs_hook=lambda pairs: _once(path, pairs))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not JSON ({error}). Give the config.json of a model."
         ) from None

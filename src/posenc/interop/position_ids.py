@@ -1,5 +1,6 @@
 """Position ids of multimodal models, as each family of transformers counts them, by its file."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -74,9 +75,10 @@ def multimodal_positions(
             ``mixed_modalities``; by default as the installed release of transformers has it.
 
     Raises:
-        TypeError: A size of a grid is no whole number.
-        ValueError: The model is another one, its file lacks a size, patches cannot be merged, a
-            frame stands at a fraction of a position, or as of ``mixed_modalities``.
+        TypeError: A size of a grid is no whole number, or seconds are no numbers.
+        ValueError: The model is another one, its file lacks a size, patches cannot be merged,
+            seconds are negative or not finite, a frame stands at a fraction of a position, or as of
+            ``mixed_modalities``.
 
     Example:
         >>> config = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}
@@ -164,7 +166,9 @@ def _vision(config: Configuration, name: str, usual: int) -> int:
 
 
 def _check_seconds(seconds: Any, family: str, count: int) -> None:
-    given = torch.as_tensor(seconds, dtype=torch.float32)
+    given = torch.as_tensor(seconds)
+    if given.dtype == torch.bool or given.is_complex():
+        raise TypeError(f"seconds are {given.dtype}; they must be numbers, as 0.5.")
     if family not in SECONDS | OMNI and given.numel():
         raise ValueError(
             f"seconds are {given.tolist()}; {family} counts the frames of a video, whatever the "
@@ -172,6 +176,8 @@ def _check_seconds(seconds: Any, family: str, count: int) -> None:
         )
     if given.shape != (count,):
         raise ValueError(f"seconds are given for {given.numel()} of {count} videos; give one each.")
+    if not bool((given.isfinite() & (given >= 0)).all()):
+        raise ValueError(f"seconds are {given.tolist()}; time between frames is finite and from 0.")
 
 
 def _second(seconds: Any, index: int) -> Tensor:
@@ -187,6 +193,10 @@ def _times(config: Configuration, family: str, frames: int, second: Tensor) -> T
     if family in SECONDS:
         return (index * (_vision(config, "tokens_per_second", 4) * second)).long()
     rate = values.get("thinker_config", values).get("position_id_per_seconds", 25)
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
+        raise ValueError(
+            f"position_id_per_seconds is {rate!r}; it must be a positive number. Correct it."
+        )
     told = index * second * rate
     if family == "qwen3_omni_moe" and not torch.equal(told, told.round()):
         raise ValueError(

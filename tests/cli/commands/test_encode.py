@@ -209,6 +209,52 @@ def test_sums_beyond_the_dtype_are_refused(run, refused, tmp_path, suffix, large
     assert run(*given, "--dtype", "float64").status == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("npz", "no .npy file of numbers: the magic string"),
+        ("text", "no .npy file of numbers: the magic string"),
+        ("empty", "no .npy file of numbers: EOF"),
+        ("objects", "no .npy file of numbers: Array can't be memory-mapped: Python objects"),
+        ("complex64", "holds complex64; expected floating-point numbers of 16 to 64 bits"),
+        ("whole", "holds int64; expected floating-point numbers"),
+    ],
+)
+def test_other_files_named_npy_are_told_from_it(refused, tmp_path, kind, told):
+    """numpy opens archives, and speaks of pickles where it does not know a file."""
+    file, words = tmp_path / "e.npy", tmp_path / "w.txt"
+    words.write_text("[UNK]\nyour\ncat\n")
+    with file.open("wb") as out:
+        if kind == "npz":
+            np.savez(out, e=np.ones((3, 4)))
+        elif kind == "text":
+            out.write(b"1.0, 2.0, 3.0\n")
+        elif kind != "empty":
+            dtype = {"objects": object, "whole": int}.get(kind, kind)
+            np.save(out, np.ones((3, 4), dtype=dtype))
+    said = refused("encode", "your cat", "--vocabulary", words, "--embeddings", file)
+    assert str(file) in said and told in said
+
+
+def test_embeddings_of_the_other_byte_order_are_read(run, tmp_path):
+    held, words = np.random.default_rng(0).normal(size=(3, 4)).astype("f4"), tmp_path / "w.txt"
+    words.write_text("[UNK]\nyour\ncat\n")
+    made = []
+    for order in "<>":
+        np.save(tmp_path / "e.npy", held.astype(f"{order}f4"))
+        given = ("--vocabulary", words, "--embeddings", tmp_path / "e.npy", "--format", "json")
+        made.append(run("encode", "your cat", *given).out)
+    assert made[0] == made[1]
+
+
+def test_a_folder_is_no_file_of_embeddings(refused, tmp_path):
+    folder, words = tmp_path / "e.safetensors", tmp_path / "w.txt"
+    folder.mkdir()
+    words.write_text("[UNK]\nyour\n")
+    said = refused("encode", "your", "--vocabulary", words, "--embeddings", folder)
+    assert f"{folder}: no such file" in said
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float8_e4m3fn])
 def test_quantized_embeddings_are_refused(refused, tmp_path, dtype):
     words, vectors = tmp_path / "words.txt", tmp_path / "vectors.safetensors"

@@ -9,7 +9,7 @@ from posenc.cli import options
 from posenc.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from posenc.cli.io.safetensors_header import Header
+    from posenc.inspection.safetensors_header import Header
     from posenc.interop.weights import RowOrders
 
 INDEX = "model.safetensors.index.json"
@@ -54,7 +54,7 @@ class Convert:
 
     def run(self) -> None:
         """Converts."""
-        from posenc.cli.io.safetensors_header import read_header
+        from posenc.inspection.safetensors_header import read_header
         from posenc.interop.weights import row_orders
         from posenc.interop.weights.checkpoint import check_convertible, stored_pairing
 
@@ -81,6 +81,8 @@ class Convert:
 
     def _files(self) -> tuple[Path, list[str], Path | None]:
         """The folder of the weights, the files in it, and their index where they have one."""
+        from posenc.inspection.safetensors_header import shards_of
+
         path = self.weights
         if path.is_dir():
             found = [path / name for name in (INDEX, SINGLE) if (path / name).is_file()]
@@ -89,14 +91,7 @@ class Convert:
             path = found[0]
         if path.suffix != ".json":
             return path.parent, [path.name], None
-        try:
-            names = sorted(set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(f"{path} is no index of shards; it must have a weight_map") from None
-        if strange := [
-            name for name in names if ".." in Path(name).parts or Path(name).is_absolute()
-        ]:
-            raise UserError(f"{path} names {strange[0]}, which is in another folder")
+        names = shards_of(path)
         if missing := [name for name in names if not (path.parent / name).is_file()]:
             raise UserError(f"{path.parent / missing[0]} is in the index and not in the folder")
         return path.parent, names, path

@@ -46,7 +46,7 @@ def vectors_from(file: Path, tensor: str | None) -> Vectors:
     Raises:
         UserError: There is no such matrix, or the file is of another kind.
     """
-    if not file.exists():
+    if not file.is_file():
         raise UserError(f"{file}: no such file; give the --embeddings that you have")
     readers = {".safetensors": _from_safetensors, ".npy": _from_npy}
     if file.suffix not in readers:
@@ -68,12 +68,13 @@ def _from_npy(file: Path, _tensor: str | None) -> tuple[tuple[int, ...], Callabl
     import numpy as np
 
     try:
-        matrix = np.load(file, mmap_mode="r", allow_pickle=False)
+        matrix = np.lib.format.open_memmap(file, mode="r")
     except (ValueError, EOFError) as error:
         raise UserError(f"{file} is no .npy file of numbers: {error}") from None
-    if not np.issubdtype(matrix.dtype, np.floating):
-        raise UserError(f"{file} holds {matrix.dtype}; expected floating-point numbers")
-    return matrix.shape, lambda ids: torch.from_numpy(matrix[ids.numpy()])
+    kind = matrix.dtype.newbyteorder("=")
+    if kind.kind != "f" or kind.itemsize > 8:
+        raise UserError(f"{file} holds {kind}; expected floating-point numbers of 16 to 64 bits")
+    return matrix.shape, lambda ids: torch.from_numpy(matrix[ids.numpy()].astype(kind))
 
 
 def _from_safetensors(file: Path, tensor: str | None) -> tuple[tuple[int, ...], Callable]:

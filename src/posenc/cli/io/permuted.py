@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
 from posenc.cli.errors import UserError
-from posenc.cli.io.safetensors_header import Entry, Header
+from posenc.inspection.safetensors_header import Entry, Header
 
 if TYPE_CHECKING:
     from posenc.interop.weights import RowOrder

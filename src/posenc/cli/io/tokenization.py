@@ -84,7 +84,7 @@ def _words(file: Path) -> dict[str, int]:
         return _numbered(_lines(content, file), file)
     try:
         words = json.loads(content, object_pairs_hook=lambda pairs: _once(pairs, file))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"{file} is not JSON: {error}") from None
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
         return _numbered(words, file)

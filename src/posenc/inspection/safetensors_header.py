@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from posenc.cli.errors import UserError
-
 LARGEST = 100 << 20
 """Bytes of a header: the format's own bound."""
+
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1}
+"""Bytes of a number; of dtypes that are not here, nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def read_header(path: Path) -> Header:
     """The header of a file, which must be whole.
 
     Raises:
-        UserError: It is no safetensors file, or a part of it is missing.
+        ValueError: It is no safetensors file, or a part of it is missing.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -86,22 +88,41 @@ def read_header(path: Path) -> Header:
         }
         if not _lie_in_a_row(entries.values()):
             raise ValueError("gaps")
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise UserError(f"{path} is no safetensors file; its header cannot be read") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError(f"{path} is no safetensors file; its header cannot be read.") from None
     header = Header(entries, metadata, 8 + length)
     if header.start + header.bytes != size:
-        raise UserError(
+        raise ValueError(
             f"{path} has {size} bytes, and its header speaks of {header.start + header.bytes}; "
-            f"a part is missing: fetch it again"
+            f"a part is missing: fetch it again."
         )
     return header
 
 
+def shards_of(index: Path) -> list[str]:
+    """The names of the files that an index (``model.safetensors.index.json``) speaks of.
+
+    Raises:
+        ValueError: It is no index, or names a file in another folder.
+    """
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        strange = [name for name in names if ".." in Path(name).parts or Path(name).is_absolute()]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError(f"{index} is no index of shards; it must have a weight_map.") from None
+    if strange:
+        raise ValueError(f"{index} names {strange[0]}, which is in another folder.")
+    return names
+
+
 def _lie_in_a_row(entries: Iterable[Entry]) -> bool:
-    """Whether tensors follow each other without gaps, as the format demands."""
+    """Whether tensors are as long as they say, and follow each other without gaps."""
     reached = 0
     for each in sorted(entries, key=lambda entry: (entry.begin, entry.end)):
         if each.begin != reached or each.end < each.begin or min(each.shape, default=0) < 0:
+            return False
+        size = SIZES.get(each.dtype)
+        if size is not None and each.end - each.begin != size * prod(each.shape):
             return False
         reached = each.end
     return True
