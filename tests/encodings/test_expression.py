@@ -162,3 +162,13 @@ def test_any_arguments_give_an_encoding_or_a_value_error(name, arguments):
 @given(st.text(max_size=30))
 def test_any_text_gives_an_encoding_or_a_value_error(text):
     assert answered(text)
+
+
+def test_a_ratio_of_whole_numbers_is_a_number():
+    """Schedules of a stated length write their factors so, and nothing is lost."""
+    resolved = Rotary(DynamicNTK(Geometric(8), factor=3, trained_length=7).at(10))
+    again = encoding_from(f"Rotary({resolved.extra_repr()})")
+    assert again.frequencies == resolved.frequencies
+    for wrong in ("Fraction(1, 0)", "Fraction(1.5, 2)", "Fraction('1', 2)"):
+        with pytest.raises(ValueError, match="is no ratio of whole numbers"):
+            encoding_from(f"Rotary(Linear(Geometric(8), factor={wrong}))")

@@ -8,6 +8,7 @@ Nothing else is understood, so that a command line or a configuration can be tru
 import ast
 import inspect
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -57,9 +58,9 @@ def encoding_from(text: str) -> Encoding:
     """The encoding that ``text`` describes.
 
     Args:
-        text: A call, as ``ALiBi(8)``. Arguments are numbers, strings, ``True``, ``False``,
-            ``None``, tuples or lists of these, and calls of encodings and schedules; a schedule
-            that depends on the length is resolved by ``.at(length)``.
+        text: A call, as ``ALiBi(8)``. Arguments are numbers (``Fraction(3, 2)`` is one), strings,
+            ``True``, ``False``, ``None``, tuples or lists of these, and calls of encodings and
+            schedules; a schedule that depends on the length is resolved by ``.at(length)``.
 
     Raises:
         ValueError: The text is no such call, a name is not known, or its arguments do not fit; the
@@ -135,6 +136,8 @@ def _made(node: ast.expr) -> Any:
             return [_made(each) for each in node.elts]
         case ast.Call(func=ast.Attribute(value=ast.Call() as schedule, attr="at")):
             return _called(_resolver(schedule), "at", node)
+        case ast.Call(func=ast.Name("Fraction"), args=[_, _], keywords=[]):
+            return _fraction(node)
         case ast.Call():
             return _called(_named(node.func), ast.unparse(node.func), node)
         case ast.Name() | ast.Attribute():
@@ -144,6 +147,14 @@ def _made(node: ast.expr) -> Any:
         f"{ast.unparse(node)!r} is neither a literal nor a call of an encoding or schedule; "
         "nothing else is understood."
     )
+
+
+def _fraction(node: ast.Call) -> Fraction:
+    """A ratio of whole numbers, as schedules of a stated length write their factors."""
+    above, below = (_made(each) for each in node.args)
+    if type(above) is not int or type(below) is not int or not below:
+        raise ValueError(f"{ast.unparse(node)!r} is no ratio of whole numbers, as Fraction(3, 2).")
+    return Fraction(above, below)
 
 
 def _resolver(node: ast.Call) -> Any:

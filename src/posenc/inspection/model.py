@@ -43,13 +43,15 @@ class LayerNumbers:
     rotary: RotaryNumbers | None
 
     @property
-    def expression(self) -> str:
-        """The ``Positional`` that builds it.
+    def expression(self) -> str | None:
+        """The ``Positional`` that builds it; None where words are all there is.
 
         Example:
             >>> inspect_model({"model_type": "gpt2"})["text"].layers[0].expression
             'Positional(tokens=Learned(768, max_len=1024))'
         """
+        if not self.is_read:
+            return None
         places = ("tokens", "queries_keys", "scores")
         told = []
         for place in places:

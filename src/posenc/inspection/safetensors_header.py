@@ -13,6 +13,9 @@ LARGEST = 100 << 20
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1}
 """Bytes of a number; of dtypes that are not here, nothing is known."""
 
+PACKED = frozenset({"U8", "I32", "U32", "F4", "F6_E2M3", "F6_E3M2"})
+"""dtypes in which one number of a file holds several of the model."""
+
 
 @dataclass(frozen=True)
 class Entry:

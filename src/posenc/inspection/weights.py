@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.inspection.model import LayerNumbers, SetupNumbers
 from posenc.inspection.rotary import grouped
-from posenc.inspection.safetensors_header import read_header, shards_of
+from posenc.inspection.safetensors_header import PACKED, read_header, shards_of
 
 SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
 """What names of tensors say of the part that they are of."""
@@ -142,6 +142,8 @@ def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -
             number = re.search(r"\.(\d+)\.", name)
             if number and int(number[1]) not in places:
                 continue
+            if each.dtype in PACKED:
+                return f"{name} is packed in {each.dtype}, so that its shape tells no width."
             width = each.shape[0]
             if width % head_dim:
                 return f"{name} is {width} wide, no multiple of the head width {head_dim}."

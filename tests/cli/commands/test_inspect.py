@@ -173,6 +173,28 @@ def test_two_files_that_agree(run, written):
     assert ran.out.endswith("What is done with positions is the same in layers 0-31.\n")
 
 
+def test_layers_that_words_alone_tell_are_not_called_the_same(run, written):
+    """Kernels of 128 and of 64 frames were said to do the same."""
+    other = {"num_conv_pos_embeddings": 64, "num_conv_pos_embedding_groups": 8}
+    paths = [
+        written({"model_type": "wav2vec2", **more}, f"{name}.json")
+        for name, more in (("a", {}), ("b", other))
+    ]
+    said = " ".join(run("inspect", *paths).out.split())
+    assert "What is told of positions is the same in layers 0-11" in said
+    assert "Some of it is words, which may leave out where the models differ." in said
+
+
+def test_what_words_alone_tell_is_not_compared_as_if_it_were_nothing(run, written):
+    """NanoChat rotates, in the other direction, which no encoding here does."""
+    paths = [written({"model_type": name}, f"{name}.json") for name in ("llama", "nanochat")]
+    said = " ".join(run("inspect", *paths).out.split())
+    assert "B in words only" in said
+    assert "no rotary encoding" not in said and "Positional()" not in said
+    told = json.loads(run("inspect", paths[1], "--format", "json").out)
+    assert told["parts"][0]["layers"][0]["expression"] is None
+
+
 def test_two_files_of_other_depth_and_other_layers(run, written):
     plain = {**SMOLLM, "model_type": "llama", "num_hidden_layers": 10}
     ran = run("inspect", written(SMOLLM, "a.json"), written(plain, "b.json"))
@@ -272,6 +294,15 @@ def lines_of(monkeypatch, run, *words) -> list[str]:
     return [*found, drawn[0].get_title()]
 
 
+def test_a_figure_of_frequencies_that_a_length_decides(run, written, tmp_path):
+    """Their factor is a ratio, which the expression in the figure's hands could not say."""
+    scaling = {"type": "dynamic", "factor": 4.0}
+    path, figure = written({**LLAMA, "rope_scaling": scaling}), tmp_path / "f.png"
+    ran = run("inspect", path, "--length", "200000", "--figure", figure)
+    assert (ran.status, figure.exists()) == (0, True)
+    assert "factor=Fraction(" in " ".join(ran.out.split())
+
+
 def test_a_figure_has_the_layers_that_rotate_behind_one_that_does_not(
     run, written, monkeypatch, tmp_path
 ):
@@ -347,6 +378,16 @@ def test_weights_of_another_part_or_layer_confirm_nothing(run, written, tmp_path
     widths = {f"layers.{n}.q_proj.weight": torch.zeros(100 + 28 * n, 8) for n in (0, 1)}
     saved(tmp_path, **widths)
     assert "layers.1.q_proj.weight is 128 wide: 1 × 128" in run("inspect", path).out
+
+
+def test_packed_weights_tell_no_width(run, written, tmp_path):
+    """Their shape was taken for that of the model's weights."""
+    import torch
+
+    path = written({**LLAMA, "num_hidden_layers": 1})
+    saved(tmp_path, **{"self_attn.q_proj.weight": torch.zeros(32768, 1, dtype=torch.uint8)})
+    told = " ".join(run("inspect", path).out.split())
+    assert "q_proj.weight is packed in U8, so that its shape tells no width" in told
 
 
 def test_what_is_no_weights_file_is_refused(run, written, tmp_path):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
 from posenc.cli.errors import UserError
-from posenc.inspection.safetensors_header import Entry, Header
+from posenc.inspection.safetensors_header import PACKED, Entry, Header
 
 if TYPE_CHECKING:
     from posenc.interop.weights import RowOrder
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 """Bytes that are copied at once."""
-
-PACKED = frozenset({"U8", "I32", "U32", "F4", "F6_E2M3", "F6_E3M2"})
-"""dtypes in which one number of a file holds several of the model."""
 
 
 def write_permuted(

@@ -28,6 +28,10 @@ CERTAINTY = {
     "assumed": "assumed: this model type is not known",
 }
 
+WORDS = "in words only"
+UNTOLD = "Some of it is words, which may leave out where the models differ."
+"""What is said where words are compared, since no encoding here stands for a layer."""
+
 WIDTH = 79
 LABELS = 2 + max(len(row.label) for row in ROWS)
 
@@ -61,13 +65,13 @@ def _show_part(screen: Console, part: PartNumbers) -> None:
     for places, layer in grouped(part.layers):
         _heading(screen, places, layer.layer_type)
         if not layer.is_read:
-            screen.print("  in words only")
+            screen.print(f"  {WORDS}")
             continue
         if not any(getattr(layer, place) for place in PLACES):
             screen.print("  no encoding of positions")
         for label, text in (*_rotary_rows(layer), *said_of(layer), *words_of(layer)):
             _entry(screen, label, text)
-        _entry(screen, "expression", layer.expression)
+        _entry(screen, "expression", str(layer.expression))
     _entry(screen, "how sure", CERTAINTY[part.certainty])
     for note in part.notes:
         _entry(screen, "besides", note)
@@ -100,7 +104,10 @@ def show_two(paths: Sequence[Path], first: SetupNumbers, second: SetupNumbers) -
         every = layers(range(len(first.parts[0].layers)))
         where = every if len(first.parts) == 1 else "all parts and layers"
         screen.print()
-        screen.print(f"What is done with positions is the same in {where}.")
+        if all(layer.is_read for part in first.parts for layer in part.layers):
+            screen.print(f"What is done with positions is the same in {where}.")
+        else:
+            screen.print(fill(f"What is told of positions is the same in {where}. {UNTOLD}", WIDTH))
 
 
 def _compare(screen: Console, first: PartNumbers, second: PartNumbers, before: str) -> bool:
@@ -130,8 +137,8 @@ def _difference(screen: Console, one: LayerNumbers, other: LayerNumbers) -> None
     if one.rotary and other.rotary:
         _rotary_difference(screen, one.rotary, other.rotary)
     elif one.rotary or other.rotary:
-        bare = "no rotary encoding"
         for letter, layer in (("A", one), ("B", other)):
+            bare = "no rotary encoding" if layer.is_read else WORDS
             said = ROWS[0].text(layer.rotary) if layer.rotary else bare
             screen.print(f"  {letter}  {said}")
     shown = [dict((*said_of(layer), *words_of(layer))) for layer in (one, other)]
@@ -140,7 +147,7 @@ def _difference(screen: Console, one: LayerNumbers, other: LayerNumbers) -> None
         if texts[0] != texts[1]:
             _beside(screen, label, texts)
     if one.expression != other.expression:
-        _beside(screen, "expression", [one.expression, other.expression])
+        _beside(screen, "expression", [one.expression or WORDS, other.expression or WORDS])
 
 
 def _rotary_difference(screen: Console, one: RotaryNumbers, other: RotaryNumbers) -> None:
