@@ -8,6 +8,7 @@ from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
 
 from posenc import Rotary
 from posenc.audit import CannotCheckError, parity
+from posenc.audit.comparing.contents import content_of
 from posenc.audit.comparing.differences import difference, ordered
 from posenc.audit.comparing.effects import effect
 from posenc.frequencies import Geometric, Linear
@@ -174,3 +175,50 @@ def test_a_layer_of_a_file_that_tells_none_is_refused(tmp_path, names):
     save_file({name: torch.ones(32, 16) for name in names}, path)
     with pytest.raises(CannotCheckError, match=r"which are of no named layer\. Leave it out"):
         parity("vllm", "sglang", encoding=SMALL, length=20, weights=path, layer=2)
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "taken", "queries", "keys"),
+    [
+        (8, 2, 2, [0, 1, 4, 5], [0, 1]),
+        (8, 8, 2, [0, 0, 1, 1], [0, 1]),
+        (4, 1, 2, [0, 1, 2, 3], [0, 0]),
+        (32, 8, 4, [0, 4, 8, 12], [0, 1, 2, 3]),
+        (6, 3, 4, [0, 2, 4, 1], [0, 1, 2, 0]),
+    ],
+)
+def test_queries_meet_the_keys_that_they_have_in_the_model(
+    tmp_path, heads, kv_heads, taken, queries, keys
+):
+    """The first four queries met the first two keys, whosever they were."""
+    from safetensors.torch import save_file
+
+    path = tmp_path / "model.safetensors"
+    numbered = {n: torch.arange(count)[:, None, None].expand(count, 3, 2).float().contiguous()
+                for n, count in (("q", heads), ("k", kv_heads))}  # fmt: skip
+    save_file(numbered, path)
+    q, k, _ = content_of(path, taken, 3, 2, 0, 0)
+    assert q[0, :, 0, 0].tolist() == queries
+    assert k[0, :, 0, 0].tolist() == keys
+    save_file(numbered | {"k": torch.zeros(5, 3, 2)}, path)
+    with pytest.raises(CannotCheckError, match=f"{heads} query heads and 5 key heads"):
+        content_of(path, taken, 3, 2, 0, 0)
+
+
+def test_scores_are_multiplied_as_the_configuration_says():
+    plain = {"model_type": "granite", "hidden_size": 256, "num_attention_heads": 4}
+    other = {**plain, "attention_multiplier": 0.0078125}
+    usual, told = (
+        parity("vllm", "sglang", config={**plain, "attention_multiplier": scale}, length=20)
+        for scale in (0.125, 0.0078125)
+    )
+    assert told.effects[0].spread == pytest.approx(usual.effects[0].spread / 16)
+    assert parity("vllm", "sglang", config=other, length=20) == told
+
+
+def test_units_of_the_kept_table_are_those_of_its_dtype():
+    """Both keep bfloat16, whose neighbors were 65,536 units of float32 apart."""
+    scaled = Rotary(Linear(Geometric(64), 3))
+    kept = parity("vllm", "transformers", encoding=scaled, length=6000).stages[-1]
+    assert kept.by_one > 0
+    assert 0 < kept.most_ulp < 2**16

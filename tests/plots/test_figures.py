@@ -5,6 +5,7 @@ import io
 import matplotlib as mpl
 import numpy as np
 import pytest
+import torch
 
 mpl.use("Agg")
 
@@ -302,3 +303,14 @@ def test_axes_tell_far_positions_or_refuse_them(draw):
             draw(values, start=start)
     with pytest.raises(ValueError, match="an axis tells them apart up to"):
         plots.bias([[0.0, 1.0]], [10**17, 10**17 + 1])
+
+
+@pytest.mark.parametrize("draw", [plots.heatmap, plots.curves, plots.similarity_matrix])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_tensors_that_train_are_drawn_in_any_dtype(draw, dtype):
+    """numpy has no bfloat16, and takes no tensor of a graph."""
+    table = torch.eye(4, dtype=dtype, requires_grad=True)
+    draw(table)
+    draw(table * 1)
+    with pytest.raises(TypeError, match="Complex numbers have two parts"):
+        draw(torch.eye(4, dtype=torch.complex64))

@@ -260,9 +260,8 @@ def expected(subject: Subject, config: Any) -> Rotary | None:
     """The rotary encoding that the configuration beside a subject means, where it is one of all."""
     from posenc.interop.rotary_config import rotary_from_config
 
-    config = config if config is not None else getattr(subject.fresh(), "config", None)
-    config, layer_type = config if isinstance(config, tuple) else (config, None)
-    if config is None or not (_is_config(config) or isinstance(config, dict | str | Path)):
+    config, layer_type = _configuration_beside(subject, config)
+    if config is None:
         return None
     try:
         found = rotary_from_config(config, layer_type=layer_type)
@@ -270,3 +269,25 @@ def expected(subject: Subject, config: Any) -> Rotary | None:
         return None
     found = found.rotary if isinstance(found, MultimodalRotary) else found
     return found if isinstance(found, Rotary) else None
+
+
+def expected_scale(subject: Subject) -> float | None:
+    """What the configuration beside a subject says that scores are multiplied with."""
+    from posenc.interop.rotary_config import softmax_scale_from_config
+
+    config, layer_type = _configuration_beside(subject, None)
+    if config is None:
+        return None
+    try:
+        return softmax_scale_from_config(config, layer_type=layer_type)
+    except (ValueError, OSError):
+        return None
+
+
+def _configuration_beside(subject: Subject, config: Any) -> tuple[Any, str | None]:
+    """A configuration, and of which layers of it; None without one."""
+    config = config if config is not None else getattr(subject.fresh(), "config", None)
+    config, layer_type = config if isinstance(config, tuple) else (config, None)
+    if not (_is_config(config) or isinstance(config, dict | str | Path)):
+        return None, None
+    return config, layer_type

@@ -19,7 +19,7 @@ from posenc.audit.comparing.sides import (
     in_pairing,
     side_of,
 )
-from posenc.audit.models import expected
+from posenc.audit.models import expected, expected_scale
 from posenc.audit.report import CannotCheckError
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
@@ -145,7 +145,9 @@ def parity(
         raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
     if encoding is not None and config is not None:
         raise ValueError("encoding and config are given, and both say what is computed. Pass one.")
-    encoding = encoding if config is None else _of_config(config)
+    scale = None
+    if config is not None:
+        encoding, scale = _of_config(config)
     sides = [
         side_of(each, encoding, name, **dict(said or {}))
         for each, name in zip((a, b), names, strict=True)
@@ -154,6 +156,7 @@ def parity(
     if encoding is None:
         own = [(side.name, found) for side in sides if (found := _own_configuration(side))]
         encoding = own[0][1] if own else None
+        scale = next((each for side in sides if (each := _own_scale(side))), None)
         told = _of_each(own)
     length = length or min([LENGTH, *(_built_for(side) for side in sides)])
     head_dim = _common_width(sides)
@@ -163,7 +166,8 @@ def parity(
 
     q, k = random_content(kv_heads, length, head_dim, seed)
     first, second = comparison.rotated(q, k)
-    scale = head_dim**-0.5 * (encoding.frequencies.softmax_factor if encoding else 1.0)
+    factor = encoding.frequencies.softmax_factor if encoding else 1.0
+    scale = scale or head_dim**-0.5 * factor
     effects = [effect("standard normal q and k", first, second, scale)]
     if weights is not None:
         path = Path(weights)
@@ -250,9 +254,10 @@ def stages(sides: list[Side], positions: Tensor, dtype: torch.dtype) -> list[Dif
     ]
     found.append(_of_two("cosines and sines", tables, positions))
     kept = [
-        table.to(profile.kept(dtype)).float()
-        for table, (profile, _) in zip(tables, profiles, strict=True)
+        table.to(profile.kept(dtype)) for table, (profile, _) in zip(tables, profiles, strict=True)
     ]
+    if kept[0].dtype != kept[1].dtype:  # what is the same number is equal
+        kept = [table.float() for table in kept]
     found.append(_of_two("the kept table", kept, positions))
     return found
 
@@ -262,19 +267,23 @@ def _of_two(name: str, values: list[Tensor], positions: Tensor) -> Difference:
     return difference(name, first, second, positions)
 
 
-def _of_config(config: Any) -> Rotary:
-    from posenc.interop.rotary_config import rotary_from_config
+def _of_config(config: Any) -> tuple[Rotary, float]:
+    """What it rotates by, and what it multiplies scores with."""
+    from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
     found = rotary_from_config(config)
-    if isinstance(found, MultimodalRotary):
-        return found.rotary
+    found = found.rotary if isinstance(found, MultimodalRotary) else found
     if not isinstance(found, Rotary):
         raise CannotCheckError(f"the configuration means {found!r}; Rotary is compared alone")
-    return found
+    return found, softmax_scale_from_config(config)
 
 
 def _own_configuration(side: Side) -> Rotary | None:
     return expected(side.view.subject, None) if isinstance(side, OwnSide) else None
+
+
+def _own_scale(side: Side) -> float | None:
+    return expected_scale(side.view.subject) if isinstance(side, OwnSide) else None
 
 
 def _of_each(own: Sequence[tuple[str, Rotary]]) -> str:

@@ -15,7 +15,6 @@ from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tensors import METHODS, held_to_tensors
 from posenc.positions.whole import plain, with_plain_numbers
 
-
 CALLED = frozenset({*METHODS, "profile", "table"})
 """Methods by which an encoding is what it is."""
 
@@ -23,12 +22,11 @@ CALLED = frozenset({*METHODS, "profile", "table"})
 class FixedOnceBuilt(ReadByArguments):
     """A module that computes from some of its arguments when it is built, and not again.
 
-    To set one of these afterwards would change what it says of itself and nothing that it does.
-    So it is with an encoding that it was built of, as ``MultimodalRotary`` of a ``Rotary``, and with
-    a method that is set on one object.
-    Parameters are floating numbers, and are read by some of the arguments: the rows of ``T5Bias``
-    are other distances where ``max_distance`` is another. A state dict takes these arguments along;
-    see ``ReadByArguments``.
+    To set one of these afterwards would change what it says of itself and nothing that it does. So
+    it is with an encoding that it was built of, as ``MultimodalRotary`` of a ``Rotary``, and with a
+    method that is set on one object. Parameters are floating numbers, and are read by some of the
+    arguments: the rows of ``T5Bias`` are other distances where ``max_distance`` is another. A state
+    dict takes these arguments along; see ``ReadByArguments``.
 
     Attributes:
         fixed: Names of arguments that cannot be set.

@@ -1,6 +1,6 @@
 """What a whole model does with positions, in numbers: part by part, layer by layer."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,7 @@ def _layer(
     if rotations and layer.rope is not None:
         scale = layer.softmax_scale or rotations[0].head_dim ** -0.5
         read = RotaryLayer(layer.layer_type, layer.rope, rotations[0], scale, is_known)
-        rotary = numbers_of(read, target, dtype)
+        rotary = replace(numbers_of(read, target, dtype), softmax_scale=layer.softmax_scale)
     return LayerNumbers(
         layer.layer_type,
         _told(held.tokens),

@@ -32,7 +32,7 @@ class RotaryNumbers:
         sections: Pairs of time, height and width; None where there is one coordinate.
         arrangement: Of the sections.
         attention_factor: What cosines and sines are multiplied with.
-        softmax_scale: What attention multiplies its scores with.
+        softmax_scale: What attention multiplies its scores with; None where nothing says.
         trained_length: Positions before any extension; None where nothing says.
         target_length: Positions that are asked for.
         pairs: Number of pairs.
@@ -57,7 +57,7 @@ class RotaryNumbers:
     sections: tuple[int, ...] | None
     arrangement: str | None
     attention_factor: float
-    softmax_scale: float
+    softmax_scale: float | None
     trained_length: int | None
     target_length: int | None
     pairs: int

@@ -88,7 +88,7 @@ def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
             lines += _of_layer(layer, places, own)
     found = list(dict.fromkeys(lines))
     return [f"Weights: {line}" for line in found] or [
-        "Weights: nothing in them tells of positions."
+        "Weights: none of their names is known here to tell of positions."
     ]
 
 

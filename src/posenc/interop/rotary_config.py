@@ -94,6 +94,36 @@ def rotary_from_config(
     )
 
 
+def softmax_scale_from_config(
+    config: Any | dict[str, Any] | str | Path, *, layer_type: str | None = None
+) -> float:
+    """What attention multiplies the scores of rotated queries and keys with.
+
+    Args:
+        config: As of ``rotary_from_config``.
+        layer_type: Which layers, where these differ in it.
+
+    Raises:
+        ValueError: As of ``rotary_from_config``.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> softmax_scale_from_config({"model_type": "granite", "attention_multiplier": 0.0078125,
+        ...                            "hidden_size": 256, "num_attention_heads": 4})
+        0.0078125
+    """
+    found = layers_by_type(checked(read(config)))
+    scales = {kind: layer.softmax_scale for kind, layer in found.items()}
+    if layer_type in scales:
+        return scales[layer_type]
+    if len(set(scales.values())) != 1:
+        told = ", ".join(f"{scale:g} ({kind})" for kind, scale in scales.items())
+        raise ValueError(
+            f"The layers multiply scores with {told}. Choose one of these with layer_type."
+        )
+    return next(iter(scales.values()))
+
+
 def rotaries_from_config(
     config: Any | dict[str, Any] | str | Path, *, length: int | None = None
 ) -> tuple[QueryKeyEncoding | None, ...]:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, check_places, dress, look, new_axes, reach
+from posenc.plots.style import Theme, check_places, dress, in_float64, look, new_axes, reach
 from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 # Up to this many positions each one has a dot: the encoding lives at whole numbers only.
@@ -47,7 +47,7 @@ def curves(
         >>> ax.get_legend_handles_labels()[1]
         ['dimension 0']
     """
-    values = np.asarray(table, dtype=np.float64)
+    values = in_float64(table)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     width = values.shape[1]

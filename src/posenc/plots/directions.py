@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, dress, key, look, new_axes, numbers
+from posenc.plots.style import Look, Theme, dress, in_float64, key, look, new_axes, numbers
 
 INNERMOST = 0.25
 """Where the slowest pair stands, of the radius of the fastest: the middle would hide directions."""
@@ -74,7 +74,7 @@ def directions(
 
 def _moving(name: str, values: ArrayLike) -> np.ndarray:
     if np.ndim(values) == 3:
-        values = np.concatenate(np.asarray(values), axis=0)
+        values = np.concatenate(in_float64(values), axis=0)
     pairs = numbers(values, name, 2)
     if pairs.shape[1] != 2:
         raise ValueError(f"{name} has {pairs.shape[1]} axes; the plane has two. Pick two of them.")

@@ -14,7 +14,16 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Look, Theme, bar, check_limit, check_places, dress, look
+from posenc.plots.style import (
+    Look,
+    Theme,
+    bar,
+    check_limit,
+    check_places,
+    dress,
+    in_float64,
+    look,
+)
 from posenc.positions.whole import check_whole_numbers
 
 DPI = 100
@@ -73,7 +82,7 @@ def heatmap(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('dimension (index)', 'position (token)')
     """
-    values = np.asarray(table, dtype=np.float64)
+    values = in_float64(table)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     check_whole_numbers(start=start, first_column=first_column)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
@@ -129,13 +130,31 @@ def beyond(values: ArrayLike | None, low: float | None, high: float | None) -> t
     """
     if values is None or low is None or high is None:
         return "neither", ""
-    known = np.asarray(values, dtype=np.float64)
+    known = in_float64(values)
     if np.isnan(known).all():
         return "neither", ""
     least, most = np.nanmin(known), np.nanmax(known)
     hair = 1e-6 * (high - low)  # as rounding brings a cosine beyond 1; no shade is as fine
     word = ("neither", "max", "min", "both")[2 * (least < low - hair) + (most > high + hair)]
     return word, "" if word == "neither" else f"; from {least:.4g} to {most:.4g} in all"
+
+
+def in_float64(values: ArrayLike) -> np.ndarray:
+    """Numbers to draw, those of tensors of any device, dtype and graph too.
+
+    Raises:
+        TypeError: They are complex.
+
+    Example:
+        >>> in_float64(torch.ones(2, dtype=torch.bfloat16, requires_grad=True))
+        array([1., 1.])
+    """
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        values = (values if values.is_complex() else values.double()).numpy()
+    if np.iscomplexobj(values):
+        raise TypeError("Complex numbers have two parts. Draw them apart, as x.real and x.imag.")
+    return np.asarray(values, dtype=np.float64)
 
 
 def reach(values: ArrayLike) -> float:
@@ -145,7 +164,7 @@ def reach(values: ArrayLike) -> float:
         >>> reach([0.5, -0.25]), reach([0.5, -3.0])
         (1.0, 3.0)
     """
-    known = np.asarray(values, dtype=np.float64)
+    known = in_float64(values)
     return float(np.abs(known[np.isfinite(known)]).max(initial=1.0))
 
 
@@ -159,7 +178,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
         >>> numbers([1, 2], "profile", 1)
         array([1., 2.])
     """
-    made = np.asarray(values, dtype=np.float64)
+    made = in_float64(values)
     if made.ndim != dimensions or made.size == 0 or not np.isfinite(made).all():
         raise ValueError(
             f"{name} has shape {list(made.shape)}; expected {dimensions} axes of finite numbers."

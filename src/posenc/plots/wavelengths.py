@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Look, Theme, dress, key, look, new_axes
+from posenc.plots.style import Look, Theme, dress, in_float64, key, look, new_axes
 
 
 def wavelengths(
@@ -50,7 +50,7 @@ def wavelengths(
     ax = new_axes(7.0, 4.2, colors) if ax is None else ax
     for turn, (name, values) in enumerate(schedules.items()):
         pairs = np.arange(len(values))
-        lengths = np.abs(np.asarray(values, dtype=np.float64))
+        lengths = np.abs(in_float64(values))
         rotating = np.isfinite(lengths)
         ax.plot(
             pairs[rotating],

@@ -190,9 +190,34 @@ def test_what_words_alone_tell_is_not_compared_as_if_it_were_nothing(run, writte
     paths = [written({"model_type": name}, f"{name}.json") for name in ("llama", "nanochat")]
     said = " ".join(run("inspect", *paths).out.split())
     assert "B in words only" in said
-    assert "no rotary encoding" not in said and "Positional()" not in said
+    assert "no rotary encoding" not in said
+    assert "Positional()" not in said
     told = json.loads(run("inspect", paths[1], "--format", "json").out)
     assert told["parts"][0]["layers"][0]["expression"] is None
+
+
+def test_the_scale_of_scores_is_compared_where_one_side_rotates(run, written):
+    """Equal scales were told of one side alone, as if the other had none."""
+    llama = written({**LLAMA, "num_hidden_layers": 1}, "a.json")
+    for heads, differs in ((32, False), (16, True)):
+        mpt = {"model_type": "mpt", "d_model": 4096, "n_heads": heads, "n_layers": 1}
+        rows = rows_of(run("inspect", llama, written(mpt, "b.json")).out)
+        assert any(label == "softmax scale" for label, _ in rows) == differs
+
+
+def test_types_of_layers_that_alone_differ_are_told(run, written):
+    few = {**LLAMA, "num_hidden_layers": 2}
+    typed = {**few, "layer_types": ["full_attention"] * 2}
+    out = run("inspect", written(few, "a.json"), written(typed, "b.json")).out
+    assert ["type", "A  none given B  full_attention"] in rows_of(out)
+
+
+def test_a_scale_that_nothing_says_is_not_made_up(run, written):
+    path = written({"model_type": "deepseek_v32", "num_hidden_layers": 1})
+    told = json.loads(run("inspect", path, "--format", "json").out)
+    layers = [layer for part in told["parts"] for layer in part["layers"] if layer["rotary"]]
+    assert layers
+    assert all(each["rotary"]["softmax_scale"] == each["softmax_scale"] for each in layers)
 
 
 def test_two_files_of_other_depth_and_other_layers(run, written):

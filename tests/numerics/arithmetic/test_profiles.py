@@ -238,5 +238,6 @@ def test_queries_and_keys_may_change_places(arithmetic):
     with pytest.raises(ValueError, match="out shares memory with the other out"):
         rotary.encode_both(q, k, table, out=(q, q))
     made = rotary.encode_both(q, k, table, out=(k, q))
-    assert made[0] is k and made[1] is q
+    assert made[0] is k
+    assert made[1] is q
     assert all(torch.equal(a, b) for a, b in zip(made, wanted, strict=True))

@@ -48,7 +48,7 @@ def content_of(
         q, k = (_heads(path, x, head_dim) for x in found)
         rows = min(length, q.shape[1], k.shape[1])
         told = f"tensors q and k of {path.name}, {rows:,} tokens"
-        return _of_heads(q, QUERY_HEADS, rows), _of_heads(k, kv_heads, rows), told
+        return *_some_heads(path, q[:, :rows], k[:, :rows], kv_heads), told
     names = _projections(stored, layer)
     if names is None:
         few = ", ".join([*sorted(stored)[:6], *(["…"] if len(stored) > 6 else [])])
@@ -68,7 +68,7 @@ def content_of(
         for name, weight in zip(names, weights, strict=True)
     )
     told = f"{names[0]} and {names[1]} of {path.name}, on standard normal hidden states"
-    return _of_heads(q, QUERY_HEADS, length), _of_heads(k, kv_heads, length), told
+    return *_some_heads(path, q, k, kv_heads), told
 
 
 def _check_layer(path: Path, layer: int, what: str) -> None:
@@ -124,6 +124,22 @@ def _misfit(path: Path, name: str, weight: Tensor, head_dim: int) -> Tensor:
     )
 
 
-def _of_heads(x: Tensor, heads: int, rows: int) -> Tensor:
-    """The first heads, again where there are fewer, ``[1, heads, rows, head_dim]``."""
-    return x[[h % len(x) for h in range(heads)], :rows][None].contiguous()
+def _some_heads(path: Path, q: Tensor, k: Tensor, kv_heads: int) -> tuple[Tensor, Tensor]:
+    """Four query heads and the key heads that they look at, ``[1, heads, rows, head_dim]``.
+
+    The model's query head h looks at its key head h // group. Where it has fewer key heads than
+    are taken here, they come again, with other queries of their groups where there are some.
+    """
+    if len(q) % len(k):
+        raise CannotCheckError(
+            f"{path} has {len(q)} query heads and {len(k)} key heads; each key head must serve as "
+            f"many query heads"
+        )
+    group, each = len(q) // len(k), QUERY_HEADS // kv_heads
+    keys = [j % len(k) for j in range(kv_heads)]
+    queries = [
+        key * group + (place // len(k) * each + one) % group
+        for place, key in enumerate(keys)
+        for one in range(each)
+    ]
+    return q[queries][None].contiguous(), k[keys][None].contiguous()

@@ -134,6 +134,9 @@ def _difference(screen: Console, one: LayerNumbers, other: LayerNumbers) -> None
 
     The expressions tell what has no row of its own, as where YaRN's ramp begins.
     """
+    if one.layer_type != other.layer_type:
+        _beside(screen, "type", [one.layer_type or "none given", other.layer_type or "none given"])
+    both = bool(one.rotary and other.rotary)
     if one.rotary and other.rotary:
         _rotary_difference(screen, one.rotary, other.rotary)
     elif one.rotary or other.rotary:
@@ -141,7 +144,9 @@ def _difference(screen: Console, one: LayerNumbers, other: LayerNumbers) -> None
             bare = "no rotary encoding" if layer.is_read else WORDS
             said = ROWS[0].text(layer.rotary) if layer.rotary else bare
             screen.print(f"  {letter}  {said}")
-    shown = [dict((*said_of(layer), *words_of(layer))) for layer in (one, other)]
+    shown = [
+        dict((*said_of(layer, rows_are_shown=both), *words_of(layer))) for layer in (one, other)
+    ]
     for label in dict.fromkeys([*shown[0], *shown[1]]):
         texts = [rows.get(label, "–") for rows in shown]
         if texts[0] != texts[1]:

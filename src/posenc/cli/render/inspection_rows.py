@@ -124,6 +124,10 @@ def _cast_positions(layer: RotaryNumbers) -> str | None:
     return f"{said}; so are the last {whole(lost.sharing)}" if lost.sharing > 1 else said
 
 
+def _scale(scale: float | None) -> str | None:
+    return None if scale is None else f"{scale:.6g}"
+
+
 ROWS = (
     Row("frequencies", ("base", "scaling", "factor", "long_factors"), _frequencies),
     Row("length", ("trained_length", "target_length"), _length),
@@ -131,7 +135,7 @@ ROWS = (
     Row("pairing", ("pairing", "pairing_is_known", "rotated_dim"), _pairing),
     Row("axes", ("sections", "arrangement"), _axes),
     Row("attention factor", ("attention_factor",), lambda layer: f"{layer.attention_factor:.6g}"),
-    Row("softmax scale", ("softmax_scale",), lambda layer: f"{layer.softmax_scale:.6g}"),
+    Row("softmax scale", ("softmax_scale",), lambda layer: _scale(layer.softmax_scale)),
     Row("wavelengths", ("shortest", "longest", "pairs", "still"), _wavelengths),
     Row("turns", ("unfinished", "finished_later", "trained_length", "target_length"), _turns),
     Row("float32 angles", ("precision",), _angles),
@@ -170,11 +174,12 @@ def words_of(layer: LayerNumbers) -> list[tuple[str, str]]:
     return found
 
 
-def said_of(layer: LayerNumbers) -> list[tuple[str, str]]:
+def said_of(layer: LayerNumbers, *, rows_are_shown: bool = True) -> list[tuple[str, str]]:
     """Window, chunks, and the scale of scores where no rotary row tells it."""
     found = []
-    if layer.softmax_scale is not None and layer.rotary is None:
-        found.append(("softmax scale", f"{layer.softmax_scale:.6g}"))
+    scale = _scale(layer.softmax_scale)
+    if scale is not None and not (layer.rotary and rows_are_shown):
+        found.append(("softmax scale", scale))
     if layer.window is not None:
         found.append(("window", f"the last {whole(layer.window)} keys"))
     if layer.chunk is not None:
