@@ -14,6 +14,7 @@ import pytest
 
 import posenc.cli.commands as commands
 from posenc.cli.commands import COMMANDS, info
+from posenc.cli.main import main
 
 COMMAND = [sys.executable, "-m", "posenc.cli.main"]
 
@@ -194,11 +195,21 @@ def test_a_reader_who_leaves_hears_no_complaint():
     assert table.wait(60) == 141
 
 
+def test_closed_streams_are_no_fault_of_the_program(monkeypatch, capsys):
+    """Python has None in their place, where whoever started us closed them."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["table", "--length", "2"]) == 0
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["encode", "-"]) == 2
+    assert capsys.readouterr().err == "posenc: standard input is closed; give TEXT or --file FILE\n"
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is a device of Linux")
-def test_a_full_disk_behind_the_screen_is_one_line():
+@pytest.mark.parametrize("words", [["--help"], ["table", "--help"]])
+def test_a_full_disk_behind_the_screen_is_one_line(words):
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
-            [*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1

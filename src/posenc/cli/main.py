@@ -48,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # closed by whoever started us: what is printed goes nowhere
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
         with _signals():
             status = _run(words)

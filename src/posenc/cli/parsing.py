@@ -6,6 +6,7 @@ Mistakes come out as one line that says what came, what was expected, and what m
 import argparse
 import difflib
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, fields
@@ -66,6 +67,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Says it in one line, where argparse would print the usage and leave."""
         raise UserError(_with_help(message, self.prog.split()[-1]))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Prints help; argparse would say nothing of a full disk."""
+        (file or sys.stdout).write(message)
 
 
 class _Once(argparse.Action):

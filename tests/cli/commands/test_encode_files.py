@@ -1,6 +1,7 @@
 """``posenc encode`` as a process: large files, bounded memory, interruptions, a full disk."""
 
 import contextlib
+import errno
 import os
 import random
 import re
@@ -173,6 +174,34 @@ def test_the_size_that_is_told_is_that_of_the_file(run, monkeypatch, tmp_path, s
     near = 0.06 if suffix in (".safetensors", ".npz") else 0.15
     assert told_bytes == pytest.approx(output.stat().st_size, rel=near)
     assert ("% padding" in ran.err) is bool(more)
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".npz", ".json"])
+def test_the_size_that_is_told_counts_the_vocabulary(run, monkeypatch, tmp_path, suffix):
+    """Every token stands in the file too, and in npz each of its letters takes four bytes."""
+    monkeypatch.setattr(disk, "LARGE", 0)
+    words, output = tmp_path / "words.txt", tmp_path / f"out{suffix}"
+    words.write_text("[UNK]\n" + "\n".join(f"word{n}" for n in range(20_000)))
+    ran = run("encode", "word1 word2", "--vocabulary", words, "--dim", 4, "--output", output)
+    told = re.findall(r"will take (about )?([\d.]+) (\wB)", ran.err)[0]
+    size = output.stat().st_size
+    assert float(told[1]) * {"kB": 1e3, "MB": 1e6}[told[2]] == pytest.approx(size, rel=0.05)
+    assert bool(told[0]) is (suffix != ".safetensors")
+
+
+def test_a_tokenizer_that_finds_no_room_keeps_the_vectors_back(refused, monkeypatch, tmp_path):
+    """It was said that nothing was written, when the vectors had been."""
+    output, saved = tmp_path / "out.csv", tmp_path / "words.json"
+    output.write_text("before")
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("posenc.cli.io.atomic._flush", full)
+    said = refused("encode", "a b", "--output", output, "--save-tokenizer", saved)
+    assert said.startswith(f"posenc: {saved}: No space left on device; nothing was written")
+    assert output.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.csv"]
 
 
 def test_a_small_file_is_written_without_a_word_before(run, tmp_path):

@@ -131,7 +131,6 @@ class Encode:
         import time
 
         from posenc.cli.io import tokenization
-        from posenc.cli.io.atomic import atomic
         from posenc.cli.io.progress import Progress
         from posenc.cli.io.rows import measure
         from posenc.cli.io.text import open_text
@@ -147,10 +146,8 @@ class Encode:
             found = measure(text, tokenizer, self.max_length, unknown)
             if not found.tokens:
                 raise UserError(f"no text: {text.name} holds no token; give at least one word")
-            manifest = self._encode(text, tokenizer, words, found, progress)
-        if self.save_tokenizer:
-            with atomic(self.save_tokenizer) as file:
-                file.write(tokenizer.to_str(pretty=True).encode())
+            with self._saved(tokenizer):
+                manifest = self._encode(text, tokenizer, words, found, progress)
         if self.output:
             seconds = time.perf_counter() - began
             encode_report.summary(self.output, manifest, found, seconds)
@@ -215,6 +212,14 @@ class Encode:
             return tokenization.from_vocabulary(self.vocabulary, self.lowercase)
         progress.stage("vocabulary")
         return tokenization.trained(text, self.vocabulary_size or MOST_WORDS, self.lowercase)
+
+    def _saved(self, tokenizer: "Tokenizer") -> AbstractContextManager[None]:
+        """The tokenizer, kept where the vectors are too."""
+        from posenc.cli.io.atomic import kept
+
+        if self.save_tokenizer is None:
+            return nullcontext()
+        return kept(self.save_tokenizer, tokenizer.to_str(pretty=True).encode())
 
     def _encode(
         self,
@@ -305,9 +310,9 @@ class Encode:
     ) -> None:
         """Says how large the file will be, and refuses what the disk cannot hold."""
         from posenc.cli.io import disk
-        from posenc.cli.io.writers.sizes import contents, expected, needed
+        from posenc.cli.io.writers.sizes import EXACT, contents, expected, needed
 
-        exact = output.suffix in BINARY
+        exact = output.suffix in EXACT
         size = expected(output.suffix, manifest, batches)
         advice = "leave --pad out" if self.pad else "choose another folder, or a narrower --dtype"
         disk.check_room(output, needed(output.suffix, manifest, size), advice)

@@ -25,14 +25,46 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
     with _called(path), contextlib.ExitStack() as stack:
         file, name = _unnamed(target.parent, stack)
         yield file
-        file.flush()
-        os.fsync(file.fileno())
-        if target.exists():
-            os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
-        if name is None:
-            name = _named(file, target, stack)
-        os.replace(name, target)
-        _sync(target.parent)
+        _flush(file)
+        _take_name(file, name, target, stack)
+
+
+@contextlib.contextmanager
+def kept(path: Path, data: bytes) -> Iterator[None]:
+    """``data`` on disk before the block, and under the name ``path`` when it ends well.
+
+    So that of two files either both appear or none, where the disk is too small for one of them.
+
+    Raises:
+        UserError: ``path`` is a folder, a device, or stands in no folder.
+    """
+    target = Path(os.path.realpath(path))
+    check(target)
+    with contextlib.ExitStack() as stack:
+        with _called(path):
+            file, name = _unnamed(target.parent, stack)
+            file.write(data)
+            _flush(file)
+        yield
+        with _called(path):
+            _take_name(file, name, target, stack)
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _take_name(
+    file: BinaryIO, name: Path | None, target: Path, stack: contextlib.ExitStack
+) -> None:
+    """Brings a file that is on disk under the name that was asked for."""
+    if target.exists():
+        os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
+    if name is None:
+        name = _named(file, target, stack)
+    os.replace(name, target)
+    _sync(target.parent)
 
 
 def check(path: Path) -> None:

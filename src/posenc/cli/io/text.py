@@ -142,6 +142,8 @@ def open_text(text: str | None, file: Path | None) -> Iterator[Text]:
         if file is not None and str(file) != "-":
             yield Text(_seekable(stack.enter_context(_opened(file)), stack), str(file))
         elif text == "-" or file is not None:
+            if sys.stdin is None:
+                raise UserError("standard input is closed; give TEXT or --file FILE")
             yield Text(_spooled(sys.stdin.buffer, stack), "standard input")
         elif text is None:
             raise UserError("no text: give TEXT, --file FILE, or - for standard input")

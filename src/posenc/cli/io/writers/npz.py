@@ -69,11 +69,9 @@ class NpzWriter:
             with self._member(name) as member:
                 shutil.copyfileobj(waiting, member, 1 << 20)
             waiting.close()
-        about = {**self.manifest.parameters, "vocabulary": self.manifest.words}
         with self.archive.open("metadata.npy", "w") as member:
-            np.lib.format.write_array(
-                member, np.array(json.dumps(about, ensure_ascii=False)), allow_pickle=False
-            )
+            about = np.array(npz_metadata(self.manifest))
+            np.lib.format.write_array(member, about, allow_pickle=False)
         self.archive.close()
 
     def abandon(self) -> None:
@@ -94,6 +92,11 @@ class NpzWriter:
         header = {"descr": NAMES[dtype], "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(member, header)
         return member
+
+
+def npz_metadata(manifest: Manifest) -> str:
+    """How the numbers came about, and every token, as JSON."""
+    return json.dumps({**manifest.parameters, "vocabulary": manifest.words}, ensure_ascii=False)
 
 
 class _Abandonable:

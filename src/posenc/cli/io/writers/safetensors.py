@@ -28,22 +28,13 @@ class SafetensorsWriter:
 
     def __init__(self, file: BinaryIO, manifest: Manifest):
         self.file, self.manifest = file, manifest
-        header: dict[str, object] = {"__metadata__": _metadata(manifest)}
-        end = 0
+        header = encoded_header(manifest)
+        file.write(header)
+        end = len(header)
         self.places: dict[str, int] = {}
-        for name, (dtype, shape) in manifest.arrays().items():
-            begin, end = end, end + manifest.bytes(name)
-            header[name] = {
-                "dtype": NAMES[dtype],
-                "shape": list(shape),
-                "data_offsets": [begin, end],
-            }
-            self.places[name] = begin
-        encoded = json.dumps(header, ensure_ascii=False).encode()
-        encoded += b" " * (-len(encoded) % 8)
-        file.write(len(encoded).to_bytes(8, "little") + encoded)
-        self.places = {name: file.tell() + place for name, place in self.places.items()}
-        _reserve(file, file.tell() + end)
+        for name in manifest.arrays():
+            self.places[name], end = end, end + manifest.bytes(name)
+        _reserve(file, end)
         if "offsets" in self.places:
             self._append("offsets", FIRST_OFFSET)
 
@@ -63,6 +54,18 @@ class SafetensorsWriter:
         self.file.seek(self.places[name])
         self.file.write(data)
         self.places[name] = self.file.tell()
+
+
+def encoded_header(manifest: Manifest) -> bytes:
+    """All that stands before the first array."""
+    header: dict[str, object] = {"__metadata__": _metadata(manifest)}
+    end = 0
+    for name, (dtype, shape) in manifest.arrays().items():
+        begin, end = end, end + manifest.bytes(name)
+        header[name] = {"dtype": NAMES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
+    encoded = json.dumps(header, ensure_ascii=False).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    return len(encoded).to_bytes(8, "little") + encoded
 
 
 def _metadata(manifest: Manifest) -> dict[str, str]:

@@ -5,6 +5,8 @@ import torch
 from posenc.cli.io.batches import Batches
 from posenc.cli.io.digits import digits
 from posenc.cli.io.writers.batch import Manifest
+from posenc.cli.io.writers.npz import npz_metadata
+from posenc.cli.io.writers.safetensors import encoded_header
 
 # Tokens whose digits are counted to tell how long those of all will be.
 SAMPLE = 64
@@ -13,16 +15,27 @@ SAMPLE = 64
 BESIDE = 28
 
 
+EXACT = (".safetensors",)
+"""Kinds of files whose size is known to the byte."""
+
+# What a zip archive and npy add to an array: two headers, and an entry of the directory.
+MEMBER = 512
+
+
 def expected(suffix: str, manifest: Manifest, batches: Batches) -> int:
-    """Bytes of the file: as they will be in a binary one, about that many in a text."""
-    if suffix not in (".csv", ".json"):
-        return manifest.bytes()
+    """Bytes of the file: as they will be in safetensors, about that many elsewhere."""
+    if suffix == ".safetensors":
+        return len(encoded_header(manifest)) + manifest.bytes()
+    if suffix == ".npz":  # numpy holds four bytes a letter
+        about = 4 * len(npz_metadata(manifest))
+        return manifest.bytes() + about + MEMBER * (len(manifest.arrays()) + 1)
     ids = torch.arange(min(SAMPLE, batches.vectors.tokens))
     x, rows = batches.parts(ids, torch.arange(len(ids)) % len(batches.table))
     written = digits(batches.encoding.encode(x, rows).to(manifest.dtype))
     apart = {".csv": 1, ".json": 2}[suffix]
     mean = sum(len(number) + apart for row in written for number in row) / len(ids)
-    return int(manifest.tokens * (mean + BESIDE))
+    about = len(npz_metadata(manifest)) if suffix == ".json" else 0
+    return int(manifest.tokens * (mean + BESIDE)) + about
 
 
 def needed(suffix: str, manifest: Manifest, size: int) -> int:
