@@ -221,10 +221,25 @@ def understood(
         kinds = (*(k for k in kinds if "bias" not in k), *(k for k in kinds if "bias" in k))
     for each in kinds:
         try:
-            return ADAPTERS[each](subject, layout, dim)
+            view = ADAPTERS[each](subject, layout, dim)
         except CannotCheckError:
             continue
+        if kind is None and getattr(view, "by_guess", False):
+            return _rotates(subject, layout, dim) or view
+        return view
     raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
+
+
+def _rotates(subject: Subject, layout: str | None, dim: int | None) -> Any:
+    """It as something that rotates its content; None where this does not fit.
+
+    What slices and broadcasts takes positions for content too, and gives what looks like a table.
+    """
+    try:
+        view = rotary.rotary_of(subject, layout, dim)
+        return view if (rotary.measured(view) or 0) >= 2 else None
+    except CannotCheckError:
+        return None
 
 
 def _asked(

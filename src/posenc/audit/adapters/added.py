@@ -25,7 +25,7 @@ from posenc.audit.report import (
     NotAskedError,
     OtherResultError,
 )
-from posenc.audit.signatures import Parameter, declared_layout
+from posenc.audit.signatures import Parameter, declared_layout, parameters_of
 from posenc.audit.subjects import Subject
 
 BATCH, SEQ = 3, 7
@@ -52,6 +52,7 @@ class Added:
         grid: Height and width, where a row is a grid.
         masked: The same call with a padding mask, where there is one.
         unsaid: The same call without positions, where these may be left out.
+        by_guess: Whether nothing but numbers says that an argument is positions or a length.
     """
 
     subject: Subject
@@ -67,6 +68,7 @@ class Added:
     grid: tuple[int, int] | None = None
     masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
     unsaid: Run | None = None
+    by_guess: bool = False
     longest_found: dict[int, int] = field(default_factory=dict)
 
     kind = "added"
@@ -173,9 +175,15 @@ def _candidates(
 ) -> Iterator[Candidate]:
     thing = subject.fresh()
     for text, find in callables_of(thing):
+        named = {p.name: p.role for p in parameters_of(find(thing))}
         for parameters in assignments(find(thing)):
+            by_guess = any(p.required and p.role not in ("x", named[p.name]) for p in parameters)
             for uses in _uses(parameters):
-                yield from _layouts(subject, said, width, text, find, parameters, uses, fixed)
+                for found in _layouts(
+                    subject, said, width, text, find, parameters, uses, fixed
+                ):  # fmt: skip
+                    found.view.by_guess = by_guess
+                    yield found
 
 
 def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
