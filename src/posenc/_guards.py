@@ -9,7 +9,8 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``may_look(x)``         before values decide what happens next (is a position in range?)
 ``graph_looks(x, …)``   where nobody may look: can the graph itself, by ``demand``, as it runs?
 ``eager()``             before any kernel: do operations run as they are called?
-``numbers(x, …)``       before an address is handed over: is there memory with numbers in it?
+``numbers(x, …)``       before an address is asked for: are these nothing but numbers?
+``stored(x, …)``        before an address is handed over: is there memory with numbers in it?
 ``on_cpu(x, …)``        before C: is all of that memory this process's own?
 ``on_accelerator(…)``   before Triton: is all of it on one device that Triton compiles for?
 ``kernels_reach(…)``    ``eager()``, and one of these two
@@ -305,20 +306,41 @@ def numbers(*tensors: Tensor) -> bool:
     return True
 
 
-def on_cpu(*tensors: Tensor) -> bool:
-    """Whether these are numbers in this process's memory.
+def stored(*tensors: Tensor) -> bool:
+    """Whether these are ``numbers``, in memory that is still there.
 
-    A sparse tensor, or one of torch's older vmap, is on the CPU and has no address: asking it for
-    one raises a RuntimeError.
+    A sparse tensor, or one of torch's older vmap, has none, nor have zeros that torch only knows
+    of. A tensor's own address does not tell: of a slice it is where that begins, and not 0.
+
+    Example:
+        >>> x = torch.ones(5)
+        >>> slice = x[2:]
+        >>> _ = x.untyped_storage().resize_(0)
+        >>> stored(torch.ones(2)), stored(slice), slice.data_ptr()
+        (True, False, 8)
+    """
+    try:
+        for x in tensors:
+            if type(x) not in PLAIN or x.is_neg():
+                return False
+            if not x.untyped_storage().data_ptr() and x.numel():
+                return False
+    except RuntimeError:
+        return False
+    return True
+
+
+def on_cpu(*tensors: Tensor) -> bool:
+    """Whether these are ``stored`` in this process's memory.
 
     Example:
         >>> on_cpu(torch.ones(2)), on_cpu(torch.ones(2), torch.ones(2, device="meta"))
         (True, False)
     """
-    for x in tensors:  # noqa: SIM110
-        if type(x) not in PLAIN or not x.is_cpu or x.is_neg():
+    for x in tensors:
+        if not x.is_cpu:
             return False
-    return True
+    return stored(*tensors)
 
 
 def on_accelerator(first: Tensor, *others: Tensor | None) -> bool:
@@ -332,7 +354,7 @@ def on_accelerator(first: Tensor, *others: Tensor | None) -> bool:
     if device.type not in ACCELERATORS or not has_triton():
         return False
     present = [x for x in others if x is not None]
-    return numbers(first, *present) and all(x.device == device for x in present)
+    return stored(first, *present) and all(x.device == device for x in present)
 
 
 @cache

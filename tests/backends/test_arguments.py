@@ -589,6 +589,20 @@ def test_inside_context_parallel_all_attention_refuses(call):
         call()
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_on_a_cpu_refuses_gradients_in_words_and_takes_one_tensor_for_two():
+    """torch's words spoke of its own; and its guards failed where keys are the values."""
+    x = torch.randn(1, 2, 5, 8, requires_grad=True)
+    padding = torch.tensor([[False, True, True, True, True]])
+    with pytest.raises(ValueError, match="'flex' cannot serve: on a CPU it has no backward pass"):
+        attention(x, x, x, backend="flex")
+    with torch.no_grad():
+        for given in ({"padding_mask": padding}, {}, {"is_causal": True}):
+            made = attention(x, x, x, backend="flex", **given)
+            wanted = attention(x, x, x, backend="dense", **given)
+            torch.testing.assert_close(made, wanted, rtol=0, atol=1e-6)
+
+
 def test_flex_says_what_it_holds():
     x = torch.randn(1, 2, 64, 8)
     said = explain_attention(x, x, x, positional=Positional(scores=ALiBi(2)), backend="flex")

@@ -1,8 +1,10 @@
 """Finding the command, help, mistakes, pipes and the end of a process."""
 
 import ast
+import io
 import json
 import os
+import socket
 import subprocess
 import sys
 import tomllib
@@ -202,6 +204,32 @@ def test_closed_streams_are_no_fault_of_the_program(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["encode", "-"]) == 2
     assert capsys.readouterr().err == "posenc: standard input is closed; give TEXT or --file FILE\n"
+
+
+def test_a_refusal_has_its_status_where_nobody_hears_it(monkeypatch):
+    """It had 1, by which ``check`` says that something is wrong, ``parity`` that bits differ."""
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["check", "nope:X"]) == 2
+    assert main(["parity", "vllm", "sglang"]) == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_letters_that_a_screen_lacks_are_written_as_their_numbers(monkeypatch, encoding):
+    """A minus sign ended a comparison midway."""
+    made = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
+    monkeypatch.setattr(sys, "stdout", made)
+    assert main(["compare", "--length", "11"]) == 0
+    assert b"\\u2212" in made.buffer.getvalue()
+
+
+def test_a_version_stands_alone(refused):
+    assert "--version stands alone; leave x out" in refused("--version", "x")
+
+
+def test_a_port_that_is_taken_is_named(refused):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port} is taken" in refused("explore", "--port", port, "--no-browser")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is a device of Linux")

@@ -1,9 +1,11 @@
 """Where results may be written, and operands without memory: refused in words by every backend."""
 
+import math
+
 import pytest
 import torch
 
-from posenc import Rotary
+from posenc import Rotary, Sinusoidal
 from posenc.kernels.addition import cpu as addition
 from posenc.kernels.addition.operator import scaled_sum
 from posenc.kernels.embedding.operator import embedded
@@ -151,17 +153,27 @@ def test_a_table_is_not_written_over_its_positions():
     assert torch.equal(positions, torch.arange(12))
 
 
+BEGIN = 0
+
+
+@pytest.fixture(params=[0, 8], ids=["all of it", "a slice"])
+def _begin(request, monkeypatch):
+    """Where in the memory that was given back tensors begin: addresses of slices are not 0."""
+    monkeypatch.setattr(f"{__name__}.BEGIN", request.param)
+
+
 def freed(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """A tensor whose storage was given back, as of a sharded parameter outside of its module."""
-    made = torch.ones(shape, dtype=dtype)
-    made.untyped_storage().resize_(0)
+    whole = torch.ones(BEGIN + math.prod(shape), dtype=dtype)
+    made = whole[BEGIN:].view(shape)
+    whole.untyped_storage().resize_(0)
     return made
 
 
 X, TABLE = torch.randn(1, 2, 3, 4), ENCODING.table(torch.arange(24))
 
 
-@pytest.mark.usefixtures("backend")
+@pytest.mark.usefixtures("backend", "_begin")
 @pytest.mark.parametrize(
     ("name", "call"),
     [
@@ -172,6 +184,9 @@ X, TABLE = torch.randn(1, 2, 3, 4), ENCODING.table(torch.arange(24))
         ("out", lambda: ENCODING.encode_queries(X, TABLE[:3], out=freed(1, 2, 3, 4))),
         ("cos", lambda: rotate(X, freed(3, 2), freed(3, 2))),
         ("out", lambda: ENCODING.table(POSITIONS, out=freed(3, 2, 2))),
+        ("out", lambda: Sinusoidal(4).table(POSITIONS, out=freed(3, 4))),
+        ("table", lambda: Sinusoidal(4).encode(torch.ones(3, 4), freed(3, 4))),
+        ("x", lambda: ENCODING.encode_both(X, freed(1, 2, 3, 4), TABLE, POSITIONS)),
         ("positions", lambda: cos_sin(ENCODING.sincos, freed(3, dtype=torch.int64))),
         ("table", lambda: scaled_sum(X, freed(3, 4))),
         ("table", lambda: scaled_sum(X, freed(3, 4), dropout=0.5)),
@@ -195,6 +210,9 @@ def test_torchs_zero_tensors_are_zeros():
     zero = torch._efficientzerotensor
     assert not ENCODING.encode_queries(X, zero((3, 2, 2))).any()
     assert not ENCODING.encode_both(X, X, zero((9, 2, 2)), POSITIONS)[1].any()
+    assert not ENCODING.encode_queries(X, zero((9, 2, 2))[6:]).any()
+    with pytest.raises(RuntimeError, match="immutable"):
+        Sinusoidal(4).table(POSITIONS, out=zero((3, 4)))
     assert torch.equal(scaled_sum(X, zero((3, 4)), scale=2.0), 2 * X)
     assert torch.equal(
         scaled_sum(zero((3, 4)), TABLE[:3, 0].repeat(1, 2)), TABLE[:3, 0].repeat(1, 2)

@@ -169,6 +169,8 @@ class Flex:
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
         assert not dropout_p
+        if query.device.type != "cuda":
+            query, key, value = (_without_gradient(each) for each in (query, key, value))
         attend = _compiled() if query.device.type == "cuda" else _interpreted()
         given = {
             "score_mod": self.score_mod,
@@ -182,6 +184,19 @@ class Flex:
         # A sink adds exp(sink) to the sum of a row's exponentials.
         share = torch.sigmoid(log_sum - self.sinks.to(log_sum.dtype).view(1, -1, 1))
         return (out * share.unsqueeze(-1)).to(out.dtype)
+
+
+def _without_gradient(x: Tensor) -> Tensor:
+    """What torch's FlexAttention takes on a CPU: a tensor that asks for nothing, even unrecorded.
+
+    Each a tensor of its own: the guards of torch's compiler fail where two arguments are one.
+    """
+    if torch.is_grad_enabled() and x.requires_grad:
+        raise ValueError(
+            "The backend 'flex' cannot serve: on a CPU it has no backward pass. Call it inside "
+            "torch.no_grad(), or leave backend out."
+        )
+    return x.detach()
 
 
 def _with_log_sum(

@@ -48,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # closed by whoever started us: what is printed goes nowhere
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    _open_streams()
     try:
         with _signals():
             status = _run(words)
@@ -105,6 +104,8 @@ def _run(words: list[str]) -> int:
         return 0
     name, rest = words[0], words[1:]
     if name == "--version":
+        if rest:
+            raise UserError(f"--version stands alone; leave {' '.join(rest)} out")
         from importlib import metadata  # a third of the time that help takes
 
         sys.stdout.write(f"posenc {metadata.version('posenc')}\n")
@@ -117,7 +118,23 @@ def _run(words: list[str]) -> int:
             f"{name!r} is no {what}{close(name, known) or f'; expected one of {listed}'}"
         )
     command = parsed(command_named(name), name, rest)
+    if getattr(command, "format", "text") != "text":
+        _on_unknown_letters("strict")  # data are as they are, or not at all
     return 0 if command is None else command.run() or 0
+
+
+def _open_streams() -> None:
+    """What is printed goes nowhere where a stream is closed, and anywhere else in some letters."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    _on_unknown_letters("backslashreplace")
+
+
+def _on_unknown_letters(way: str) -> None:
+    """What becomes of letters that the encoding of standard output lacks, as − in ASCII."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=way)
 
 
 def _complain(message: str, by: str = "posenc: ") -> None:

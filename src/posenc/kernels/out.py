@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from posenc._guards import eager, numbers
+from posenc._guards import eager, numbers, stored
 from posenc.kernels.strides import meet, meets_itself
 
 
@@ -127,7 +127,7 @@ while it is whole, or keep a copy (a sharded parameter is whole only inside its 
     if not eager():
         return
     for name, x in operands.items():
-        if x is None or not x.numel() or not _has_memory(x) or x.data_ptr() or _is_zero(x):
+        if x is None or not x.numel() or not _has_memory(x) or stored(x) or _is_zero(x):
             continue
         raise ValueError(
             f"{name} has shape {tuple(x.shape)} and no memory: its storage was resized to nothing. "

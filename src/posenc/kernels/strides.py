@@ -9,6 +9,8 @@ from math import gcd, prod
 import torch
 from torch import Tensor
 
+from posenc._guards import stored
+
 Strided = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
 """A tensor without its memory: shape, strides and dtype."""
 
@@ -53,7 +55,7 @@ def have_memory(*tensors: Tensor | None) -> bool:
         >>> have_memory(x, None, x[:0]), have_memory(x, torch._efficientzerotensor((2,)))
         (True, False)
     """
-    return all(x is None or x.data_ptr() or not x.numel() for x in tensors)
+    return stored(*[x for x in tensors if x is not None])
 
 
 def may_meet_itself(sizes: tuple[int, ...], steps: tuple[int, ...]) -> bool:

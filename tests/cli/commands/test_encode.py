@@ -253,7 +253,7 @@ def test_a_folder_is_no_file_of_embeddings(refused, tmp_path):
     folder.mkdir()
     words.write_text("[UNK]\nyour\n")
     said = refused("encode", "your", "--vocabulary", words, "--embeddings", folder)
-    assert f"{folder}: no such file" in said
+    assert f"{folder} is a folder" in said
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.float8_e4m3fn])

@@ -1,5 +1,6 @@
 """``posenc explore``: the page on which encodings can be touched."""
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +42,14 @@ class Explore:
         if self.output is None:
             from posenc.explorer.serving import serve
 
-            serve(self.port, browser=not self.no_browser)
+            try:
+                serve(self.port, browser=not self.no_browser)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                raise UserError(
+                    f"port {self.port} is taken; choose another, or leave --port out for a free one"
+                ) from None
             return
         from posenc.explorer import page
 

@@ -46,6 +46,8 @@ def vectors_from(file: Path, tensor: str | None) -> Vectors:
     Raises:
         UserError: There is no such matrix, or the file is of another kind.
     """
+    if file.is_dir():
+        raise UserError(f"{file} is a folder; give the --embeddings in it")
     if not file.is_file():
         raise UserError(f"{file}: no such file; give the --embeddings that you have")
     readers = {".safetensors": _from_safetensors, ".npy": _from_npy}

@@ -127,7 +127,8 @@ def show(found: ShiftMap, offset: int, length: int) -> None:
         [str(i), *(number(v) for v in row[:most])]
         for i, row in enumerate(found.matrix[:most].tolist())
     ]
-    screen.print(f"PE(p + {offset}) = M PE(p), with M =")
+    sign = "=" if found.exact else "≈"
+    screen.print(f"PE(p + {offset}) {sign} M PE(p), with M =")
     print_grid(screen, headers, body)
     if most < width:
         screen.print(f"{most} of {width} rows and columns fit; --format csv gives all.")

@@ -9,7 +9,7 @@ from struct import Struct
 import torch
 from torch import Tensor, empty_like
 
-from posenc._guards import numbers, on_cpu
+from posenc._guards import on_cpu, stored
 from posenc.kernels.autograd import note_writes
 from posenc.kernels.exchange import exchange
 from posenc.kernels.library import library
@@ -98,9 +98,9 @@ def rotate_heads(
     flags, asked = FLAGS[layout], table
     if positions is not None:
         flags, asked = flags | LOOKED_UP, positions
-    if not numbers(table, asked, *contents):
+    if not stored(table, asked, *contents):
         return None
-    if outs is not contents and outs is not None and not numbers(*outs):
+    if outs is not contents and outs is not None and not stored(*outs):
         return None
     q, k = contents[0], contents[-1]
     try:

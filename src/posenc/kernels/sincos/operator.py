@@ -75,6 +75,8 @@ def cos_sin(
     if isinstance(positions, Coordinates) and positions.rest is None:
         sincos, positions = sincos.of_steps(positions)
     words = _words(checked(positions, reals=True))
+    if out is not None and not fresh:
+        check_memory(out=out.table)
     if sincos.common is None and dtype in FORMATS and eager():
         columns = out
         if out is None and kernels_reach(*words):

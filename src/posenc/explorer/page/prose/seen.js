@@ -10,8 +10,8 @@ export function aboutKind(state) {
   const { biasKind, heads, head, kerpleP, kerpleA, window, buckets, keys } = state;
   const { bias } = seenOf(state);
   const far = `the farthest of ${grouped(keys)} keys loses`;
-  const lost = significant(-bias.at(-1), 3);
-  const beyond = significant(bias[keys >> 1] - bias.at(-1), 3);
+  const lost = significant(-bias.at(-1), 5);
+  const beyond = significant(bias[keys >> 1] - bias.at(-1), 5);
   return {
     none: () => "No bias: content alone decides, and every key competes with all others.",
     alibi: () =>

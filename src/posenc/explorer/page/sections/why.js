@@ -50,7 +50,7 @@ function checks(state) {
       verdict(bound <= 1, significant(bound, 3)),
       verdict(
         nearest.distance >= FAR,
-        `${fixed(nearest.distance)} (${nearest.first}, ${nearest.second})`,
+        `${significant(nearest.distance)} (${nearest.first}, ${nearest.second})`,
       ),
       verdict(drift === 0, drift ? fixed(drift, 2) : "none"),
       verdict(residual < 1e-9, residual < 1e-9 ? power(residual) : `${fixed(100 * residual, 1)} %`),
