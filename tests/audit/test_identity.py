@@ -328,3 +328,32 @@ def test_channels_that_come_out_in_another_order_are_taken_back():
     assert "another order of channels" in report.understood
     one = check(lambda q, k, positions: (rotate(q, k, positions)[0], q), dim=16)
     assert one.status == 1
+
+
+class SecondHalfOfNoise(added.OnGrid):
+    """The half that was not looked at."""
+
+    def forward(self, x):
+        made = super().forward(x).clone()
+        noise = torch.randn(64, 64, 16, generator=torch.Generator().manual_seed(0))
+        made[..., 16:] = noise[: x.shape[1], : x.shape[2]]
+        return made
+
+
+class RowsReadAsColumns(added.OnGrid):
+    """Right for squares alone."""
+
+    def forward(self, x):
+        made = super().forward(x.transpose(1, 2))
+        return made.reshape(x.shape)
+
+
+@pytest.mark.parametrize("kind", [SecondHalfOfNoise, RowsReadAsColumns])
+def test_a_map_is_called_what_all_of_it_is(kind):
+    """The first half of the channels along the first row of a square was taken for all."""
+    assert "at all of 8 × 10 points" in check(added.OnGrid, layout="bhwd").identity
+    report = check(kind, layout="bhwd")
+    assert report.identity == ""
+    asked = {verdict.question: verdict for verdict in report.verdicts}["is-a-known-function"]
+    assert asked.outcome == "not asked"
+    assert "no formula that is known here" in asked.told

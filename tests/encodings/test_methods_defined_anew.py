@@ -120,7 +120,6 @@ KEYS = torch.ones(1, 2, 3, 8)
         lambda rotary: rerotate(KEYS, LINE, Rotary(8), rotary),
         lambda rotary: rerotate(KEYS, LINE, rotary, Rotary(8)),
         lambda rotary: RequestTables(rotary, ByLength.yarn(Geometric(8), 64)),
-        lambda rotary: rotary.with_frequencies(Geometric(8, 1e6)),
     ],
 )
 @pytest.mark.parametrize("name", ["table", "encode_keys"])

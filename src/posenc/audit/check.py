@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import torch
@@ -239,6 +240,8 @@ def _rotates(subject: Subject, layout: str | None, dim: int | None) -> Any:
         view = rotary.rotary_of(subject, layout, dim)
         return view if (rotary.measured(view) or 0) >= 2 else None
     except CannotCheckError:
+        if grid.row_of(subject, layout, dim) or next(grid.readings(subject, layout, dim), None):
+            raise  # it is asked as a whole row, or on a grid
         return None
 
 
@@ -249,7 +252,7 @@ def _asked(
     view = understood(subject, kind, layout, call, dim)
     heeded.check_read(view, layout=layout, dim=dim)
     heeded.check_compared(view, config)
-    length = length or _built_for(subject, view)
+    said, length = length, length or _built_for(subject, view)
     if view.kind == "added":
         inquiry: Any = of_added.AddedInquiry(view, length)
     elif view.kind == "rotary":
@@ -260,11 +263,12 @@ def _asked(
     verdicts = asked([q for q in QUESTIONS[view.kind] if not wanted or q.name in wanted], inquiry)
     told = view.understood
     if subject.guessed:
-        said = ", ".join(f"{name}={value!r}" for name, value in subject.guessed.items())
-        told += f" (built with {said}, by the names of its arguments)"
-    return Report(
+        given = ", ".join(f"{name}={value!r}" for name, value in subject.guessed.items())
+        told += f" (built with {given}, by the names of its arguments)"
+    report = Report(
         subject.name, view.kind, told, _identity(inquiry), verdicts, inquiry.errors, length
     )
+    return _as_patches(report, view, said, only)
 
 
 def _on_a_grid(
@@ -274,13 +278,39 @@ def _on_a_grid(
     """What fits no form on a line, asked along each axis of a grid."""
     if call is not None or kind not in (None, "rotary"):
         raise reason
-    try:
-        view, form = grid.axes_of(subject, layout, dim)
-    except CannotCheckError:
-        raise reason from None
     wanted = set(only)
     questions = [q for q in of_rotary.QUESTIONS if not wanted or q.name in wanted]
-    return of_grid.report_of(subject, view, form, length, lambda inquiry: asked(questions, inquiry))
+    row = grid.row_of(subject, layout, dim)
+    found = grid.readings(subject, layout, dim) if row is None else grid.squares(row)
+    first = next(found, None)
+    if first is not None:
+        return of_grid.report_of(
+            subject, chain((first,), found), length, lambda inquiry: asked(questions, inquiry)
+        )
+    if row is None:
+        raise reason
+    inquiry = of_rotary.RotaryInquiry(row, length or row.built_for or LENGTH)
+    verdicts = asked(questions, inquiry)
+    return Report(
+        subject.name, "rotary", row.understood, _identity(inquiry), verdicts, inquiry.errors,
+        inquiry.length,
+    )  # fmt: skip
+
+
+def _as_patches(report: Report, view: Any, length: int | None, only: Iterable[str]) -> Report:
+    """What is blamed on a line and sound on the square whose tokens it keeps a table of."""
+    blamed = any(each.severity == "wrong" for each in report.faults)
+    if view.kind != "rotary" or report.identity or not blamed:
+        return report
+    wanted = set(only)
+    questions = [q for q in of_rotary.QUESTIONS if not wanted or q.name in wanted]
+    found = grid.squares(view)
+    first = next(found, None)
+    if first is None:
+        return report
+    ask = lambda inquiry: asked(questions, inquiry)  # noqa: E731
+    other = of_grid.report_of(view.subject, chain((first,), found), length, ask)
+    return report if other.verdicts[0].faults else other
 
 
 def _identity(inquiry: Any) -> str:

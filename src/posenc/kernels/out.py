@@ -1,7 +1,5 @@
 """Where results are written that a kernel did not take: into ``out``, or not without saying why."""
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from posenc._guards import eager, numbers, stored
@@ -33,33 +31,6 @@ torch.empty_like(x), or pass out=x.
         return made
     check_written(made, out, **read)
     return out.copy_(made)
-
-
-def written_together(
-    made: Sequence[Tensor], outs: tuple[Tensor, ...] | None, **read: Tensor | None
-) -> tuple[Tensor, ...]:
-    """``written`` of several results, of which none is written before all are checked.
-
-    Raises:
-        ValueError: One of ``outs`` would be refused by ``written``, or shares memory with another.
-
-    Example:
-        >>> import torch
-        >>> x = torch.zeros(3)
-        >>> written_together((torch.ones(3), torch.ones(3)), (x, x))
-        Traceback (most recent call last):
-        ...
-        ValueError: out shares memory with the other out, which would be overwritten. Write to \
-torch.empty_like(x), or pass out=x.
-    """
-    if outs is None:
-        return tuple(made)
-    for x, out in zip(made, outs, strict=True):
-        check_written(x, out, **read)
-        read["the other out"] = out
-    for x, out in zip(made, outs, strict=True):
-        out.copy_(x)
-    return outs
 
 
 def check_written(made: Tensor, out: Tensor, **read: Tensor | None) -> None:

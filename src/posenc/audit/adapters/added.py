@@ -14,6 +14,7 @@ from posenc.audit.adapters.calls import (
     bound,
     callables_of,
     lengths_of,
+    most_taken,
     text_of,
     varies,
     widths_of,
@@ -109,26 +110,21 @@ class Added:
 
     def _longest(self, most: int) -> int:
         most = max(self.seq, min(most, 2**24 // self.dim))
-        built = [n for n in lengths_of(self.subject.fresh()) if n < most]
-        for seq in (
-            most,
-            *sorted(built, reverse=True),
-            4096,
-            2048,
-            1024,
-            512,
-            256,
-            128,
-            64,
-            self.seq,
-        ):
-            try:
-                if seq <= most:
-                    self.added(seq)
-                    return seq
-            except NotAskedError:
-                continue
-        raise NotAskedError("it takes none of the lengths that were tried")
+        for count in (most, *(n for n in lengths_of(self.subject.fresh()) if self.seq <= n < most)):
+            if self.takes(count) and (count == most or not self.takes(count + 1)):
+                return count
+        found = most_taken(self.takes, most)
+        if not found:
+            raise NotAskedError("it takes none of the lengths that were tried")
+        return found
+
+    def takes(self, seq: int) -> bool:
+        """Whether it answers for so many positions."""
+        try:
+            self.added(seq)
+        except NotAskedError:
+            return False
+        return True
 
     @property
     def understood(self) -> str:
@@ -205,6 +201,8 @@ def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
         yield frozenset()
 
 
+GRIDS = ("bhwd", "bdhw")
+
 FORMS = ({"x"}, {"positions"}, {"length"}, {"length", "dim"}, {"positions", "dim"}, {"grid", "dim"})
 FORMS_SAID = {"x", "positions", "offset", "length", "dim", "grid", "mask", "dtype"}
 
@@ -235,11 +233,12 @@ def _layouts(
         lengths = tuple(n - k for n in lengths_of(subject.fresh())[:6] for k in (0, 1))
     for layout in orders(said, added_layouts.LAYOUTS) if has_content else ("sd",):
         for dim in widths[:8]:
-            for seq in lengths:
+            # of maps some that are no squares, so that height and width are told apart
+            for seq in (80, 16) if layout in GRIDS and not fixed else lengths:
                 if not 2 <= seq * dim <= 2**24:
                     continue
                 grid = _grid(seq)
-                if layout in ("bhwd", "bdhw", "grid") and grid is None:
+                if layout in GRIDS and grid is None:
                     continue
                 run = _runner(find, parameters, uses, layout, grid or (1, seq))
                 view = Added(
@@ -251,7 +250,7 @@ def _layouts(
                 if view.moves in uses - required and has_content:
                     plain = uses - {"positions", "offset"}
                     view.unsaid = _runner(find, parameters, plain, layout, grid or (1, seq))
-                if layout in ("bhwd", "bdhw") or "grid" in required:
+                if layout in GRIDS or "grid" in required:
                     view.grid, view.fixed = grid, True
                 try:
                     found = _measured(view)
@@ -350,7 +349,7 @@ def _measured(view: Added) -> Candidate | None:
     along = varies(empty, 1) > 0
     across = len(empty) > 1 and varies(empty, 0) > 1e-6
     if view.grid is None and not view.fixed:
-        view.fixed = not _takes(view, view.seq - 1)
+        view.fixed = not view.takes(view.seq - 1)
     return Candidate(view, 2 if along and not across else 1 if along or across else 0)
 
 
@@ -364,11 +363,3 @@ def _scale(view: Added, empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -
         (change - scale * x).abs().max().item(), (twice - empty - 2 * change).abs().max().item()
     )
     return scale if scale > 0 and off < 1e-3 * max(1.0, scale) * x.abs().max().item() else None
-
-
-def _takes(view: Added, seq: int) -> bool:
-    try:
-        view.added(seq)
-    except NotAskedError:
-        return False
-    return True

@@ -207,6 +207,20 @@ LENGTH_NAMES = (
 )  # fmt: skip
 
 
+def most_taken(takes: Callable[[int], bool], bound: int) -> int:
+    """The largest number up to ``bound`` that is taken, where smaller ones are; 0 if none is.
+
+    Example:
+        >>> most_taken(lambda n: n <= 23, 63)
+        23
+    """
+    low, high = 0, bound
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if takes(middle) else (low, middle - 1)
+    return low
+
+
 def text_of(text: str, parameters: list[Parameter], uses: frozenset[str]) -> str:
     """How it is called, as Python: required parameters, and those of the roles that are said."""
     told = []

@@ -50,6 +50,7 @@ class RotaryView:
         unsaid: The same call without positions, where these may be left out.
         order: Where each channel comes out, if queries and keys come out in another order; here
             they are taken back.
+        said: How it is called and what came, where it is wrapped to be called otherwise.
     """
 
     subject: Subject
@@ -66,6 +67,7 @@ class RotaryView:
     unheard: tuple[str, Run] | None = None
     unsaid: Run | None = None
     order: Tensor | None = None
+    said: str = ""
 
     kind = "rotary"
 
@@ -139,6 +141,8 @@ class RotaryView:
     @property
     def understood(self) -> str:
         """How it was called and what came."""
+        if self.said:
+            return self.said
         what = "queries and keys" if self.sees_keys else "queries"
         if self.order is not None:
             what += " (which come out in another order of channels, as products do not see)"

@@ -9,6 +9,7 @@ from posenc.encodings.base import checked_rows
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
+from posenc.kernels.out import written
 from posenc.kernels.rotary.operator import RotaryLayout
 from posenc.kernels.rows import rows_at
 from posenc.kernels.sincos.operator import table_to_fill
@@ -64,12 +65,13 @@ class RotationByProfile:
         positions: Int64[Tensor, "*places"] | None,
         layout: RotaryLayout,
         head_dim: int,
+        out: Tensor | None,
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """Heads rotated; arguments as of ``rotate_together``.
 
         Raises:
             TypeError: ``x`` is not floating.
-            ValueError: Its width or length does not fit.
+            ValueError: Its width or length does not fit, or ``out`` has another shape or dtype.
             IndexError: A position is not a row of the table.
         """
         name, first = "Rotary", layout.heads_first
@@ -81,7 +83,8 @@ class RotationByProfile:
         begin = head_dim - width if layout.suffix else 0
         turned = self.profile.rotate(x[..., begin : begin + width], cos, sin, layout.pairing)
         parts = (x[..., :begin], turned, x[..., begin + width :])
-        return turned if width == head_dim else joined(parts, -1)
+        made = turned if width == head_dim else joined(parts, -1)
+        return written(made, out, table=table)
 
 
 def refuse_profile(owner: str, rotary: object) -> None:

@@ -9,11 +9,9 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.by_profile import RotationByProfile
 from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together, rotation_table
 from posenc.frequencies import Geometric, Schedule
-from posenc.kernels.out import written_together
 from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
 from posenc.numerics.sincos import Arithmetic, SinCos
@@ -130,7 +128,7 @@ class Rotary(QueryKeyEncoding):
         out: Tensor | None = None,
     ) -> Float[Tensor, "*batch heads q_len head_dim"]:
         """``q`` rotated; ``out=q`` rotates it in place."""
-        return self._rotate_one(q, table, out)
+        return self._rotate(q, table, out)
 
     def encode_keys(
         self,
@@ -140,7 +138,7 @@ class Rotary(QueryKeyEncoding):
         out: Tensor | None = None,
     ) -> Float[Tensor, "*batch kv_heads k_len head_dim"]:
         """``k`` rotated as queries are; ``out=k`` rotates it in place."""
-        return self._rotate_one(k, table, out)
+        return self._rotate(k, table, out)
 
     def encode_both(
         self,
@@ -159,7 +157,9 @@ class Rotary(QueryKeyEncoding):
             table: One row a token; with ``positions``, rows 0, 1, 2, … that are kept.
             positions: Which row each token takes, ``[*batch, seq]``. They are read where they are
                 used, so nothing is gathered first.
-            out: Where to write both; ``out=(q, k)`` rotates in place.
+            out: Where to write both; ``out=(q, k)`` rotates in place. In the arithmetic of a public
+                implementation queries are written before keys are read: their place must be apart
+                from keys, and from the place of these.
 
         Raises:
             ValueError: Widths or lengths do not fit, or the table is that of another width.
@@ -172,51 +172,44 @@ class Rotary(QueryKeyEncoding):
             >>> q, k = rotary.encode_both(q, k, kept, torch.tensor([123]))
         """
         contents = (q, k)
+        if self.profile is not None:
+            given = out or (None, None)
+            return tuple(  # type: ignore[return-value]
+                self.profile.rotate(x, table, positions, self.layout, self.head_dim, o)
+                for x, o in zip(contents, given, strict=True)
+            )
         outs = contents if out is not None and out[0] is q and out[1] is k else out
-        return self._rotate(contents, table, positions, outs)  # type: ignore[return-value]
+        return rotate_together(
+            contents, table, positions, self.layout, name="Rotary", head_dim=self.head_dim,
+            rotated_dim=self.rotated_dim, outs=outs,
+        )  # type: ignore[return-value]  # fmt: skip
 
-    def _rotate_one(self, x: Tensor, table: Tensor, out: Tensor | None) -> Tensor:
+    def _rotate(self, x: Tensor, table: Tensor, out: Tensor | None) -> Tensor:
+        if self.profile is not None:
+            return self.profile.rotate(x, table, None, self.layout, self.head_dim, out)
         contents = (x,)
         outs = None if out is None else contents if out is x else (out,)
-        return self._rotate(contents, table, None, outs)[0]
-
-    def _rotate(
-        self,
-        contents: tuple[Tensor, ...],
-        table: Tensor,
-        positions: Tensor | None,
-        outs: tuple[Tensor, ...] | None,
-    ) -> tuple[Tensor, ...]:
-        if self.profile is not None:
-            made = [
-                self.profile.rotate(x, table, positions, self.layout, self.head_dim)
-                for x in contents
-            ]
-            return written_together(made, outs, table=table, positions=positions)
         return rotate_together(
             contents,
             table,
-            positions,
+            None,
             self.layout,
             name="Rotary",
             head_dim=self.head_dim,
             rotated_dim=self.rotated_dim,
             outs=outs,
-        )
+        )[0]
 
     def with_frequencies(self, frequencies: int | Schedule) -> "Rotary":
         """The same encoding with another schedule, as to extend the context of a model.
 
-        Raises:
-            TypeError: It is of a class with methods of its own, which a ``Rotary`` lacks. Such a
-                class may define ``with_frequencies``.
+        It is a ``Rotary``, whatever a class derived from it does otherwise.
 
         Example:
             >>> longer = Rotary(8, pairing="interleaved").with_frequencies(Geometric(8, 1e6))
             >>> longer
             Rotary(Geometric(dim=8, base=1000000.0), pairing='interleaved')
         """
-        refuse_changed("with_frequencies", self)
         return Rotary(
             frequencies,
             head_dim=self.head_dim,

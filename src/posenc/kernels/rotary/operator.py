@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import eager, kernels_reach, on_accelerator, recorded
-from posenc.kernels.out import check_memory, written_together
+from posenc.kernels.out import check_memory, check_written
 from posenc.kernels.rotary import cpu, reference
 from posenc.kernels.rotary.layout import RotaryLayout as RotaryLayout
 from posenc.numerics.pairing import Pairing, Rotated
@@ -126,7 +126,15 @@ def by_reference(
         )
         for x in contents
     ]
-    return written_together(made, outs, table=table, positions=positions)
+    if outs is None:
+        return tuple(made)
+    read: dict[str, Tensor | None] = {"table": table, "positions": positions}
+    for x, out in zip(made, outs, strict=True):
+        check_written(x, out, **read)
+        read["the other out"] = out
+    for x, out in zip(made, outs, strict=True):
+        out.copy_(x)
+    return outs
 
 
 class _Rotated(torch.autograd.Function):

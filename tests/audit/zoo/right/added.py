@@ -271,6 +271,21 @@ class OnGrid(nn.Module):
         return torch.cat((rows, columns), -1).expand(len(x), -1, -1, -1).to(x.dtype)
 
 
+class SquareOfBase100(nn.Module):
+    """A table of 24 × 24 patches of another base than is published: no fault of it."""
+
+    def __init__(self, dim=32, side=24):
+        super().__init__()
+        line = torch.arange(side).float()[:, None] / 100.0 ** (torch.arange(dim // 4) / (dim // 4))
+        line = torch.cat((line.sin(), line.cos()), -1)
+        rows, columns = line[:, None].expand(-1, side, -1), line[None].expand(side, -1, -1)
+        table = torch.cat((rows, columns), -1).flatten(0, 1)
+        self.register_buffer("table", table[None], persistent=False)
+
+    def forward(self, x):
+        return x + self.table.to(x.dtype)
+
+
 class Ours(nn.Module):
     """This package's, behind a plain module."""
 
@@ -304,6 +319,11 @@ RIGHT = [
     right(TransformerXL, "convention concatenated", "cast-breaks-it"),
     right(Odd, "convention paper"),
     right(Growing, "convention paper"),
-    right(OnGrid, "", layout="bhwd"),
+    right(
+        OnGrid,
+        "height in the first half of the channels, width in the second, each the sinus",
+        layout="bhwd",
+    ),
+    right(SquareOfBase100, ""),
     right(Ours, "convention paper"),
 ]

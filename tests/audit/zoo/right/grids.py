@@ -79,10 +79,134 @@ def rotate_by_lines(q, k, positions):
     return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
 
+class Patches(nn.Module):
+    """A table of the patches of a square image, row after row, neighbors paired.
+
+    Args:
+        side: Rows and columns.
+        begin: Where rows and columns begin to count.
+        step: Radians from one to the next.
+        before: Whether a class token stands before the patches, which is not turned.
+        behind: Whether it stands behind them.
+        cut: Whether the table is cut to the tokens that come.
+    """
+
+    def __init__(self, side=16, begin=0.0, step=1.0, before=False, behind=False, cut=False):
+        super().__init__()
+        self.cut = cut
+        angles = self.angles(*self.indices(side), begin, step)
+        unturned = torch.zeros(1, 16)
+        angles = torch.cat([unturned] * before + [angles] + [unturned] * behind)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def indices(self, side):
+        number = torch.arange(side * side)
+        return number // side, number % side
+
+    def angles(self, row, column, begin, step):
+        rates = step / 100.0 ** (torch.arange(8) / 8)
+        row, column = ((each.float() + begin)[:, None] * rates for each in (row, column))
+        return torch.cat((row, column), -1)
+
+    def forward(self, x):
+        cos, sin = self.cos, self.sin
+        if self.cut:
+            cos, sin = cos[: x.shape[-2]], sin[: x.shape[-2]]
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+
+
+def patches_cut_to_what_comes():
+    return Patches(cut=True)
+
+
+def patches_of_24_rows():
+    """So many that a line of them is longer than most short tables."""
+    return Patches(side=24)
+
+
+def patches_behind_a_class_token():
+    return Patches(before=True)
+
+
+def patches_before_a_class_token():
+    return Patches(behind=True, cut=True)
+
+
+def patches_centered():
+    """DINOv3: the middle of the image is turned by nothing, and its corner is."""
+    return Patches(begin=-7.5, step=math.pi / 8)
+
+
+def patches_counted_from_one():
+    return Patches(begin=1.0)
+
+
+class TableOfPoints(nn.Module):
+    """Angles looked up by row and column, or by the number of the point, row after row."""
+
+    def __init__(self, height=12, width=16, by_number=False):
+        super().__init__()
+        self.width, self.by_number = width, by_number
+        row, column = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+        rates = 10_000.0 ** (-torch.arange(8) / 8)
+        angles = torch.cat((row[..., None] * rates, column[..., None] * rates), -1)
+        self.register_buffer("angles", angles, persistent=False)
+
+    def at(self, positions):
+        row, column = positions[..., 0], positions[..., 1]
+        if self.by_number:
+            return self.angles.flatten(0, 1)[row * self.width + column]
+        return self.angles[row, column]
+
+    def forward(self, q, k, positions):
+        angles = self.at(positions)
+        cos, sin = angles.cos().unsqueeze(-3), angles.sin().unsqueeze(-3)
+
+        def turned(x):
+            a, b = x[..., ::2], x[..., 1::2]
+            return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+
+        return turned(q), turned(k)
+
+
+def table_by_number():
+    return TableOfPoints(by_number=True)
+
+
+class WholeRow(nn.Module):
+    """No grid: a table of 64 tokens on a line, all of which must come at once."""
+
+    def __init__(self, count=64, dim=32):
+        super().__init__()
+        rates = 1.0 / 10000.0 ** (torch.arange(0, dim, 2).float() / dim)
+        angles = torch.outer(torch.arange(count).float(), rates)
+        angles = torch.cat((angles, angles), -1)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def forward(self, x):
+        half = x.shape[-1] // 2
+        turned = torch.cat((-x[..., half:], x[..., :half]), -1)
+        return x * self.cos + turned * self.sin
+
+
 RIGHT = [
     right(RoPE2D, "rows turn 32 of 64 channels, half pairing, base 100"),
     right(VisionRotary, "columns turn 16 of 32 channels, interleaved pairing, base 10,000"),
     right(rotate_in_unit_square, "half pairing, base 100, 0.7854 radians a step"),
     right(rotate_by_lines, "rows turn 32 of 64 channels, half pairing"),
+    right(patches_cut_to_what_comes, "rows turn 16 of 32 channels, interleaved pairing, base 100"),
+    right(patches_of_24_rows, "to position 23"),
+    right(patches_behind_a_class_token, "columns turn 16 of 32 channels"),
+    right(patches_before_a_class_token, "columns turn 16 of 32 channels"),
+    right(patches_centered, "interleaved pairing, base 100, 0.3927 radians a step"),
+    right(patches_counted_from_one, "rows turn 16 of 32 channels, interleaved pairing, base 100"),
+    right(
+        TableOfPoints, "base 10,000: equal to posenc.Rotary(Geometric(16), pairing='interleaved')"
+    ),
+    right(table_by_number, "columns turn 16 of 32 channels"),
+    right(WholeRow, "a rotary encoding, half pairing, base 10,000"),
     right(rotate_on_grid, "rows turn 32 of 64 channels, interleaved pairing, base 10,000"),
 ]

@@ -373,6 +373,32 @@ class Ours(nn.Module):
         return self.inner(q, k, positions)
 
 
+class OneTensor(nn.Module):
+    """Queries or keys alone, named x; halves by slices take positions for them, too."""
+
+    def __init__(self, dim=32):
+        super().__init__()
+        inv = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
+        self.register_buffer("inv", inv, persistent=False)
+
+    def angles(self, seq):
+        angles = torch.outer(torch.arange(seq, dtype=torch.float32), self.inv.float())
+        return torch.cat((angles, angles), -1)
+
+    def turned(self, x, angles):
+        half = x.shape[-1] // 2
+        other = torch.cat((-x[..., half:], x[..., :half]), -1)
+        return x * angles.cos().to(x.dtype) + other * angles.sin().to(x.dtype)
+
+    def forward(self, x):
+        return self.turned(x, self.angles(x.shape[-2]))
+
+
+class OneTensorOfHeadsLast(OneTensor):
+    def forward(self, x):
+        return self.turned(x, self.angles(x.shape[1])[:, None])
+
+
 PLAIN = "half pairing, base 10,000"
 NEIGHBORS = "interleaved pairing, base 10,000"
 RIGHT = [
@@ -400,4 +426,6 @@ RIGHT = [
     right(RoFormer, NEIGHBORS),
     right(lazy_tables.LazyTables, PLAIN),
     right(Ours, "half pairing, base 500,000"),
+    right(OneTensor, PLAIN, "cast-breaks-it"),
+    right(OneTensorOfHeadsLast, PLAIN, "cast-breaks-it"),
 ]

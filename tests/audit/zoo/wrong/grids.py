@@ -1,6 +1,7 @@
 """Rotary encodings of a grid that lose an axis, or mix them."""
 
 import torch
+from tests.audit.zoo.right.grids import Patches, TableOfPoints
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -62,9 +63,79 @@ def summed(q, k, positions):
     return turned(q, angles), turned(k, angles)
 
 
+class CountedIn16Bits(Patches):
+    """Numbers of patches in bfloat16, as models are built in: 257 is 256."""
+
+    def __init__(self):
+        super().__init__(side=24)
+
+    def indices(self, side):
+        number = torch.arange(side * side, dtype=torch.bfloat16)
+        return torch.div(number, side, rounding_mode="floor").float(), (number % side).float()
+
+
+class RoundedRows(Patches):
+    def indices(self, side):
+        number = torch.arange(side * side)
+        return (number / side).round(), number % side
+
+
+class LastPatchTwice(Patches):
+    def angles(self, *given):
+        made = super().angles(*given)
+        made[-1] = made[-2]
+        return made
+
+
+class QuarterLeftEmpty(Patches):
+    """The lower right of the table is never filled."""
+
+    def angles(self, *given):
+        made = super().angles(*given).unflatten(0, (16, 16))
+        made[8:, 8:] = 0
+        return made.flatten(0, 1)
+
+
+class ClampedRows(Patches):
+    """The last rows of a short image are one."""
+
+    def indices(self, side):
+        row, column = super().indices(side)
+        return row.clamp(max=11), column
+
+
+class OtherWidth(TableOfPoints):
+    """Points are numbered by the height of the image."""
+
+    def __init__(self):
+        super().__init__(height=16, width=12, by_number=True)
+        self.width = 16
+
+
+def product_beyond_ten_rows(q, k, positions):
+    """Rows turn more the farther their column is, but not near the corner."""
+    y, x = positions[:, 0], positions[:, 1]
+    y = torch.where(y > 10, y + 0.1 * y * x, y)
+    return by_axes(q, y, x), by_axes(k, y, x)
+
+
+def columns_run_over(q, k, positions):
+    """Columns from 14 on stand in the next row."""
+    number = positions[:, 0] * 14 + positions[:, 1]
+    return by_axes(q, number // 14, number % 14), by_axes(k, number // 14, number % 14)
+
+
 WRONG = [
     wrong(axes_swapped, "axes of keys swapped", "axes-swapped"),
     wrong(one_axis, "one axis only", "one-axis-only"),
     wrong(OneAxis, "one axis only, in a table", "one-axis-only"),
     wrong(summed, "sum of the axes", "positions-shared"),
+    wrong(CountedIn16Bits, "numbers of patches in 16 bits", "not-relative"),
+    wrong(RoundedRows, "rows rounded to the nearest", "not-relative"),
+    wrong(LastPatchTwice, "last patch at the place of the one before", "not-relative"),
+    wrong(QuarterLeftEmpty, "a quarter of the table empty", "not-relative"),
+    wrong(ClampedRows, "last rows clamped", "clamped"),
+    wrong(OtherWidth, "points numbered by the height", "not-relative"),
+    wrong(product_beyond_ten_rows, "product of the axes far out", "not-relative"),
+    wrong(columns_run_over, "columns run over into the next row", "not-relative"),
 ]

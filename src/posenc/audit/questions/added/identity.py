@@ -31,7 +31,16 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
     if inquiry.view.grid is not None:
         if not _grid_identity(inquiry):
             raise NotAskedError("it encodes a grid by no formula that is known here")
-        return "each half of the channels is one axis' sinusoidal encoding"
+        return "each half of the channels is one axis' sinusoidal encoding, at every point"
+    if inquiry.patches is not None:
+        rows, columns = inquiry.patches
+        return fault(
+            "unknown-function",
+            "note",
+            f"each channel goes by one axis of {rows} × {columns} patches, by no formula that is "
+            "known here; it was asked for order, decoding and state alone",
+            0.0,
+        )
     if (which := sinusoids.twice(near)) is not None:
         return fault(
             "sine-twice",

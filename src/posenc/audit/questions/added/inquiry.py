@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.added import Added
+from posenc.audit.adapters.calls import varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
@@ -94,6 +95,27 @@ class AddedInquiry:
         return None
 
     @cached_property
+    def patches(self) -> tuple[int, int] | None:
+        """Rows and columns of the image of whose patches it has one row each, if it has.
+
+        Then each channel goes by one of the two axes, and both have some. A class token may stand
+        before the patches or behind them.
+        """
+        if self.view.grid is not None:
+            return None
+        count = self.view.longest(LARGEST)
+        for beside, before in ((0, 0), (1, 1), (1, 0)):
+            side = isqrt(max(count - beside, 0))
+            if side < 3 or side**2 != count - beside:
+                continue
+            table = self.view.rows(count)[before : before + side**2].unflatten(0, (side, side))
+            along = [(table - table.narrow(a, 0, 1)).abs().amax((0, 1)) for a in range(2)]
+            moves = [each > ROUNDING for each in along]
+            if not bool((moves[0] & moves[1]).any()) and all(bool(each.any()) for each in moves):
+                return side, side
+        return None
+
+    @cached_property
     def table(self) -> Tensor:
         """As many rows as are judged, float64."""
         return self.view.rows(self.view.longest(self.length))
@@ -144,17 +166,28 @@ def _arguments(found: sinusoids.Sinusoid) -> str:
 
 
 def _grid_identity(inquiry: AddedInquiry) -> str:
-    """MAE's and the like: each half of the channels knows one axis, and is sinusoidal in it."""
+    """MAE's and the like: each half of the channels knows one axis, and is sinusoidal in it.
+
+    Every point is held against that.
+    """
     assert inquiry.view.grid is not None
     height, width = inquiry.view.grid
     table = inquiry.view.added()[0].double().reshape(height, width, -1)
-    half = table.shape[-1] // 2
-    for name, part in (("width", table[0, :, :half]), ("height", table[:, 0, :half])):
-        found = sinusoids.identify(part) if len(part) >= 4 else None
-        if found is not None:
+    if table.shape[-1] % 2 or min(height, width) < 4:
+        return ""
+    first, second = table.chunk(2, dim=-1)
+    for name, (by_width, by_height) in {
+        "width": (first, second),
+        "height": (second, first),
+    }.items():
+        alike = max(varies(by_width, 0), varies(by_height, 1)) < ROUNDING
+        found = [sinusoids.identify(part) for part in (by_width[0], by_height[:, 0])]
+        if alike and found[0] is not None and found[1] is not None:
             other = "height" if name == "width" else "width"
+            said = [each.said for each in (found if name == "width" else reversed(found)) if each]
+            each = f"each {said[0]}" if said[0] == said[1] else f"{said[0]}, and {said[1]}"
             return (
                 f"a grid encoding: {name} in the first half of the channels, {other} in the "
-                f"second, each {found.said}"
+                f"second, {each}; at all of {height} × {width} points"
             )
     return ""

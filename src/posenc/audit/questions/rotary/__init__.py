@@ -19,6 +19,7 @@ from posenc.audit.questions.rotary.rotation import (
     is_a_rotation,
     is_relative,
     keys_go_with_queries,
+    steps_are_alike,
 )
 from posenc.audit.questions.rotary.traces import (
     gradients_flow,
@@ -46,6 +47,7 @@ QUESTIONS: tuple[Question, ...] = (
     rows_have_their_own_positions,
     same_however_it_is_given,
     has_known_frequencies,
+    steps_are_alike,
     is_as_configured,
     is_precise,
     keeps_positions_in_16_bits,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts
+from posenc.audit.adapters.calls import most_taken
 from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
@@ -35,7 +36,7 @@ class RotaryInquiry:
     @cached_property
     def keys(self) -> Tensor:
         """R(0) … R(n − 1) of keys, float64."""
-        return self.view.matrices(8, side="k")
+        return self.view.matrices(len(self.matrices), side="k")
 
     @cached_property
     def shape(self) -> structures.Structure:
@@ -92,21 +93,26 @@ class RotaryInquiry:
     @cached_property
     def far(self) -> tuple[list[int], Tensor, str]:
         """As many of these positions as it takes, its rows there, and where it refuses."""
-        line = list(self.line)
-        refused = ""
-        while line:
-            try:
-                return *self._whole(line), refused
-            except NotAskedError as reason:
-                refused = str(reason)
-                edge = len(line) * 3 // 4 if len(line) > 70 else len(line) // 2
-                # positions beyond its table are refused together: step back over each edge
-                line = (
-                    [p for p in line if p < line[-1] - 2]
-                    if line[-1] - line[0] > 70
-                    else line[:edge]
-                )
-        raise NotAskedError(f"it takes no positions: {refused}")
+        line = self.line
+        try:
+            return *self._whole(line), ""
+        except NotAskedError as reason:
+            refused = str(reason)
+        taken = most_taken(lambda n: self._takes(line[:n]), len(line) - 1)
+        if not taken:
+            raise NotAskedError(f"it takes no positions: {refused}")
+        before = line[taken - 1]
+        between = most_taken(lambda n: self._takes([before + n]), line[taken] - before - 1)
+        line = line[:taken] + ([before + between] if between else [])
+        return *self._whole(line), refused
+
+    def _takes(self, line: list[int]) -> bool:
+        """Whether it answers at all of these positions."""
+        try:
+            self._rows(line)
+        except NotAskedError:
+            return False
+        return True
 
     def _whole(self, line: list[int]) -> tuple[list[int], Tensor]:
         """All positions between these, where they can be asked in one call, and their rows."""

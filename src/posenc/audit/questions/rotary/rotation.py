@@ -18,6 +18,9 @@ from posenc.audit.report import NotAskedError
 ROUNDED = 2e-2
 """How far apart matrices may be whose cosines are numbers of 16 bits."""
 
+FLOAT32 = 2.0**-21
+"""How far cosines may be off for each position, where angles are computed in float32."""
+
 
 @question(essential=True, after=NO_LENGTH)
 def is_a_rotation(inquiry: RotaryInquiry) -> Answer:
@@ -97,7 +100,6 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
     keys = inquiry.keys if view.sees_keys else queries
     if not inquiry.shape.firsts:
         raise NotAskedError("nothing turns")
-    queries = queries[: len(keys)]
     off = (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
     size = queries.abs().max().item() ** 2
     allowed = (ROUNDED if inquiry.coarse else 1e-4) * max(size, 1.0)
@@ -123,6 +125,34 @@ def is_relative(inquiry: RotaryInquiry) -> Answer:
         "wrong",
         f"the product of a query at 1 and a key at 2 is up to {off:.3g} away from that at 4 and 5",
         off,
+        _relative_code(inquiry),
+    )
+
+
+@question(after=(*NO_PLACE, "sign-missing", "pairing-mixed", "not-relative"))
+def steps_are_alike(inquiry: RotaryInquiry) -> Answer:
+    """Is every token turned as far beyond the one before it, wherever both stand?"""
+    if inquiry.rotation is not None:
+        raise NotAskedError("what it is is known, and every position is held against that")
+    if inquiry.shape.odd or not inquiry.shape.firsts:
+        raise NotAskedError("it is no rotation")
+    line, table, _ = inquiry.far
+    where = torch.tensor(line)
+    cos, sin = (table / inquiry.shape.size).chunk(2, dim=-1)
+    follows = where[1:] == where[:-1] + 1
+    steps = cos[1:] * cos[:-1] + sin[1:] * sin[:-1]
+    off = (steps - steps[1]).abs().amax(1)
+    allowed = (ROUNDED if inquiry.coarse else 1e-4) + where[1:] * FLOAT32
+    apart = (follows & ~(off <= allowed)).nonzero()
+    if not len(apart):
+        return f"{off[follows].max().item():.1g} apart among neighbors to {line[-1]:,}"
+    first = int(apart[0])
+    return fault(
+        "not-relative",
+        "wrong",
+        f"positions {line[first]:,} and {line[first + 1]:,} are turned apart otherwise than 1 and "
+        f"2: cosines of the angles between are {off[first].item():.3g} apart",
+        off[first].item(),
         _relative_code(inquiry),
     )
 
