@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isqrt
 
 import torch
 from torch import Tensor, nn
@@ -182,8 +183,8 @@ class Buckets:
     Attributes:
         index: The row of the table that each distance −n … n reads.
         rows: Number of rows.
-        kind: ``t5`` with its numbers, or what slipped.
-        max_distance: Of the fitted rule.
+        kind: ``t5`` with its numbers, ``clipped`` of one row a distance, or what slipped.
+        max_distance: Of the fitted rule; of one row a distance, the last that has its own.
         bidirectional: Of the fitted rule.
         off: At how many distances another row is read than T5 reads.
     """
@@ -200,7 +201,8 @@ class Buckets:
     def said(self) -> str:
         """One line."""
         if self.kind == "clipped":
-            return f"a learned bias, one number for each distance up to {self.max_distance}"
+            past = "" if self.bidirectional else " to the past"
+            return f"a learned bias, one number for each distance{past} up to {self.max_distance}"
         sides = "both directions" if self.bidirectional else "the past"
         return (
             f"T5's bias, {self.rows} buckets for {sides}, maximal distance {self.max_distance}"
@@ -250,11 +252,6 @@ def buckets(index: Tensor, rows: int) -> Buckets:
     n = (len(index) + 1) // 2
     distance = torch.arange(-(n - 1), n)
     best: tuple[int, str, int, bool, int] | None = None
-    most = rows // 2
-    if rows % 2 and any(
-        torch.equal((sign * distance).clamp(-most, most) + most, index) for sign in (1, -1)
-    ):
-        return Buckets(index, rows, "clipped", most, True, 0)
     for kind, bidirectional, most in _rules(rows):
         sign = -1 if kind == "turned" else 1
         ours = t5_buckets(sign * distance, rows, most, bidirectional)
@@ -267,7 +264,25 @@ def buckets(index: Tensor, rows: int) -> Buckets:
             best = off, kind, most, bidirectional, first
     assert best is not None
     off, kind, most, bidirectional, first = best
+    if off and (found := _one_a_distance(index, rows)) is not None:
+        return found
     return Buckets(index, rows, kind if off == 0 else "off", most, bidirectional, off, first)
+
+
+def _one_a_distance(index: Tensor, rows: int) -> Buckets | None:
+    """Rows in the order of distances, the first and the last of them for all that lie beyond.
+
+    What a causal mask hides reads any row, where keys up to the query have all that there are.
+    """
+    n = (len(index) + 1) // 2
+    distance, own = torch.arange(-(n - 1), n), int(index[n - 1])
+    for sign in (1, -1):
+        same = (own + sign * distance).clamp(0, rows - 1) == index
+        bidirectional = 0 < own < rows - 1
+        if bool((same if bidirectional else same[n - 1 :]).all()):
+            most = max(own, rows - 1 - own)
+            return Buckets(index, rows, "clipped", most, bidirectional, 0)
+    return None
 
 
 def _rules(rows: int) -> Iterator[tuple[str, bool, int]]:
@@ -279,3 +294,85 @@ def _rules(rows: int) -> Iterator[tuple[str, bool, int]]:
             for most in (128, 64, 256, 32, 512, 1024, 20, 16, 800, 2048):
                 if most > side // 2:
                     yield kind, bidirectional, most
+
+
+@dataclass(frozen=True)
+class Square:
+    """Tokens of a square, row after row, whose bias goes by differences of rows and of columns.
+
+    Attributes:
+        side: How many tokens a row has.
+        before: How many stand before the first row; a class token is one.
+        off: How far numbers of pairs that lie alike are apart.
+    """
+
+    side: int
+    before: int
+    off: float
+
+    @property
+    def said(self) -> str:
+        """One line."""
+        behind = " behind a class token" if self.before else ""
+        return (
+            f"of {self.side} × {self.side} tokens, row after row{behind}: it depends on the "
+            "differences of rows and of columns alone"
+        )
+
+
+def on_square(seen: Tensor, share: float) -> Square | None:
+    """The square on which a bias ``[heads, seq, seq]`` goes by rows and columns, if it does.
+
+    All queries give one number to a class token, and it gives one to all keys. A bias of rows
+    alone, or of columns alone, is none: it cannot be told from one that wraps around.
+
+    Args:
+        seen: The bias less that of each query's own key.
+        share: What numbers of pairs that lie alike may be apart, of the largest of their head.
+
+    Example:
+        >>> row, column = torch.arange(9) // 3, torch.arange(9) % 3
+        >>> apart = (row[:, None] - row).abs() + 2.0 * (column[:, None] - column).abs()
+        >>> on_square(-apart[None], 1e-4).side
+        3
+    """
+    room = share * seen.nan_to_num(torch.nan, 0.0, 0.0).abs().amax((1, 2))[:, None]
+    for before in (0, 1):
+        side = isqrt(seen.shape[-1] - before)
+        if side < 3 or side**2 != seen.shape[-1] - before:
+            continue
+        least, most = _ends(seen[:, before:, before:], side)
+        off = _apart(most, least)
+        if before:
+            ends = seen[:, :1, 1:].flatten(1), seen[:, 1:, :1].flatten(1)
+            off = torch.cat((off, *(_apart(each, each[:, :1]) for each in ends)), 1)
+        if bool((off <= room).all()) and _knows_both(most, room):
+            return Square(side, before, off.max().item())
+    return None
+
+
+def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
+    """The least and the largest number of pairs that lie alike, ``[heads, differences]``."""
+    index, reach = torch.arange(side * side), 2 * side - 1
+    rows, columns = index // side, index % side
+    down, along = (axis[:, None] - axis + side - 1 for axis in (rows, columns))
+    alike = (down * reach + along).flatten().expand(len(patches), -1)
+    blank = patches.new_zeros(len(patches), reach**2)
+    least, most = (
+        blank.scatter_reduce(1, alike, patches.flatten(1), end, include_self=False)
+        for end in ("amin", "amax")
+    )
+    return least, most
+
+
+def _apart(one: Tensor, other: Tensor) -> Tensor:
+    """How far numbers are apart; those that are hidden alike are not."""
+    return (one - other).abs().masked_fill(one == other, 0.0)
+
+
+def _knows_both(profile: Tensor, room: Tensor) -> bool:
+    """Whether numbers by differences of rows and of columns change with either."""
+    reach = isqrt(profile.shape[1])
+    square = profile.unflatten(1, (reach, reach))
+    starts = square[:, :1], square[:, :, :1]
+    return all(bool((_apart(square, each) > room[..., None]).any()) for each in starts)

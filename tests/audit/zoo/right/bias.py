@@ -164,7 +164,144 @@ def between(q_positions, k_positions):
     return bias.masked_fill(distance < 0, -torch.inf)
 
 
+class Short(nn.Module):
+    """ALiBi cut from a table of few rows, for the last queries of a row."""
+
+    def __init__(self, length=20):
+        super().__init__()
+        line = torch.arange(length)
+        rates = torch.tensor(slopes(8))[:, None, None]
+        self.register_buffer("bias", -rates * (line[:, None] - line).abs(), persistent=False)
+
+    def forward(self, q_len, k_len):
+        return self.bias[:, k_len - q_len : k_len, :k_len]
+
+
+class ShortLearned(nn.Module):
+    """A learned number for each distance of a short row, either way; longer ones are refused."""
+
+    def __init__(self, length=40, heads=8):
+        super().__init__()
+        self.length = length
+        self.table = nn.Parameter(torch.randn(heads, 2 * length - 1))
+
+    def forward(self, q_len, k_len):
+        queries = torch.arange(k_len - q_len, k_len)[:, None]
+        return self.table[:, queries - torch.arange(k_len) + self.length - 1]
+
+
+class OfThePast(nn.Module):
+    """A learned number for each distance to the past; the future is left to the mask."""
+
+    def __init__(self, rows=40, heads=8):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows, heads))
+
+    def forward(self, q_len, k_len):
+        distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+        return self.weight[distance.clamp(min=0)].permute(2, 0, 1)
+
+
+class LongPast(OfThePast):
+    """More rows than are looked up."""
+
+    def __init__(self):
+        super().__init__(rows=800)
+
+
+class InFloat32(AddedALiBi):
+    """Half precision is refused."""
+
+    def forward(self, scores):
+        if scores.dtype != torch.float32:
+            raise TypeError("scores must be float32")
+        return super().forward(scores)
+
+
+def of_square(side):
+    """Rows and columns of the tokens of a square image."""
+    index = torch.arange(side * side)
+    return torch.stack((index // side, index % side), -1)
+
+
+class Swin(nn.Module):
+    """Swin: a learned number for each difference of rows and of columns in a window."""
+
+    def __init__(self, side=7, num_heads=4):
+        super().__init__()
+        points, reach = of_square(side), 2 * side - 1
+        relative = points[:, None] - points + side - 1
+        self.register_buffer("relative_position_index", relative[..., 0] * reach + relative[..., 1])
+        self.table = nn.Parameter(torch.randn(reach * reach, num_heads))
+
+    def forward(self, q_len, k_len):
+        return self.table[self.relative_position_index[:q_len, :k_len]].permute(2, 0, 1)
+
+
+class LargeSwin(Swin):
+    """Windows of 256 tokens."""
+
+    def __init__(self):
+        super().__init__(side=16)
+
+
+class WholeWindow(nn.Module):
+    """The same for whole windows alone."""
+
+    def __init__(self, window_size=(5, 5), num_heads=4):
+        super().__init__()
+        self.window_size, self.inner = window_size, Swin(window_size[0], num_heads)
+
+    def forward(self, q_len, k_len):
+        assert q_len == k_len == self.window_size[0] * self.window_size[1]
+        return self.inner(q_len, k_len)
+
+
+class Beit(Swin):
+    """BEiT: a class token before the patches has three numbers of its own."""
+
+    def __init__(self, side=6, num_heads=4):
+        super().__init__(side, num_heads)
+        rows = len(self.table)
+        self.table = nn.Parameter(torch.randn(rows + 3, num_heads))
+        index = nn.functional.pad(self.relative_position_index, (1, 0, 1, 0), value=rows)
+        index[1:, 0], index[0, 0] = rows + 1, rows + 2
+        self.relative_position_index = index
+
+
+class Euclidean(nn.Module):
+    """ALiBi by the distance in the plane, of many patches: the first of them stand in one row."""
+
+    def __init__(self, side=25):
+        super().__init__()
+        points = of_square(side).float()
+        rates = torch.tensor(slopes(4))[:, None, None]
+        self.register_buffer("bias", -rates * torch.cdist(points, points))
+
+    def forward(self, q_len, k_len):
+        return self.bias[:, :q_len, :k_len]
+
+
+class EuclideanBehindClass(Euclidean):
+    """The same; a class token is as near to all."""
+
+    def __init__(self, side=8):
+        super().__init__(side)
+        self.bias = nn.functional.pad(self.bias, (1, 0, 1, 0))
+
+
 RIGHT = [
+    right(Short, "ALiBi for 8 heads"),
+    right(ShortLearned, "one number for each distance up to 39"),
+    right(OfThePast, "one number for each distance to the past up to 39"),
+    right(LongPast, "one number for each distance to the past up to 799"),
+    right(InFloat32, "ALiBi for 12 heads"),
+    right(Swin, "a learned bias of 7 × 7 tokens, row after row: it depends on the differences"),
+    right(LargeSwin, "a learned bias of 16 × 16 tokens"),
+    right(WholeWindow, "a learned bias of 5 × 5 tokens"),
+    right(Beit, "a learned bias of 6 × 6 tokens, row after row behind a class token"),
+    right(Euclidean, "a bias of 25 × 25 tokens"),
+    right(EuclideanBehindClass, "a bias of 8 × 8 tokens, row after row behind a class token"),
     right(between, "ALiBi for 8 heads"),
     right(slopes, "ALiBi for 8 heads"),
     right(alibi, "ALiBi for 8 heads"),

@@ -1,7 +1,7 @@
 """What is added to scores, with one slip each."""
 
 import torch
-from tests.audit.zoo.right.bias import T5
+from tests.audit.zoo.right.bias import T5, Beit, Euclidean, Short, Swin, of_square
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -230,7 +230,71 @@ class FarBuckets(T5):
         return super().bucket(relative_position) - (relative_position.abs() > 300).long()
 
 
+class MixedOnOneSide(Swin):
+    """Rows and columns of keys are exchanged."""
+
+    def __init__(self, side=7):
+        super().__init__(side)
+        points, reach = of_square(side), 2 * side - 1
+        relative = points[:, None] - points.flip(-1) + side - 1
+        self.relative_position_index = relative[..., 0] * reach + relative[..., 1]
+
+
+class Reshaped(Swin):
+    """Heads are taken to come first in what is gathered."""
+
+    def forward(self, q_len, k_len):
+        tokens = len(self.relative_position_index)
+        made = self.table[self.relative_position_index].reshape(-1, tokens, tokens)
+        return made[:, :q_len, :k_len]
+
+
+class OneAxisOfSquare(Swin):
+    """Columns alone: a distance that wraps around."""
+
+    def __init__(self, side=7):
+        super().__init__(side)
+        self.relative_position_index = self.relative_position_index % (2 * side - 1)
+
+
+class ClassByPlace(Beit):
+    """The class token takes something else from each patch."""
+
+    def forward(self, q_len, k_len):
+        made = super().forward(q_len, k_len).clone()
+        made[:, 0] += torch.arange(k_len)
+        return made
+
+
+class OffInOneCorner(Euclidean):
+    """One pair of patches receives another number."""
+
+    def __init__(self, side=8):
+        super().__init__(side)
+        self.bias[:, -1, 1] += 1  # the pair of the first and the last but one lies alike
+
+
+class ShortThatCaches(Short):
+    """A short table, doubled for rows below the longest so far."""
+
+    def __init__(self):
+        super().__init__()
+        self.most = 0
+
+    def forward(self, q_len, k_len):
+        if k_len > self.bias.shape[-1]:
+            raise ValueError(f"{k_len} tokens are too many")
+        self.most = max(self.most, k_len)
+        return super().forward(q_len, k_len) * (1 + (k_len < self.most))
+
+
 WRONG = [
+    wrong(MixedOnOneSide, "axes of keys exchanged", "depends-on-absolute-positions"),
+    wrong(Reshaped, "gathered table reshaped", "depends-on-absolute-positions"),
+    wrong(OneAxisOfSquare, "one axis of a square", "depends-on-absolute-positions"),
+    wrong(ClassByPlace, "class token by place", "depends-on-absolute-positions"),
+    wrong(OffInOneCorner, "off in one corner", "depends-on-absolute-positions"),
+    wrong(ShortThatCaches, "a short table by the longest row", "history-changes-result"),
     wrong(one_slope, "one head too steep", "wrong-slopes"),
     wrong(HalfAsFar, "half as far", "far-keys-otherwise"),
     wrong(ClippedFar, "clipped far", "far-keys-otherwise"),

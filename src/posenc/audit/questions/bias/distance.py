@@ -50,6 +50,8 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
 @question(essential=True, after=("encodes-nothing", "depends-on-length", *NO_STATE))
 def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     """Up to what a softmax cannot see, is the bias the same along each diagonal?"""
+    if inquiry.square is not None:
+        return f"{inquiry.square.said}; {inquiry.square.off:.1g} apart"
     if inquiry.view.fixed:
         raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone, as those of a window")
     seq, (each, sizes), head = inquiry.far_square.shape[-1], inquiry.along, inquiry.strays
@@ -80,16 +82,16 @@ def same_at_another_length(inquiry: BiasInquiry) -> Answer:
     view = inquiry.view
     if view.fixed:
         raise NotAskedError(f"it takes {view.fixed} tokens alone")
-    short = inquiry.view.seen(SEQ, SEQ)
+    _refuse_on_square(inquiry)
+    seq, short = inquiry.seen.shape[-1], inquiry.view.seen(SEQ, SEQ)
     visible = torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
     off = (inquiry.seen[:, :SEQ, :SEQ] - short)[:, visible].nan_to_num(0.0).abs().max().item()
     if off <= ROUNDING:
-        return f"{off:.1g} apart between {SEQ} and {2 * SEQ} tokens"
+        return f"{off:.1g} apart between {SEQ} and {seq} tokens"
     return fault(
         "depends-on-length",
         "wrong",
-        f"in rows of {SEQ} and {2 * SEQ} tokens the same pairs receive biases up to {off:.3g} "
-        "apart",
+        f"in rows of {SEQ} and {seq} tokens the same pairs receive biases up to {off:.3g} apart",
         off,
         inquiry.shown(f"{SEQ}, {SEQ}"),
     )
@@ -104,6 +106,7 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
     view = inquiry.view
     if not view.rows:
         raise NotAskedError("it gives square matrices only")
+    _refuse_on_square(inquiry)
     far = inquiry.far_square.shape[-1]
     worst = 0.0
     for q_len, k_len in (*((n, SEQ) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)):
@@ -179,3 +182,10 @@ def favors_near_keys(inquiry: BiasInquiry) -> Answer:
             inquiry.shown("8, 8"),
         )
     return f"falls by {found.fall.min().item():.3g} to {found.fall.max().item():.3g} a token"
+
+
+def _refuse_on_square(inquiry: BiasInquiry) -> None:
+    """Rows of another length and queries behind a cache are none of an image."""
+    if inquiry.square is not None:
+        side = inquiry.square.side
+        raise NotAskedError(f"it is made for all of {side} × {side} tokens at once")

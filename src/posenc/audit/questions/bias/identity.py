@@ -17,7 +17,7 @@ from posenc.numerics import slopes
 def has_known_slopes(inquiry: BiasInquiry) -> Answer:
     """Has a linear bias the slopes of ALiBi's authors?"""
     found = inquiry.linear
-    if found is None and not inquiry.identity:
+    if found is None and not inquiry.learns and (inquiry.square or not inquiry.identity):
         return fault(
             "unknown-function",
             "note",
@@ -146,20 +146,20 @@ def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
             "steepest head"
         )
     rule = torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
-    distance = torch.arange(63, -1, -1, dtype=torch.float64)
-    wanted = -rule[:, None] * distance
     near = made[:, -64:].double()
+    distance = torch.arange(near.shape[1] - 1, -1, -1, dtype=torch.float64)
+    wanted = -rule[:, None] * distance
     off = (near - near[:, -1:] - wanted).abs().max().item()
     kind = str(made.dtype).removeprefix("torch.")
     if off < 0.05 and not (_held(made) and made.dtype == torch.float32):
-        return f"{kind}, up to {off:.1g} off for the nearest 64 keys"
+        return f"{kind}, up to {off:.1g} off for the nearest {len(distance)} keys"
     steepest = made[int(rule.argmax())]
     return fault(
         "bias-in-16-bits",
         "lossy",
         f"at length {made.shape[1]:,} ({kind}) the steepest head has {len(steepest.unique())} "
-        "different values, and the nearest 64 keys, which matter most, are off by up to "
-        f"{off:.3g}: slope × absolute position rounds where the numbers are largest",
+        f"different values, and the nearest {len(distance)} keys, which matter most, are off by up "
+        f"to {off:.3g}: slope × absolute position rounds where the numbers are largest",
         off,
         inquiry.shown(f"1, {made.shape[1]}"),
     )

@@ -1,5 +1,6 @@
 """A subject that gives a bias for scores, with what several questions need of it."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,13 +10,34 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.identity import biases
-from posenc.audit.report import CallFailedError, NotAskedError
+from posenc.audit.report import NotAskedError
 
 FAR, FAR_SQUARE = 4096, 1024
 """How many keys are looked at, of one query and where all queries have to be asked for."""
 
 FAR_ROWS = 600
 """Up to which distance rows of a table are looked up."""
+
+LARGEST_SQUARE = FAR_SQUARE + 2
+"""Tokens that are asked for where a table may end at a square, or at its class token."""
+
+
+def longest(call: Callable[[int], Tensor], least: int, most: int) -> Tensor:
+    """``call`` of as many tokens, up to ``most``, as it answers; what it refuses, it does of more.
+
+    Raises:
+        NotAskedError: It refuses ``least``.
+    """
+    with suppress(NotAskedError):
+        return call(most)
+    made = call(least)
+    while most - least > 1:
+        middle = (least + most) // 2
+        try:
+            made, least = call(middle), middle
+        except NotAskedError:
+            most = middle
+    return made
 
 
 @dataclass
@@ -28,9 +50,8 @@ class BiasInquiry:
 
     @cached_property
     def seen(self) -> Tensor:
-        """What a softmax sees of the bias of a square, float64."""
-        seq = self.view.fixed or 2 * SEQ
-        return self.view.seen(seq, seq)
+        """What a softmax sees of the bias of some tokens, float64."""
+        return self._seen_to(SEQ + 1, 2 * SEQ)
 
     @cached_property
     def given(self) -> Tensor:
@@ -40,19 +61,22 @@ class BiasInquiry:
 
     @cached_property
     def far_square(self) -> Tensor:
-        """The same of as many queries as rows of a table are looked up for, if it gives them."""
-        seq = min(FAR_ROWS, self.length)
-        try:
-            return self.seen if self.view.fixed else self.view.seen(seq, seq)
-        except NotAskedError:
-            return self.seen
+        """The same of as many tokens as rows of a table are looked up for, or as it gives."""
+        first = self.seen.shape[-1]
+        return self._seen_to(first, max(first, min(FAR_ROWS, self.length)))
+
+    def _seen_to(self, least: int, most: int) -> Tensor:
+        """What a softmax sees of the bias of so many tokens, or of as many as it gives."""
+        if self.view.fixed:
+            return self.view.seen(self.view.fixed, self.view.fixed)
+        return longest(lambda seq: self.view.seen(seq, seq), least, most)
 
     @cached_property
     def room(self) -> float:
         """What numbers of one diagonal may be apart, as a share of the largest."""
         seq, line = self.far_square.shape[-1], None
-        if self.linear is not None:
-            line = self.linear.fall[:, None] * torch.arange(seq)
+        if (found := biases.linear(self.seen, self.given)) is not None:
+            line = found.fall[:, None] * torch.arange(seq)
         return biases.room(self.view.bias(seq, seq), line)
 
     @cached_property
@@ -77,6 +101,16 @@ class BiasInquiry:
         return head if shares[head] > self.room else None
 
     @cached_property
+    def square(self) -> biases.Square | None:
+        """The square on which it goes by rows and columns, where it does not by distance alone."""
+        if self.strays is None:
+            return None
+        far = self.far_square
+        if (found := biases.on_square(far, self.room)) is None and len(far[0]) == FAR_ROWS:
+            found = biases.on_square(self._seen_to(FAR_ROWS, LARGEST_SQUARE), self.room)
+        return found
+
+    @cached_property
     def learns(self) -> bool:
         """Whether it has parameters."""
         thing = self.view.subject.fresh()
@@ -84,38 +118,38 @@ class BiasInquiry:
 
     @cached_property
     def linear(self) -> biases.Linear | None:
-        """Its slopes, if it falls linearly."""
-        return biases.linear(self.seen, self.given)
+        """Its slopes, if it falls linearly; the first row of a square alone does not count."""
+        return None if self.square is not None else biases.linear(self.seen, self.given)
 
     @cached_property
     def buckets(self) -> biases.Buckets | None:
         """The buckets by which it reads a table, if it does."""
         thing = self.view.subject.fresh()
-        if not isinstance(thing, nn.Module):
+        if not isinstance(thing, nn.Module) or self.square is not None:
             return None
-        seq = min(FAR_ROWS, self.view.fixed or FAR_ROWS)
+        sizes = (self.view.fixed,) * 2 if self.view.fixed else (SEQ + 1, FAR_ROWS)
         try:
-            square = self.view.bias(seq, seq, by=thing).double()
-        except CallFailedError:
+            made = longest(lambda seq: self.view.bias(seq, seq, by=thing), *sizes)
+        except NotAskedError:
             return None
-        found = biases.looked_up(square, thing)
+        found = biases.looked_up(made.double(), thing)
         return biases.buckets(*found) if found is not None else None
 
     def longest_row(self, dtype: torch.dtype) -> Tensor:
         """The bias of the last of as many keys as it gives, ``[heads, keys]``.
 
         Raises:
-            NotAskedError: It gives none of 64 keys or more.
+            NotAskedError: It gives none of this dtype.
         """
-        view, length = self.view, min(self.length, FAR)
-        while True:
-            try:
-                size = length if view.rows or view.key_only else min(length, FAR_SQUARE)
-                return view.bias(1 if view.rows else size, size, dtype)[:, -1]
-            except NotAskedError:
-                length //= 2
-                if length < 64:
-                    raise
+        view = self.view
+        if view.fixed:
+            return view.bias(view.fixed, view.fixed, dtype)[:, -1]
+        most = min(self.length, FAR if view.rows or view.key_only else FAR_SQUARE)
+        return longest(
+            lambda size: view.bias(1 if view.rows else size, size, dtype)[:, -1],
+            SEQ + 1,
+            max(SEQ + 1, most),
+        )
 
     @cached_property
     def broken(self) -> tuple[int, int] | None:
@@ -154,9 +188,10 @@ class BiasInquiry:
             return f"{self.buckets.said}: equal to {ours}, {self._looked_up(self.buckets)}"
         if self.buckets is not None and self.buckets.said:
             return f"{self.buckets.said}: {self._looked_up(self.buckets)}"
-        if self.learns:
-            return "a learned bias"
-        return ""
+        kind = "a learned bias" if self.learns else ""
+        if self.square is not None:
+            return f"{kind or 'a bias'} {self.square.said}"
+        return kind
 
     def _of_slopes(self, found: biases.Linear) -> str:
         """What it equals, if it does so in all heads and at every distance looked at."""
