@@ -23,9 +23,58 @@ VALUES = [0.3, 0.1, -0.05, 0.22, 0.4, 0.17, 0.09, 0.31]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_differences_that_are_no_numbers_have_no_p_value(value):
-    with pytest.raises(ValueError, match="they must be finite"):
+def test_what_is_no_number_has_no_p_value_interval_or_order(value):
+    with pytest.raises(ValueError, match=r"differences are .* they must be finite"):
         sign_flip([0.1, value, 0.2])
+    with pytest.raises(ValueError, match=r"values are .* they must be finite"):
+        bootstrap([0.1, value, 0.2], interquartile_mean)
+    with pytest.raises(ValueError, match="they must be finite"):
+        pairs({"a": {0: value}, "b": {0: 1.0}})
+
+
+@pytest.mark.parametrize("p", [float("nan"), -0.1, 1.7, float("inf")])
+def test_p_values_are_numbers_from_0_to_1(p):
+    with pytest.raises(ValueError, match=f"the p-value of 'b' is {p}; it must be a number from 0"):
+        holm({"a": 0.04, "b": p, "c": 0.01})
+
+
+def test_small_p_values_stay_what_they_are():
+    assert holm({"a": 1e-14, "b": 0.5}) == {"a": 2e-14, "b": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"confidence": 95}, "confidence is 95; it must be a share up to 1, as 0.95"),
+        ({"confidence": -0.5}, "confidence is -0.5"),
+        ({"confidence": float("nan")}, "confidence is nan"),
+        ({"draws": 0}, "draws is 0; it must be a whole number from 1 on"),
+    ],
+)
+def test_an_interval_needs_a_share_and_draws(asked, said):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        bootstrap([1.0, 2.0, 3.0], **asked)
+    assert said in str(error.value)
+
+
+def test_the_whole_interval_holds_all_that_is_drawn():
+    found = bootstrap([1.0, 2.0, 3.0], confidence=1)
+    assert (found.low, found.high) == (1.0, 3.0)  # either, thrice, is one of 27 draws
+
+
+def test_rows_of_numpy_and_torch_are_rows():
+    values = [0.5, 1.0, 4.0]
+    assert bootstrap(np.array(values)) == bootstrap(torch.tensor(values)) == bootstrap(values)
+
+
+def test_what_is_trimmed_away_may_be_infinite_and_nan_is_not_trimmed():
+    rows = torch.tensor([[0.0, 1.0, 2.0, torch.inf], [-torch.inf, 1.0, 3.0, torch.inf]]).double()
+    expected = stats.trim_mean(rows.numpy(), 0.25, axis=1)
+    np.testing.assert_array_equal(interquartile_mean(rows), expected)
+    assert interquartile_mean(torch.tensor([0.0, 1.0, 2.0, torch.nan])).isnan()
+    assert interquartile_mean(torch.tensor([0.0, torch.inf, torch.inf, torch.inf])).isinf()
+    with pytest.raises(ValueError, match="samples have no seeds"):
+        interquartile_mean(torch.zeros(2, 0))
 
 
 def test_the_interquartile_mean_is_the_trimmed_mean_where_quarters_are_whole():
@@ -82,6 +131,9 @@ def test_sums_of_0_are_told_by_no_rounding(values):
 def test_the_least_p_value_is_that_of_differences_of_one_sign():
     for count in (3, 14, 15, 40):
         assert sign_flip([1.0] * count) >= least_p(count)
+    assert least_p(0) == sign_flip([]) == 1.0
+    with pytest.raises(ValueError, match="count is -1; it must be a whole number from 0 on"):
+        least_p(-1)
     assert least_p(14) == sign_flip([1.0] * 14) == 2 / 2**14
     assert least_p(40) == sign_flip([1.0] * 40)  # 10,000 draws meet none of 2^40 flips
 
@@ -112,3 +164,5 @@ def test_agreement_counts_pairs_in_the_same_order():
     assert agreement({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}) == (3, 3)
     assert agreement({"a": 1, "b": 2}, {"a": 2, "b": 1, "z": 0}) == (0, 1)
     assert agreement({"a": 1, "b": 2}, {"a": 2, "b": 2}) == (0, 0)
+    with pytest.raises(ValueError, match="'a' has nan and 1; leave out what has no number"):
+        agreement({"a": float("nan"), "b": 1}, {"a": 1, "b": 2})

@@ -6,9 +6,12 @@ Everything here takes lists of numbers and gives numbers; nothing is drawn witho
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import isnan
 
 import torch
 from torch import Tensor
+
+from posenc.encodings.arguments import check_whole
 
 DRAWS = 10_000
 EXACT = 14
@@ -26,7 +29,11 @@ def mean(samples: Tensor) -> Tensor:
 def interquartile_mean(samples: Tensor) -> Tensor:
     """The mean of the middle half of each row: no single seed decides it, and few are wasted.
 
-    Where a quarter is no whole number of seeds, those at its ends count in part.
+    Where a quarter is no whole number of seeds, those at its ends count in part. What does not
+    count may be infinite; a row with NaN, which stands nowhere in an order, has NaN.
+
+    Raises:
+        ValueError: There are no seeds.
 
     Reference:
         Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
@@ -40,11 +47,14 @@ def interquartile_mean(samples: Tensor) -> Tensor:
     """
     ordered = samples.sort(-1).values
     count = ordered.shape[-1]
+    if not count:
+        raise ValueError("samples have no seeds; a mean needs at least one.")
     low, high = count / 4, 3 * count / 4
     index = torch.arange(count, dtype=ordered.dtype)
     weights = (index + 1).clamp(max=high) - index.clamp(min=low)
     weights = weights.clamp(min=0)
-    return (ordered * weights).sum(-1) / weights.sum()
+    counted = (ordered * weights).masked_fill(weights == 0, 0.0).sum(-1) / weights.sum()
+    return counted.masked_fill(ordered[..., -1].isnan(), torch.nan)  # the last, if there is one
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,8 @@ def bootstrap(
         seed: Of the resampling.
 
     Raises:
-        ValueError: There are no values.
+        ValueError: There are no values, or one is infinite or no number; ``confidence`` is no share
+            above 0, up to 1; ``draws`` is no whole number from 1 on.
 
     Reference:
         Efron 1979, "Bootstrap Methods: Another Look at the Jackknife".
@@ -85,9 +96,12 @@ def bootstrap(
         >>> bootstrap([1.0, 1.0, 1.0])
         Interval(value=1.0, low=1.0, high=1.0)
     """
-    if not values:
+    if not len(values):
         raise ValueError("values is empty; an interval needs at least one seed.")
-    given = torch.tensor(values, dtype=torch.float64)
+    if not 0 < confidence <= 1:
+        raise ValueError(f"confidence is {confidence}; it must be a share up to 1, as 0.95.")
+    check_whole(draws=draws)
+    given = _finite(values=values)
     generator = torch.Generator().manual_seed(seed)
     picked = torch.randint(len(values), (draws, len(values)), generator=generator)
     ends = torch.tensor([(1 - confidence) / 2, (1 + confidence) / 2], dtype=torch.float64)
@@ -112,12 +126,7 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
         >>> sign_flip([0.1, 0.2, 0.3]), sign_flip([1.0, -1.0])
         (0.25, 1.0)
     """
-    given = torch.tensor(differences, dtype=torch.float64)
-    if not given.isfinite().all():  # no flip would count as far from 0, for a p-value of 0
-        raise ValueError(
-            f"differences are {list(differences)}; they must be finite. Leave out the seeds that "
-            f"have no score."
-        )
+    given = _finite(differences=differences)  # else no flip would be as far from 0, and p be 0
     if len(differences) <= EXACT:
         signs = torch.tensor(list(product((1.0, -1.0), repeat=len(differences)))).double()
         added = 0
@@ -131,20 +140,43 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     return as_far / (len(signs) + added)
 
 
+def _finite(**given: Sequence[float]) -> Tensor:
+    """One argument as float64, by its name.
+
+    Raises:
+        ValueError: A number is infinite or none.
+    """
+    ((name, values),) = given.items()
+    made = torch.as_tensor(values, dtype=torch.float64)
+    if not made.isfinite().all():
+        raise ValueError(
+            f"{name} are {made.tolist()}; they must be finite. Leave out the seeds that have no "
+            "score."
+        )
+    return made
+
+
 def least_p(count: int) -> float:
-    """The least p-value that ``sign_flip`` can give for so many pairs.
+    """The least p-value that ``sign_flip`` can give for so many pairs; 1 for none.
+
+    Raises:
+        ValueError: ``count`` is no whole number from 0 on.
 
     Example:
         >>> least_p(3), least_p(100) == 1 / (DRAWS + 1)
         (0.25, True)
     """
-    return 2 / 2**count if count <= EXACT else 1 / (DRAWS + 1)
+    check_whole(0, count=count)
+    return min(1.0, 2 / 2**count) if count <= EXACT else 1 / (DRAWS + 1)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """p-values corrected for how many questions were asked at once.
 
     The i-th smallest of m is multiplied by m − i + 1, and none falls below one before it.
+
+    Raises:
+        ValueError: One is no number from 0 to 1.
 
     Reference:
         Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
@@ -153,11 +185,14 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
         {'a': 0.03, 'c': 0.06, 'b': 0.06}
     """
+    for name, p in p_values.items():
+        if not 0 <= p <= 1:  # NaN is none either, and would stand anywhere in their order
+            raise ValueError(f"the p-value of {name!r} is {p}; it must be a number from 0 to 1.")
     ordered = sorted(p_values, key=p_values.__getitem__)
     corrected, least = {}, 0.0
     for index, name in enumerate(ordered):
         least = max(least, min(1.0, (len(ordered) - index) * p_values[name]))
-        corrected[name] = round(least, 12)
+        corrected[name] = least
     return corrected
 
 
@@ -236,11 +271,19 @@ def ranks(names: Sequence[str], found: Sequence[Pair]) -> dict[str, int]:
 def agreement(ours: Mapping[str, float], theirs: Mapping[str, float]) -> tuple[int, int]:
     """How many pairs of encodings stand in the same order in both, and how many there are.
 
+    Raises:
+        ValueError: A value is NaN, which stands in no order.
+
     Example:
         >>> agreement({"a": 3, "b": 2, "c": 1}, {"a": 0.9, "b": 0.1, "c": 0.5, "d": 0})
         (2, 3)
     """
     shared = [name for name in ours if name in theirs]
+    for name in shared:
+        if isnan(ours[name]) or isnan(theirs[name]):
+            raise ValueError(
+                f"{name!r} has {ours[name]} and {theirs[name]}; leave out what has no number."
+            )
     same = total = 0
     for index, one in enumerate(shared):
         for other in shared[index + 1 :]:
