@@ -1,7 +1,7 @@
 """Each task against a solver that was written from its description, one row at a time."""
 
 from dataclasses import replace
-from math import log2
+from math import isnan, log, log2
 
 import pytest
 import torch
@@ -170,6 +170,32 @@ def test_rows_that_ask_nothing_have_no_part_in_a_score():
     assert not (batch.targets != IGNORED).any(1).all()
     asked = iter([batch.targets])
     assert examined(Right(), task, 8, rows=64, seed=0)[0] == 1.0
+
+
+class OneByOne(TASKS["k_back"]):
+    """Rows so long that they are examined one by one."""
+
+    def tokens(self, length):
+        return 16384
+
+
+def test_rows_that_ask_nothing_have_no_part_in_a_loss_either():
+    """One who says nothing is ln 16 away from any target, of which no row that has none knows."""
+    task = OneByOne(trained=8, tested=(8,), k=4)
+    nothing = torch.nn.Module()
+    nothing.forward = lambda tokens, positions: torch.zeros(*tokens.shape, 16)
+    score, lost = examined(nothing, task, 8, rows=64, seed=0)
+    assert lost == pytest.approx(log(16))
+    assert 0 <= score < 1
+    generator = generator_for(0, "examination", 8)
+    asks = [bool((task.generate(generator, 8, 1).targets != IGNORED).any()) for _ in range(64)]
+    assert 0 < sum(asks) < 64
+    seed = next(
+        seed
+        for seed in range(100)
+        if (task.generate(generator_for(seed, "examination", 8), 8, 1).targets == IGNORED).all()
+    )
+    assert all(map(isnan, examined(nothing, task, 8, rows=1, seed=seed)))  # and no score of 0
 
 
 def test_coupled_positions_stand_with_their_weights():

@@ -144,6 +144,28 @@ def test_what_diverges_is_a_result_and_says_so():
     json.dumps(found, allow_nan=False)  # which other readers of JSON would not take
 
 
+def small(use: tuple[str, ...] = ("ALiBi(2)",)) -> Configuration:
+    """Batches of one row, of which many have too few letters to ask for the fourth last."""
+    options = {"trained": 8, "tested": [8], "k": 4}
+    training = Training(steps=30, batch=1, examined=8)
+    return replace(configuration(use), task="k_back", options=options, training=training)
+
+
+def test_a_batch_that_asks_nothing_is_no_step():
+    found = trained(small()).written
+    assert not found["diverged"]
+    assert found["steps"] == 30
+    assert len(found["curve"]) == 30
+    assert all(point[1] > 0 for point in found["curve"])
+    assert trained(small(())).written["hashes"]["data"] == found["hashes"]["data"]
+
+
+def test_a_task_that_asks_nothing_is_given_up(monkeypatch):
+    monkeypatch.setattr("posenc.lab.training.MOST_DRAWS", 1)
+    with pytest.raises(ValueError, match="1 batches of k_back have no target in 1 rows; make"):
+        trained(small())
+
+
 @pytest.mark.slow("kills a process ten times")
 def test_kill_9_at_ten_moments_gives_the_same_bits(tmp_path):
     import random

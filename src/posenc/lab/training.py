@@ -22,6 +22,9 @@ from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
 CURVE = 50
 """Points of a loss curve, each the mean of the steps since the one before."""
 
+MOST_DRAWS = 1000
+"""Batches without any target that are drawn for one step before the task is said to ask nothing."""
+
 Watch = Callable[[int, int], None]
 
 
@@ -77,7 +80,8 @@ def trained(
         watch: Told the step and the number of steps, after each.
 
     Raises:
-        ValueError: An encoding does not fit the task or the body.
+        ValueError: An encoding does not fit the task or the body, or the rows of the task ask
+            nothing.
 
     Example:
         >>> from posenc.lab.configuration import ModelSize, Training
@@ -159,7 +163,7 @@ class _Run:
         began = time.process_time()
         training, progress = self.configuration.training, self.progress
         self.model.train()
-        batch = self.task.generate(self.data, self._length(), training.batch)
+        batch = self._batch()
         progress.data = _chained(progress.data, batch)
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate()
@@ -175,6 +179,18 @@ class _Run:
         progress.seconds += time.process_time() - began
         if self.watch is not None:
             self.watch(progress.step, self.steps)
+
+    def _batch(self) -> Batch:
+        """The next rows. Where none has a target others are drawn, so that each step trains."""
+        rows = self.configuration.training.batch
+        for _ in range(MOST_DRAWS):
+            batch = self.task.generate(self.data, self._length(), rows)
+            if _asks(batch).any():
+                return batch
+        raise ValueError(
+            f"{MOST_DRAWS:,} batches of {self.configuration.task} have no target in {rows} rows; "
+            "make batches larger, or rows longer."
+        )
 
     def _length(self) -> int:
         extension = self.configuration.extension
@@ -260,24 +276,32 @@ class _Run:
 def examined(model: Model, task: Task, length: int, *, rows: int, seed: int) -> tuple[float, float]:
     """Mean score and loss over ``rows`` rows of ``length``, the same rows for every encoding.
 
-    A row without a target has no part in the score. Both are NaN where logits are no numbers.
+    A row without a target has no part in the score, nor in the loss where those beside it have
+    none either. Both are NaN where logits are no numbers, or no row has a target.
     """
     model.eval()
     generator = generator_for(seed, "examination", length)
     at_once = max(1, min(rows, 16384 // task.tokens(length)))
-    scores, losses, asked, left = 0.0, 0.0, 0, rows
+    scores, losses, asked, beside, left = 0.0, 0.0, 0, 0, rows
     while left > 0:
         count = min(at_once, left)
         batch = task.generate(generator, length, count)
         logits = model(batch.tokens, batch.positions)
         if not logits.isfinite().all():
             return math.nan, math.nan  # the largest of no numbers would be an answer, too
-        asks = (batch.targets != IGNORED).any(1)
+        left -= count
+        asks = _asks(batch)
+        if not asks.any():
+            continue
         scores += task.score(logits, batch)[asks].double().sum().item()
         losses += loss(logits, batch).item() * count
-        asked += int(asks.sum())
-        left -= count
-    return scores / max(1, asked), losses / rows
+        asked, beside = asked + int(asks.sum()), beside + count
+    return (scores / asked, losses / beside) if asked else (math.nan, math.nan)
+
+
+def _asks(batch: Batch) -> Tensor:
+    """Which rows have a target, [batch]."""
+    return (batch.targets != IGNORED).any(1)
 
 
 def _chained(before: str, batch: Batch) -> str:

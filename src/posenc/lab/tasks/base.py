@@ -175,7 +175,7 @@ class Task(abc.ABC):
 
 
 def loss(logits: Tensor, batch: Batch) -> Tensor:
-    """Cross entropy of the targets in nats, their mean.
+    """Cross entropy of the targets in nats, their mean; NaN where there are none.
 
     Example:
         >>> batch = Batch(torch.tensor([[0, 1]]), torch.tensor([[IGNORED, 1]]))
