@@ -142,6 +142,17 @@ def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, sto
         if run.kind == "reported":
             own = losses[run.encoding]
             assert run.configuration.training.learning_rate == min(own, key=own.__getitem__)
+    for run in plan.runs:  # what diverged is not chosen, however little it had lost until then
+        result = store.result(run.id)
+        if run.kind == "tuning":
+            rate = run.configuration.training.learning_rate
+            best = rate == min(losses[run.encoding], key=losses[run.encoding].__getitem__)
+            result["outcome"]["diverged"] = best
+            store.keep(run.id, result)
+    for run in planned(grid, store).runs:
+        if run.kind == "reported":
+            own = losses[run.encoding]
+            assert run.configuration.training.learning_rate == max(own, key=own.__getitem__)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from posenc.lab.report import as_csv, as_html, as_markdown, write
 from posenc.lab.report.figures import drawn
 from posenc.lab.report.sheets import sheets
 from posenc.lab.tables import COLUMNS, export
+from posenc.lab.tables import as_csv as all_as_csv
 from posenc.lab.tasks import KFront
 from posenc.lab.working import make
 
@@ -139,6 +140,53 @@ def test_results_of_an_earlier_source_are_shown_and_said_to_be(
     assert again.tasks[0].ranks == comparison.tasks[0].ranks
     assert "0 of 9 made, 0 failed; 9 more by an earlier source" in as_markdown(again)
     assert comparison.earlier == 0
+
+
+def test_learning_rates_that_an_earlier_source_chose_are_counted_too(tiny, store, monkeypatch):
+    text = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\nsteps = 4", 1)
+    grid = tiny(text=text)
+    for _ in ("tuning", "reported"):
+        for run in planned(grid, store).runs:
+            make(run.configuration, store)
+    total = compared(grid, store).counts["total"]
+    monkeypatch.setattr("posenc.lab.encodings.version", lambda use: "changed")
+    again = compared(grid, store)
+    assert again.counts["made"] + again.earlier == again.counts["total"] == total == 8
+
+
+def test_what_diverged_is_told_in_words_tables_and_rows(comparison, tiny, store):
+    for run in planned(comparison.grid, store).runs:
+        if run.encoding == "ALiBi" and run.configuration.seed in (0, 2):
+            result = store.result(run.id)
+            outcome = {**result["outcome"], "diverged": True, "steps": 1}
+            store.keep(run.id, {**result, "outcome": outcome})
+    again = compared(comparison.grid, store)
+    said = (
+        "Training diverged, and ended there: ALiBi in seed 0 and seed 2. Means hold what came of "
+        "it, or a guess where no numbers did."
+    )
+    assert said in sentences(again.tasks[0])
+    for page in (as_markdown(again), as_html(again)):
+        assert said in page
+        assert "3 of 3, 2 diverged" in page
+    assert "diverged" not in as_markdown(comparison)
+    of_report = csv.DictReader(io.StringIO(as_csv(again)))
+    of_store = csv.DictReader(io.StringIO(all_as_csv(store)))
+    for rows, name in ((of_report, "ALiBi"), (of_store, "ALiBi(2)")):
+        found = {(row["encoding"], int(row["seed"])) for row in rows if row["diverged"] == "1"}
+        assert found == {(name, 0), (name, 2)}
+
+
+def test_what_is_made_of_a_model_that_diverged_is_told_to_be(tiny, store):
+    grid = tiny(EXTENDED)
+    for run in planned(grid, store).runs:
+        make(run.configuration, store)
+        result = store.result(run.id)
+        if run.encoding == "Rotary" and run.configuration.seed == 1:
+            store.keep(run.id, {**result, "outcome": {**result["outcome"], "diverged": True}})
+    (task,) = compared(grid, store).tasks
+    found = {name: each.diverged for name, each in task.encodings.items()}
+    assert found == {"NoPE": (), "ALiBi": (), "Rotary": (1,), "Same ×2": (1,)}
 
 
 EXTENDED = """

@@ -38,6 +38,8 @@ class Scored:
             extended since, before that.
         before: What is compared, there; the middle of seeds.
         middle: Interquartile mean of what is reported, with its interval, by length.
+        diverged: The seeds of which a loss was no number: training ended there, for what was
+            extended since too. What they scored counts as that of others.
         rate: The learning rate, which was chosen by loss at the trained length alone.
         curves: Points [step, loss] of each seed.
         parameters: Numbers that the encoding learns.
@@ -52,6 +54,7 @@ class Scored:
     fits: tuple[bool, ...]
     before: float
     middle: Mapping[int, Interval]
+    diverged: tuple[int, ...]
     rate: float
     curves: Mapping[int, Sequence[Sequence[float]]]
     parameters: int
@@ -149,7 +152,8 @@ class Comparison:
         machines: What runs were made on.
         dates: Of the first and the last.
         purpose: What so many seeds are good for.
-        earlier: Runs shown whose encodings have changed in their source since.
+        earlier: Runs, those that chose learning rates too, whose encodings have changed in their
+            source since.
         failures: What runs that were given up have said, by run.
     """
 
@@ -193,7 +197,7 @@ def compared(grid: Grid, store: Store) -> Comparison:
         machines=list({str(each["machine"]): each["machine"] for each in found.values()}.values()),
         dates=(dates[0], dates[-1]),
         purpose=next(purpose for least, purpose in PURPOSES if fewest >= least),
-        earlier=len(known.earlier & results.keys()),
+        earlier=len(known.earlier),
         failures={
             str(run): last_line(failure)
             for run in plan.runs
@@ -245,10 +249,12 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
     scores: dict[int, dict[int, float]] = {}
     reported: dict[int, dict[int, float]] = {}
     extension = results[0]["configuration"]["extension"]
-    learned, before = list[float](), list[float]()
+    learned, before, diverged = list[float](), list[float](), list[int]()
     for each in results:
-        seed = each["configuration"]["seed"]
-        own, as_trained = _scores(each, task), _scores(known.base_of(each) or each, task)
+        seed, base = each["configuration"]["seed"], known.base_of(each) or each
+        own, as_trained = _scores(each, task), _scores(base, task)
+        if each["outcome"]["diverged"] or base["outcome"]["diverged"]:
+            diverged.append(seed)
         learned.append(as_trained[trained])
         if (told := task.task.reported(as_trained, trained, learned[-1])) is not None:
             before.append(told)
@@ -267,6 +273,7 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
             length: bootstrap(list(values.values()), interquartile_mean)
             for length, values in reported.items()
         },
+        diverged=tuple(diverged),
         rate=results[0]["configuration"]["training"]["learning_rate"],
         curves={e["configuration"]["seed"]: e["outcome"]["curve"] for e in results},
         parameters=results[0]["outcome"]["parameters"]["encoding"],
@@ -332,6 +339,7 @@ def sentences(comparison: TaskComparison) -> list[str]:
         )
     else:
         said.append(f"All encodings fit at the trained length, {task.trained}.")
+    said += _said_of_diverged(comparison)
     said.append(_leaders(comparison))
     sign = 1.0 if task.lower_is_better else -1.0
     drops = {
@@ -354,6 +362,18 @@ def sentences(comparison: TaskComparison) -> list[str]:
                 f"{each.same} of {each.of} pairs stand in the order of {each.published.source}."
             )
     return said
+
+
+def _said_of_diverged(comparison: TaskComparison) -> list[str]:
+    """That training ended early, of whom it did."""
+    ended = {n: each.diverged for n, each in comparison.encodings.items() if each.diverged}
+    if not ended:
+        return []
+    told = [f"{name} in {_listed([f'seed {s}' for s in seeds])}" for name, seeds in ended.items()]
+    return [
+        f"Training diverged, and ended there: {'; '.join(told)}. Means hold what came of it, or a "
+        "guess where no numbers did."
+    ]
 
 
 def _leaders(comparison: TaskComparison) -> str:

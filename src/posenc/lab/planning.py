@@ -150,14 +150,15 @@ def chosen_rate(tuning: list[Configuration], store: Store, result: Result) -> fl
     """The learning rate with the least held-out loss at the *trained* length; None before.
 
     Longer lengths have no say, and of two that are alike the smaller one is taken. A run that was
-    given up counts as one that diverged.
+    given up counts as one that diverged: worse than any other, whatever its loss.
     """
     losses: dict[float, list[float]] = {}
     for each in tuning:
         made = result(each)
         if made is None and not store.has_failed(each.id):
             return None
-        found = inf if made is None else made["outcome"]["loss"]
+        whole = made is not None and not made["outcome"]["diverged"]
+        found = made["outcome"]["loss"] if made is not None and whole else None
         losses.setdefault(each.training.learning_rate, []).append(inf if found is None else found)
     return min(sorted(losses), key=lambda rate: fmean(losses[rate]))
 

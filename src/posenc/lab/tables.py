@@ -16,8 +16,8 @@ COLUMNS = (
     "run", "kind", "task", "task_version", "options", "encoding", "nope_layers", "version", "dim",
     "heads", "depth", "seed", "steps", "batch", "learning_rate", "warm_up", "clip", "weight_decay",
     "examined", "extends", "factor", "tuned_steps", "tuned_rate", "length", "trained_length",
-    "score", "loss", "body_parameters", "encoding_parameters", "milliseconds_a_step", "host",
-    "torch", "date",
+    "score", "loss", "diverged", "body_parameters", "encoding_parameters", "milliseconds_a_step",
+    "host", "torch", "date",
 )  # fmt: skip
 """Whatever tells two runs apart has a column; a model that gives no numbers has no score."""
 
@@ -66,6 +66,7 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
                 "trained_length": asked["options"]["trained"],
                 "score": score,
                 "loss": outcome["losses"][length],
+                "diverged": int(outcome["diverged"]),
                 "body_parameters": outcome["parameters"]["body"],
                 "encoding_parameters": outcome["parameters"]["encoding"],
                 "milliseconds_a_step": each["cost"]["milliseconds_a_step"]

@@ -7,7 +7,7 @@ from posenc.lab.comparison import Comparison
 
 HEADER = (
     "task", "model", "encoding", "length", "trained_length", "seed", "score", "reported", "fits",
-    "middle", "low", "high", "place", "learning_rate",
+    "diverged", "middle", "low", "high", "place", "learning_rate",
 )  # fmt: skip
 
 
@@ -26,7 +26,8 @@ def as_csv(comparison: Comparison) -> str:
                         (
                             task.task.name, task.model, each.name, length, task.task.task.trained,
                             seed, score, each.reported.get(length, {}).get(seed, ""), int(fits),
-                            *ends, task.ranks.get(each.name, ""), each.rate,
+                            int(seed in each.diverged), *ends, task.ranks.get(each.name, ""),
+                            each.rate,
                         )
                     )  # fmt: skip
     return text.getvalue()

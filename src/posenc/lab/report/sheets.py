@@ -48,7 +48,7 @@ def scores(task: TaskComparison) -> Sheet:
         (
             each.name,
             str(task.ranks.get(each.name, "did not fit" if not each.has_fitted else "–")),
-            f"{sum(each.fits)} of {len(each.fits)}",
+            _fits(each),
             _mean(each, trained),
             *(interval(each.middle.get(length)) for length in lengths if length != trained),
         )
@@ -65,6 +65,12 @@ def scores(task: TaskComparison) -> Sheet:
         "encoding's place is 1, and one more for each that is clearly better: encodings of one "
         "place cannot be told apart. Who did not fit has none.",
     )
+
+
+def _fits(each: Scored) -> str:
+    """How many seeds fit, and that some diverged."""
+    diverged = f", {len(each.diverged)} diverged" if each.diverged else ""
+    return f"{sum(each.fits)} of {len(each.fits)}{diverged}"
 
 
 def _left_out(task: TaskComparison) -> str:
