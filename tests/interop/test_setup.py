@@ -1,6 +1,7 @@
 """The positional set-up of whole models: parts, layers, spellings, and values that do not fit."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from transformers import AutoConfig, AutoModel, FalconConfig, FalconModel, TrOCR
 from posenc import ALiBi, AxialRotary, Learned, MultimodalRotary, Rotary, Sinusoidal, T5Bias
 from posenc.encodings.expression import encoding_from
 from posenc.inspection.model import inspect_model
+from posenc.interop import schemes
 from posenc.interop.huggingface import (
     patch_biases,
     positional_setup,
@@ -368,11 +370,33 @@ def test_what_classes_say_is_what_the_package_says():
         ("vit_mae", "its rows are sines, as posenc.AxialSinusoidal has them; not trained"),
         ("wav2vec2", "posenc.Convolutional"),
         ("detr", "posenc.AxialSinusoidal"),
+        ("sew-d", "DeBERTa's buckets of distance in the scores (posenc.DeBERTa)"),
+        ("wavlm", "T5's buckets of distance in the scores"),
+        ("speecht5", "sines and cosines, in front of the encoder of speech a convolution besides"),
+        ("reformer", "one of each position where axial_pos_embds is false"),
+        ("udop", "learned vectors of the corners of boxes"),
+        ("vitdet", "use_relative_position_embeddings"),
     ],
 )
 def test_what_is_said_in_words_names_the_encoding_that_it_is(kind, told):
     parts = positional_setup(AutoConfig.for_model(kind))
     assert any(told in note for part in parts for note in part.notes)
+
+
+def test_the_page_of_models_says_the_words_that_are_said():
+    """It holds the beginning of them, and after it what other parts of a model do.
+
+    Of wav2vec2-bert it tells what a file does that says ``rotary``.
+    """
+    from tests.oracle_models.page import PAGE
+
+    told = {**schemes.CONVOLUTIONAL, **schemes.WORDS}
+    page = PAGE.read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\S+)` \| in words \| \S+: (.+) \|  \|$", page, re.MULTILINE))
+    seen = {name: rows[name] for name in told if name in rows and name != "wav2vec2-bert"}
+    assert {"wavlm", "sew-d", "speecht5", "reformer"} <= set(seen)
+    for name, row in seen.items():
+        assert row[: len(told[name])] == told[name][: len(row)], name
 
 
 @pytest.mark.parametrize(

@@ -219,10 +219,21 @@ PATCHES: Mapping[str, int] = {
 }
 """Image models with a learned table of their patches, and the rows before it (class tokens)."""
 
-CONVOLUTIONAL = _named(
-    "wav2vec2 hubert unispeech unispeech-sat wavlm sew sew-d data2vec-audio speech-encoder"
+CONVOLVED = (
+    "positions come from a grouped convolution over the frames, added to them "
+    "(posenc.Convolutional)"
 )
-"""Speech models whose positions come from a grouped convolution over the frames."""
+CONVOLUTIONAL: Mapping[str, str] = {
+    **dict.fromkeys(
+        _named("wav2vec2 hubert unispeech unispeech-sat sew data2vec-audio speech-encoder"),
+        CONVOLVED,
+    ),
+    "sew-d": f"{CONVOLVED}, and from DeBERTa's buckets of distance in the scores "
+    "(posenc.DeBERTa), unless relative_attention is false",
+    "wavlm": f"{CONVOLVED}, and from T5's buckets of distance in the scores: numbers that the "
+    "layers share, times a gate that each computes from the query's frame",
+}
+"""Speech models whose frames are told apart by a grouped convolution over them."""
 
 CONVOLUTIONS = _named(
     "bit convnext convnextv2 dac dinov3_convnext efficientnet encodec "
@@ -236,8 +247,7 @@ CONVOLUTIONS = _named(
 
 OF_SAM = _named(
     "deepseek_ocr2_sam_vision_model got_ocr2_vision pp_chart2table_vision pp_formulanet_vision "
-    "sam_hq_vision_model sam_vision_model seggpt slanext_vision unlimited_ocr_sam_vision_model "
-    "vitdet"
+    "sam_hq_vision_model sam_vision_model slanext_vision unlimited_ocr_sam_vision_model"
 )
 """Image models with SAM's decomposed relative positions, and a table besides."""
 
@@ -248,6 +258,10 @@ BEIT = (
 BOXES = (
     "learned vectors of positions and of the corners of boxes, and buckets of distance in the "
     "scores where its file says so"
+)
+DETR = (
+    "sines of the two coordinates of an image (posenc.AxialSinusoidal), or learned ones of rows "
+    "and columns, by position_embedding_type; learned vectors of queries"
 )
 TIMM = "a model of the package timm, whose code is not read here; its file names it (architecture)"
 OF_SERIES = "a table of the patches of a series, drawn at random or of sines"
@@ -294,7 +308,15 @@ UNTYPED: Mapping[tuple[str, str], str] = {
 
 WORDS: Mapping[str, str] = {
     **dict.fromkeys(CONVOLUTIONS, "none: convolutions, whose order is that of their input"),
-    **dict.fromkeys(OF_SAM, "a learned table of patches, and decomposed relative positions"),
+    **dict.fromkeys(
+        OF_SAM,
+        "by its file: a learned table of patches (use_abs_pos), and decomposed relative positions "
+        "(use_rel_pos)",
+    ),
+    "seggpt": "a learned table of patches, and decomposed relative positions unless "
+    "use_relative_position_embeddings is false",
+    "vitdet": "by its file: a learned table of patches (use_absolute_position_embeddings), and "
+    "decomposed relative positions (use_relative_position_embeddings)",
     **dict.fromkeys(
         _named("cvt glpn mobilevit mobilevitv2 pvt_v2 segformer swiftformer"),
         "none of its own: convolutions between the layers of attention see the edges of the image",
@@ -368,8 +390,7 @@ WORDS: Mapping[str, str] = {
     "is false",
     "hiera": "a learned table of patches",
     "hunyuan_vl_vision": "a learned table of patches, interpolated to the image",
-    "layoutlmv3": "learned vectors of positions and of the corners of boxes, and buckets of "
-    "distance in the scores",
+    "layoutlmv3": f"{BOXES}; a learned table of patches",
     "levit": "learned biases by displacement of patches",
     "pvt": "a learned table of patches at every stage",
     "siglip2_vision_model": "a learned table of patches, interpolated to the image",
@@ -377,29 +398,37 @@ WORDS: Mapping[str, str] = {
     "vjepa2": "rotations by frame, row and column, as posenc.VJEPA2Rotary has them",
     "yolos": "a learned table of patches, and one more in every layer where its file says so",
     "blip_2_qformer": "none of its queries; learned vectors of text, where it is given text",
-    "canine": "learned vectors of characters, after which a stack of 16384 positions",
-    "conditional_detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
+    "canine": "learned vectors of the positions of characters",
+    "conditional_detr": f"{DETR}, and sines of the points that they look at",
     "cpmant": "buckets of distance between segments, as T5's within one",
-    "deformable_detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
-    "detr": "sines of the two coordinates of an image (posenc.AxialSinusoidal)",
+    "deformable_detr": f"{DETR}, and of the levels of its features",
+    "detr": DETR,
     "fastspeech2_conformer": "sinusoids of distance, as Transformer-XL",
-    "florence_vision": "learned tables of rows and columns (posenc.AxialLearned)",
+    "florence_vision": "learned tables of rows and columns (posenc.AxialLearned), and sines and "
+    "cosines of the frame, after the layers; convolutions within them",
     "fsmt": "sinusoids of its own, after the padding token",
     "funnel": "sinusoids of distance, as Transformer-XL",
-    "longt5": "T5's buckets within blocks, and global tokens beside them",
+    "longt5": "T5's buckets of distance: within blocks in the encoder, and of blocks to global "
+    "tokens where encoder_attention_type is transient-global",
     "moonshine_streaming_encoder": "none: its layers see a window of frames",
     "parakeet_encoder": "sinusoids of distance, as Transformer-XL",
     "pegasus_x": "sines and cosines, and a learned vector of each global token",
     "pix2struct": "learned tables of rows and columns (posenc.AxialLearned)",
     "pix2struct_text_model": "T5's buckets of distance",
-    "reformer": "axial learned vectors",
-    "seamless_m4t": "sinusoids of distance in the speech encoder, sines and cosines in the text",
-    "speecht5": "a convolution, and learned vectors of clipped distance in the scores",
-    "udop": "T5's buckets of distance, and of the two coordinates of the page",
+    "reformer": "learned vectors of two axes, put side by side, or one of each position where "
+    "axial_pos_embds is false",
+    "seamless_m4t": "sinusoids of distance in the speech encoder, as Transformer-XL, or rotations "
+    "of frames where position_embeddings_type is rotary; sines and cosines in the text",
+    "speecht5": "sines and cosines, in front of the encoder of speech a convolution besides; "
+    "learned vectors of clipped distance, met by queries, in the layers of the encoder",
+    "udop": "T5's buckets of distance, and in the encoder those of the two coordinates of the "
+    "page, besides learned vectors of the corners of boxes",
     "vits": "learned vectors of clipped distance in keys and values",
     "vivit": "a learned table of tubelets",
-    "wav2vec2-bert": "learned vectors of clipped distance in the keys, where its file says so",
-    "wav2vec2-conformer": "sinusoids of distance, as Transformer-XL, where its file says so",
+    "wav2vec2-bert": "by position_embeddings_type: learned vectors of clipped distance in the keys "
+    "(relative_key), or sinusoids of distance, as Transformer-XL (relative)",
+    "wav2vec2-conformer": "sinusoids of distance, as Transformer-XL, where its "
+    "position_embeddings_type is relative",
     "xlnet": "sinusoids of distance, as Transformer-XL",
     "chatglm": "two rotations of a head, by the position and by the place in a block",
     "grok1": "a rotation whose base its file does not name",

@@ -181,10 +181,7 @@ def _words(config: Configuration) -> str | None:
     if why := rope_models.refusal(config):
         return f"no encoding of the library is this: {why}"
     if config.model_type in schemes.CONVOLUTIONAL:
-        return (
-            "positions come from a grouped convolution over the frames, added to them "
-            "(posenc.Convolutional)"
-        )
+        return schemes.CONVOLUTIONAL[config.model_type]
     if config.model_type in schemes.WORDS and not rotates(config):
         return schemes.WORDS[config.model_type]
     return None

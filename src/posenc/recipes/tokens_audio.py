@@ -53,10 +53,14 @@ def musicgen(dim: int = 1024) -> Positional:
 
 
 def wav2vec2(dim: int = 768) -> Positional:
-    """wav2vec 2.0, HuBERT, WavLM and UniSpeech: one convolution of 128 taps in 16 groups.
+    """wav2vec 2.0, HuBERT and UniSpeech: one convolution of 128 taps in 16 groups.
+
+    WavLM begins with the same, and adds to the scores of every layer the numbers of T5's buckets
+    (320 of them, to a distance of 800), times a gate of the query's frame, which is not here.
 
     Reference:
-        Baevski et al. 2020 (arXiv:2006.11477); Hsu et al. 2021, "HuBERT" (arXiv:2106.07447).
+        Baevski et al. 2020 (arXiv:2006.11477); Hsu et al. 2021, "HuBERT" (arXiv:2106.07447); Chen
+        et al. 2021, "WavLM", section 3.2 (arXiv:2110.13900).
 
     Example:
         >>> wav2vec2().tokens[0]
