@@ -185,6 +185,41 @@ def test_layers_that_words_alone_tell_are_not_called_the_same(run, written):
     assert "Some of it is words, which may leave out where the models differ." in said
 
 
+BARK = {"model_type": "bark", "semantic_config": {"num_layers": 12}}
+OWN_EYES = {"model_type": "llava", "text_config": {"model_type": "llama", "num_hidden_layers": 2},
+            "vision_config": {"model_type": "my_own_vit", "num_hidden_layers": 24}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "where"),
+    [
+        (BARK, {"semantic_config": {"num_layers": 24}}, ""),
+        (BARK, {"fine_acoustics_config": {"num_layers": 12}}, None),
+        (OWN_EYES, {"vision_config": {"model_type": "my_own_vit", "num_hidden_layers": 12}},
+         " in all parts and layers"),
+    ],
+)  # fmt: skip
+def test_parts_whose_layers_were_not_read_are_not_called_the_same(
+    run, written, config, changed, where
+):
+    paths = [written(config, "a.json"), written({**config, **changed}, "b.json")]
+    said = " ".join(run("inspect", *paths).out.split())
+    assert "What is done with positions is the same" not in said
+    told = f"What is told of positions is the same{where}. Some of it is words"
+    assert (told in said) == (where is not None)
+
+
+@pytest.mark.parametrize("config", [BARK, OWN_EYES])
+def test_layers_that_were_not_read_are_not_counted(run, written, config):
+    out = run("inspect", written(config)).out
+    assert "0 layers" not in out
+    assert "bark\n" in out or "\nvision (my_own_vit)\n" in out
+
+
+def test_one_layer_is_one(run, written):
+    assert "llama, 1 layer\n" in run("inspect", written({**LLAMA, "num_hidden_layers": 1})).out
+
+
 def test_what_words_alone_tell_is_not_compared_as_if_it_were_nothing(run, written):
     """NanoChat rotates, in the other direction, which no encoding here does."""
     paths = [written({"model_type": name}, f"{name}.json") for name in ("llama", "nanochat")]
@@ -305,6 +340,26 @@ def test_a_figure_of_wavelengths_or_of_a_bias(run, written, tmp_path, config):
     ran = run("inspect", written(config), "--figure", figure)
     assert ran.status == 0
     assert "<svg" in figure.read_text()
+
+
+def test_a_figure_of_numbers_drawn_at_random_is_the_same_again(run, written, monkeypatch):
+    """Its title says that they are seeded."""
+    import torch
+
+    from posenc.cli.render import figures
+
+    drawn = []
+    monkeypatch.setattr(figures, "write", lambda axes, *_: drawn.append(axes))
+    path = written({"model_type": "t5"})
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        assert run("inspect", path, "--figure", "figure.png").status == 0
+        assert torch.equal(torch.get_rng_state(), before)
+    assert "seeded random numbers" in drawn[0].get_title()
+    one, again = ([list(map(float, line.get_ydata())) for line in axes.lines] for axes in drawn)
+    assert one == again
+    assert any(len(set(curve)) > 2 for curve in one)
 
 
 def lines_of(monkeypatch, run, *words) -> list[str]:

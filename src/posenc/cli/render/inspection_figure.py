@@ -74,7 +74,9 @@ def _bias(kinds: Mapping[str, LayerNumbers], models: Sequence[SetupNumbers]) -> 
 
     for name, layer in kinds.items():
         for expression in layer.scores:
-            encoding = encoding_from(expression)
+            with torch.random.fork_rng(devices=()):
+                torch.manual_seed(0)  # so that a figure of what is not trained is the same again
+                encoding = encoding_from(expression)
             if isinstance(encoding, RelativeBias):
                 distance = torch.arange(-FARTHEST, FARTHEST + 1)
                 with torch.no_grad():

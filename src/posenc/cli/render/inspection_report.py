@@ -43,7 +43,8 @@ def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> 
     for part in model.parts:
         if len(model.parts) > 1:
             screen.print()
-            screen.print(f"{part.name} ({part.model_type}), {len(part.layers)} layers")
+            kind = f" ({part.model_type})" if part.model_type else ""
+            screen.print(f"{part.name}{kind}{_count(part)}")
         _show_part(screen, part)
     if any(layer.rotary and layer.rotary.precision for p in model.parts for layer in p.layers):
         screen.print()
@@ -57,8 +58,14 @@ def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> 
 def _about(model: SetupNumbers) -> str:
     kind = model.model_type or "no model type"
     if len(model.parts) == 1:
-        return f"{kind}, {len(model.parts[0].layers)} layers"
+        return f"{kind}{_count(model.parts[0])}"
     return f"{kind}, {len(model.parts)} parts"
+
+
+def _count(part: PartNumbers) -> str:
+    """How many layers a part has, where any were read."""
+    count = len(part.layers)
+    return f", {count} layer{'s' * (count > 1)}" if count else ""
 
 
 def _show_part(screen: Console, part: PartNumbers) -> None:
@@ -101,13 +108,20 @@ def show_two(paths: Sequence[Path], first: SetupNumbers, second: SetupNumbers) -
         several = len(named[0]) > 1 or len(named[1]) > 1
         same &= _compare(screen, pair[0], pair[1], f"{name}, " if several else "")
     if same:
-        every = layers(range(len(first.parts[0].layers)))
-        where = every if len(first.parts) == 1 else "all parts and layers"
         screen.print()
-        if all(layer.is_read for part in first.parts for layer in part.layers):
-            screen.print(f"What is done with positions is the same in {where}.")
-        else:
-            screen.print(fill(f"What is told of positions is the same in {where}. {UNTOLD}", WIDTH))
+        screen.print(fill(_agreement(first), WIDTH))
+
+
+def _agreement(model: SetupNumbers) -> str:
+    """What is said of a model and of another that does not differ from it."""
+    first, *others = model.parts
+    where = " in all parts and layers" if others else ""
+    if first.layers and not others:
+        where = f" in {layers(range(len(first.layers)))}"
+    # Of a part without layers nothing was read, and words are all there is.
+    if all(part.layers and all(layer.is_read for layer in part.layers) for part in model.parts):
+        return f"What is done with positions is the same{where}."
+    return f"What is told of positions is the same{where}. {UNTOLD}"
 
 
 def _compare(screen: Console, first: PartNumbers, second: PartNumbers, before: str) -> bool:
