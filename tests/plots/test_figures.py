@@ -152,6 +152,22 @@ def test_numbers_stand_at_the_positions_that_they_are_of(rows, each, down):
         assert text.get_text() == f"{meant:.2f}"
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([[1e-5, 2e-5]], ["1.0e-05", "2.0e-05"]),
+        ([[-1e-3, 0.05]], ["-1.0e-03", "5.0e-02"]),
+        ([[-0.0, 0.0]], ["0.00", "0.00"]),
+        ([[-0.001, 1.0]], ["0.00", "1.00"]),
+        ([[-0.0, 3e7]], ["0", "3.0e+07"]),
+        ([[float("nan"), -0.25]], ["nan", "-0.25"]),
+    ],
+)
+def test_numbers_tell_the_largest_and_zero_has_no_sign(values, said):
+    ax = heatmap(values, limit=None)
+    assert [text.get_text() for text in ax.texts] == said
+
+
 def test_channels_say_what_their_colors_do_not_reach():
     for limit, said in ((1.0, "value; from 0 to 2 in all"), (None, "value"), (2.0, "value")):
         ax = grid_channels([[0.0, 1.0], [2.0, 0.5]], (1, 2), limit=limit)

@@ -74,6 +74,31 @@ def test_nothing_is_refused(draw):
         draw()
 
 
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (lambda: costs({"a": np.array([]), "b": np.ones(2)}, {}), "milliseconds of a has shape"),
+        (lambda: costs({"a": np.array([])}, {}), "milliseconds is empty"),
+        (lambda: loss_curves({"a": [[[1, 2.0]]], "b": []}), "no seed of b; give one, or leave b"),
+        (lambda: loss_curves({"a": [[[1, 2.0]], []]}), r"Seed 1 of a has shape \[0\]"),
+        (lambda: loss_curves({"a": [[1, 2.0]]}), r"Seed 0 of a has shape \[2\]; expected points"),
+        (lambda: paired_differences({"a": [0.1]}, {}), "intervals has none of 'a'; give"),
+    ],
+)
+def test_what_is_missing_of_one_is_named(draw, said):
+    with pytest.raises(ValueError, match=said):
+        draw()
+
+
+def test_numbers_may_come_in_arrays():
+    ax = costs({"a": np.array([1.0, 5.0, 2.0])}, {"a": np.int64(7)})
+    assert [bar.get_width() for bar in ax.patches] == [2.0]
+    ax = loss_curves({"a": np.array([[[1, 3.0], [2, 1.0]], [[1, 2.0], [2, 2.0]]])})
+    assert list(ax.lines[-1].get_ydata()) == [2.5, 1.5]
+    ax = paired_differences({"a": np.array([0.1, 0.3])}, {"a": np.array([0.2, 0.1, 0.3])})
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a"]
+
+
 def test_many_curves_are_told_apart():
     for theme in ("light", "dark"):
         looks = {tuple(told_apart(turn, look(theme)).values()) for turn in range(24)}

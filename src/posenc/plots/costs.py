@@ -6,7 +6,7 @@ from statistics import median
 from matplotlib.axes import Axes
 
 from posenc.encodings.arguments import check_whole
-from posenc.plots.style import Theme, dress, look, new_axes, numbers
+from posenc.plots.style import Theme, dress, in_float64, look, new_axes, numbers
 
 
 def costs(
@@ -27,14 +27,15 @@ def costs(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is nothing to draw, or ``parameters`` are no whole numbers from 0 on.
+        ValueError: There is nothing to draw, or nothing of one encoding; or ``parameters`` are no
+            whole numbers from 0 on.
 
     Example:
         >>> ax = costs({"mine": [10.0, 12.0, 11.0]}, {"mine": 32})
         >>> float(ax.patches[0].get_width()), ax.get_yticklabels()[0].get_text()
         (11.0, 'mine (32 learned)')
     """
-    if not any(milliseconds.values()):
+    if not any(in_float64(runs).size for runs in milliseconds.values()):
         raise ValueError("milliseconds is empty; give at least one encoding with a run.")
     check_whole(0, **{f"parameters[{name!r}]": count for name, count in parameters.items()})
     colors = look(theme)

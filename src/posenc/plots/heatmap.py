@@ -235,17 +235,30 @@ def _write_numbers(image: AxesImage, values: np.ndarray, most: float, colors: Lo
     """Writes each number into the middle of its cell, however many positions that stands for."""
     left, right, bottom, top = image.get_extent()
     high, wide = (bottom - top) / values.shape[0], (right - left) / values.shape[1]
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
     for row, column in np.ndindex(values.shape):
-        value = values[row, column]
+        value = float(values[row, column])
         red, green, blue, _ = colors.signed((value / most + 1) / 2)
         bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
         color = "#111111" if bright else "#ffffff"
         image.axes.text(  # type: ignore[union-attr]
             left + (column + 0.5) * wide,
             top + (row + 0.5) * high,
-            f"{value:.2f}",
+            _written(value, largest),
             ha="center",
             va="center",
             color=color,
             fontsize=8,
         )
+
+
+def _written(value: float, largest: float) -> str:
+    """With two decimals, or two digits where these would tell nothing of the largest; 0 unsigned.
+
+    Example:
+        >>> _written(-0.001, 0.5), _written(2e-5, 2e-5), _written(3e6, 3e6)
+        ('0.00', '2.0e-05', '3.0e+06')
+    """
+    plain = largest == 0 or 0.1 <= largest < 1e5
+    text = f"{value:.2f}" if plain else f"{value:.1e}" if value else "0"
+    return text if float(text) else text.removeprefix("-")

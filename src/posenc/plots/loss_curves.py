@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Theme, dress, key, look, new_axes, told_apart
+from posenc.plots.style import Theme, dress, in_float64, key, look, new_axes, told_apart
 
 
 def loss_curves(
@@ -25,23 +25,24 @@ def loss_curves(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is nothing to draw.
+        ValueError: There is nothing to draw, or nothing of one encoding or seed, or a seed is no
+            list of points.
 
     Example:
         >>> ax = loss_curves({"mine": [[[1, 2.0], [2, 1.0]], [[1, 2.2], [2, 1.4]]]})
         >>> ax.get_ylabel(), [round(float(y), 2) for y in ax.lines[-1].get_ydata()]
         ('training loss (nats)', [2.1, 1.2])
     """
-    if not any(curves.values()):
+    if not any(len(seeds) for seeds in curves.values()):
         raise ValueError("curves is empty; give at least one encoding with a seed.")
+    drawable = {name: _seeds(name, seeds) for name, seeds in curves.items()}
     colors = look(theme)
     ax = new_axes(7.0, 3.6, colors) if ax is None else ax
-    for turn, (name, seeds) in enumerate(curves.items()):
+    for turn, (name, seeds) in enumerate(drawable.items()):
         given = told_apart(turn, colors)
         drawn: dict[str, Any] = {"color": given["color"], "linestyle": given["linestyle"]}
         for points in seeds:
-            steps, losses = np.array(points).T
-            ax.plot(steps, losses, linewidth=0.6, alpha=0.4, **drawn)
+            ax.plot(*points.T, linewidth=0.6, alpha=0.4, **drawn)
         told = [{point[0]: point[1] for point in points} for points in seeds]
         steps = [step for step in told[0] if all(step in each for each in told)]
         middle = [np.median([each[step] for each in told]) for step in steps]
@@ -54,3 +55,17 @@ def loss_curves(
     key(ax, colors, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     dress(ax, colors)
     return ax
+
+
+def _seeds(name: str, seeds: Sequence[Sequence[Sequence[float]]]) -> list[np.ndarray]:
+    """The points of each seed, ``[points, 2]``."""
+    if not len(seeds):
+        raise ValueError(f"curves has no seed of {name}; give one, or leave {name} out.")
+    made = [in_float64(points) for points in seeds]
+    for place, points in enumerate(made):
+        if points.ndim != 2 or points.shape[1] != 2 or not len(points):
+            raise ValueError(
+                f"Seed {place} of {name} has shape {list(points.shape)}; expected points "
+                f"[step, loss], one or more."
+            )
+    return made

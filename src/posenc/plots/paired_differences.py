@@ -27,7 +27,7 @@ def paired_differences(
         theme: ``light`` or ``dark``.
 
     Raises:
-        ValueError: There is nothing to draw, or a difference is not finite.
+        ValueError: There is nothing to draw, a difference is not finite, or one has no interval.
 
     Example:
         >>> ax = paired_differences({"a − b": [0.1, 0.3]}, {"a − b": (0.2, 0.1, 0.3)})
@@ -36,6 +36,10 @@ def paired_differences(
     """
     if not differences:
         raise ValueError("differences is empty; give at least one comparison.")
+    if missing := [name for name in differences if name not in intervals]:
+        raise ValueError(
+            f"intervals has none of {missing[0]!r}; give (mean, low, high) of every comparison."
+        )
     colors = look(theme)
     ax = new_axes(7.0, 1.0 + 0.32 * len(differences), colors) if ax is None else ax
     ax.axvline(0, color=colors.ink, linewidth=0.8)
