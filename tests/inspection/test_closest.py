@@ -46,6 +46,29 @@ def test_of_one_column_the_nearest_are_found_below_the_rounding_of_squares():
     assert found.first < found.second
 
 
+@pytest.mark.parametrize(
+    ("dim", "base", "convention", "length"),
+    [
+        (2, 1e12, "per_dimension_one_based", 700),
+        (4, 1e9, "per_dimension_one_based", 300),
+        (2, 1e30, "double_exponent", 300),
+        (2, 1.0000001, "per_dimension", 1500),
+    ],
+)
+def test_rows_nearer_than_squares_can_tell(dim, base, convention, length):
+    encoding = Sinusoidal(dim, base, convention)
+    rows = encoding.table(torch.arange(length), dtype=torch.float64)
+    found = closest_pair(encoding, length)
+    assert found.distance == (rows[found.first] - rows[found.second]).norm().item()
+    assert found.distance == pytest.approx(torch.pdist(rows).min().item(), rel=1e-12, abs=0)
+
+
+def test_at_a_huge_base_the_first_two_are_nearest():
+    """sin moves by 10⁻¹² a position, and cos, from its top at 0, by more with each."""
+    found = closest_pair(Sinusoidal(2, 1e12, "per_dimension_one_based"), 700)
+    assert (found.first, found.second) == (0, 1)
+
+
 def test_rows_of_another_width_have_no_closest_pair():
     encoding = Sinusoidal(8, convention="per_dimension")
     rows = encoding.table(torch.arange(9), dtype=torch.float64)

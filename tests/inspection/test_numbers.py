@@ -82,6 +82,13 @@ def test_norms_of_a_sentence():
     assert (still < 0.1).sum() > 512 * 0.4  # two columns of five hardly move in a short sentence
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_range_may_be_twice_the_largest_number(dtype):
+    """In float16 it was infinite."""
+    moved = columns_that_move(torch.tensor([[61440.0], [-61440.0], [0.0]], dtype=dtype))
+    assert moved.tolist() == [122880.0]
+
+
 def test_attention_gains_an_order():
     torch.manual_seed(0)
     q = torch.randn(2, 1, 8).expand(2, 6, 8)  # six equal tokens

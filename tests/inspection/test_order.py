@@ -1,5 +1,6 @@
 """Two orders of the same tokens: what a model without positions cannot tell apart."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -32,6 +33,16 @@ def test_with_positions_it_does_not(positional):
     effect = order_effect(encoder(positional), X, ORDER)
     assert effect.attention_difference > 1e-3
     assert effect.output_difference > 1e-3
+
+
+@pytest.mark.parametrize("kind", [torch.tensor, np.array, tuple], ids=str)
+def test_an_order_of_any_whole_numbers_is_one(kind):
+    made = encoder(Positional(Sinusoidal(16)))
+    one, other = (order_effect(made, X, order) for order in (ORDER, kind(ORDER)))
+    assert torch.equal(one.reordered, other.reordered)
+    assert one.output_difference == other.output_difference
+    with pytest.raises(ValueError, match=r"order is \[0, 0, 1, 2, 3\]; it must name each of 5"):
+        order_effect(made, X, kind([0, 0, 1, 2, 3]))
 
 
 def test_the_same_order_changes_nothing():

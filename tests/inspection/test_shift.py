@@ -29,7 +29,9 @@ def test_maps_compose():
     [
         (Sinusoidal(8, convention="per_dimension"), "no common frequency"),
         (Sinusoidal(8, convention="double_exponent"), "no common frequency"),
-        (Sinusoidal(7), "the width is odd"),
+        (Sinusoidal(7, convention="per_dimension_one_based"), "no common frequency"),
+        (Sinusoidal(7), "the width is odd: the last sine has no cosine"),
+        (Sinusoidal(1), "the width is odd: the last sine has no cosine"),
         (Learned(8, 400), "not sinusoidal"),
     ],
     ids=str,
@@ -46,6 +48,16 @@ def test_others_get_the_best_map_with_what_it_misses(encoding, reason):
     for _ in range(20):  # no map nearby is better in the sense of least squares
         other = shift.matrix + 1e-3 * torch.randn_like(shift.matrix)
         assert (rows @ other.mT - moved).square().sum() >= best
+
+
+@pytest.mark.parametrize("convention", ["per_dimension", "per_dimension_one_based"])
+@pytest.mark.parametrize("dim", [5, 6])
+def test_at_base_one_a_map_exists_by_accident(convention, dim):
+    """Every power of 1 is 1, and the other channels tell all of the next position."""
+    shift = shift_map(Sinusoidal(dim, 1.0, convention), 5)
+    assert not shift.exact
+    assert shift.residual < 1e-12
+    assert shift.reason.endswith("promises no pairs; at base 1 all channels have one frequency")
 
 
 def test_length_must_be_positive():

@@ -9,6 +9,8 @@ from torch import Tensor
 from posenc.encodings.tokens import Sinusoidal
 
 CANDIDATES = 32
+LOST = 1e-10
+"""Squared distances below this, a column, are differences of sums that round as much."""
 
 
 def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -> tuple[int, int]:
@@ -22,7 +24,8 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
     so PE(p) · PE(q) = D[q − p] + S[p + q]: two sequences of a few times ``length`` numbers hold all
     products, and |PE(p) − PE(q)|² = 2 D[0] + S[2p] + S[2q] − 2 D[q − p] − 2 S[p + q]. The sequences
     follow from the rows: neighbors give S, the first row gives D. So a pair costs three additions,
-    whatever the width. Of one column the two nearest are neighbors in its order.
+    whatever the width. Of one column the two nearest are neighbors in its order; and where rows are
+    so near each other that these sums are rounding, the order of one column says which to measure.
 
     Raises:
         ValueError: There are not two rows or more, as wide as the encoding.
@@ -63,10 +66,36 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
         squared = 2 * (near[0] - near[offset]).item() + apart[least].item()
         found.append((squared, least, least + offset))
     # The sums above round; the few best are measured row by row.
-    return min(
-        ((first, second) for _, first, second in nsmallest(CANDIDATES, found)),
-        key=lambda pair: (rows[pair[0]] - rows[pair[1]]).norm().item(),
-    )
+    measured = [
+        ((rows[first] - rows[second]).norm().item(), first, second)
+        for _, first, second in nsmallest(CANDIDATES, found)
+    ]
+    best = min(measured, key=lambda each: each[0])
+    if best[0] ** 2 < LOST * encoding.dim:
+        best = _nearer(rows, best)
+    return best[1:]
+
+
+def _nearer(
+    rows: Float[Tensor, "length dim"], best: tuple[float, int, int]
+) -> tuple[float, int, int]:
+    """The nearest pair, given one: two that are nearer are as near in every column.
+
+    So only those are measured that are in the column with the longest range.
+    """
+    widest = int((rows.amax(0) - rows.amin(0)).argmax())
+    column, places = rows[:, widest].sort(stable=True)
+    for step in range(1, len(rows)):
+        near = (column[step:] - column[:-step] < best[0]).nonzero()[:, 0]
+        if not len(near):
+            break
+        one, other = places[near], places[near + step]
+        away = (rows[one] - rows[other]).norm(dim=1)
+        least = int(away.argmin())
+        if (distance := away[least].item()) < best[0]:
+            first, second = sorted((int(one[least]), int(other[least])))
+            best = distance, first, second
+    return best
 
 
 def _neighbors(column: Float[Tensor, "length"]) -> tuple[int, int]:

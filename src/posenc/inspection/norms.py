@@ -60,6 +60,8 @@ def norm_shares(
 def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"]:
     """The range of each column; those of a small one hardly tell these positions apart.
 
+    In float32 where the table is narrower, since a range may be twice its largest number.
+
     Raises:
         TypeError: ``encoding`` holds whole or complex numbers.
         ValueError: It is no table of one row a token.
@@ -77,7 +79,8 @@ def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"
             f"more. Give one row of a batch."
         )
     _check_reals(encoding=encoding)
-    return encoding.amax(0) - encoding.amin(0)
+    wide = encoding.to(torch.promote_types(encoding.dtype, torch.float32))
+    return wide.amax(0) - wide.amin(0)
 
 
 def _check_reals(**tensors: Tensor) -> None:

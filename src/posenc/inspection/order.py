@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from posenc.positions.whole import check_several_whole_numbers
@@ -34,7 +34,7 @@ class OrderEffect:
 
 @torch.no_grad()
 def order_effect(
-    encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int]
+    encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int] | Int[Tensor, "seq"]
 ) -> OrderEffect:
     """Run ``x`` and ``x[order]``, and compare what becomes of each token.
 
@@ -44,7 +44,8 @@ def order_effect(
     Args:
         encoder: An encoder that is not causal, in evaluation mode.
         x: Embedded tokens.
-        order: The other order, as indices into ``x``.
+        order: The other order, as indices into ``x``; a tensor of them, as of ``torch.randperm``,
+            will do.
 
     Raises:
         TypeError: ``order`` holds what is no whole number.
@@ -67,7 +68,9 @@ def order_effect(
 
 
 @torch.no_grad()
-def both_orders(encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int]) -> OrderEffect:
+def both_orders(
+    encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int] | Int[Tensor, "seq"]
+) -> OrderEffect:
     """``order_effect`` of an encoder that may see more than a set, for who tells that apart.
 
     Raises:
@@ -75,10 +78,11 @@ def both_orders(encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[i
         ValueError: ``order`` is no permutation of the tokens.
     """
     check_several_whole_numbers(order=order)
+    order = [int(place) for place in order]
     if sorted(order) != list(range(len(x))):
-        raise ValueError(f"order is {list(order)}; it must name each of {len(x)} tokens once.")
+        raise ValueError(f"order is {order}; it must name each of {len(x)} tokens once.")
     back = torch.tensor(order, device=x.device).argsort()
-    first, second = (encoder.stages(tokens[None]) for tokens in (x, x[list(order)]))
+    first, second = (encoder.stages(tokens[None]) for tokens in (x, x[order]))
     weights = first.blocks[0].attention.weights[0]
     reordered = second.blocks[0].attention.weights[0][:, back][:, :, back]
     return OrderEffect(

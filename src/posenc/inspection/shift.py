@@ -85,8 +85,11 @@ def _reason(encoding: TokenEncoding) -> str:
     if encoding.keeps_shift:
         return ""
     waveform = encoding.convention.waveform(encoding.dim, encoding.base)
-    if len(waveform.sines.numerators) != len(waveform.cosines.numerators):
+    sines, cosines = waveform.sines.numerators, waveform.cosines.numerators
+    if not cosines or set(sines) & set(cosines):
         return "the width is odd: the last sine has no cosine"
+    if encoding.base == 1:  # every power of 1 is 1
+        return "the convention promises no pairs; at base 1 all channels have one frequency"
     return "sines and cosines have no common frequency"
 
 
