@@ -1,7 +1,8 @@
-"""What the weights beside a configuration say of it: widths by their shapes, pairing by tables."""
+"""What the weights beside a configuration say of it: widths and rows by their shapes, pairing and
+sines by tables."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -9,12 +10,25 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from posenc.encodings.expression import encoding_from
+from posenc.encodings.tokens import Sinusoidal
 from posenc.inspection.model import LayerNumbers, SetupNumbers
 from posenc.inspection.rotary import grouped
 from posenc.inspection.safetensors_header import PACKED, read_header, shards_of
 
 SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
 """What names of tensors say of the part that they are of."""
+
+TABLES = r"(wpe|pos\w*emb\w*|embed_pos\w*)(\.weight)?$"
+"""How tables of positions are named, those of tokens and those of patches."""
+
+TELLING = re.compile(
+    r"(?<![a-z])(position|pos(_|emb|enc)|rel_|relative|rotary|rope|alibi|wpe)|inv_freq|attention_bias"
+)
+"""What in the name of a tensor may tell of positions, whatever it is."""
+
+NAMED, ROWS = 4, 64
+"""How many names are told that tell of positions, and how many rows of sines are read."""
 
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
@@ -34,6 +48,11 @@ class Stored:
     shape: tuple[int, ...]
     dtype: str
     start: int
+
+    @property
+    def table(self) -> tuple[int, int]:
+        """Its rows and their width, as of ``[1, rows, width]``."""
+        return prod(self.shape[:-1]), self.shape[-1]
 
     def first_rows(self, count: int) -> Tensor | None:
         """The first rows, or all there are, in float64; None in a dtype that is not known here."""
@@ -87,9 +106,23 @@ def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
         for places, layer in grouped(part.layers):
             lines += _of_layer(layer, places, own)
     found = list(dict.fromkeys(lines))
-    return [f"Weights: {line}" for line in found] or [
-        "Weights: none of their names is known here to tell of positions."
-    ]
+    return [f"Weights: {line}" for line in found or [_unheld(stored)]]
+
+
+def _unheld(stored: Mapping[str, Stored]) -> str:
+    """What to say where nothing was held against what was read: whose names speak of positions."""
+    telling: dict[str, Stored] = {}
+    for name, each in stored.items():
+        if TELLING.search(name):  # of the layers once
+            telling.setdefault(re.sub(r"\.\d+(?=\.)", ".*", name), each)
+    if not telling:
+        return "none of their names is known here to tell of positions."
+    named = [f"{name} {list(each.shape)}" for name, each in list(telling.items())[:NAMED]]
+    more = f", and {len(telling) - NAMED} more" if len(telling) > NAMED else ""
+    return (
+        f"nothing in them was held against what was read. These names tell of positions: "
+        f"{', '.join(named)}{more}."
+    )
 
 
 def _of_part(name: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
@@ -103,37 +136,115 @@ def _of_part(name: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
 def _of_layer(
     layer: LayerNumbers, places: Sequence[int], stored: Mapping[str, Stored]
 ) -> list[str]:
-    lines = [_rows(text, stored) for text in layer.tokens if text.startswith("Learned(")]
-    lines += [_buckets(text, stored) for text in layer.scores if text.startswith("T5Bias(")]
+    own = _of_stage(layer.layer_type, stored)
+    lines = [
+        HELD[name](text, own)
+        for text in (*layer.tokens, *layer.scores)
+        if (name := text.partition("(")[0]) in HELD
+    ]
     if layer.rotary is not None:
         lines += [_heads(layer.rotary.head_dim, places, stored), *_frequencies(layer, stored)]
     return [line for line in lines if line]
+
+
+def _of_stage(layer_type: str | None, stored: Mapping[str, Stored]) -> Mapping[str, Stored]:
+    """The tensors of one stage, whose number is the first in their names; of no stages, all."""
+    if layer_type is None or not layer_type.startswith("stage "):
+        return stored
+    own = re.compile(rf"\D*\.{layer_type.removeprefix('stage ')}\.")
+    return {name: each for name, each in stored.items() if own.match(name)}
 
 
 def _matching(pattern: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
     return {name: each for name, each in stored.items() if re.search(pattern, name)}
 
 
-def _rows(text: str, stored: Mapping[str, Stored]) -> str | None:
-    dim, length = (int(n) for n in re.findall(r"\d+", text)[:2])
+def _tables(pattern: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
+    return {name: each for name, each in _matching(pattern, stored).items() if len(each.shape) > 1}
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", re.sub(r"\b[A-Za-z]\w*", "", text))]
+
+
+def _held(pattern: str, table: tuple[int, int], said: str, stored: Mapping[str, Stored]) -> str:
+    """That there is a table as it was read; or what another one is, of the same width if any."""
+    tables = _tables(pattern, stored)
+    for name, each in tables.items():
+        if each.table == table:
+            return f"{name} has {said}, as the file says."
+    if not tables:
+        return ""
+    name, each = _as_wide(table[1], tables)
+    return f"{name} has shape {list(each.shape)}; the file says {list(table)}."
+
+
+def _as_wide(width: int, tables: Mapping[str, Stored]) -> tuple[str, Stored]:
+    """The first of this width, or of all."""
+    return min(tables.items(), key=lambda item: item[1].table[1] != width)
+
+
+def _rows(text: str, stored: Mapping[str, Stored]) -> str:
+    dim, length = _numbers(text)[:2]
     offset = re.search(r"offset=(\d+)", text)
     rows = length + (int(offset.group(1)) if offset else 0)
-    tables = _matching(r"(wpe|pos\w*emb\w*|embed_pos\w*)\.weight$", stored)
-    for name, each in tables.items():
-        if each.shape == (rows, dim):
-            return f"{name} has {rows} rows of {dim}, as the file says."
-    if tables:
-        name, each = next(iter(tables.items()))
-        return f"{name} has shape {list(each.shape)}; the file says [{rows}, {dim}]."
-    return None
+    return _held(TABLES, (rows, dim), f"{rows} rows of {dim}", stored)
 
 
-def _buckets(text: str, stored: Mapping[str, Stored]) -> str | None:
-    heads, buckets = (int(n) for n in re.findall(r"=(\d+)", text)[:2])
-    for name, each in _matching(r"relative_attention_bias\.weight$", stored).items():
-        agrees = "as the file says" if each.shape == (buckets, heads) else "not as the file says"
-        return f"{name} has {each.shape[0]} buckets of {each.shape[-1]} heads, {agrees}."
-    return None
+def _patches(text: str, stored: Mapping[str, Stored]) -> str:
+    before = re.search(r"prefix=(\d+)", text)
+    dim, *size = _numbers(text.partition(", prefix=")[0])
+    rows = prod(size) + (int(before.group(1)) if before else 0)
+    return _held(TABLES, (rows, dim), f"{rows} rows of {dim}", stored)
+
+
+def _sines(text: str, stored: Mapping[str, Stored]) -> str:
+    encoding = encoding_from(text)
+    assert isinstance(encoding, Sinusoidal)
+    if not (tables := _tables(TABLES, stored)):
+        return ""
+    name, each = _as_wide(encoding.dim, tables)
+    if each.shape[-1] != encoding.dim:
+        return f"{name} has shape {list(each.shape)}; the file says rows of {encoding.dim}."
+    rows = each.first_rows(ROWS)
+    if rows is None:
+        return f"{name} has rows of {encoding.dim}, as the file says."
+    exact = encoding.table(torch.arange(len(rows)) - encoding.offset, dtype=torch.float64)
+    told = rows.any(1)  # the row of padding is zero
+    rounding = 1e-4 + 2 * torch.finfo(DTYPES[each.dtype]).eps  # of angles, and of the table
+    alike = told.any() and ((rows - exact)[told].abs() <= rounding).all()
+    held = "the" if alike else "other numbers than the"
+    return f"{name} holds {held} sines and cosines that were read."
+
+
+def _buckets(text: str, stored: Mapping[str, Stored]) -> str:
+    heads, buckets = _numbers(text)[:2]
+    said = f"{buckets} buckets of {heads} heads"
+    return _held(r"relative_attention_bias\.weight$", (buckets, heads), said, stored)
+
+
+def _displacements(text: str, stored: Mapping[str, Stored]) -> str:
+    heads, high, wide = _numbers(text)[:3]
+    count = (2 * high - 1) * (2 * wide - 1)
+    said = f"{count} displacements of {heads} heads"
+    return _held(r"relative_position_bias_table$", (count, heads), said, stored)
+
+
+def _distances(text: str, stored: Mapping[str, Stored]) -> str:
+    heads, head_dim, buckets = _numbers(text)[:3]
+    rows, dim = 2 * buckets, heads * head_dim
+    return _held(r"rel_embeddings\.weight$", (rows, dim), f"{rows} rows of {dim}", stored)
+
+
+HELD: Mapping[str, Callable[[str, Mapping[str, Stored]], str]] = {
+    "Learned": _rows,
+    "LearnedGrid": _patches,
+    "Sinusoidal": _sines,
+    "T5Bias": _buckets,
+    "SwinBias": _displacements,
+    "DeBERTa": _distances,
+}
+"""How tensors are held against an encoding; "" where there are none of its names."""
 
 
 def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -> str | None:

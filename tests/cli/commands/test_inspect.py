@@ -422,6 +422,82 @@ def test_weights_beside_the_file_confirm_it(run, written, tmp_path):
     assert "the file says [1024, 768]" in " ".join(run("inspect", path).out.split())
 
 
+VIT = {"model_type": "vit", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
+       "image_size": 32, "patch_size": 8}  # fmt: skip
+SWIN = {"model_type": "swin", "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 4],
+        "window_size": 3, "image_size": 24, "patch_size": 4}  # fmt: skip
+DEBERTA = {"model_type": "deberta-v2", "hidden_size": 8, "num_attention_heads": 2,
+           "num_hidden_layers": 1, "relative_attention": True, "position_buckets": 4,
+           "max_position_embeddings": 16, "pos_att_type": ["p2c", "c2p"],
+           "position_biased_input": False}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "shapes", "said"),
+    [
+        (VIT, {"embeddings.position_embeddings": [1, 17, 8]},
+         "embeddings.position_embeddings has 17 rows of 8, as the file says."),
+        ({**VIT, "model_type": "siglip_vision_model"},
+         {"embeddings.position_embedding.weight": [16, 8]}, "16 rows of 8, as the file says."),
+        (VIT, {"decoder.decoder_pos_embed": [1, 17, 4], "position_embeddings": [1, 26, 8]},
+         "Weights: position_embeddings has shape [1, 26, 8]; the file says [17, 8]."),
+        (SWIN, {f"encoder.layers.{n}.blocks.0.relative_position_bias_table": [25, 2 + 2 * n]
+                for n in (0, 1)},
+         "layers.1.blocks.0.relative_position_bias_table has 25 displacements of 4 heads, as the"),
+        (SWIN, {f"encoder.layers.{n}.blocks.0.relative_position_bias_table": [25, 2]
+                for n in (0, 1)},
+         "layers.1.blocks.0.relative_position_bias_table has shape [25, 2]; the file says [25, 4]"),
+        (DEBERTA, {"encoder.rel_embeddings.weight": [8, 8]}, "has 8 rows of 8, as the file says."),
+        (DEBERTA, {"encoder.rel_embeddings.weight": [32, 8]}, "the file says [8, 8]."),
+        ({"model_type": "t5"}, {"decoder.relative_attention_bias.weight": [32, 6]},
+         "has shape [32, 6]; the file says [32, 8]."),
+    ],
+)  # fmt: skip
+def test_tables_of_every_kind_are_held_against_the_file(
+    run, written, tmp_path, config, shapes, said
+):
+    import torch
+
+    path = written(config)
+    saved(tmp_path, **{name: torch.zeros(shape) for name, shape in shapes.items()})
+    out = run("inspect", path).out
+    assert max(map(len, out.splitlines()[1:])) < 80
+    assert said.replace(" ", "") in "".join(out.split())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_stored_sines_are_held_against_those_that_were_read(run, written, tmp_path, dtype):
+    import torch
+
+    path = written({"model_type": "pegasus", "d_model": 8, "encoder_layers": 1,
+                    "decoder_layers": 1})  # fmt: skip
+    angles = torch.arange(20.0)[:, None] * 10_000.0 ** -(torch.arange(4) / 4)
+    sines = torch.cat((angles.sin(), angles.cos()), -1)
+    for table, told in [
+        (sines, "holds the sines and cosines that were read."),
+        (sines.flip(-1), "holds other numbers than the sines and cosines that were read."),
+        (0 * sines, "holds other numbers than the sines and cosines that were read."),
+        (sines[:, 1:], "has shape [20, 7]; the file says rows of 8."),
+    ]:
+        table = table.to(getattr(torch, dtype)).contiguous()
+        saved(tmp_path, **{"encoder.embed_positions.weight": table})
+        said = " ".join(run("inspect", path).out.split())
+        assert f"Weights: encoder.embed_positions.weight {told}" in said
+
+
+def test_names_that_tell_of_positions_are_told_where_nothing_was_held(run, written, tmp_path):
+    import torch
+
+    path = written({"model_type": "wavlm", "num_hidden_layers": 2})
+    names = [f"layers.{n}.{name}" for n in (0, 1) for name in ("rel_attn_embed.weight", "norm")]
+    saved(tmp_path, **{name: torch.zeros(4, 2) for name in names})
+    said = " ".join(run("inspect", path).out.split())
+    assert "nothing in them was held against what was read" in said
+    assert said.endswith("These names tell of positions: layers.*.rel_attn_embed.weight [4, 2].")
+    saved(tmp_path, **{f"{n}.post_attention_norm.weight": torch.zeros(4) for n in (0, 1)})
+    assert "none of their names is known here" in run("inspect", path).out
+
+
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
 def test_stored_cosines_tell_their_pairing(run, written, tmp_path, pairing):
     import torch
