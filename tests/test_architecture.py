@@ -13,6 +13,7 @@ import posenc
 ROOT = Path(posenc.__file__).parent
 LAYERS = [
     "_names",
+    "_numbers",
     "_guards",
     "_rounding",
     "positions",

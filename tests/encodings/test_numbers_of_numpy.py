@@ -118,13 +118,11 @@ def test_positions_of_small_kinds_do_not_wrap(kind):
     assert positions.left_padded(mask[:3], start=np.uint8(0)).tolist() == [0, 1, 2]
 
 
-def test_schedules_refuse_what_would_wrap_and_take_the_rest():
+def test_schedules_take_numbers_of_any_kind_for_what_they_are():
     extended = DynamicNTK(Geometric(8), 8, 100)
-    with pytest.raises(ValueError, match=r"length is np.uint8\(200\), whose products wrap"):
-        extended.at(np.uint8(200))
-    with pytest.raises(ValueError, match=r"factor is np.uint8\(8\), whose products wrap"):
-        DynamicNTK(Geometric(8), np.uint8(8), 100)
-    with pytest.raises(ValueError, match=r"frames is np.uint64\(100\), whose products wrap"):
-        intrinsic_frequency(Geometric(16), np.uint64(100))
+    assert extended.at(np.uint8(200)) == extended.at(200) != extended.at(100)
+    assert DynamicNTK(Geometric(8), np.uint8(8), np.int8(100)) == extended
+    schedule = Geometric(16, base=256.0)
+    assert intrinsic_frequency(schedule, np.uint64(48)) == intrinsic_frequency(schedule, 48) == 4
     far, other = DyNTK(Geometric(8), 64, 2.0, 50), DyNTK(Geometric(8), 64, 2.0, np.int64(50))
     assert other.at(128, time=0.9) == far.at(128, time=0.9)

@@ -187,3 +187,13 @@ def test_a_pair_that_turns_backwards_repeats_as_one_that_turns_forwards():
     schedule = TurnsPerUnit((Fraction(-1, 48), Fraction(1, 5)))
     assert intrinsic_frequency(schedule, 48) == 1
     assert intrinsic_frequency(schedule, 5) == 2
+
+
+def test_a_ramp_ends_at_the_first_pair_that_is_not_there():
+    """As in DyPE's code: i(16) is 49.9 and i(2) 64.3 of 64 pairs, which the older code of YaRN
+    leaves where it is. Both leave the last pair to NTK, which divides it by the factor."""
+    plain = Geometric(128)
+    last = NTKByParts(plain, 4, 131_072).turns()[63] / plain.turns()[63]
+    dype, older = ((63 - 49) / (end - 49) for end in (64, 65))
+    assert last == pytest.approx(1 - dype * 3 / 4, rel=1e-15)
+    assert last < 0.88 * (1 - older * 3 / 4)

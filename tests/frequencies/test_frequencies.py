@@ -10,7 +10,18 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc.frequencies import FromCheckpoint, Geometric, Llama3, Powers, YaRN
+from posenc.frequencies import (
+    NTK,
+    Clipped,
+    FromCheckpoint,
+    Geometric,
+    Linear,
+    Llama3,
+    NTKByParts,
+    Powers,
+    RIFLEx,
+    YaRN,
+)
 from posenc.frequencies.schedule import TURN_BITS, TWO_PI
 
 
@@ -170,3 +181,26 @@ def test_other_frequencies_under_the_name_of_a_known_schedule_are_refused(name):
         type("Own", (Geometric,), {name: lambda self, *form: ()})
     renamed = type("Renamed", (Geometric,), {})
     assert renamed(8).turns() == Geometric(8).turns()
+
+
+@pytest.mark.parametrize("form", ["float32", "float32-log"])
+@pytest.mark.parametrize(
+    "rescaled",
+    [Clipped, Linear, Llama3, NTK, NTKByParts, RIFLEx, YaRN],
+    ids=lambda kind: kind.__name__,
+)
+def test_odd_widths_have_their_float32_form(rescaled, form):
+    """With a last frequency, of the channel without a pair; within roundings of the exact one."""
+    plain = Geometric(65)
+    schedule = {
+        Clipped: lambda: Clipped(plain, 3),
+        Linear: lambda: Linear(plain, 4),
+        Llama3: lambda: Llama3(plain),
+        NTK: lambda: NTK(plain, 4),
+        NTKByParts: lambda: NTKByParts(plain, 4, 4096),
+        RIFLEx: lambda: RIFLEx(plain, 8, 66),
+        YaRN: lambda: YaRN(plain, 4, 4096),
+    }[rescaled]()
+    exact = [turns / 2.0**TURN_BITS * 2 * math.pi for turns in schedule.turns()]
+    assert schedule.float32(form).tolist() == pytest.approx(exact, rel=1e-4, abs=1e-9)
+    assert len(exact) == 33

@@ -13,6 +13,8 @@ from posenc.frequencies.schedule import (
     check_length,
     check_schedule,
     listed,
+    plain,
+    plain_first,
 )
 from posenc.frequencies.yarn import YaRN
 
@@ -43,6 +45,7 @@ class ByLength:
 
     steps: tuple[tuple[int, Schedule], ...]
 
+    @plain_first
     def __post_init__(self):
         object.__setattr__(self, "steps", _pairs(self.steps))
         if not self.steps:
@@ -76,6 +79,7 @@ class ByLength:
             TypeError: ``factors`` are no numbers.
             ValueError: As of ``YaRN``.
         """
+        trained_length = plain(trained_length)
         check_length("ByLength.yarn", trained_length)
         given = listed("ByLength.yarn", "factors", factors)
         schedules = [YaRN(of, factor, trained_length) for factor in given]
@@ -141,7 +145,7 @@ class ByLength:
 def _pairs(steps: object) -> tuple[tuple[int, Schedule], ...]:
     """The steps as a tuple of pairs, or words that say what they should be."""
     try:
-        return tuple((length, of) for length, of in steps)  # type: ignore[attr-defined]
+        return tuple((plain(length), of) for length, of in steps)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         raise TypeError(
             f"ByLength: steps is {steps!r}; it must be pairs of a length and a schedule, as "

@@ -15,6 +15,8 @@ from posenc.frequencies.schedule import (
     check_positive,
     exact,
     is_no_number,
+    plain,
+    plain_first,
     rational,
 )
 
@@ -54,6 +56,7 @@ class DyNTK:
     scale: Number = 2.0
     exponent: Number = 2.0
 
+    @plain_first
     def __post_init__(self):
         check_geometric(self, self.of)
         check_length(self, self.trained_length)
@@ -112,6 +115,7 @@ class DyYaRN:
     beta: Turns = (1.25, 0.75)
     gamma: Turns = (16, 2)
 
+    @plain_first
     def __post_init__(self):
         check_positive(self, scale=self.scale, exponent=self.exponent)
         NTKByParts(self.of, 1, self.trained_length, self.beta, self.gamma)  # refuses the rest
@@ -135,12 +139,13 @@ class DyYaRN:
 
 
 def _extension(owner: object, length: int, trained_length: int) -> Fraction:
-    check_length(owner, trained_length)
+    length = plain(length)
     check_length(owner, length, name="length")
-    return max(Fraction(int(length), int(trained_length)), Fraction(1))
+    return max(Fraction(length, trained_length), Fraction(1))
 
 
 def _kappa(owner: DyNTK | DyYaRN, time: Number) -> Fraction:
+    time = plain(time)
     if is_no_number(time) or not 0 <= time <= 1:
         raise ValueError(
             f"{type(owner).__name__}: time is {time!r}; it runs from 1 (noise) to 0 (the image)."

@@ -17,6 +17,8 @@ from posenc.frequencies.schedule import (
     check_schedule,
     exact,
     listed,
+    plain,
+    plain_first,
 )
 
 
@@ -65,6 +67,7 @@ class LongRoPE:
     attention_factor = 1.0
     """What cosines and sines are multiplied with, at any length."""
 
+    @plain_first
     def __post_init__(self):
         check_schedule(self, self.of)
         for name in ("short", "long"):
@@ -86,7 +89,7 @@ class LongRoPE:
     def _own_factor(self) -> float:
         """√(1 + ln s / ln L0), or what was given in its place: that of ``of`` is multiplied."""
         if self.attention is not None:
-            return self.attention
+            return float(self.attention)
         with localcontext(PRECISION):
             return float((1 + exact(self.factor).ln() / exact(self.trained_length).ln()).sqrt())
 
@@ -96,6 +99,7 @@ class LongRoPE:
         Raises:
             ValueError: ``length`` is no whole number from 1 on.
         """
+        length = plain(length)
         check_length(self, length, name="length")
         divisors = self.long if length > self.trained_length else self.short
         return Divided(self.of, divisors, self._own_factor())

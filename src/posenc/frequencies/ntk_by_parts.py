@@ -36,6 +36,9 @@ class NTKByParts(Schedule):
     before its paper, and what image generators call YaRN. Cosines and sines are multiplied with
     0.1·ln s + 1.
 
+    Borders are brought within 0 … d/2, as in DyPE's code. The older code of YaRN brings them within
+    0 … d − 1: a ramp that reaches past the last pair, d/2 − 1, is less steep there.
+
     A ramp that would begin past the last pair leaves all pairs on its fast side, and one that would
     end before the first leaves all on its slow side. (Public code takes some of these the other way
     round: where its borders change places, its ramp turns over.)

@@ -62,10 +62,11 @@ class Powers(Schedule):
         import torch  # exact frequencies need none
 
         numerators = torch.tensor(self.numerators, dtype=torch.float32)
+        denominator = float(self.denominator)
         if form == "float32-log":
-            return torch.exp(numerators * (-log(self.base) / self.denominator))
+            return torch.exp(numerators * (-log(self.base) / denominator))
         base = self.base if isinstance(self.base, int | float) else float(self.base)
-        return 1.0 / (base ** (numerators / self.denominator))
+        return 1.0 / (base ** (numerators / denominator))
 
 
 @lru_cache(maxsize=64)

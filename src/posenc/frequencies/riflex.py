@@ -17,6 +17,7 @@ from posenc.frequencies.schedule import (
     check_positive,
     check_schedule,
     exact,
+    plain,
 )
 
 
@@ -79,7 +80,7 @@ class RIFLEx(Schedule):
 
     def radians(self) -> tuple[Decimal, ...]:
         every = list(self.of.radians())
-        every[self.k - 1] = exact(self.share) * TWO_PI / int(self.length)
+        every[self.k - 1] = exact(self.share) * TWO_PI / self.length
         return tuple(every)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
@@ -107,6 +108,7 @@ def intrinsic_frequency(schedule: Schedule, frames: int) -> int:
         >>> intrinsic_frequency(Geometric(16, base=256.0), 48)
         4
     """
+    frames = plain(frames)
     check_length("intrinsic_frequency", frames, name="frames")
     away = [abs(round(abs(period)) - frames) if isfinite(period) else inf
             for period in schedule.wavelengths()]  # fmt: skip

@@ -1,13 +1,16 @@
 """What a frequency schedule is: exact numbers that depend on nothing but its own fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import wraps
 from math import isfinite, log10
 from numbers import Integral, Rational
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from posenc._numbers import python_number
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,6 +42,34 @@ NO_ROW = (set, frozenset, dict, str, bytes, bytearray)
 """What gives numbers without an order, or codes of letters for numbers."""
 
 
+def plain(value: Any) -> Any:
+    """A number of numpy as Python's own, in a list or tuple too; all else as it is.
+
+    Example:
+        >>> import numpy
+        >>> plain(numpy.uint8(200)), plain((numpy.int32(3), 0.5))
+        (200, (3, 0.5))
+    """
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
+    return python_number(value)
+
+
+def plain_first(settle: Callable[..., None]) -> Callable[..., None]:
+    """A ``__post_init__`` that finds the fields of its dataclass ``plain``, as they stay.
+
+    Every ``Schedule`` has its own made such; what resolves to one by a length says it itself.
+    """
+
+    @wraps(settle)
+    def __post_init__(self: Any, *given: Any) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, plain(getattr(self, each.name)))
+        settle(self, *given)
+
+    return __post_init__
+
+
 def rational(number: Number) -> Fraction:
     """A number as the rational that it is, in Python's integers: powers of numpy's wrap.
 
@@ -47,8 +78,7 @@ def rational(number: Number) -> Fraction:
         >>> rational(numpy.int64(3)) ** 50 == 3**50
         True
     """
-    whole = Fraction(number)  # of numpy's numbers it keeps the kind
-    return Fraction(int(whole.numerator), int(whole.denominator))
+    return Fraction(plain(number))
 
 
 def exact(number: Number) -> Decimal:
@@ -66,8 +96,8 @@ def check_positive(owner: object, **values: Number) -> None:
     for name, value in values.items():
         if is_no_number(value) or not (value > 0 and isfinite(value)):
             raise ValueError(
-                f"{type(owner).__name__}: {name} is {_told(value)}; it must be a positive and "
-                f"finite number."
+                f"{type(owner).__name__}: {name} is {value!r}; it must be a positive and finite "
+                f"number."
             )
 
 
@@ -92,15 +122,11 @@ def check_length(owner: object, length: int, least: int = 1, name: str = "traine
         ValueError: It is no whole number, or too small.
     """
     whole = isinstance(length, Integral) and not isinstance(length, bool)
-    if not whole or wraps(length) or length < least:
+    if not whole or length < least:
         raise ValueError(
-            f"{_name_of(owner)}: {name} is {_told(length)}; it must be a whole number of tokens "
-            f"from {least} on."
+            f"{_name_of(owner)}: {name} is {length!r}; it must be a whole number of tokens from "
+            f"{least} on."
         )
-
-
-def _told(value: object) -> str:
-    return f"{value!r}, whose products wrap (pass int of it)" if wraps(value) else repr(value)
 
 
 def _name_of(owner: object) -> str:
@@ -128,7 +154,7 @@ def listed(owner: object, name: str, values: Iterable[Number]) -> tuple[Number, 
         TypeError: ``values`` are no numbers.
     """
     try:
-        given = None if isinstance(values, NO_ROW) else tuple(values)
+        given = None if isinstance(values, NO_ROW) else tuple(map(plain, values))
     except TypeError:
         given = None
     if given is None or any(is_no_number(value) for value in given):
@@ -145,28 +171,14 @@ def is_no_number(value: object) -> bool:
         >>> is_no_number(True), is_no_number(0.5)
         (True, False)
     """
-    return isinstance(value, bool) or not isinstance(value, Rational | float) or wraps(value)
-
-
-def wraps(value: object) -> bool:
-    """Whether ``value`` is a number of numpy, or a fraction of such, whose products soon wrap.
-
-    Those of fewer than 32 bits do, and those without a sign below 0.
-
-    Example:
-        >>> import numpy
-        >>> wraps(numpy.uint8(200)), wraps(Fraction(numpy.int8(3))), wraps(numpy.int64(200))
-        (True, True, False)
-    """
-    number = value.numerator if isinstance(value, Fraction) else value
-    dtype = getattr(number, "dtype", None) if isinstance(number, Integral) else None
-    return dtype is not None and (dtype.kind == "u" or dtype.itemsize < 4)
+    return isinstance(value, bool) or not isinstance(value, Rational | float)
 
 
 class Schedule(ABC):
     """Frequencies, in radians per position, as exact as they are needed.
 
-    A schedule is a frozen dataclass: equal fields, equal numbers, on every machine. Schedules that
+    A schedule is a frozen dataclass: equal fields, equal numbers, on every machine. Numbers of
+    numpy in its fields become Python's own, which do not wrap. Schedules that
     rescale another hold it as a field, so they nest. What a schedule is stands in its fields, which
     extensions and exports read; so one with other frequencies than the one it derives from is
     refused.
@@ -180,6 +192,8 @@ class Schedule(ABC):
 
     def __init_subclass__(cls, **named: object):
         super().__init_subclass__(**named)
+        if "__post_init__" in vars(cls):
+            cls.__post_init__ = plain_first(cls.__post_init__)
         known = [
             each for each in cls.__mro__[1:] if "radians" in vars(each) and each is not Schedule
         ]
@@ -189,6 +203,10 @@ class Schedule(ABC):
                 f"whoever reads base and width would take it for a {known[0].__name__}. Derive it "
                 f"from Schedule, with a field for the {known[0].__name__} that it changes."
             )
+
+    @plain_first  # noqa: B027 (those without checks have none)
+    def __post_init__(self) -> None:
+        """What a schedule checks and keeps; its fields are ``plain`` by then."""
 
     @abstractmethod
     def radians(self) -> tuple[Decimal, ...]:
@@ -213,8 +231,8 @@ class Schedule(ABC):
                 )
             if each.type in OPTIONAL and value is not None and is_no_number(value):
                 raise ValueError(
-                    f"{type(self).__name__}: {each.name} is {_told(value)}; it must be a number, "
-                    f"or None."
+                    f"{type(self).__name__}: {each.name} is {value!r}; it must be a number, or "
+                    f"None."
                 )
         object.__setattr__(self, "attention_factor", attention_factor)
         object.__setattr__(self, "softmax_factor", softmax_factor)

@@ -31,9 +31,9 @@ class YaRN(Schedule):
     r_i = clamp((i − low) / (high − low), 0, 1),   i(n) = d · ln(L0 / 2πn) / (2 ln b)
 
     where low = i(``beta_fast``) and high = i(``beta_slow``) are the pairs that turn so many times
-    in the trained length L0. Cosines and sines are multiplied with m(1), where
-    m(c) = 0.1·c·ln s + 1. DeepSeek's form has m(``mscale``) / m(``mscale_all_dim``) there, and
-    multiplies the softmax scale with m(``mscale_all_dim``)².
+    in the trained length L0, brought within 0 … d − 1 as in the authors' code. Cosines and sines
+    are multiplied with m(1), where m(c) = 0.1·c·ln s + 1. DeepSeek's form has m(``mscale``) /
+    m(``mscale_all_dim``) there, and multiplies the softmax scale with m(``mscale_all_dim``)².
 
     This is the ramp of the authors' code and of all public code, linear in the index of the pair.
     The paper states another (equations 17 to 20): linear in the turns L0 · ω_i / 2π themselves,
@@ -119,7 +119,7 @@ class YaRN(Schedule):
 
     def _attention_factor(self) -> float:
         if self.attention is not None:
-            return self.attention
+            return float(self.attention)
         # As transformers reads configurations: a ratio needs both, and 0 counts as absent.
         if self.mscale and self.mscale_all_dim:
             return float(self._sharpness(self.mscale) / self._sharpness(self.mscale_all_dim))
@@ -173,7 +173,8 @@ class YaRN(Schedule):
         low, high = max(low, 0), min(high, dim - 1)
         if low == high:
             high += 0.001
-        return ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
+        pairs = torch.arange((dim + 1) // 2, dtype=torch.float32)
+        return ((pairs - low) / (high - low)).clamp(0, 1)
 
 
 def _read(rope: Rope, _length: int | None) -> Schedule:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import wraps
-from numbers import Integral, Real
+from numbers import Integral, Number
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+from posenc._numbers import python_number
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -85,11 +87,9 @@ def plain(value: Any) -> Any:
     if kind is tuple or kind is list:
         made = kind(map(plain, value))
         return value if all(map(_is_same, made, value)) else made
-    if kind.__module__ == "numpy" and isinstance(value, Real):
-        return value.item()  # type: ignore[attr-defined]
     if kind is Tensor and value.ndim == 0 and _is_whole(value):
         return value.to(torch.int64)
-    return value
+    return python_number(value)
 
 
 def with_plain_numbers(function: Function) -> Function:
@@ -139,7 +139,7 @@ def check_ordered(*values: object) -> None:
 
 
 def check_listed(**values: object) -> None:
-    """Refuse what is no list: sets, bytes, text, and dictionaries, which give their keys.
+    """Refuse what is no list: sets, bytes, text, one number, and dictionaries, which give keys.
 
     Raises:
         TypeError: A value is one; its name is told.
@@ -158,6 +158,8 @@ def check_listed(**values: object) -> None:
             )
         if isinstance(value, str):
             raise TypeError(f"{name} are {value!r}, which is text. Pass a list.")
+        if isinstance(value, Number) or getattr(value, "ndim", 1) == 0:
+            raise TypeError(f"{name} are {value!r}, which is one number. Pass a list.")
         check_ordered(value)
 
 

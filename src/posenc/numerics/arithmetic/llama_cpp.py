@@ -39,8 +39,8 @@ class LlamaCpp(Profile):
         """
         plain = _plain(schedule)
         if not isinstance(schedule, Llama3):
-            return torch.ones(plain.dim // 2)
-        low, high, length = schedule.low, schedule.high, schedule.trained_length
+            return torch.ones(plain.dim // 2, dtype=torch.float32)
+        low, high, length = float(schedule.low), float(schedule.high), schedule.trained_length
         factor = float(schedule.factor)
         wavelengths = 2 * pi / plain.float32("float32")
         smooth = (length / wavelengths - low) / (high - low)
