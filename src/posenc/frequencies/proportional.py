@@ -58,7 +58,7 @@ class Proportional(Schedule):
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         rotating = Powers(self.base, tuple(range(0, 2 * self.rotating, 2)), self.dim).float32(form)
-        return torch.cat((rotating, torch.zeros((self.dim + 1) // 2 - self.rotating)))
+        return torch.cat((rotating, rotating.new_zeros((self.dim + 1) // 2 - self.rotating)))
 
 
 def _read(rope: Rope, _length: int | None) -> Schedule:

@@ -40,4 +40,5 @@ class TurnsPerUnit(Schedule):
         return tuple(TWO_PI * exact(turns) for turns in self.turns_per_unit)
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
-        return 2 * torch.pi * torch.tensor([float(turns) for turns in self.turns_per_unit])
+        turns = torch.tensor([float(turns) for turns in self.turns_per_unit], dtype=torch.float32)
+        return 2 * torch.pi * turns
