@@ -1,8 +1,10 @@
 """Position ids of multimodal models, held against those that the models themselves count."""
 
 import inspect
+from fractions import Fraction
 from importlib import import_module
 
+import numpy as np
 import pytest
 import torch
 from transformers import CONFIG_MAPPING, Qwen2VLTextConfig
@@ -211,6 +213,8 @@ def test_what_it_refuses():
         ([-3.0], ValueError, "from 0"),
         ([float("nan")], ValueError, "finite"),
         ([float("inf")], ValueError, "finite"),
+        ([10**400], ValueError, "below 2.32 seconds"),
+        (torch.tensor([2**62]), ValueError, "below 2.32 seconds"),
         ([True], TypeError, "torch.bool"),
         (torch.tensor([1 + 2j]), TypeError, "torch.complex64"),
     ],
@@ -236,3 +240,116 @@ def test_a_vision_config_of_null_is_an_absent_one():
         for fields in ({}, {"vision_config": None})
     )
     assert torch.equal(absent, null)
+
+
+KINDS = {
+    "list": list,
+    "tuple": tuple,
+    "float32": lambda seconds: torch.tensor(seconds, dtype=torch.float32),
+    "float64": lambda seconds: torch.tensor(seconds, dtype=torch.float64),
+    "float16": lambda seconds: torch.tensor(seconds, dtype=torch.float16),
+    "bfloat16": lambda seconds: torch.tensor(seconds, dtype=torch.bfloat16),
+    "list of tensors": lambda seconds: [torch.tensor(each) for each in seconds],
+    "numpy": np.array,
+    "numpy of float32": lambda seconds: np.array(seconds, dtype=np.float32),
+}
+
+
+def by_the_model(tokens_per_second: int, seconds: object, frames: int, videos: int) -> torch.Tensor:
+    model = bare("qwen2_5_vl")
+    model.config.vision_config.tokens_per_second = tokens_per_second
+    types = torch.tensor([[0, *([VIDEO] * frames + [0]) * videos]])
+    grids = torch.tensor([(frames, 2, 2)] * videos)
+    wanted, _ = model.get_rope_index(types, types, video_grid_thw=grids, second_per_grid_ts=seconds)
+    ours = multimodal_positions(model.config, types, video_grids=grids, seconds=seconds)
+    assert torch.equal(ours.movedim(-1, 0), wanted)
+    return ours
+
+
+@pytest.mark.parametrize("tokens_per_second", [2, 25])
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_are_rounded_as_the_model_rounds_those_of_their_kind(kind, tokens_per_second):
+    seconds = [2 / rate for rate in range(1, 40)]
+    by_the_model(tokens_per_second, KINDS[kind](seconds), 16, len(seconds))
+
+
+def test_the_kind_of_a_time_matters():
+    """Every third frame stands at a whole number, but for a rounding to one or the other side."""
+    made = {kind: by_the_model(25, KINDS[kind]([2 / 3]), 16, 1) for kind in ("list", "float32")}
+    assert not torch.equal(made["list"], made["float32"])
+
+
+@pytest.mark.parametrize("seconds", [[2], [0], torch.tensor([3]), None])
+def test_whole_seconds_are_counted_whole(seconds):
+    by_the_model(25, seconds, 4, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_times_are_the_same_by_any_default_dtype(dtype):
+    usual = by_the_model(25, [2 / 3], 16, 1)
+    torch.set_default_dtype(dtype)
+    try:
+        types = torch.tensor([[0, *[VIDEO] * 16, 0]])
+        config = {"model_type": "qwen2_5_vl", "vision_config": {"tokens_per_second": 25}}
+        made = multimodal_positions(config, types, video_grids=[(16, 2, 2)], seconds=[2 / 3])
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(made, usual)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", sorted(OMNI))
+def test_omni_takes_seconds_of_any_kind_in_float32(family, kind):
+    types = torch.tensor([[0, *[VIDEO] * 3, 0]])
+    model = {"model_type": family}
+    given = (KINDS[kind]([2.0]), torch.tensor([2.0]))
+    made, usual = (
+        multimodal_positions(model, types, video_grids=[(3, 2, 2)], seconds=each) for each in given
+    )
+    assert torch.equal(made, usual)
+    assert made[0, 1:4, 0].tolist() in ([1, 51, 101], [1, 27, 53])
+
+
+def seconds_of(seconds: object, model: str = "qwen2_5_vl", **fields: object) -> torch.Tensor:
+    types = torch.tensor([[0, VIDEO, VIDEO, 0]])
+    config = {"model_type": model, **fields}
+    return multimodal_positions(config, types, video_grids=[(2, 2, 2)], seconds=seconds)
+
+
+@pytest.mark.parametrize("model", ["qwen2_5_vl", "qwen2_5_omni"])
+@pytest.mark.parametrize(
+    ("seconds", "error", "told"),
+    [
+        ([True, 1.5], TypeError, r"seconds\[0\] is True, of torch.bool; it must be a number"),
+        ([1.5, np.True_], TypeError, r"seconds\[1\] is np.True_, of bool"),
+        ([None], TypeError, r"seconds\[0\] is None, of NoneType; it must be a number, as 0.5"),
+        (["1.0"], TypeError, r"seconds\[0\] is '1.0', of str"),
+        ([[1.0]], TypeError, r"seconds\[0\] is \[1.0\], of list"),
+        (torch.tensor([[1.0]]), TypeError, r"seconds\[0\] is tensor\(\[1.\]\), of torch.float32"),
+        ({0: 1.0}, TypeError, "seconds are a dict, which is no list of them"),
+        ({1.0}, TypeError, "which has no order. Pass a list"),
+        ("1.0", TypeError, "seconds are '1.0', which is text. Pass a list"),
+        (1.0, TypeError, "seconds are 1.0, which is one number. Pass a list"),
+        (torch.tensor(1.0), TypeError, r"seconds are tensor\(1.\), which is one number"),
+    ],
+)
+def test_seconds_that_are_no_numbers_are_refused(model, seconds, error, told):
+    with pytest.raises(error, match=told):
+        seconds_of(seconds, model)
+
+
+def test_a_fraction_of_a_second_is_a_number():
+    assert torch.equal(seconds_of([Fraction(1, 2)]), seconds_of([0.5]))
+
+
+def test_a_thinker_of_null_is_an_absent_one():
+    absent, null = (
+        seconds_of([2.0], "qwen2_5_omni", **each) for each in ({}, {"thinker_config": None})
+    )
+    assert torch.equal(absent, null)
+
+
+@pytest.mark.parametrize("after", ["", False, 0, [], "behind"])
+def test_what_says_nothing_of_what_follows_is_refused(after: object):
+    with pytest.raises(ValueError, match="it must be 'sides' or 'all'"):
+        multimodal_positions({"model_type": "qwen2_vl"}, torch.tensor([[0]]), after=after)

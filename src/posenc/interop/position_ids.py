@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from posenc.interop.configurations import Configuration, read_whole
 from posenc.positions.modalities import After, mixed_modalities
-from posenc.positions.whole import check_several_whole_numbers
+from posenc.positions.whole import check_listed, check_several_whole_numbers, plain
 
 FRAMES_APART = frozenset(
     {
@@ -41,6 +42,12 @@ PLAIN = frozenset({"qwen2_vl", "paddleocr_vl"})
 
 IMAGE, VIDEO = 1, 2
 
+AGES = 2**32
+"""Seconds, of which fewer are never more positions than an int64 counts."""
+
+Second = int | float | Tensor
+"""A time as it is given: a number, or a tensor of one."""
+
 
 def multimodal_positions(
     config: Any,
@@ -68,7 +75,8 @@ def multimodal_positions(
         image_grids: ``image_grid_thw``: (frames, height, width) in patches of each image.
         video_grids: ``video_grid_thw``, likewise.
         seconds: ``second_per_grid_ts``: between two frames of each video; 1 if not given. Of models
-            that count frames none are taken.
+            that count frames none are taken. Qwen2.5-VL rounds positions in the dtype of a tensor,
+            and numbers of a list in float64 and then float32; so it is here.
         mask: ``attention_mask``, true where a token is real. Padding stands at 0.
         document_ids: ``[*batch, seq]`` of packed rows.
         after: Where text goes on behind a video: ``"sides"`` or ``"all"``, as of
@@ -77,8 +85,8 @@ def multimodal_positions(
     Raises:
         TypeError: A size of a grid is no whole number, or seconds are no numbers.
         ValueError: The model is another one, its file lacks a size, patches cannot be merged,
-            seconds are negative or not finite, a frame stands at a fraction of a position, or as of
-            ``mixed_modalities``.
+            seconds are negative or 2^32 and more, a frame stands at a fraction of a position, or as
+            of ``mixed_modalities``.
 
     Example:
         >>> config = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}
@@ -92,19 +100,17 @@ def multimodal_positions(
         IMAGE: _merged(known, family, image_grids, is_video=False),
         VIDEO: _merged(known, family, video_grids, is_video=True),
     }
-    times = {}
-    if seconds is not None:
-        _check_seconds(seconds, family, len(grids[VIDEO]))
+    videos, times = grids[VIDEO], {}
+    apart = [1] * len(videos) if seconds is None else _seconds(seconds, family, len(videos))
     if family in SECONDS | OMNI:
-        times[VIDEO] = [
-            _times(known, family, grid[0], _second(seconds, index))
-            for index, grid in enumerate(grids[VIDEO])
-        ]
+        several = zip(videos, apart, strict=True)
+        times[VIDEO] = [_times(known, family, grid[0], second) for grid, second in several]
+    usual = "all" if family in OMNI else "sides"
     return mixed_modalities(
         token_types,
         grids,
         times=times,
-        after=after or ("all" if family in OMNI else "sides"),
+        after=usual if after is None else after,
         mask=mask,
         document_ids=document_ids,
     )
@@ -165,42 +171,62 @@ def _vision(config: Configuration, name: str, usual: int) -> int:
     return value
 
 
-def _check_seconds(seconds: Any, family: str, count: int) -> None:
-    given = torch.as_tensor(seconds)
-    if given.dtype == torch.bool or given.is_complex():
-        raise TypeError(f"seconds are {given.dtype}; they must be numbers, as 0.5.")
-    if family not in SECONDS | OMNI and given.numel():
+def _seconds(seconds: Any, family: str, count: int) -> list[Second]:
+    """The time between two frames of each video, as it was given: by its kind the models round."""
+    check_listed(seconds=seconds)
+    given = [_second(index, each) for index, each in enumerate(seconds)]
+    told = [each.item() if isinstance(each, Tensor) else each for each in given]
+    if family not in SECONDS | OMNI and given:
         raise ValueError(
-            f"seconds are {given.tolist()}; {family} counts the frames of a video, whatever the "
-            f"time between them. Leave seconds out."
+            f"seconds are {told}; {family} counts the frames of a video, whatever the time between "
+            f"them. Leave seconds out."
         )
-    if given.shape != (count,):
-        raise ValueError(f"seconds are given for {given.numel()} of {count} videos; give one each.")
-    if not bool((given.isfinite() & (given >= 0)).all()):
-        raise ValueError(f"seconds are {given.tolist()}; time between frames is finite and from 0.")
+    if len(given) != count:
+        raise ValueError(f"seconds are given for {len(given)} of {count} videos; give one each.")
+    if not all(0 <= each < AGES for each in told):
+        raise ValueError(
+            f"seconds are {told}; time between frames is finite, from 0, and below 2^32 seconds."
+        )
+    return given
 
 
-def _second(seconds: Any, index: int) -> Tensor:
-    if seconds is None:
-        return torch.ones((), dtype=torch.float32)
-    return torch.as_tensor(seconds, dtype=torch.float32)[index]
+def _second(index: int, given: Any) -> Second:
+    if isinstance(given, Tensor):
+        fits = not given.ndim and not given.is_complex() and given.dtype != torch.bool
+    else:
+        fits = isinstance(given, Real) and not isinstance(given, bool)
+    if not fits:
+        kind = torch.bool if given is True or given is False else type(given).__name__
+        raise TypeError(
+            f"seconds[{index}] is {given!r}, of {getattr(given, 'dtype', kind)}; it must be a "
+            f"number, as 0.5."
+        )
+    return given.cpu() if isinstance(given, Tensor) else plain(given)
 
 
-def _times(config: Configuration, family: str, frames: int, second: Tensor) -> Tensor:
-    """Where the frames of a video stand, rounded in float32 as the models round."""
-    values: Any = config.values
-    index = torch.arange(frames)
+def _times(config: Configuration, family: str, frames: int, second: Second) -> Tensor:
+    """Where the frames of a video stand, rounded as the models round."""
     if family in SECONDS:
-        return (index * (_vision(config, "tokens_per_second", 4) * second)).long()
-    rate = values.get("thinker_config", values).get("position_id_per_seconds", 25)
+        return _at_intervals(frames, _vision(config, "tokens_per_second", 4) * second)
+    values = config.dictionary("thinker_config") or config.values
+    rate = values.get("position_id_per_seconds", 25)
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
         raise ValueError(
             f"position_id_per_seconds is {rate!r}; it must be a positive number. Correct it."
         )
-    told = index * second * rate
+    apart = torch.as_tensor(float(second), dtype=torch.float32, device="cpu")
+    told = torch.arange(frames, device="cpu") * apart * rate
     if family == "qwen3_omni_moe" and not torch.equal(told, told.round()):
         raise ValueError(
             f"Frames are {float(second):g} seconds apart, at {rate} positions a second: this model "
             f"puts them at fractions of a position, which these whole numbers do not hold."
         )
     return told.long()
+
+
+def _at_intervals(frames: int, interval: Second) -> Tensor:
+    """In the dtype of a tensor; Python's numbers meet whole ones in float32, as by torch."""
+    index = torch.arange(frames, device="cpu")
+    if isinstance(interval, Tensor | int):
+        return (index * interval).long()
+    return (index.float() * float(interval)).long()

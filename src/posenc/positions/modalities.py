@@ -183,7 +183,7 @@ def _moments(
     """The times of the frames of one grid."""
     if spoken is None:
         return torch.arange(grid[0], device=device)
-    given = checked(spoken[index], f"times[{kind}]").to(device)
+    given = checked(spoken[index], f"times[{kind}]", device=device).to(device)
     if given.shape != (grid[0],):
         raise ValueError(
             f"times[{kind}][{index}] has {given.numel()} times for {grid[0]} frames; give one each."
