@@ -1,9 +1,16 @@
 """One rounding from float64 to any dtype."""
 
 import torch
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from posenc._guards import floating
+
+EXACT = 2**53
+"""Up to here float64 holds every whole number."""
+
+UNIT = 2**11
+"""Of whole numbers of 64 bits, float64 holds the multiples of it."""
 
 
 def rounded(value: Tensor, dtype: torch.dtype) -> Tensor:
@@ -28,3 +35,19 @@ def rounded(value: Tensor, dtype: torch.dtype) -> Tensor:
     bits = bits - (back.abs() > value.abs()).int()
     bits = bits | (back != value).int()
     return bits.view(torch.float32).to(dtype)
+
+
+def odd_doubles(whole: Int64[Tensor, "*shape"]) -> Float64[Tensor, "*shape"]:
+    """Whole numbers in float64, which are ``rounded`` as they themselves would be.
+
+    Those that float64 may not hold are rounded to an odd multiple of 2^11, where nothing is lost
+    that decides a rounding to fewer digits.
+
+    Example:
+        >>> whole = torch.tensor([2**53 + 2**45 + 1])  # just above the middle of two of bfloat16
+        >>> rounded(odd_doubles(whole), torch.bfloat16).item() == 2**53 + 2**46
+        True
+    """
+    low = whole & (UNIT - 1)
+    odd = torch.where(low == 0, whole, (whole - low) | UNIT)
+    return torch.where((whole > EXACT) | (whole < -EXACT), odd, whole).double()

@@ -572,3 +572,49 @@ def test_what_stands_nowhere_is_moved_nowhere(moved):
             moved(some)
     assert placeless(points * 2).tolist() == [True, True, False]
     assert placeless(Coordinates.cat([points, points])).tolist() == [True, True, False] * 2
+
+
+@given(
+    st.one_of(st.integers(2**53, 2**63 - 1), st.integers(-(2**63), -(2**53))),
+    st.integers(0, 54),
+    st.integers(-2, 2),
+)
+def test_whole_positions_of_any_size_are_rounded_to_bfloat16_once(number, zeros, by):
+    """Next to the middle of two of its numbers, too, which float64 does not always tell."""
+    number = max(min((number >> zeros << zeros) + by, 2**63 - 1), -(2**63))
+    unit = Fraction(2) ** (abs(number).bit_length() - 8)
+    nearest = round(Fraction(number, unit)) * unit  # ties to even
+    assert floats(torch.tensor([number]), torch.bfloat16).item() == nearest
+    if abs(number) < 2**62:
+        found = float_distances([number], [0], torch.bfloat16)
+        assert found.item() == nearest
+
+
+def test_a_position_just_above_the_middle_is_rounded_up():
+    n = 2**53 + 2**45 + 1
+    assert floats(torch.tensor([n, -n]), torch.bfloat16).tolist() == [
+        2**53 + 2**46,
+        -(2**53) - 2**46,
+    ]
+    assert float_distances([n], [0], torch.bfloat16).item() == 2**53 + 2**46
+
+
+@pytest.mark.parametrize("number", [1e-300, 5e-324, 1.5e300, 2.5e-310, 3 * 2.0**-1074])
+def test_floats_of_any_size_are_floats_again(number):
+    values = Coordinates([0.0, number, -number])
+    assert values.floats().tolist() == [0.0, number, -number]
+    assert values.float_differences(Coordinates([0.0]))[1].item() == number
+
+
+def test_scales_that_no_float_holds():
+    less = Coordinates([0, 3], scale=Fraction(1, 10**310))
+    assert less.floats().tolist() == [0.0, 3e-310]
+    assert Coordinates([0, 7], scale=Fraction(1, 10**900)).floats().tolist() == [0.0, 0.0]
+    near = Coordinates([0, 4], scale=Fraction(10**400 + 1, 10**400))
+    assert near.floats().tolist() == [0.0, 4.0]
+    far = Coordinates([0, 1], scale=10**900)
+    assert far[:1].floats().tolist() == [0.0]
+    with refused(ValueError, "beyond"):
+        far.floats()
+    mixed = Coordinates([[0, 1]], scale=(Fraction(1, 10**310), Fraction(5, 3)))
+    assert mixed.floats()[0, 1].item() == pytest.approx(5 / 3, rel=1e-15)

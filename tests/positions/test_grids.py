@@ -263,3 +263,37 @@ def test_coordinates_are_dropped_as_points_are():
     some = kept(points, torch.tensor([[2, 0], [1, 1]]))
     rows = points.tolist()
     assert some.tolist() == [[rows[2], rows[0]], [rows[1], rows[1]]]
+
+
+@pytest.mark.parametrize(
+    ("points", "indices", "error", "told"),
+    [
+        (grid(2, 2), torch.tensor(1), ValueError, "indices have shape ()"),
+        (grid(2, 2).expand(3, -1, -1), torch.tensor([1]), ValueError, "(3, 'some')"),
+        (grid(2, 2).expand(3, -1, -1), torch.tensor([[1], [2]]), ValueError, "(3, 'some')"),
+        (grid(2, 2).tolist(), [4], IndexError, "run from 4 to 4, and the points are those"),
+        (grid(2, 2), [[0, -1]], IndexError, "of tokens 0 … 3. Give"),
+        (Coordinates(grid(2, 2), scale=3), [5], IndexError, "run from 5 to 5"),
+    ],
+)
+def test_tokens_that_are_not_there_are_not_kept(points, indices, error, told):
+    with pytest.raises(error, match=re.escape(told)):
+        kept(points, indices)
+
+
+def test_one_row_of_points_serves_all_and_none_may_be_kept():
+    assert kept(grid(2, 2)[None], torch.tensor([[3], [1]])).tolist() == [[[1, 1]], [[0, 1]]]
+    assert kept(grid(2, 2), torch.zeros(2, 0, dtype=torch.int64)).shape == (2, 0, 2)
+
+
+@pytest.mark.parametrize("sizes", [[3, 4], [(1, 2), 3], [torch.tensor(3)]])
+def test_a_number_is_no_image(sizes):
+    with pytest.raises(TypeError, match=r"sizes\[\d\] (is|are) .*list"):
+        packed_grids(sizes)
+
+
+def test_no_points_are_listed_as_none():
+    points = normalized_grid(2, 3)
+    assert points.scale[0] != points.scale[1]
+    assert points[:0].tolist() == []
+    assert points[:1].tolist() == [[Fraction(-1, 2), Fraction(-2, 3)]]

@@ -86,3 +86,17 @@ def test_no_position_is_spread_over_a_row():
     assert over_padding([5, 6, 7, 7], torch.tensor([1, 2, 0, 1])).tolist() == [5, 6, 6, 7]
     with pytest.raises(TypeError, match=r"mask is torch.float32"):
         over_padding([5, 6], torch.zeros(2))
+
+
+def test_rows_that_no_mask_has_are_refused():
+    mask = torch.ones(2, 4, dtype=torch.bool)
+    for positions in (
+        torch.zeros(3, 4).long(),
+        torch.zeros(1, 2, 4).long(),
+        torch.zeros(0, 4).long(),
+    ):
+        with pytest.raises(ValueError, match=r"mask \(2, 4\); give one a token, of each row or of"):
+            over_padding(positions, mask)
+    with pytest.raises(ValueError, match=r"positions have shape \(1,\), and mask \(\)"):
+        over_padding([0], torch.tensor(True))
+    assert over_padding([[5, 6, 7, 8]], mask).tolist() == [[5, 6, 7, 8]] * 2

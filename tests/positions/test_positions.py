@@ -13,8 +13,10 @@ from posenc.positions import (
     consecutive,
     decoding,
     grid,
+    in_documents,
     left_padded,
     packed,
+    runs,
     shard,
     unshard,
 )
@@ -210,3 +212,30 @@ def test_positions_are_int64_on_the_device_asked_for(name, device):
 
 def test_packed_lengths_are_int64():
     assert packed([]).dtype == packed([2, 0, 1]).dtype == torch.int64
+
+
+def test_a_run_begins_at_the_first_of_int64_or_after_it():
+    assert consecutive(2, start=-(2**63)).tolist() == [-(2**63), -(2**63) + 1]
+    for start in (-(2**63) - 1, -(10**30)):
+        with pytest.raises(ValueError, match=r"before the first int64, -2\^63"):
+            consecutive(2, start=start)
+
+
+@pytest.mark.parametrize("describe", [lambda ids: packed(document_ids=ids), in_documents, runs])
+def test_a_document_id_alone_is_no_row(describe):
+    with pytest.raises(
+        ValueError, match=r"document_ids are tensor\(3\); they must be \[\*batch, seq"
+    ):
+        describe(torch.tensor(3))
+
+
+def test_lengths_are_several():
+    with pytest.raises(TypeError, match=r"lengths are 3, which is one number\. Pass a list"):
+        packed(3)
+
+
+def test_shards_may_come_one_by_one():
+    parts = (shard(8, rank, 2, layout="zigzag") for rank in range(2))
+    assert unshard(parts, layout="zigzag").tolist() == list(range(8))
+    with pytest.raises(ValueError, match=r"shards have shapes \[\]"):
+        unshard(iter([]))

@@ -18,7 +18,7 @@ from posenc._guards import (
     may_look,
     where_float64,
 )
-from posenc._rounding import rounded
+from posenc._rounding import odd_doubles, rounded
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.scaled import check_finite
 
@@ -168,7 +168,8 @@ def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     if isinstance(positions, Coordinates):
         return positions.floats(dtype)
     if floating(dtype) is torch.bfloat16 and has_float64(positions.device):
-        return rounded(positions.double(), dtype)  # by way of float32 it would be rounded twice
+        wide = positions.double() if positions.is_floating_point() else odd_doubles(positions)
+        return rounded(wide, dtype)  # by way of float32 it would be rounded twice
     return within_float16(positions.to(dtype))
 
 
@@ -291,6 +292,17 @@ def shifted(
         return checked(positions)
     least, most = -(2**63) - min(by, 0), 2**63 - 1 - max(by, 0)
     return checked_within(positions, least, most) + by
+
+
+def is_one_a_row(shape: Sequence[int], of: Sequence[int]) -> bool:
+    """Whether something of a shape is given for each row of another shape, or for all of them.
+
+    Example:
+        >>> is_one_a_row((1, 3), (2, 3)), is_one_a_row((3,), (2, 3)), is_one_a_row((3, 3), (2, 3))
+        (True, True, False)
+    """
+    sizes = zip(reversed(shape), reversed(of), strict=False)
+    return len(shape) <= len(of) and all(size in (1, other) for size, other in sizes)
 
 
 def _for_reals(name: str, reals: bool) -> str:

@@ -8,7 +8,12 @@ from torch import Tensor
 
 from posenc.positions.grids import grid
 from posenc.positions.placeless import PADDING, prefixed
-from posenc.positions.whole import check_listed, check_whole_numbers, plain
+from posenc.positions.whole import (
+    check_listed,
+    check_several_whole_numbers,
+    check_whole_numbers,
+    plain,
+)
 
 
 def packed_grids(
@@ -44,7 +49,9 @@ def packed_grids(
         ([[0, 0], [0, 1], [0, 0], [1, 0]], [0, 0, 1, 1, -1])
     """
     check_listed(sizes=sizes)
-    check_listed(**{f"sizes[{image}]": size for image, size in enumerate(sizes)})
+    for image, size in enumerate(sizes):
+        check_listed(**{f"sizes[{image}]": size})
+        check_several_whole_numbers(**{f"sizes[{image}]": size})
     axes = {len(size) for size in sizes}
     if len(axes) != 1:
         raise ValueError(

@@ -30,7 +30,8 @@ def packed(
 
     Raises:
         TypeError: Not exactly one description is given, it does not hold integers, or is a set.
-        ValueError: A length is negative, or ``cu_seqlens`` is not an ascending row from 0.
+        ValueError: A length is negative, ``cu_seqlens`` is not an ascending row from 0, or
+            ``document_ids`` are one number.
 
     Example:
         >>> packed([3, 2])
@@ -48,7 +49,7 @@ def packed(
         )
     check_listed(lengths=lengths)
     if document_ids is not None:
-        made = _since_last_change(checked(document_ids, "document_ids"))
+        made = _since_last_change(_checked_ids(document_ids))
         return made if device is None else made.to(device)
     if cu_seqlens is not None:
         counts = _lengths_between(checked(cu_seqlens, "cu_seqlens"))
@@ -86,7 +87,16 @@ def runs(document_ids: Tensor) -> Int64[Tensor, "*batch seq"]:
         >>> runs(torch.tensor([7, 7, 3, 7]))
         tensor([0, 0, 1, 2])
     """
-    return _begins(checked(document_ids, "document_ids")).cumsum(-1) - 1
+    return _begins(_checked_ids(document_ids)).cumsum(-1) - 1
+
+
+def _checked_ids(document_ids: Tensor) -> Int64[Tensor, "*batch seq"]:
+    ids = checked(document_ids, "document_ids")
+    if not ids.ndim:
+        raise ValueError(
+            f"document_ids are {document_ids!r}; they must be [*batch, seq], one a token."
+        )
+    return ids
 
 
 def _begins(ids: Tensor) -> Tensor:

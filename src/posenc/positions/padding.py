@@ -5,7 +5,7 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc._guards import check_dense
-from posenc.positions.checks import Integers, checked, checked_within
+from posenc.positions.checks import Integers, checked, checked_within, is_one_a_row
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
 from posenc.positions.whole import check_whole_numbers, plain
@@ -106,7 +106,8 @@ def over_padding(
         tensor([5, 6, 6, 7, 8])
     """
     mask, positions = checked_mask(mask), checked(positions, device=mask.device)
-    if positions.ndim == 0 or positions.shape[-1] != mask.shape[-1]:
+    one_a_token = positions.ndim and positions.shape[-1:] == mask.shape[-1:]
+    if not one_a_token or not is_one_a_row(positions.shape, mask.shape):
         raise ValueError(
             f"positions have shape {tuple(positions.shape)}, and mask {tuple(mask.shape)}; give "
             f"one a token, of each row or of all."
@@ -138,10 +139,10 @@ def in_documents(
         >>> in_documents(torch.tensor([5, 5, 9, 9, 9]), torch.tensor([1, 1, 0, 1, 1]) == 1)
         tensor([0, 1, 0, 0, 1])
     """
-    index = packed(document_ids=document_ids)
     if mask is None:
-        return index
+        return packed(document_ids=document_ids)
     real = checked_mask(mask).long()
+    index = packed(document_ids=checked(document_ids, "document_ids", device=real.device))
     if mask.shape != index.shape:
         raise ValueError(
             f"mask has shape {tuple(mask.shape)}, and document_ids {tuple(index.shape)}; give one "

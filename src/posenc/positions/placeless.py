@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from posenc._guards import may_look
-from posenc.positions.checks import Integers, Positions, checked
+from posenc.positions.checks import Integers, Positions, checked, is_one_a_row
 from posenc.positions.coordinates import MANY, NOWHERE, Coordinates
 from posenc.positions.whole import CODES, check_whole_numbers
 
@@ -179,7 +179,8 @@ def kept(
 
     Raises:
         TypeError: ``points`` or ``indices`` are not integers.
-        ValueError: ``points`` have no axes.
+        ValueError: ``points`` have no axes, or not the rows of ``indices``.
+        IndexError: An index is none of a token, as far as can be seen.
 
     Example:
         >>> kept([[0, 0], [0, 1], [1, 0]], torch.tensor([[2, 0], [1, 2]])).tolist()
@@ -187,9 +188,27 @@ def kept(
     """
     if isinstance(points, Coordinates):
         return points.with_words(lambda words: kept(words, indices))
-    points, indices = _checked_points(points), checked(indices, "indices")
+    points = _checked_points(points)
+    indices = checked(indices, "indices", device=points.device)
+    _check_indices(points, indices)
     batched = points.expand(*indices.shape[:-1], *points.shape[-2:])
     return batched.gather(-2, indices.unsqueeze(-1).expand(*indices.shape, points.shape[-1]))
+
+
+def _check_indices(points: Tensor, indices: Tensor) -> None:
+    rows, tokens = points.shape[:-2], points.shape[-2]
+    if not indices.ndim or not is_one_a_row(rows, indices.shape[:-1]):
+        raise ValueError(
+            f"indices have shape {tuple(indices.shape)}, and points {tuple(points.shape)}; give "
+            f"[*batch, some] indices of each row, {(*rows, 'some')}, or points for all rows."
+        )
+    if indices.is_cpu and may_look(indices) and indices.numel():
+        first, last = (int(end) for end in indices.aminmax())
+        if first < 0 or last >= tokens:
+            raise IndexError(
+                f"indices run from {first} to {last}, and the points are those of tokens 0 … "
+                f"{tokens - 1}. Give indices of these."
+            )
 
 
 def _checked_points(points: Tensor | Integers) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc.positions.whole import check_whole_numbers, plain
 
-LAST = 2**63 - 1
-"""The last position that an int64 holds."""
+FIRST, LAST = -(2**63), 2**63 - 1
+"""The first and the last position that an int64 holds."""
 
 
 def consecutive(
@@ -21,7 +21,7 @@ def consecutive(
 
     Raises:
         TypeError: ``length`` or ``start`` is no whole number.
-        ValueError: ``length`` is negative, or the last position leaves int64.
+        ValueError: ``length`` is negative, or the first or last position leaves int64.
 
     Example:
         >>> consecutive(4)
@@ -33,6 +33,11 @@ def consecutive(
     # Under torch.compile and torch.export a length may be a symbol, which is never negative.
     if isinstance(length, Integral) and length < 0:
         raise ValueError(f"length is {length}; it must be 0 or more.")
+    if type(start) is int and start < FIRST:
+        raise ValueError(
+            f"start is {start}, before the first int64, -2^63. Count from a later start: only "
+            f"differences mean anything to relative encodings."
+        )
     if type(start) is int and start > LAST // 2:
         return _near_the_end(length, start, device)
     return torch.arange(start, start + length, dtype=torch.int64, device=device)

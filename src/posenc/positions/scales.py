@@ -1,5 +1,6 @@
 """The size of a step of coordinates: one rational number, or one an axis."""
 
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +21,9 @@ Text = str | tuple[str, ...]
 
 Factor = float | tuple[float, ...]
 """One for all numbers, or one for each entry of the last axis."""
+
+LONGEST = 512
+"""Bits of a factor that multiplies any count of steps within float64."""
 
 ONE = "1/1"
 """The text of a scale of 1."""
@@ -86,13 +90,23 @@ def _factors(text: Text) -> tuple[Factor, Factor]:
         return one_or_all([each.numerator / each.denominator for each in scales]), 1.0
     if all(_exponent_is_small(each.denominator, each.numerator) for each in scales):
         return 1.0, one_or_all([each.denominator / each.numerator for each in scales])
-    above = one_or_all([float(each.numerator) for each in scales])
-    return above, one_or_all([float(each.denominator) for each in scales])
+    parts = [_parts(each.numerator, each.denominator) for each in scales]
+    return one_or_all([above for above, _ in parts]), one_or_all([below for _, below in parts])
+
+
+def _parts(above: int, below: int) -> tuple[float, float]:
+    """Both as floats, over a power of two where one is none. Beside one that is so much larger, the
+    other is as good as 2^-800: the number leaves float64 with either."""
+    longest = max(above.bit_length(), below.bit_length())
+    if longest < sys.float_info.max_exp:
+        return float(above), float(below)
+    unit, least = 1 << (longest - LONGEST), Fraction(1, 2**800)
+    return float(max(Fraction(above, unit), least)), float(max(Fraction(below, unit), least))
 
 
 def _exponent_is_small(digits: int, power: int) -> bool:
     """Whether digits / power is a float and exact, and so are numbers of usual size times it."""
-    return digits < 2**53 and power < 2**512 and power & (power - 1) == 0
+    return digits < 2**53 and power < 2**LONGEST and power & (power - 1) == 0
 
 
 _kept_factors = lru_cache(maxsize=256)(_factors)
@@ -246,7 +260,7 @@ def as_fractions(values: Any, scale: Step) -> Any:
     if not isinstance(values, list):
         assert isinstance(scale, Fraction)
         return values * scale
-    if isinstance(scale, tuple) and not any(isinstance(each, list) for each in values):
+    if isinstance(scale, tuple) and values and not any(isinstance(each, list) for each in values):
         return [value * step for value, step in zip(values, scale, strict=True)]
     return [as_fractions(each, scale) for each in values]
 

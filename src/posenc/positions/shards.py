@@ -1,6 +1,6 @@
 """A sequence cut among ranks: which positions each of them holds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 import torch
@@ -80,7 +80,7 @@ def pieces_of(layout: Sharding, world: int) -> int:
     return 2 * world if layout == "zigzag" else world
 
 
-def unshard(shards: Sequence[Tensor], *, dim: int = 0, layout: Sharding = "contiguous") -> Tensor:
+def unshard(shards: Iterable[Tensor], *, dim: int = 0, layout: Sharding = "contiguous") -> Tensor:
     """The whole sequence again from the pieces of all ranks, in the order of their ranks.
 
     The inverse of indexing with ``shard``: it takes values (or positions) and puts them back.
@@ -96,10 +96,11 @@ def unshard(shards: Sequence[Tensor], *, dim: int = 0, layout: Sharding = "conti
         >>> unshard([shard(8, r, 2, layout="zigzag") for r in range(2)], layout="zigzag")
         tensor([0, 1, 2, 3, 4, 5, 6, 7])
     """
+    shards = list(shards)
     shapes = {tuple(piece.shape) for piece in shards}
     if len(shapes) != 1:
         raise ValueError(f"shards have shapes {sorted(shapes)}; they must be equal, one a rank.")
-    joined = torch.cat(list(shards), dim=dim)
+    joined = torch.cat(shards, dim=dim)
     local = shards[0].shape[dim]
     order = torch.cat([
         shard(local * len(shards), rank, len(shards), layout=layout, device=joined.device)
