@@ -117,3 +117,27 @@ def test_it_packs_batches_of_ray_data():
     assert same(batch, collate(IDS, length=8))
     moved = move_tensors_to_device(batch._asdict(), torch.device("cpu"))
     assert same(moved.values(), batch)
+
+
+@pytest.mark.parametrize(
+    ("documents", "told"),
+    [
+        ([1, 2, 3, 4], r"documents are \[1, 2, 3, …\]; each must be the token ids of one document"),
+        (torch.tensor([1, 2]), r"documents are \[tensor\(1\), tensor\(2\)\]; each must be"),
+        (np.array([1, 2]), r"each must be the token ids of one document. .* pass \[document\]"),
+        ([iter([1, 2])], "each must be the token ids"),
+        (7, "documents are 7, which is one number"),
+        (torch.tensor(7), r"documents are tensor\(7\), which is one number"),
+    ],
+)
+def test_a_document_is_a_row_and_documents_are_several(documents, told):
+    with pytest.raises(TypeError, match=told):
+        collate(documents)
+
+
+@pytest.mark.parametrize("length", [0, -1, np.int8(0)])
+@pytest.mark.parametrize("documents", [[[]], [[], []], [[1]]])
+def test_a_row_holds_a_token(documents, length):
+    with pytest.raises(ValueError, match="a row"):
+        collate(documents, length=length)
+    assert collate([[]]).input_ids.tolist() == [[0]]

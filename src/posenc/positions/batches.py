@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -60,8 +61,8 @@ def collate(
 
     Raises:
         TypeError: A document holds no integers, or a number is not whole.
-        ValueError: There is no document, one is longer than a row, ``length`` does not divide, or
-            there is no such rank or layout.
+        ValueError: There is no document, one is longer than a row, ``length`` is below 1 or does
+            not divide, or there is no such rank or layout.
 
     Example:
         >>> batch = collate([[7, 8, 9], [5, 6], [4]], length=5)
@@ -77,32 +78,54 @@ def collate(
     check_part(rank, world, layout)
     check_listed(documents=documents)
     documents = list(documents)
-    join = _join(documents)
-    sizes = list(map(Tensor.numel if join is _join_tensors else len, documents))
-    if not sizes:
-        raise ValueError("There is no document. Pass the token ids of one or more.")
+    device = _device(documents)
+    join = _join(documents, device)
+    sizes = _sizes(documents, join)
     pieces = pieces_of(layout, world)
     if length is None:
         length = -(-max(1, sum(sizes)) // pieces) * pieces
     check_whole_numbers(length=length)
     length = int(length)
+    if length < 1:
+        raise ValueError(f"length is {length}; a row holds 1 token or more.")
     rows = _rows(sizes, length)
     filled = [sum(sizes[begin:end]) for begin, end in rows]
     starts, numbers = _starts(sizes, rows, filled, length)
-    begins = torch.tensor(starts)
+    begins = torch.tensor(starts, device=device)
     shape = (len(rows), length)
     batch = PackedBatch(
-        input_ids=_ids(documents, join, rows, filled, shape, padding_id),
+        input_ids=_ids(documents, join, rows, filled, shape, padding_id, device),
         positions=_counted(begins, shape),
-        document_ids=_repeated(torch.tensor(numbers), begins, shape),
-        padding_mask=_real(filled, shape),
+        document_ids=_repeated(begins.new_tensor(numbers), begins, shape),
+        padding_mask=_real(filled, shape, device),
         cu_seqlens=torch.cat((begins, begins.new_tensor([len(rows) * length]))),
     )
     if world == 1:
         return batch
-    held = shard(length, rank, world, layout=layout)
+    held = shard(length, rank, world, layout=layout, device=device)
     ids, positions, numbered, real = (each[:, held] for each in batch[:4])
     return PackedBatch(ids, positions, numbered, real, batch.cu_seqlens)
+
+
+def _sizes(documents: list[Any], join: Callable[[list[Any], Tensor], object] | None) -> list[int]:
+    """How many tokens each document has."""
+    if not documents:
+        raise ValueError("There is no document. Pass the token ids of one or more.")
+    if join is _join_tensors:
+        return list(map(Tensor.numel, documents))
+    try:
+        return list(map(len, documents))
+    except TypeError:  # of a number, and of what gives its numbers once
+        told = f"documents are {_short(documents)}"
+        raise TypeError(
+            f"{told}; each must be the token ids of one document. Of one alone pass [document]."
+        ) from None
+
+
+def _short(documents: list[Any]) -> str:
+    """What is given, by its first few entries."""
+    first = ", ".join(map(repr, documents[:3]))
+    return f"[{first}{', …' if len(documents) > 3 else ''}]"
 
 
 def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:
@@ -145,7 +168,7 @@ def _starts(
 
 def _counted(begins: Tensor, shape: tuple[int, int]) -> Tensor:
     """0, 1, 2, … from each beginning."""
-    steps = torch.ones(shape[0] * shape[1], dtype=torch.int64)
+    steps = begins.new_ones(shape[0] * shape[1])
     steps[begins[1:]] = 1 - begins.diff()
     steps[0] = 0
     return steps.cumsum_(0).view(shape)
@@ -153,13 +176,13 @@ def _counted(begins: Tensor, shape: tuple[int, int]) -> Tensor:
 
 def _repeated(values: Tensor, begins: Tensor, shape: tuple[int, int]) -> Tensor:
     """Each value from its beginning to the next."""
-    steps = torch.zeros(shape[0] * shape[1], dtype=torch.int64)
+    steps = begins.new_zeros(shape[0] * shape[1])
     steps[begins] = values.diff(prepend=values.new_zeros(1))
     return steps.cumsum_(0).view(shape)
 
 
-def _real(filled: list[int], shape: tuple[int, int]) -> Tensor:
-    real = torch.ones(shape, dtype=torch.bool)
+def _real(filled: list[int], shape: tuple[int, int], device: torch.device) -> Tensor:
+    real = torch.ones(shape, dtype=torch.bool, device=device)
     for row, count in enumerate(filled):
         real[row, count:] = False
     return real
@@ -172,10 +195,11 @@ def _ids(
     filled: list[int],
     shape: tuple[int, int],
     padding_id: int,
+    device: torch.device,
 ) -> Tensor:
     if join is None:
-        return _in_rows(_joined(documents), filled, shape, padding_id)
-    ids = torch.empty(shape, dtype=torch.int64)
+        return _in_rows(_joined(documents, device), filled, shape, padding_id)
+    ids = torch.empty(shape, dtype=torch.int64, device=device)
     for row, (begin, end) in enumerate(rows):
         if filled[row]:
             join(documents[begin:end], ids[row, : filled[row]])
@@ -186,16 +210,24 @@ def _ids(
 def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_id: int) -> Tensor:
     if len(joined) == shape[0] * shape[1]:
         return joined.view(shape)
-    ids = torch.empty(shape, dtype=torch.int64)
+    ids = joined.new_empty(shape)
     for row, some in enumerate(joined.split(filled)):
         ids[row, : len(some)] = some
         ids[row, len(some) :] = padding_id
     return ids
 
 
-def _join(documents: list[Any]) -> Callable[[list[Any], Tensor], object] | None:
+def _device(documents: list[Any]) -> torch.device:
+    """Where rows are made: beside documents that are tensors, else where torch makes new ones."""
+    tensors = (each for each in documents if isinstance(each, Tensor))
+    return next(tensors, torch.empty(0)).device
+
+
+def _join(
+    documents: list[Any], device: torch.device
+) -> Callable[[list[Any], Tensor], object] | None:
     """What writes several documents where they belong, if all of them are as ids are here."""
-    if not torch.empty(0).is_cpu:  # where torch makes new tensors now
+    if device.type != "cpu":
         return None
     kinds, numpy = set(map(type, documents)), sys.modules.get("numpy")
     if kinds == {Tensor} and _all(documents, dtype=torch.int64, ndim=1, is_cpu=True):
@@ -218,17 +250,16 @@ def _join_tensors(some: list[Tensor], out: Tensor) -> None:
     torch.cat(some, out=out)
 
 
-def _joined(documents: list[Any]) -> Int64[Tensor, "tokens"]:
+def _joined(documents: list[Any], device: torch.device) -> Int64[Tensor, "tokens"]:
     """All tokens in one row."""
-    numpy = sys.modules.get("numpy")
-    if len({getattr(each, "dtype", None) for each in documents}) > 1:
-        joined = torch.cat([checked(each, "token ids") for each in documents])
-    elif numpy is not None and set(map(type, documents)) == {numpy.ndarray}:
-        joined = checked(numpy.concatenate(documents), "token ids")
-    elif all(isinstance(each, Tensor) for each in documents):
-        joined = checked(torch.cat(documents), "token ids")
+    ids, numpy = partial(checked, name="token ids", device=device), sys.modules.get("numpy")
+    alike = len({getattr(each, "dtype", None) for each in documents}) == 1
+    if alike and numpy is not None and set(map(type, documents)) == {numpy.ndarray}:
+        joined = ids(numpy.concatenate(documents))
+    elif alike and all(isinstance(each, Tensor) for each in documents):
+        joined = ids(torch.cat(documents))
     else:
-        joined = torch.cat([checked(each, "token ids") for each in documents])
+        joined = torch.cat(list(map(ids, documents)))
     if joined.ndim != 1:
         raise ValueError(f"Documents join to shape {tuple(joined.shape)}; each must be one row.")
     return joined

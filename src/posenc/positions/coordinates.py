@@ -894,7 +894,7 @@ def _by_integers(
 ) -> tuple[Coordinates, ...]:
     """All in one step by Python's integers, which hold whatever they come to."""
     flat = [[n * k for n in _seen(each)] for each, k in zip(given, times, strict=True)]
-    (values, rest), scale = words_of([n for counts in flat for n in counts], step)
+    (values, rest), scale = words_of([n for counts in flat for n in counts], step, "cpu")
     sizes = [len(counts) for counts in flat]
     rests = [None] * len(sizes) if rest is None else rest.split(sizes)
     return tuple(

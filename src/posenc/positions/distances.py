@@ -1,7 +1,7 @@
 """The distance of every query from every key, in integers that cannot wrap."""
 
 from collections.abc import Callable
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import torch
 from jaxtyping import Float, Int64
@@ -55,7 +55,7 @@ def pair_distances(
     """
     if reals and _real(q_positions, k_positions):
         return _of_coordinates(pair_distances, q_positions, k_positions)
-    queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+    queries, keys = _both(q_positions, k_positions)
     ends = _ends(queries), _ends(keys)
     found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
     return found if _near(*ends) else _unwrapped(found, queries, keys)
@@ -97,7 +97,7 @@ distance of 2^63 or more is no int64. Count both from another start.
     """
     if reals and _real(q_positions, k_positions):
         return _of_coordinates(checked_distances, q_positions, k_positions)
-    queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+    queries, keys = _both(q_positions, k_positions)
     of_q, of_k = _ends(queries), _ends(keys)
     found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
     if of_q is None or of_k is None:
@@ -164,8 +164,7 @@ def _of_coordinates(
 
 
 def _alike(queries: Tensor | Positions, keys: Tensor | Positions) -> tuple[Coordinates, ...]:
-    here = queries if isinstance(queries, Coordinates) else _whole(queries, "q_positions")
-    there = keys if isinstance(keys, Coordinates) else _whole(keys, "k_positions")
+    here, there = map(_real_ones, _both(queries, keys, reals=True))
     here, there = common_scale(here, there)
     if isinstance(here.scale_text, tuple):
         raise ValueError(
@@ -175,8 +174,18 @@ def _alike(queries: Tensor | Positions, keys: Tensor | Positions) -> tuple[Coord
     return here, there
 
 
-def _whole(positions: Tensor | Positions, name: str) -> Coordinates:
-    return Coordinates(checked(positions, name))
+def _both(queries: Any, keys: Any, *, reals: bool = False) -> tuple[Any, Any]:
+    """Both checked; what is no tensor yet is made beside the other."""
+    made = [each.device for each in (queries, keys) if isinstance(each, Tensor | Coordinates)]
+    device = made[0] if made else None
+    return (
+        checked(queries, "q_positions", device=device, reals=reals),
+        checked(keys, "k_positions", device=device, reals=reals),
+    )
+
+
+def _real_ones(positions: Tensor | Coordinates) -> Coordinates:
+    return positions if isinstance(positions, Coordinates) else Coordinates(positions)
 
 
 Ends = tuple[int, int]

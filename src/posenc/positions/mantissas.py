@@ -258,7 +258,7 @@ def _nearest_to_floats(values: Tensor, step: Fraction) -> Tensor:
     sure = (quotient - nearest).abs() + quotient.abs() * 2.0**-50 < 0.5
     counts = torch.where(sure, nearest, 0).to(torch.int64)
     exact = [Fraction(number) for number in wide[~sure].tolist()]
-    counts[~sure] = torch.tensor(_counts(exact, step), dtype=torch.int64)
+    counts[~sure] = counts.new_tensor(_counts(exact, step))
     return counts.to(values.device)
 
 

@@ -127,7 +127,7 @@ def in_blocks(
 ) -> Tensor:
     """What some rows at a time give, which stay in cache from one operation to the next."""
     batch = torch.broadcast_shapes(rows[0].shape[:-1], others.shape[:-1])
-    made = torch.empty(*batch, rows[0].shape[-1], others.shape[-1], dtype=dtype)
+    made = others.new_empty(*batch, rows[0].shape[-1], others.shape[-1], dtype=dtype)
     many = max(1, BLOCK * made.shape[-2] // made.numel())
     parts = (each.split(many, dim=-1) for each in rows)
     for to, *some in zip(made.split(many, dim=-2), *parts, strict=True):
