@@ -186,7 +186,7 @@ def test_other_frequencies_under_the_name_of_a_known_schedule_are_refused(name):
 @pytest.mark.parametrize("form", ["float32", "float32-log"])
 @pytest.mark.parametrize(
     "rescaled",
-    [Clipped, Linear, Llama3, NTK, NTKByParts, RIFLEx, YaRN],
+    [Clipped, Linear, Llama3, NTK, NTKByParts, RIFLEx],
     ids=lambda kind: kind.__name__,
 )
 def test_odd_widths_have_their_float32_form(rescaled, form):
@@ -199,7 +199,6 @@ def test_odd_widths_have_their_float32_form(rescaled, form):
         NTK: lambda: NTK(plain, 4),
         NTKByParts: lambda: NTKByParts(plain, 4, 4096),
         RIFLEx: lambda: RIFLEx(plain, 8, 66),
-        YaRN: lambda: YaRN(plain, 4, 4096),
     }[rescaled]()
     exact = [turns / 2.0**TURN_BITS * 2 * math.pi for turns in schedule.turns()]
     assert schedule.float32(form).tolist() == pytest.approx(exact, rel=1e-4, abs=1e-9)

@@ -66,7 +66,7 @@ def schedules(n: Callable, count: Callable) -> dict[str, Schedule]:
         "Divided": Divided(plain, (n(1), n(1), n(2), n(4)), n(2)),
         "DyNTK": DyNTK(plain, count(64), n(2), n(2)).at(count(100), n(1)),
         "DyYaRN": DyYaRN(plain, count(64), n(2), n(2)).at(count(100), n(1)),
-        "DynamicNTK": DynamicNTK(plain, n(100), count(64)).at(count(127)),
+        "DynamicNTK": DynamicNTK(plain, 100, 64).at(127),
         "FromCheckpoint": FromCheckpoint([n(1), n(2)]),
         "Geometric": plain,
         "Linear": Linear(plain, n(2)),
@@ -118,6 +118,15 @@ def test_a_number_of_any_kind_is_the_number_that_it_is(n, count):
         assert all(map(torch.equal, made.values(), others.values())), name
 
 
-def test_a_length_of_32_bits_is_not_multiplied_in_them():
-    made = DynamicNTK(PLAIN, np.int32(64), 4096).at(np.int32(70_000_000))
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, lambda n: Fraction(np.int32(n))])
+def test_what_would_wrap_is_refused_where_it_is_no_field_of_a_schedule(kind):
+    """A factor of 64 at 70,000,000 tokens became one of 45,111 instead of 1,093,687."""
+    with pytest.raises(ValueError, match="whose products wrap"):
+        DynamicNTK(PLAIN, kind(64), 4096)
+    if kind is np.int32:
+        with pytest.raises(ValueError, match=r"trained_length is np.int32.* products wrap"):
+            DynamicNTK(PLAIN, 64, np.int32(4096))
+        with pytest.raises(ValueError, match=r"length is np.int32.* products wrap"):
+            DynamicNTK(PLAIN, 64, 4096).at(np.int32(70_000_000))
+    made = DynamicNTK(PLAIN, 64, 4096).at(np.int64(70_000_000))
     assert made.factor == Fraction(64 * 70_000_000, 4096) - 63

@@ -77,8 +77,8 @@ class Clipped(Schedule):
         every, count = self.of.float32(form).clone(), self.clipped
         if not count:
             return every
-        gains = 0.5 * (1.0 + torch.linspace(0.0, pi, count, dtype=torch.float32).cos())
-        every[len(every) - count :] *= gains if self.soft else 0.0
+        gains = 0.5 * (1.0 + torch.linspace(0.0, pi, count).cos())
+        every[len(every) - count :] *= gains if self.soft else torch.zeros(count)
         return every
 
     def _gains(self) -> tuple[Decimal, ...]:

@@ -57,8 +57,8 @@ class Llama3(Schedule):
 
     of: Schedule
     factor: Number = 8.0
-    low: Number = 1.0
-    high: Number = 4.0
+    low: float = 1.0
+    high: float = 4.0
     trained_length: int = 8192
 
     def __post_init__(self):
@@ -90,7 +90,7 @@ class Llama3(Schedule):
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         """The frequencies as transformers' float32 code has them."""
         plain, factor = self.of.float32(form), float(self.factor)
-        length, low, high = self.trained_length, float(self.low), float(self.high)
+        length, low, high = self.trained_length, self.low, self.high
         wavelengths = 2 * pi / plain
         scaled = torch.where(wavelengths > length / low, plain / factor, plain)
         smooth = (length / wavelengths - low) / (high - low)
@@ -113,8 +113,8 @@ def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
         return None
     return common_keys(schedule.of, head_dim) | {
         "factor": float(schedule.factor),
-        "low_freq_factor": float(schedule.low),
-        "high_freq_factor": float(schedule.high),
+        "low_freq_factor": schedule.low,
+        "high_freq_factor": schedule.high,
         "original_max_position_embeddings": schedule.trained_length,
     }
 

@@ -15,8 +15,6 @@ from posenc.frequencies.schedule import (
     check_extension,
     check_length,
     exact,
-    plain,
-    plain_first,
 )
 
 
@@ -98,7 +96,6 @@ class DynamicNTK:
     factor: Number
     trained_length: int
 
-    @plain_first
     def __post_init__(self):
         check_geometric(self, self.of)
         check_extension(self, self.factor)
@@ -110,7 +107,6 @@ class DynamicNTK:
         Raises:
             ValueError: ``length`` is no positive whole number.
         """
-        length = plain(length)
         check_length(self, length, name="length")
         factor, length = Fraction(self.factor), max(length, self.trained_length)
         return NTK(self.of, factor * length / self.trained_length - (factor - 1))

@@ -38,6 +38,9 @@ Number = int | float | Fraction
 OPTIONAL = (float | None, Number | None)
 """How fields are annotated that are a number or nothing."""
 
+FLOATS = (float, float | None)
+"""Fields of these types hold no ratio, which tensors do not take."""
+
 NO_ROW = (set, frozenset, dict, str, bytes, bytearray)
 """What gives numbers without an order, or codes of letters for numbers."""
 
@@ -58,16 +61,59 @@ def plain(value: Any) -> Any:
 def plain_first(settle: Callable[..., None]) -> Callable[..., None]:
     """A ``__post_init__`` that finds the fields of its dataclass ``plain``, as they stay.
 
-    Every ``Schedule`` has its own made such; what resolves to one by a length says it itself.
+    Every ``Schedule`` has its own made such; what resolves to one by a length says it itself, or
+    refuses what would wrap.
     """
 
     @wraps(settle)
     def __post_init__(self: Any, *given: Any) -> None:
         for each in fields(self):
-            object.__setattr__(self, each.name, plain(getattr(self, each.name)))
+            value = plain(getattr(self, each.name))
+            if each.type in FLOATS and isinstance(value, Fraction):
+                value = float(value)
+            object.__setattr__(self, each.name, value)
         settle(self, *given)
 
     return __post_init__
+
+
+def in_usual_defaults(method: Callable[..., "Tensor"]) -> Callable[..., "Tensor"]:
+    """A ``float32`` that makes tensors as torch does where nobody has set another default.
+
+    Loaders set the dtype of a model and the meta device while they build it. Every ``Schedule`` has
+    its own made such, and nothing is set where nothing is to be changed.
+    """
+
+    @wraps(method)
+    def float32(self: Any, form: str) -> "Tensor":
+        import torch
+
+        before = torch.get_default_dtype()
+        if before is not torch.float32:
+            torch.set_default_dtype(torch.float32)
+        try:
+            with torch.device("cpu"):
+                return method(self, form)
+        finally:
+            if before is not torch.float32:
+                torch.set_default_dtype(before)
+
+    return float32
+
+
+def wraps_around(value: object) -> bool:
+    """Whether ``value`` is a number of numpy, or a fraction of such, whose products soon wrap.
+
+    Those of fewer than 64 bits do, and those without a sign below 0.
+
+    Example:
+        >>> import numpy
+        >>> wraps_around(numpy.int32(200)), wraps_around(Fraction(numpy.int8(3))), wraps_around(200)
+        (True, True, False)
+    """
+    number = value.numerator if isinstance(value, Fraction) else value
+    dtype = getattr(number, "dtype", None) if isinstance(number, Integral) else None
+    return dtype is not None and (dtype.kind == "u" or dtype.itemsize < 8)
 
 
 def rational(number: Number) -> Fraction:
@@ -94,10 +140,10 @@ def check_positive(owner: object, **values: Number) -> None:
         ValueError: A value is not; its name is told.
     """
     for name, value in values.items():
-        if is_no_number(value) or not (value > 0 and isfinite(value)):
+        if is_no_number(value) or wraps_around(value) or not (value > 0 and isfinite(value)):
             raise ValueError(
-                f"{type(owner).__name__}: {name} is {value!r}; it must be a positive and finite "
-                f"number."
+                f"{type(owner).__name__}: {name} is {_told(value)}; it must be a positive and "
+                f"finite number."
             )
 
 
@@ -122,11 +168,17 @@ def check_length(owner: object, length: int, least: int = 1, name: str = "traine
         ValueError: It is no whole number, or too small.
     """
     whole = isinstance(length, Integral) and not isinstance(length, bool)
-    if not whole or length < least:
+    if not whole or wraps_around(length) or length < least:
         raise ValueError(
-            f"{_name_of(owner)}: {name} is {length!r}; it must be a whole number of tokens from "
-            f"{least} on."
+            f"{_name_of(owner)}: {name} is {_told(length)}; it must be a whole number of tokens "
+            f"from {least} on."
         )
+
+
+def _told(value: object) -> str:
+    return (
+        f"{value!r}, whose products wrap (pass int of it)" if wraps_around(value) else repr(value)
+    )
 
 
 def _name_of(owner: object) -> str:
@@ -194,6 +246,8 @@ class Schedule(ABC):
         super().__init_subclass__(**named)
         if "__post_init__" in vars(cls):
             cls.__post_init__ = plain_first(cls.__post_init__)
+        if "float32" in vars(cls):
+            cls.float32 = in_usual_defaults(cls.float32)
         known = [
             each for each in cls.__mro__[1:] if "radians" in vars(each) and each is not Schedule
         ]

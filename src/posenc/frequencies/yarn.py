@@ -119,7 +119,7 @@ class YaRN(Schedule):
 
     def _attention_factor(self) -> float:
         if self.attention is not None:
-            return float(self.attention)
+            return self.attention
         # As transformers reads configurations: a ratio needs both, and 0 counts as absent.
         if self.mscale and self.mscale_all_dim:
             return float(self._sharpness(self.mscale) / self._sharpness(self.mscale_all_dim))
@@ -173,8 +173,7 @@ class YaRN(Schedule):
         low, high = max(low, 0), min(high, dim - 1)
         if low == high:
             high += 0.001
-        pairs = torch.arange((dim + 1) // 2, dtype=torch.float32)
-        return ((pairs - low) / (high - low)).clamp(0, 1)
+        return ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
 
 
 def _read(rope: Rope, _length: int | None) -> Schedule:

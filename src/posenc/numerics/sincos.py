@@ -72,7 +72,7 @@ class SinCos:
         self.turns = schedule.turns()
         self.fine_turns = schedule.fine_turns()
         self._at_scales: dict[scales.Text, Any] = {}
-        self.common = None if arithmetic == "exact" else _common(schedule, arithmetic)
+        self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -276,12 +276,6 @@ class SinCos:
         if not in_order:
             cos, sin = cos[positions - first], sin[positions - first]
         return (cos, sin) if out is None else written((cos, sin), out)
-
-
-def _common(schedule: Schedule, arithmetic: Arithmetic) -> list[float]:
-    """The frequencies of a common float32 formula."""
-    with torch.device("cpu"):  # they are numbers, also where new tensors have none
-        return schedule.float32(arithmetic).tolist()
 
 
 def scaled_turns(
