@@ -120,8 +120,10 @@ def test_positions_of_small_kinds_do_not_wrap(kind):
 
 def test_schedules_take_numbers_of_any_kind_for_what_they_are():
     extended = DynamicNTK(Geometric(8), 8, 100)
-    assert extended.at(np.uint8(200)) == extended.at(200) != extended.at(100)
-    assert DynamicNTK(Geometric(8), np.uint8(8), np.int8(100)) == extended
+    assert extended.at(np.int64(200)) == extended.at(200) != extended.at(100)
+    with pytest.raises(ValueError, match=r"length is np.uint8.* products wrap"):
+        extended.at(np.uint8(200))
+    assert DynamicNTK(Geometric(8), np.int64(8), np.int64(100)) == extended
     schedule = Geometric(16, base=256.0)
     assert intrinsic_frequency(schedule, np.uint64(48)) == intrinsic_frequency(schedule, 48) == 4
     far, other = DyNTK(Geometric(8), 64, 2.0, 50), DyNTK(Geometric(8), 64, 2.0, np.int64(50))

@@ -35,7 +35,7 @@ def test_with_positions_it_does_not(positional):
     assert effect.output_difference > 1e-3
 
 
-@pytest.mark.parametrize("kind", [torch.tensor, np.array, tuple], ids=str)
+@pytest.mark.parametrize("kind", [torch.tensor, np.array, tuple], ids=["torch", "numpy", "tuple"])
 def test_an_order_of_any_whole_numbers_is_one(kind):
     made = encoder(Positional(Sinusoidal(16)))
     one, other = (order_effect(made, X, order) for order in (ORDER, kind(ORDER)))
