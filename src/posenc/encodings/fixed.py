@@ -46,8 +46,8 @@ class FixedOnceBuilt(ReadByArguments):
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
-        if callable(value) and name in CALLED:
-            self._check_method(name)
+        if name in CALLED:
+            self._check_method(name, value)
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
         of = vars(self).get("_modules", {}).get(name)
         replaced = isinstance(of, FixedOnceBuilt) and of is not value
@@ -126,8 +126,10 @@ class FixedOnceBuilt(ReadByArguments):
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
 
-    def _check_method(self, name: str) -> None:
+    def _check_method(self, name: str, value: object) -> None:
         kind = type(self).__name__
+        if not callable(value):
+            return
         if name == "forward":  # tools that place models on devices set it
             warn_of_hook(self, "forward set on an object")
         elif hasattr(type(self), name):

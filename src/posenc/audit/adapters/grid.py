@@ -317,7 +317,7 @@ def _on_square(view: RotaryView, form: Form) -> RotaryView:
         sides: list[list[Tensor | None]] = [[], []]
         for one, other, place in zip(q.split(1, 2), k.split(1, 2), places.tolist(), strict=True):
             alone = [_alone(x, place, form.count) for x in (one, other)]
-            for side, x in zip(sides, view.run(by.wrapped, *alone, line), strict=True):
+            for side, x in zip(sides, view.run(by.wrapped, alone[0], alone[1], line), strict=True):
                 side.append(x if x is None else x[..., place : place + 1, :])
         queries, keys = (None if x[:1] == [None] else torch.cat(x, 2) for x in sides)  # type: ignore[arg-type]
         return queries, keys  # type: ignore[return-value]
