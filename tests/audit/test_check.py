@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
+from tests.audit.zoo.right.grids import Patches
 from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
 from tests.audit.zoo.wrong import places
 from tests.audit.zoo.wrong.rotary import Turn
@@ -593,3 +594,10 @@ def test_names_may_come_from_a_generator():
     assert drawn.ignored == listed.ignored == {"cast-breaks-it"}
     assert [v.question for v in drawn.verdicts] == [v.question for v in listed.verdicts]
     assert len(drawn.verdicts) == 1
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_grid_too_small_to_be_asked_is_refused(cut):
+    """It ended in an error of the checker's own, or was blamed for what lines are blamed for."""
+    with pytest.raises(CannotCheckError, match="fewer than 8 rows or columns"):
+        check(lambda: Patches(side=7, cut=cut))

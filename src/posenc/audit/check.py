@@ -18,7 +18,7 @@ from posenc.audit.questions import grid as of_grid
 from posenc.audit.questions import rotary as of_rotary
 from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
-from posenc.audit.report import CannotCheckError, Report
+from posenc.audit.report import CannotCheckError, NotAskedError, Report
 from posenc.audit.subjects import Subject, subject_of
 from posenc.encodings.arguments import check_whole
 from posenc.testing.seeding import seed
@@ -284,9 +284,11 @@ def _on_a_grid(
     found = grid.readings(subject, layout, dim) if row is None else grid.squares(row)
     first = next(found, None)
     if first is not None:
-        return of_grid.report_of(
-            subject, chain((first,), found), length, lambda inquiry: asked(questions, inquiry)
-        )
+        ask = lambda inquiry: asked(questions, inquiry)  # noqa: E731
+        try:
+            return of_grid.report_of(subject, chain((first,), found), length, ask)
+        except NotAskedError as refused:
+            raise CannotCheckError(f"it cannot be asked on its grid: {refused}") from None
     if row is None:
         raise reason
     inquiry = of_rotary.RotaryInquiry(row, length or row.built_for or LENGTH)
@@ -298,7 +300,11 @@ def _on_a_grid(
 
 
 def _as_patches(report: Report, view: Any, length: int | None, only: Iterable[str]) -> Report:
-    """What is blamed on a line and sound on the square whose tokens it keeps a table of."""
+    """What is blamed on a line and sound on the square whose tokens it keeps a table of.
+
+    Raises:
+        CannotCheckError: That square is too small to tell.
+    """
     blamed = any(each.severity == "wrong" for each in report.faults)
     if view.kind != "rotary" or report.identity or not blamed:
         return report
@@ -309,13 +315,14 @@ def _as_patches(report: Report, view: Any, length: int | None, only: Iterable[st
     if first is None:
         return report
     ask = lambda inquiry: asked(questions, inquiry)  # noqa: E731
-    other = of_grid.report_of(view.subject, chain((first,), found), length, ask)
+    try:
+        other = of_grid.report_of(view.subject, chain((first,), found), length, ask)
+    except NotAskedError:
+        return report
     return report if other.verdicts[0].faults else other
 
 
 def _identity(inquiry: Any) -> str:
-    from posenc.audit.report import NotAskedError
-
     try:
         return inquiry.identity
     except NotAskedError:

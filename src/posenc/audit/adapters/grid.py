@@ -1,6 +1,7 @@
 """How something is called that rotates tokens on a grid: one axis at a time, as on a line."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from math import isqrt
@@ -10,12 +11,21 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import assignments, lengths_of, most_taken
+from posenc.audit.adapters.calls import (
+    assignments,
+    guarded,
+    lengths_of,
+    most_taken,
+    widths_of,
+)
 from posenc.audit.adapters.rotary import HEADS, Both, RotaryView, rotary_of
 from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
 from posenc.audit.subjects import Subject
 
 AXES = ("rows", "columns")
+
+LONGEST = 64**2 + 1
+"""The most tokens of a row of fixed length: those of 64 × 64 patches and a class token."""
 
 NEAR = 64
 """So many rows and columns are asked point by point, where there are as many."""
@@ -235,7 +245,7 @@ def row_of(subject: Subject, layout: str | None, width: int | None) -> RotaryVie
     thing = subject.fresh()
     if not isinstance(thing, nn.Module) or not callable(thing):
         return None
-    for count in _lengths(thing):
+    for count in (n for n in _lengths(thing) if _keeps_shape(thing, n, width)):
         # where one row of an image is turned alike, positions that are rows apart are not
         for stride, order in product((1, isqrt(count)), (layout,) if layout else ("bhsd", "bsd")):
             try:
@@ -255,7 +265,19 @@ def _in_whole_row(subject: Subject, count: int, stride: int = 1) -> Subject:
 
 
 def _lengths(thing: Any) -> list[int]:
-    return [n for n in lengths_of(thing) if n >= 16][:3] if isinstance(thing, nn.Module) else []
+    found = lengths_of(thing) if isinstance(thing, nn.Module) else []
+    return [n for n in found if 16 <= n <= LONGEST][:3]
+
+
+def _keeps_shape(thing: Any, count: int, width: int | None) -> bool:
+    """Whether so many tokens of some width come back as many."""
+    for dim in (width,) if width else widths_of(thing)[:10]:
+        for shape in ((1, HEADS, count, dim), (1, count, dim)):
+            with suppress(CallFailedError):
+                made = guarded(lambda shape=shape: thing(torch.zeros(shape)))
+                if isinstance(made, Tensor) and made.shape == shape:
+                    return True
+    return False
 
 
 def squares(view: RotaryView) -> Iterator[tuple[RotaryView, Form]]:
