@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc import KERPLE, ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.transformer import Encoder, TokenEmbedding
 
 LION, KILLS, TIGER = 0, 1, 2
@@ -150,3 +150,18 @@ def test_a_learned_encoding_that_is_too_short_says_so():
     encoder = Encoder(16, 4, 1, positional=Positional(Learned(16, max_len=4)))
     with pytest.raises(ValueError, match=r"Position 4 is outside of Learned\(16, max_len=4\)"):
         encoder(torch.zeros(1, 5, 16))
+
+
+@pytest.mark.parametrize("bias", [T5Bias, KERPLE])
+def test_layers_that_train_alone_drop_their_weights(bias):
+    """As for dropout when a trained model is asked; a backend that drops nothing was chosen."""
+    encoder = Encoder(
+        16, 2, 2, positional=Positional(scores=bias(2)), dropout=0.5, is_causal=True
+    ).eval()
+    x = torch.randn(1, 300, 16)
+    assert torch.equal(encoder(x), encoder(x))
+    for block in encoder.blocks:
+        block.attention.train()
+    first, second = encoder(x), encoder(x)
+    assert not torch.equal(first, second)
+    first.sum().backward()

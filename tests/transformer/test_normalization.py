@@ -80,3 +80,27 @@ def test_gradients(norm):
 def test_a_width_that_would_be_spread_over_all_features():
     with pytest.raises(ValueError, match="x has width 1; LayerNorm was built for dim 16"):
         LayerNorm(16).stages(torch.randn(2, 3, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", [LayerNorm, BatchNorm])
+def test_squares_of_narrow_tokens_have_room(kind, dtype):
+    """Squares of 300 were infinite in float16, and results 0; in bfloat16 a mean lost digits."""
+    norm = kind(4)
+    x = torch.tensor([[300.0, -300, 100, 0], [-260, 40, 280, 4], [7, 100, -300, 64]], dtype=dtype)
+    made, wanted = norm.to(dtype).stages(x), kind(4).double().stages(x.double())
+    assert made.scaled.dtype is dtype
+    torch.testing.assert_close(made.scaled.double(), wanted.scaled, rtol=0.01, atol=0.01)
+    torch.testing.assert_close(made.variance.double(), wanted.variance, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("kind", [LayerNorm, BatchNorm])
+def test_what_was_built_without_memory_is_reset(kind):
+    with torch.device("meta"):
+        norm = kind(4)
+    norm = norm.to_empty(device="cpu")
+    with torch.no_grad():
+        norm.weight.fill_(7.0)
+    norm.reset_parameters()
+    assert norm.weight.tolist() == [1.0] * 4
+    assert norm.bias.tolist() == [0.0] * 4

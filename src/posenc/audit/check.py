@@ -18,7 +18,7 @@ from posenc.audit.questions import grid as of_grid
 from posenc.audit.questions import rotary as of_rotary
 from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
-from posenc.audit.report import CannotCheckError, NotAskedError, Report
+from posenc.audit.report import AddsNothingError, CannotCheckError, NotAskedError, Report
 from posenc.audit.subjects import Subject, subject_of
 from posenc.encodings.arguments import check_whole
 from posenc.testing.seeding import seed
@@ -128,6 +128,8 @@ def check(
             return _settled(of_ours(subject), ignore, strict)
         try:
             report = _asked(subject, kind, layout, call, dim, length, only, config)
+        except AddsNothingError:
+            raise
         except CannotCheckError as reason:
             report = _on_a_grid(subject, kind, layout, call, dim, length, only, reason)
             heeded.refuse_beside("a rotation on a grid, which is held to none", {"config": config})
@@ -139,6 +141,8 @@ def _of_part(part: models.Part, length: int | None, only: Iterable[str]) -> Repo
     subject, length = subject_of(part.subject, {}, part.name), length or part.length
     try:
         return _asked(subject, part.kind, None, None, None, length, only, part.config)
+    except AddsNothingError:
+        raise
     except CannotCheckError as reason:
         return _on_a_grid(subject, part.kind, None, None, None, length, only, reason)
 
@@ -223,12 +227,37 @@ def understood(
     for each in kinds:
         try:
             view = ADAPTERS[each](subject, layout, dim)
+        except AddsNothingError:
+            raise
         except CannotCheckError:
             continue
-        if kind is None and getattr(view, "by_guess", False):
-            return _rotates(subject, layout, dim) or view
+        if kind is None and view.kind == "added":
+            return _other_than_added(subject, view, layout, dim) or view
         return view
     raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
+
+
+def _other_than_added(subject: Subject, view: Any, layout: str | None, dim: int | None) -> Any:
+    """What else it is that looks like a table or a sum, if it is."""
+    if view.by_guess:
+        return _rotates(subject, layout, dim)
+    if view.layout in added.GRIDS and not view.declared:
+        return _goes_by_distance(subject)
+    return None
+
+
+def _goes_by_distance(subject: Subject) -> Any:
+    """It as a bias of scores, where it takes them by another name; None where it is none.
+
+    Scores [batch, heads, q_len, k_len] look like a map of height and width.
+    """
+    try:
+        found = bias.bias_of(subject, None, None, loosely=True)
+        square = found.square(16)
+    except (CannotCheckError, NotAskedError):
+        return None
+    steps = (square[:, 1:, 1:] - square[:, :-1, :-1]).nan_to_num(0.0)
+    return found if bool(steps.abs().max() < 1e-5) and bool(square.std() > 0) else None
 
 
 def _rotates(subject: Subject, layout: str | None, dim: int | None) -> Any:

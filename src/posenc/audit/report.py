@@ -12,6 +12,10 @@ class CannotCheckError(Exception):
     """Nothing could be learned: the thing cannot be built, or is called in no way known here."""
 
 
+class AddsNothingError(CannotCheckError):
+    """It gives back what it is given: a table of zeros tells of no position yet."""
+
+
 class NotAskedError(Exception):
     """One question cannot be asked of this thing; its text says why."""
 

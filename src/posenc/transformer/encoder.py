@@ -421,9 +421,10 @@ class Encoder(Settled):
     ) -> Backend:
         scores, window = layer
         specification, table = placement.specification.within(window), self._bias_table(placement)
-        # Of the layers as they are now: a backend that drops nothing must not be taken for them.
-        dropped = (cast(Block, block).attention.dropout for block in self.blocks)
-        dropout_p = max(dropped) if self.training else 0.0
+        # Of the layers as they are now, each in its own mode: a backend that drops nothing must not
+        # be taken for them.
+        layers = [cast(Block, block).attention for block in self.blocks]
+        dropout_p = max(each.dropout if each.training else 0.0 for each in layers)
         inside = cast(Block, self.blocks[0]).attention
         if placement.spreading is not None:
             sizes = Sizes(inside.heads, inside.kv_heads, inside.head_dim, inside.head_dim, x.dtype)

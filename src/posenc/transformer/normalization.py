@@ -18,13 +18,13 @@ from posenc.positions.whole import with_plain_numbers
 
 @dataclass(frozen=True)
 class NormStages:
-    """Every number of one normalization.
+    """Every number of one normalization; in float32 at least, but for the result.
 
     Attributes:
         mean: Mean, of size 1 along the axes that it is taken over.
         variance: Mean squared distance from it (divided by n, not n − 1), shaped likewise.
         normalized: (x − mean) / √(variance + ε).
-        scaled: normalized · γ + β, the result.
+        scaled: normalized · γ + β, the result, in the dtype of the tokens.
     """
 
     mean: Tensor
@@ -59,8 +59,14 @@ class LayerNorm(nn.Module):
         check_whole(dim=dim)
         check_number(0.0, eps=eps)
         self.dim, self.eps = dim, eps
-        self.weight = nn.Parameter(torch.ones(dim))
-        self.bias = nn.Parameter(torch.zeros(dim))
+        self.weight = nn.Parameter(torch.empty(dim))
+        self.bias = nn.Parameter(torch.empty(dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """γ = 1 and β = 0."""
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "*shape dim"]) -> Float[Tensor, "*shape dim"]:
         """``stages(x).scaled``, in one kernel."""
@@ -113,8 +119,14 @@ class BatchNorm(nn.Module):
         check_whole(dim=dim)
         check_number(0.0, eps=eps)
         self.dim, self.eps = dim, eps
-        self.weight = nn.Parameter(torch.ones(dim))
-        self.bias = nn.Parameter(torch.zeros(dim))
+        self.weight = nn.Parameter(torch.empty(dim))
+        self.bias = nn.Parameter(torch.empty(dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """γ = 1 and β = 0."""
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "*tokens dim"]) -> Float[Tensor, "*tokens dim"]:
         """``stages(x).scaled``.
@@ -153,7 +165,8 @@ def _stages(
 ) -> NormStages:
     if not x.is_floating_point():  # the square of a complex number is no variance
         raise TypeError(f"x is {x.dtype}; norms take floating tokens [*tokens, dim].")
-    mean = x.mean(axes, keepdim=True)
-    variance = (x - mean).square().mean(axes, keepdim=True)
-    normalized = (x - mean) / (variance + eps).sqrt()
-    return NormStages(mean, variance, normalized, normalized * weight + bias)
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))  # in which squares have room, and ε
+    mean = wide.mean(axes, keepdim=True)
+    variance = (wide - mean).square().mean(axes, keepdim=True)
+    normalized = (wide - mean) / (variance + eps).sqrt()
+    return NormStages(mean, variance, normalized, (normalized * weight + bias).to(x.dtype))

@@ -21,6 +21,7 @@ from posenc.audit.adapters.calls import (
 )
 from posenc.audit.adapters.layouts import orders
 from posenc.audit.report import (
+    AddsNothingError,
     CallFailedError,
     CannotCheckError,
     NotAskedError,
@@ -149,7 +150,7 @@ def added_of(
     With ``fixed`` the lengths are tried that it seems built for, as those of vision transformers.
 
     Raises:
-        CannotCheckError: It does not, in any form known here.
+        CannotCheckError: It does not, in any form known here, or adds nothing (yet).
     """
     declared = declared_layout(subject.fresh())
     said = layout or (declared if declared in added_layouts.LAYOUTS else None)
@@ -343,6 +344,11 @@ def _measured(view: Added) -> Candidate | None:
     if not torch.isfinite(empty).all():
         return None
     scale = _scale(view, empty, once, twice, x)
+    if scale == 1 and not empty.any():
+        raise AddsNothingError(
+            "it gives back what it is given, as where a table is still of zeros. Give it numbers "
+            "first, as torch.nn.init.normal_ of the table does"
+        )
     if scale is None or (scale and not empty.any()):
         raise OtherResultError("it changes content otherwise than by a sum")
     view.scale = scale or None

@@ -24,6 +24,9 @@ from posenc.audit.subjects import Subject
 
 AXES = ("rows", "columns")
 
+ITS_GRID = "its grid has"
+"""How a refusal begins that is ours: beyond what was found, nothing is asked."""
+
 LONGEST = 64**2 + 1
 """The most tokens of a row of fixed length: those of 64 × 64 patches and a class token."""
 
@@ -91,7 +94,7 @@ class OnAxis(nn.Module):
 
     def __init__(self, wrapped: Any, axis: int, form: Form, columns: int = 0):
         super().__init__()
-        object.__setattr__(self, "wrapped", wrapped)  # its buffers are not ours
+        self.wrapped = wrapped  # a part, so that it trains and is cast with what holds it
         self.axis, self.form, self.columns = axis, form, columns
         if form.limits is not None:
             self.max_position_embeddings = form.limits[axis]
@@ -106,7 +109,7 @@ class OnAxis(nn.Module):
             return torch.stack((line // self.columns, line % self.columns), dim=-1)
         limits = self.form.limits
         if limits is not None and bool((line >= limits[self.axis]).any()):
-            raise CallFailedError(f"its grid has {limits[self.axis]} {AXES[self.axis]}")
+            raise CallFailedError(f"{ITS_GRID} {limits[self.axis]} {AXES[self.axis]}")
         still = torch.zeros_like(line)
         return torch.stack((line, still) if self.axis == 0 else (still, line), dim=-1)
 
@@ -153,7 +156,7 @@ class InWholeRow(nn.Module):
 
     def __init__(self, wrapped: Any, count: int, stride: int = 1):
         super().__init__()
-        object.__setattr__(self, "wrapped", wrapped)
+        self.wrapped = wrapped
         self.max_position_embeddings, self.stride = count, stride
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:

@@ -1,7 +1,9 @@
 """The same tokens given in other ways, asked alike in every place."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from posenc.audit.questions.asking import Answer, fault
@@ -14,10 +16,17 @@ REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
 """What a way is refused with, aloud, which is no silent difference."""
 
 
+CHANCE = "in training, where it differs by chance"
+"""A way that cannot be asked, and is told to be left out."""
+
+
 def alike(ways: Iterable[Way], scale: float, said: str, reproduction: str) -> Answer:
     """Whether every way gives what it should, up to its rounding of numbers up to ``scale``."""
-    asked = []
+    asked, left = [], ""
     for name, rounding, call in ways:
+        if name == CHANCE:
+            left = f"; not {CHANCE}"
+            continue
         try:
             made, expected = call()
         except REFUSALS:
@@ -34,9 +43,29 @@ def alike(ways: Iterable[Way], scale: float, said: str, reproduction: str) -> An
             )
     if not asked:
         raise NotAskedError("it took them in no other way")
-    return "; ".join(asked)
+    return "; ".join(asked) + left
 
 
-def is_random(thing: nn.Module) -> bool:
-    """Whether training differs by chance."""
-    return any("dropout" in type(each).__name__.lower() for each in thing.modules())
+def training(thing: Any) -> Any:
+    """The thing in training, with every probability of dropping at 0, by names that say so."""
+    if not isinstance(thing, nn.Module):
+        return thing
+    thing.train()
+    for part in thing.modules():
+        for name, value in list(vars(part).items()):
+            drops = name == "p" or "drop" in name.lower()
+            if drops and isinstance(value, float) and 0 < value < 1:
+                setattr(part, name, 0.0)
+    return thing
+
+
+def by_chance(call: Callable[[], Tensor]) -> bool:
+    """Whether two calls differ by more than what random numbers there are."""
+    made = []
+    for number in range(2):
+        torch.manual_seed(number)
+        try:
+            made.append(call())
+        except REFUSALS:
+            return False  # which is told where it is asked
+    return not torch.equal(*made)

@@ -13,6 +13,7 @@ from posenc.audit.questions.asking import (
     question,
 )
 from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
+from posenc.audit.questions.ways import training
 from posenc.audit.report import NotAskedError
 
 
@@ -111,8 +112,8 @@ def keeps_the_dtype(inquiry: AddedInquiry) -> Answer:
 
 @question()
 def gradients_flow(inquiry: AddedInquiry) -> Answer:
-    """Does every parameter get a gradient, and the input too?"""
-    view, thing = inquiry.view, inquiry.view.subject.fresh()
+    """Does every parameter get a gradient in training, and the input too?"""
+    view, thing = inquiry.view, training(inquiry.view.subject.fresh())
     seq = view.seq if view.fixed else view.longest(16)
     x = torch.randn(1, seq, view.dim, requires_grad=True)
     return gradients(thing, lambda: view.run(thing, x, None), x if view.scale is not None else None)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
-from posenc.audit.questions.ways import Way, alike, is_random
+from posenc.audit.questions.ways import CHANCE, Way, alike, by_chance, training
 
 LARGE = 1024.0
 """A size of content that no clamp is meant for."""
@@ -50,12 +50,19 @@ def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
         lambda: (view.added(dtype=torch.bfloat16)[:, :3], plain[:, :3]),
     )
     thing = view.subject.fresh()
-    if isinstance(thing, nn.Module) and not is_random(thing):
-        yield "in training", close, lambda: (view.added(by=thing.train()), plain)
+    if not isinstance(thing, nn.Module):
+        return
+    thing = training(thing)
+    if by_chance(lambda: _beside(inquiry, 1.0, thing)):
+        yield CHANCE, close, lambda: (plain, plain)
+        return
+    yield "in training", close, lambda: (view.added(by=thing), plain)
+    if view.scale is not None:
+        yield "in training, beside content", close, lambda: (_beside(inquiry, 1.0, thing), plain)
 
 
-def _beside(inquiry: AddedInquiry, size: float) -> Tensor:
+def _beside(inquiry: AddedInquiry, size: float, by: nn.Module | None = None) -> Tensor:
     """What is added to content, which stands beside zeros everywhere else."""
     view = inquiry.view
     x = size * torch.randn(1, view.seq, view.dim, generator=torch.Generator().manual_seed(11))
-    return view.call(x).double() - (view.scale or 0.0) * x.double()
+    return view.call(x, by=by).double() - (view.scale or 0.0) * x.double()

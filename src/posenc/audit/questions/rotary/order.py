@@ -5,6 +5,7 @@ from torch import Tensor
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import guarded, varies
+from posenc.audit.adapters.grid import ITS_GRID
 from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import (
@@ -76,6 +77,8 @@ def positions_stay_apart(inquiry: RotaryInquiry) -> Answer:
     if found is not None:
         return found
     said = f"; beyond {line[-1]:,} it refuses ({refused[:80]})" if refused else ""
+    if ITS_GRID in refused:  # which was not asked further
+        said = f"; {refused[refused.index(ITS_GRID) :]}"
     return f"{len(line):,} positions to {line[-1]:,}, all turned differently{said}"
 
 

@@ -15,6 +15,7 @@ from posenc.audit.questions.asking import (
 )
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
+from posenc.audit.questions.ways import training
 from posenc.audit.report import NotAskedError
 
 SEQ = 23
@@ -113,8 +114,8 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
 
 @question()
 def gradients_flow(inquiry: RotaryInquiry) -> Answer:
-    """Does every parameter get a gradient, and the input too?"""
-    view, thing = inquiry.view, inquiry.view.subject.fresh()
+    """Does every parameter get a gradient in training, and the input too?"""
+    view, thing = inquiry.view, training(inquiry.view.subject.fresh())
     x = torch.randn(1, HEADS, 6, view.dim, requires_grad=True)
     at = torch.arange(6)[None]
     both = lambda: view.run(thing, x, x[:, : view.kv_heads], at)  # noqa: E731

@@ -10,7 +10,7 @@ from posenc.audit.adapters.calls import keeping_gradients
 from posenc.audit.adapters.rotary import HEADS
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
-from posenc.audit.questions.ways import Way, alike, is_random
+from posenc.audit.questions.ways import CHANCE, Way, alike, by_chance, training
 from posenc.audit.report import NotAskedError
 
 SEQ = 9
@@ -60,9 +60,13 @@ def _ways(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> Iterator[Way]:
         yield "with keys of half the heads", dense, lambda: _few_keys(inquiry, x)
     yield "where a gradient is wanted", dense, lambda: (_with_gradient(inquiry, x), plain)
     thing = view.subject.fresh()
-    if isinstance(thing, nn.Module) and not is_random(thing):
-        modes = view.turned(x, by=thing.eval()), view.turned(x, by=thing.train())
-        yield "in training", dense, lambda: modes
+    if not isinstance(thing, nn.Module):
+        return
+    thing = training(thing)
+    if by_chance(lambda: view.turned(x, by=thing)):
+        yield CHANCE, dense, lambda: (plain, plain)
+    else:
+        yield "in training", dense, lambda: (view.turned(x, by=thing), plain)
 
 
 def _among_more(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
