@@ -8,6 +8,7 @@ import types
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
@@ -601,3 +602,115 @@ def test_a_grid_too_small_to_be_asked_is_refused(cut):
     """It ended in an error of the checker's own, or was blamed for what lines are blamed for."""
     with pytest.raises(CannotCheckError, match="fewer than 8 rows or columns"):
         check(lambda: Patches(side=7, cut=cut))
+
+
+class Zeros(nn.Module):
+    """A table that is not trained yet, added to what comes, or to scores."""
+
+    def __init__(self, *shape):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(shape))
+
+
+class ZerosAdded(Zeros):
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+
+
+class ZerosOfScores(Zeros):
+    def forward(self, q_len, k_len):
+        distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+        return self.table[distance.clamp(-20, 20) + 20].permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("thing", [ZerosAdded(64, 32), ZerosOfScores(41, 4)])
+def test_a_table_of_zeros_tells_nothing_and_is_not_blamed(thing):
+    """As models begin; it was said that positions wrap, or that nothing is encoded."""
+    with pytest.raises(CannotCheckError, match=r"of zeros\. Give it numbers"):
+        check(thing)
+    with torch.no_grad():
+        thing.table.normal_()
+    assert check(thing).status == 0
+
+
+def test_chance_in_training_is_told_to_be_left_out():
+    class Jitter(Tutorial):
+        def forward(self, x):
+            return super().forward(x) + (torch.rand(()) if self.training else 0.0)
+
+    report = check(Jitter)
+    asked = {verdict.question: verdict for verdict in report.verdicts}["same-however-it-is-given"]
+    assert asked.told.endswith("not in training, where it differs by chance")
+    assert report.status == 0
+
+
+def test_maps_of_channels_first_are_read_as_such():
+    from positional_encodings.torch_encodings import PositionalEncodingPermute2D
+
+    report = check(PositionalEncodingPermute2D(64))  # which keeps what it made in one dtype
+    assert {fault.name for fault in report.faults} == {"first-dtype-cached"}
+
+
+def test_a_width_that_was_said_is_the_width_of_a_head():
+    """What turns alone was taken for a head, so that nobody asked of the rest."""
+
+    class HalvesTheRest(nn.Module):
+        def __init__(self, head_dim=64, rotary_dim=32):
+            super().__init__()
+            rates = 10_000.0 ** -(torch.arange(0, rotary_dim, 2) / rotary_dim)
+            self.rotary_dim = rotary_dim
+            self.register_buffer("rates", rates, persistent=False)
+
+        def forward(self, q, k, positions):
+            return self.turned(q, positions), self.turned(k, positions)
+
+        def turned(self, x, positions):
+            part, rest = x[..., : self.rotary_dim], x[..., self.rotary_dim :]
+            angles = positions[:, None, :, None].float() * self.rates.float()
+            cos, sin = (f(torch.cat((angles, angles), -1)) for f in (torch.cos, torch.sin))
+            a, b = part.chunk(2, -1)
+            made = part * cos + torch.cat((-b, a), -1) * sin
+            return torch.cat((made, rest / 2), -1).to(x.dtype)
+
+    for given in ({}, {"head_dim": 64}):
+        assert "rest-changed" in {
+            fault.name for fault in check(HalvesTheRest, arguments=given).faults
+        }
+
+
+def test_a_share_named_p_is_no_dropout():
+    class Part(Tutorial):
+        def __init__(self):
+            super().__init__()
+            self.p = 0.5
+
+        def forward(self, x):
+            return super().forward(x) if self.p == 0.5 else x
+
+    assert not check(Part).faults
+
+
+@pytest.mark.parametrize("name", ["tokens", "idx"])
+def test_ids_of_tokens_are_no_positions(name):
+    """Right code was blamed for what its ids do."""
+
+    class Embedded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.padding_idx = 1
+            self.table = nn.Embedding(40, 8)
+
+    written = f"def forward(self, {name}): return self.table({name}.cumsum(-1) % 40)"
+    found: dict = {}
+    exec(written, found)
+    kind = type("Embedded", (Embedded,), {"forward": found["forward"]})
+    try:
+        assert check(kind).status == 2  # nothing was learned
+    except CannotCheckError as refused:
+        assert "fits no form" in str(refused)
+
+
+@pytest.mark.parametrize("thing", [torch.zeros(3), np.zeros(3)], ids=["tensor", "array"])
+def test_what_cannot_be_called_is_refused_in_words(thing):
+    with pytest.raises(CannotCheckError, match="fits no form"):
+        check(thing)

@@ -11,7 +11,7 @@ from tests.audit.zoo.right import rotary as right_rotary
 from tests.audit.zoo.wrong import added as wrong_added
 from tests.audit.zoo.wrong import bias as wrong_bias
 from tests.audit.zoo.wrong import grids as wrong_grids
-from tests.audit.zoo.wrong import hidden, masks, places
+from tests.audit.zoo.wrong import hidden, masks, places, training
 from tests.audit.zoo.wrong import rotary as wrong_rotary
 
 from posenc.audit import check
@@ -25,6 +25,7 @@ WRONG = [
     *hidden.WRONG,
     *masks.WRONG,
     *places.WRONG,
+    *training.WRONG,
 ]
 
 

@@ -43,7 +43,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "k_positions": ("k_positions", "k_pos", "key_positions"),
     "base": ("base", "theta", "rope_theta"),
     "dtype": ("dtype",),
-    "ids": ("input_ids", "token_ids"),  # of tokens, which no form takes: they are no positions
+    # of tokens, which no form takes: they are no positions
+    "ids": ("input_ids", "token_ids", "idx", "src_tokens", "prev_output_tokens"),
     "x": (
         "x", "input", "inputs", "embeddings", "inputs_embeds", "hidden_states", "tokens",
         "token_embedding", "src", "tensor", "emb", "embedding", "embeds", "t",
@@ -101,7 +102,9 @@ def declared_layout(thing: Any) -> str | None:
     if isinstance(said, bool):
         return "bsd" if said else "sbd"
     words = " ".join(
-        part.__doc__ or "" for part in (thing, getattr(type(thing), "forward", None)) if part
+        part.__doc__ or ""
+        for part in (thing, getattr(type(thing), "forward", None))
+        if part is not None
     )
     for shape in re.findall(r"[\[(]([\w\s,*]+)[\])]", words):
         axes = [AXES.get(part.strip().lower()) for part in shape.split(",")]

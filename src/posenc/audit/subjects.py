@@ -43,6 +43,7 @@ class Subject:
         original: What the caller gave: read, never called.
         build: Builds one without copying, on whichever device is the default.
         guessed: Arguments that were guessed.
+        arguments: All with which its class is called, those by default too.
         namespace: Names beside it in its own module.
     """
 
@@ -52,6 +53,7 @@ class Subject:
     build: Callable[[], Any]
     guessed: Mapping[str, Any] = field(default_factory=dict)
     namespace: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_module(self) -> bool:
@@ -70,7 +72,8 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
     if isinstance(factory, type):
         arguments, guessed = _completed(factory, arguments)
         build = lambda: factory(**arguments)  # noqa: E731
-        return Subject(name, _evaluating(_tried(build)), factory, build, guessed, namespace)
+        fresh, every = _evaluating(_tried(build)), _with_defaults(factory, arguments)
+        return Subject(name, fresh, factory, build, guessed, namespace, every)
     if _builds(factory, arguments):
         build = lambda: factory(**arguments)  # noqa: E731
         fresh = _evaluating(build)
@@ -87,6 +90,13 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
         )
     build = lambda: copied(factory)  # noqa: E731
     return Subject(name, _evaluating(build), factory, build, {}, namespace)
+
+
+def _with_defaults(factory: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments, and the defaults of those that are left out."""
+    parameters = inspect.signature(factory).parameters.values()
+    usual = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {**usual, **arguments}
 
 
 def copied(thing: Any) -> Any:

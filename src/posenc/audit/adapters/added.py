@@ -13,6 +13,7 @@ from posenc.audit.adapters.calls import (
     assignments,
     bound,
     callables_of,
+    has_zeros,
     lengths_of,
     most_taken,
     text_of,
@@ -175,6 +176,8 @@ def _candidates(
         named = {p.name: p.role for p in parameters_of(find(thing))}
         for parameters in assignments(find(thing)):
             by_guess = any(p.required and p.role not in ("x", named[p.name]) for p in parameters)
+            if by_guess and getattr(thing, "padding_idx", None) is not None:
+                continue  # what has an id of padding takes ids of tokens, no positions
             for uses in _uses(parameters):
                 for found in _layouts(
                     subject, said, width, text, find, parameters, uses, fixed
@@ -344,16 +347,18 @@ def _measured(view: Added) -> Candidate | None:
     if not torch.isfinite(empty).all():
         return None
     scale = _scale(view, empty, once, twice, x)
-    if scale == 1 and not empty.any():
+    if scale is not None and not empty.any() and has_zeros(view.subject.fresh()):
         raise AddsNothingError(
-            "it gives back what it is given, as where a table is still of zeros. Give it numbers "
-            "first, as torch.nn.init.normal_ of the table does"
+            "it adds nothing, as where a table is still of zeros. Give it numbers first, as "
+            "torch.nn.init.normal_ of the table does"
         )
     if scale is None or (scale and not empty.any()):
         raise OtherResultError("it changes content otherwise than by a sum")
     view.scale = scale or None
     along = varies(empty, 1) > 0
     across = len(empty) > 1 and varies(empty, 0) > 1e-6
+    if view.grid is not None:  # axes that were taken for others leave points alike
+        across = across or len(empty[0].double().unique(dim=0)) < view.seq
     if view.grid is None and not view.fixed:
         view.fixed = not view.takes(view.seq - 1)
     return Candidate(view, 2 if along and not across else 1 if along or across else 0)

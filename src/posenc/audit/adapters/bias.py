@@ -7,8 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of, text_of
-from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
+from posenc.audit.adapters.calls import (
+    as_tensor,
+    assignments,
+    bound,
+    callables_of,
+    has_zeros,
+    text_of,
+)
+from posenc.audit.report import (
+    AddsNothingError,
+    CallFailedError,
+    CannotCheckError,
+    NotAskedError,
+)
 from posenc.audit.signatures import Parameter, role_of
 from posenc.audit.subjects import GUESSES, Subject
 
@@ -221,6 +233,11 @@ def _measured(view: BiasView) -> bool:
                 view.bias(SEQ + 1, SEQ + 1)
         except NotAskedError:
             continue
+        if not made.any() and has_zeros(view.subject.fresh()):
+            raise AddsNothingError(
+                "its bias is 0 everywhere, as where a table is still of zeros. Give it numbers "
+                "first, as torch.nn.init.normal_ of the table does"
+            )
         view.heads = len(made)
         view.slopes_only = "heads" in view.text and made.dtype == torch.float64
         view.fixed = None if seq == SEQ else seq

@@ -52,7 +52,7 @@ def callables_of(thing: Any) -> Iterator[tuple[str, Callable[[Any], Callable[...
     """The ways to call a thing: itself, or one of its methods; each with how to find it."""
     has_forward = callable(thing)
     if isinstance(thing, nn.Module):
-        has_forward = type(thing).forward is not nn.Module.forward
+        has_forward = getattr(type(thing), "forward", None) is not nn.Module.forward
     for name in METHODS:
         if callable(getattr(thing, name, None)):
             yield f"subject.{name}", lambda thing, name=name: getattr(thing, name)
@@ -219,6 +219,11 @@ def most_taken(takes: Callable[[int], bool], bound: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if takes(middle) else (low, middle - 1)
     return low
+
+
+def has_zeros(thing: Any) -> bool:
+    """Whether it has a parameter of zeros, as tables are before they are trained."""
+    return isinstance(thing, nn.Module) and any(not p.any() for p in thing.parameters())
 
 
 def text_of(text: str, parameters: list[Parameter], uses: frozenset[str]) -> str:

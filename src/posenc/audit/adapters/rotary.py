@@ -334,7 +334,9 @@ def _moves_by_position(view: RotaryView, q: Tensor, k: Tensor) -> bool:
 
 def _views(subject: Subject, said: str | None, width: int | None) -> Iterator[RotaryView]:
     thing = subject.fresh()
-    widths = (width,) if width else tuple(widths_of(subject.fresh())[:10])
+    names = ("head_dim", "head_size")
+    told = [n for name in names if isinstance(n := subject.arguments.get(name), int)]
+    widths = (width,) if width else tuple(dict.fromkeys((*told, *widths_of(subject.fresh())[:10])))
     orders = layouts.orders(said, layouts.LAYOUTS)
     for text, find in callables_of(thing):
         for parameters in assignments(find(thing)):

@@ -52,8 +52,9 @@ def training(thing: Any) -> Any:
         return thing
     thing.train()
     for part in thing.modules():
+        is_dropout = "drop" in type(part).__name__.lower()
         for name, value in list(vars(part).items()):
-            drops = name == "p" or "drop" in name.lower()
+            drops = "drop" in name.lower() or (name == "p" and is_dropout)
             if drops and isinstance(value, float) and 0 < value < 1:
                 setattr(part, name, 0.0)
     return thing

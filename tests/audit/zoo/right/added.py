@@ -271,6 +271,19 @@ class OnGrid(nn.Module):
         return torch.cat((rows, columns), -1).expand(len(x), -1, -1, -1).to(x.dtype)
 
 
+class DropsByFunction(nn.Module):
+    """Dropout as a function, as in BART's and fairseq's code: training differs by chance."""
+
+    def __init__(self, dim=32, dropout=0.1):
+        super().__init__()
+        self.dropout = dropout
+        self.register_buffer("pe", whisper(64, dim).float(), persistent=False)
+
+    def forward(self, x):
+        made = x + self.pe[: x.shape[1]].to(x.dtype)
+        return nn.functional.dropout(made, p=self.dropout, training=self.training)
+
+
 class SquareOfBase100(nn.Module):
     """A table of 24 × 24 patches of another base than is published: no fault of it."""
 
@@ -325,5 +338,6 @@ RIGHT = [
         layout="bhwd",
     ),
     right(SquareOfBase100, ""),
+    right(DropsByFunction, "convention tensor2tensor"),
     right(Ours, "convention paper"),
 ]

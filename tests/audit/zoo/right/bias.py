@@ -290,6 +290,21 @@ class EuclideanBehindClass(Euclidean):
         self.bias = nn.functional.pad(self.bias, (1, 0, 1, 0))
 
 
+class ScoresNamedX(nn.Module):
+    """GPT-NeoX: scores come by the name of anything else."""
+
+    def __init__(self, num_heads=4):
+        super().__init__()
+        slopes = 2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)
+        self.register_buffer("slopes", slopes[:, None, None], persistent=False)
+        self.num_heads = num_heads
+
+    def forward(self, x):
+        q_len, k_len = x.shape[-2:]
+        far = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+        return x - self.slopes.to(x.dtype) * far.abs()
+
+
 RIGHT = [
     right(Short, "ALiBi for 8 heads"),
     right(ShortLearned, "one number for each distance up to 39"),
@@ -305,6 +320,7 @@ RIGHT = [
     right(between, "ALiBi for 8 heads"),
     right(slopes, "ALiBi for 8 heads"),
     right(alibi, "ALiBi for 8 heads"),
+    right(ScoresNamedX, "ALiBi for 4 heads"),
     right(AddedALiBi, "ALiBi for 12 heads", "bias-in-16-bits"),
     right(bloom, "ALiBi for 8 heads", "bias-in-16-bits"),
     right(mpt, "ALiBi for 8 heads"),

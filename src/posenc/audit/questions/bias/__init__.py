@@ -21,6 +21,7 @@ from posenc.audit.questions.bias.traces import (
     hands_scores_on,
     keeps_no_state,
     leaves_its_input_alone,
+    same_in_training,
 )
 
 __all__ = ["QUESTIONS", "BiasInquiry"]
@@ -40,5 +41,6 @@ QUESTIONS: tuple[Question, ...] = (
     stays_on_its_line,
     keeps_distances_apart,
     hands_scores_on,
+    same_in_training,
     gradients_flow,
 )

@@ -1,13 +1,17 @@
 """What does a call leave behind?"""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity.biases import HIDDEN
-from posenc.audit.questions.asking import Answer, fault, question
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.traces import apart, gradients, untouched
+from posenc.audit.questions.ways import by_chance, training
 from posenc.audit.report import NotAskedError
 
 
@@ -116,10 +120,36 @@ SIZE = 32.0
 """How large scores are that are handed on."""
 
 
+@question(after=(*NO_LENGTH, *NO_STATE))
+def same_in_training(inquiry: BiasInquiry) -> Answer:
+    """Is the bias in training, where nothing is dropped, what it is otherwise?"""
+    view, thing = inquiry.view, inquiry.view.subject.fresh()
+    seq = view.fixed or SEQ
+    if not isinstance(thing, nn.Module):
+        raise NotAskedError("it has no training")
+    trained, plain = training(thing), view.bias(seq, seq)
+    content = torch.randn(1, view.heads, seq, seq, generator=torch.Generator().manual_seed(7))
+    runs: list[Callable[[Any], Tensor]] = [lambda thing: view.bias(seq, seq, by=thing)]
+    if view.takes_scores:
+        runs.append(lambda thing: view.run(thing, seq, seq, torch.float32, content))
+    if any(by_chance(lambda run=run: run(trained)) for run in runs):
+        raise NotAskedError("in training it differs by chance")
+    off = max(apart(run(trained), run(view.subject.fresh())) for run in runs)
+    if off > 1e-5 * max(1.0, float(plain[plain.isfinite()].abs().max())):
+        return fault(
+            "depends-on-how-it-is-given",
+            "wrong",
+            f"in training the bias comes out up to {off:.3g} otherwise",
+            off,
+            f"import torch\nsubject.train()  # against subject.eval(), for {seq} queries and keys",
+        )
+    return f"{off:.1g} apart"
+
+
 @question()
 def gradients_flow(inquiry: BiasInquiry) -> Answer:
-    """Does every parameter get a gradient?"""
-    thing, seq = inquiry.view.subject.fresh(), inquiry.view.fixed or SEQ
+    """Does every parameter get a gradient in training?"""
+    thing, seq = training(inquiry.view.subject.fresh()), inquiry.view.fixed or SEQ
     if not inquiry.learns:
         raise NotAskedError("it has no parameters")
     call = lambda: inquiry.view.bias(seq, seq, by=thing)  # noqa: E731

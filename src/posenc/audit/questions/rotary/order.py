@@ -193,7 +193,46 @@ def decodes_as_it_prefills(inquiry: RotaryInquiry) -> Answer:
             far,
             show,
         )
-    return f"{worst:.1g} apart at positions 2 to 8"
+    places = _long_row(view)
+    for side in sides if places else ():
+        long = torch.randn(
+            1, HEADS, places[-1] + 1, view.dim, generator=torch.Generator().manual_seed(4)
+        )
+        whole = view.turned(long, side=side)[:, :, places]
+        alone = [view.turned(long[:, :, p : p + 1], p, side=side) for p in places]
+        off = (torch.cat(alone, 2) - whole).abs().amax((0, 1, 3))
+        allowed = ROUNDING + torch.tensor(places) * FLOAT32 * long.abs().max()
+        if bool((off > allowed).any()):
+            first = places[int((off > allowed).nonzero()[0])]
+            return fault(
+                "decoding-differs-from-prefill",
+                "wrong",
+                f"in a row of {places[-1] + 1} tokens, that at {first} is turned up to "
+                f"{off.max().item():.3g} otherwise than alone at its position",
+                off.max().item(),
+                f"import torch\nx = torch.randn(1, 4, {places[-1] + 1}, {view.dim})\n"
+                f"# {view.text} of x[:, :, {first}:{first + 1}] at {first} against the whole row",
+            )
+    return f"{worst:.1g} apart at positions 2 to {places[-1] if places else 8}"
+
+
+def _long_row(view: RotaryView) -> list[int]:
+    """Some positions of as long a row as it takes and is cheap to ask; none if that is short."""
+    for length in (600, 130, 66):
+        probe = torch.ones(1, HEADS, length, view.dim)
+        try:
+            view.turned(probe)
+            view.turned(probe[:, :, :1], length - 1)
+        except NotAskedError:
+            continue
+        return sorted(
+            {p for p in (63, 64, 65, 127, 128, 129, 255, 257, 511, 513, length - 1) if p < length}
+        )
+    return []
+
+
+FLOAT32 = 2.0**-20
+"""How far what is turned may be off for each position, where angles are computed in float32."""
 
 
 def _unheard(view: RotaryView) -> Answer:

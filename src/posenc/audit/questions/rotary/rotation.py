@@ -142,7 +142,8 @@ def steps_are_alike(inquiry: RotaryInquiry) -> Answer:
     follows = where[1:] == where[:-1] + 1
     steps = cos[1:] * cos[:-1] + sin[1:] * sin[:-1]
     off = (steps - steps[1]).abs().amax(1)
-    allowed = (ROUNDED if inquiry.coarse else 1e-4) + where[1:] * FLOAT32
+    fastest = max(1.0, float(inquiry.shape.frequencies.abs().max()))
+    allowed = (ROUNDED if inquiry.coarse else 1e-4) + where[1:] * fastest * FLOAT32
     apart = (follows & ~(off <= allowed)).nonzero()
     if not len(apart):
         return f"{off[follows].max().item():.1g} apart among neighbors to {line[-1]:,}"

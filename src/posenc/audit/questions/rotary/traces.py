@@ -98,6 +98,15 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
     far = (narrow - wide).abs()
     off = far.max().item()
     if off < 5 * 2**-8 * max(1.0, wide.abs().max().item()):
+        came = view.turned(torch.ones(1, HEADS, 2, view.dim, dtype=torch.bfloat16)).dtype
+        if came != torch.bfloat16:
+            return fault(
+                "dtype-changed",
+                "note",
+                f"bfloat16 queries come back as {str(came).removeprefix('torch.')}: attention runs "
+                "in that unless they are cast",
+                1.0,
+            )
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
     row = int(far.amax(1).argmax())
     return fault(
