@@ -6,9 +6,18 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from posenc import ALiBi, PoSE, Positional, Rotary, Sinusoidal, T5Bias
+from posenc import (
+    ALiBi,
+    PoSE,
+    Positional,
+    RemappedRotary,
+    Rotary,
+    SelfExtend,
+    Sinusoidal,
+    T5Bias,
+)
 from posenc.interop.torch import CosSinRoPE, RotaryPositionalEmbeddings
-from posenc.transformer import Block, Encoder, MultiHeadAttention
+from posenc.transformer import Block, Encoder, KeyValueCache, MultiHeadAttention
 
 CONFIG = SimpleNamespace(dim=8, max_context_length=64, theta=5e5, scaling="none")
 
@@ -89,3 +98,42 @@ def test_a_later_layer_adds_nothing_to_tokens_whenever_it_comes():
     encoder.positional[1] = Positional(positions=PoSE(longest=64))
     with pytest.raises(ValueError, match="Layer 1 changes positions"):
         encoder(x)
+
+
+def test_encodings_that_are_exchanged_are_asked_as_those_that_are_built():
+    """What the constructor refuses was taken, and its numbers were those of nothing."""
+    x = torch.randn(1, 5, 16)
+    encoder = Encoder(16, 2, 1, positional=Positional(queries_keys=Rotary(8)))
+    encoder(x)
+    encoder.positional = Positional(scores=RemappedRotary(2, Rotary(8), SelfExtend(2, 3)))
+    with pytest.raises(ValueError, match="queries and keys"):
+        encoder(x)
+    encoder.positional = Positional(queries_keys=Rotary(8))
+    encoder(x)
+    encoder.positional.scores.append(Rotary(8))
+    with pytest.raises(TypeError, match="queries_keys="):
+        encoder(x)
+    del encoder.positional.scores[0]
+    encoder.positional.scores.append(ALiBi(3))
+    with pytest.raises(ValueError, match="heads"):
+        encoder(x)
+    encoder.positional.scores[0] = ALiBi(2)
+    assert encoder(x).shape == x.shape
+
+
+def test_blocks_that_are_cut_off_are_refused():
+    """The others had the encodings and windows of those before them."""
+    encoder = Encoder(16, 2, 3, positional=[Positional(scores=ALiBi(2))] * 3, window=[1, 2, 3])
+    del encoder.blocks[0]
+    with pytest.raises(ValueError, match=r"There are 2 blocks, .* depth 3"):
+        encoder(torch.randn(1, 5, 16))
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_no_tokens_come_to_a_cache(size):
+    encoder = Encoder(16, 2, 1, positional=Positional(scores=ALiBi(2)), is_causal=True)
+    cache = KeyValueCache(size=size)
+    with pytest.raises(ValueError, match="There are no tokens to keep"):
+        encoder(torch.randn(1, 0, 16), cache=cache)
+    encoder(torch.randn(1, 3, 16), cache=cache)
+    assert cache.length == 3

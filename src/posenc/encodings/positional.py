@@ -81,6 +81,17 @@ class Positional(nn.Module):
         self.positions = tuple(_in_place("positions", positions))
         _check_company(self.queries_keys, self.scores)
 
+    def check_company(self) -> None:
+        """Refuse what the constructor refuses, of encodings that were exchanged since.
+
+        Raises:
+            TypeError: Something is no encoding of its place.
+            ValueError: An encoding stands where it, or another, would not mean what it says.
+        """
+        for name in ("tokens", "queries_keys", "scores"):
+            _in_place(name, tuple(getattr(self, name)))
+        _check_company(self.queries_keys, self.scores)
+
     @property
     def remaps(self) -> bool:
         """Whether ``remapped`` changes positions, in training or evaluation as this module is."""

@@ -181,8 +181,8 @@ class Encoder(Settled):
         self.tables = Tables()
         self._identity = Identity()
         self._encodings: tuple[nn.Module, ...] = tuple(self._held())
-        for layer in dict.fromkeys((self.first, *self.layers)):
-            check_sizes(layer, dim, heads, dim // heads if head_dim is None else head_dim)
+        self._sizes = dim, heads, dim // heads if head_dim is None else head_dim
+        self._check_layers()
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, windows_of(value, self.depth) if name == "windows" else value)
@@ -346,9 +346,28 @@ class Encoder(Settled):
             x, positions, shards, positional=self.first, is_causal=self.is_causal, cache=cache
         )
 
+    def _check_layers(self) -> None:
+        dim, heads, head_dim = self._sizes
+        if self.depth:  # ranks of a group have some of the heads
+            inside = cast(Block, self.blocks[0]).attention
+            heads, head_dim = inside.heads, inside.head_dim
+        for layer in dict.fromkeys((self.first, *self.layers)):
+            layer.check_company()
+            check_sizes(layer, dim, heads, head_dim)
+        self._checked: tuple[nn.Module, ...] = tuple(self._held())
+
     def _check_width(self, x: Tensor) -> None:
+        if len(self.blocks) != self.depth:
+            raise ValueError(
+                f"There are {len(self.blocks)} blocks, and the encoder was built for depth "
+                f"{self.depth}: encodings and windows are those of each layer. Build an "
+                f"Encoder(depth={len(self.blocks)}), and load the blocks' weights into its own."
+            )
         if isinstance(self.positional, nn.ModuleList):
             check_later(self.layers)  # one may have been exchanged since
+        held = self._held()
+        if len(held) != len(self._checked) or any(map(is_not, held, self._checked)):
+            self._check_layers()
         check_dense(x=x)
         if not x.is_floating_point():
             raise TypeError(

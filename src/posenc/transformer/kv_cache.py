@@ -190,6 +190,10 @@ class KeyValueCache:
                 "step, as Rotary(Linear(schedule, factor))."
             )
         _check_same_rows(self.padding_mask, padding_mask)
+        if isinstance(positions, Tensor) and not positions.numel():
+            raise ValueError(
+                "There are no tokens to keep. Leave the call out: a cache goes on as it is."
+            )
         if self.size is not None:
             assert isinstance(positions, Tensor)
             self._write(positions, padding_mask, batch)
@@ -481,8 +485,6 @@ def _where_any(next_position: Tensor | None, padding_mask: Tensor | None) -> Ten
 def _one_past(positions: Tensor, padding_mask: Tensor | None, so_far: Tensor | None) -> Tensor:
     if positions.ndim == 3:
         positions = positions.amax(-1)
-    if not positions.shape[-1]:  # no tokens, after which a row goes on as before them
-        return positions.new_zeros(positions.shape[:-1]) if so_far is None else so_far
     if padding_mask is not None:
         positions = positions.where(padding_mask, NONE - 1)
     past = positions.amax(-1).clamp(max=-NONE - 1) + 1  # the last int64 at most
