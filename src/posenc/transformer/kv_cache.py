@@ -28,6 +28,10 @@ class KeyValueCache:
     are those of all tokens so far, one record for all layers, and each row knows the position of
     its next token, so ``encoder(x_new, cache=cache)`` is all that a step needs.
 
+    Keys of another encoder, of other encodings or of other weights are refused. What is set on an
+    encoder, on its layers or on an encoding while the cache is filled (windows, a scale, the order
+    of norms, an offset) is not seen: begin a cache anew after that.
+
     Args:
         size: For decoding under ``torch.compile``: the largest number of tokens. All buffers have
             that length from the first call on and are written in place, so that one graph serves
