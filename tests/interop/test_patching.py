@@ -13,6 +13,7 @@ from transformers import (
     Gemma3TextConfig,
     GPTNeoXConfig,
     LlamaConfig,
+    Ministral3Config,
     MistralConfig,
     Phi3Config,
     PhiConfig,
@@ -22,8 +23,13 @@ from transformers import (
 )
 
 from posenc import Rotary
-from posenc.frequencies import Geometric, Linear, Llama3, LongRoPE, YaRN
-from posenc.interop.huggingface import patch, rotary_from_config, unpatch
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, LongRoPE, YaRN
+from posenc.interop.huggingface import (
+    patch,
+    rotary_from_config,
+    temperatures_from_config,
+    unpatch,
+)
 from posenc.interop.patching import ExactAngles
 
 SIZES = {
@@ -46,6 +52,12 @@ CONFIGS = {
     "llama3.1": LlamaConfig(**SIZES, rope_parameters={
         "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0,
         "high_freq_factor": 4.0, "original_max_position_embeddings": 128}),
+    "extended": Qwen3Config(**SIZES, head_dim=16, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "beta_fast": 16.0,
+        "original_max_position_embeddings": 128}),
+    "ministral3": Ministral3Config(**SIZES, head_dim=16, rope_parameters={
+        "rope_type": "yarn", "rope_theta": 1e4, "factor": 64.0, "llama_4_scaling_beta": 1.0,
+        "original_max_position_embeddings": 8}),
     "mistral": MistralConfig(**SIZES, sliding_window=None),
     "qwen2": Qwen2Config(**SIZES),
     "qwen3": Qwen3Config(**SIZES, head_dim=16),
@@ -214,6 +226,64 @@ def test_an_extension_is_told_to_the_configuration(extension, tmp_path):
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").eval()
     torch.testing.assert_close(logits(loaded), inside, rtol=0, atol=2e-5)
     patched.undo()
+    assert model.config.rope_parameters == said
+    assert torch.equal(logits(model), before)
+
+
+@pytest.mark.parametrize("name", ["extended", "llama3.1", "ministral3"])
+def test_a_model_that_is_extended_keeps_its_trained_length(name):
+    """Not ``max_position_embeddings``, which was extended with it; null says as little as none."""
+    model = built(name)
+    own = rotary_from_config(model.config).frequencies
+    wanted = YaRN(own.of, 8.0, own.trained_length)
+    assert own.trained_length != model.config.max_position_embeddings
+    for null in ({}, {"original_max_position_embeddings": None, "rope_theta": None}):
+        with patch(model, rotary={"rope_type": "yarn", "factor": 8.0, **null}) as patched:
+            assert patched.config_follows
+            assert rotary_from_config(model.config).frequencies == wanted
+            assert next(iter(model.model.rotary_emb.rotaries.values())).frequencies == wanted
+
+
+def test_what_stretches_from_the_extended_length_is_refused():
+    model = built("extended")
+    with pytest.raises(ValueError, match=r"from max_position_embeddings, 512, on.*length 128"):
+        patch(model, rotary={"rope_type": "dynamic", "factor": 4.0})
+
+
+OTHER_TYPES = {
+    "linear": {"rope_type": "linear", "factor": 2.0},
+    "default": {"rope_type": "default"},
+    "yarn": {"rope_type": "yarn", "factor": 8.0},
+    "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+               "high_freq_factor": 4.0},
+    "Linear": Linear(Geometric(16, 1e4), 2.0),
+    "NTK": NTK(Geometric(16, 1e4), 4.0),
+    "YaRN": YaRN(Geometric(16, 1e4), 4.0, 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("extension", OTHER_TYPES.values(), ids=OTHER_TYPES)
+def test_the_temperature_of_queries_stays_whatever_extends_the_rotation(extension):
+    """Ministral 3 reads it from the rope dictionary whenever it runs."""
+    model = built("ministral3")
+    keys = ("llama_4_scaling_beta", "original_max_position_embeddings")
+    before = [model.config.rope_parameters[key] for key in keys]
+    temperatures = repr(temperatures_from_config(model.config))
+    with patch(model, rotary=extension) as patched:
+        assert patched.config_follows
+        assert [model.config.rope_parameters[key] for key in keys] == before
+        assert repr(temperatures_from_config(model.config)) == temperatures
+        assert logits(model).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "key", [{"original_max_position_embeddings": 32}, {"llama_4_scaling_beta": 0.5}]
+)
+def test_a_dictionary_that_would_change_the_temperature_is_refused(key):
+    model = built("ministral3")
+    before, said = logits(model), copy.deepcopy(model.config.rope_parameters)
+    with pytest.raises(ValueError, match=f"{next(iter(key))}.*temperature of its queries"):
+        patch(model, rotary={"rope_type": "yarn", "factor": 8.0, **key})
     assert model.config.rope_parameters == said
     assert torch.equal(logits(model), before)
 

@@ -230,6 +230,13 @@ BY_TYPE = named(
 )
 """Models whose class has a rope dictionary for each layer type; others look at one for all."""
 
+TEMPERED = named("ministral3 mistral4")
+"""Models whose code reads the temperature of its queries from the rope dictionary, whatever its
+type, whenever it runs."""
+
+TEMPERATURE = ("llama_4_scaling_beta", "original_max_position_embeddings")
+"""The keys from which it does: the scale, and the period, which is YaRN's trained length, too."""
+
 SCALING_UNREAD = named("cohere2_moe")
 """Models whose class has a ``rope_scaling`` at which its code does not look."""
 

@@ -6,6 +6,7 @@ from typing import Any
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import COMMON, LISTS, SWITCHES, Rope, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
+from posenc.interop import rope_models
 from posenc.interop.configurations import finite
 
 OURS = "posenc_"
@@ -38,6 +39,8 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
             f"to Rotary."
         )
     known = COMMON | set(found.keys)
+    if family in rope_models.TEMPERED:
+        known |= set(rope_models.TEMPERATURE)
     if unknown := sorted(set(values) - known):
         raise ValueError(
             f"The rope dictionary of type {found.name!r} has the unknown key "

@@ -11,7 +11,7 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import COMMON
 from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration
-from posenc.interop.patching.admission import Admitted
+from posenc.interop.patching.admission import GROWING, Admitted
 from posenc.interop.patching.angles import Rotation
 from posenc.interop.patching.measuring import bare, facts_of, on_axes_of
 from posenc.interop.rope_layers import rope_of
@@ -83,8 +83,11 @@ def from_dictionary(
 ) -> RotaryLayer:
     """What a rope dictionary means in a model, with what the model has where it says nothing.
 
+    Which keys that are is told at ``kept``.
+
     Raises:
-        ValueError: A key is unknown, or a value is missing or does not fit.
+        ValueError: A key is unknown, a value is missing or does not fit, or it would change the
+            temperature of queries, or count from a length that is not the trained one.
     """
     if own.rope.kind == STANDING and rope_type_of(given, config.family).name != STANDING:
         raise ValueError(
@@ -93,7 +96,9 @@ def from_dictionary(
             f"which that type cannot say. Give {{'rope_type': 'proportional', 'factor': …}} for "
             f"these, or a schedule."
         )
-    values = {**kept(own, given, config.family), **given}
+    _check_temperature(own, given, config.family)
+    _check_start(own, given, config.family)
+    values = completed(own, given, config.family)
     if given.get(OUTSIDE):  # Phi-3's stands beside the dictionary, and would count before it
         plain = {key: value for key, value in config.values.items() if key != OUTSIDE}
         config = replace(config, values=plain)
@@ -102,17 +107,65 @@ def from_dictionary(
     return layer
 
 
+def completed(own: RotaryLayer, given: Mapping[str, Any], family: str) -> dict[str, Any]:
+    """A rope dictionary with what stays where it says nothing; null says nothing."""
+    stays = kept(own, given, family)
+    said = {key: value for key, value in given.items() if value is not None or key not in stays}
+    return {**stays, **said}
+
+
 def kept(own: RotaryLayer, given: Mapping[str, Any], family: str) -> dict[str, Any]:
-    """What stays of a model's own rope dictionary, whatever extends it."""
-    keys = rope_type_of(given, family).keys
-    return {
-        "rope_theta": own.rope.base,
-        **{
-            key: value
-            for key, value in own.rope.values.items()
-            if key not in NAMES and (key in COMMON or (key.startswith("llama_4") and key in keys))
-        },
-    }
+    """What stays of a model's own rope dictionary, whatever extends it.
+
+    The base, the share of channels that turn, the sections of axes and their order (``COMMON``);
+    the trained length, where both types keep one, so that a model which is extended already is
+    not taken to be trained at its extended length; and the temperature of queries, in models whose
+    code reads it there. Other keys of the old type (``factor``, ``beta_fast``, ``truncate``,
+    ``attention_factor``, …) do not: where the new dictionary leaves them out, they are what its
+    type has by default, though it be the old one.
+    """
+    new, rope = rope_type_of(given, family), own.rope
+    names = {*COMMON, *(rope_models.TEMPERATURE if family in rope_models.TEMPERED else ())}
+    stays = {key: value for key, value in rope.values.items() if key in names - {*NAMES}}
+    if new.keeps_trained_length and rope.rope_type.keeps_trained_length and rope.trained_length:
+        stays[OUTSIDE] = rope.trained_length
+    return {"rope_theta": rope.base, **stays}
+
+
+def _check_temperature(own: RotaryLayer, given: Mapping[str, Any], family: str) -> None:
+    """Refuse a dictionary whose keys would change the temperature of queries with the rotation.
+
+    Raises:
+        ValueError: It has other values of these keys than the model.
+    """
+    if family not in rope_models.TEMPERED:
+        return
+    for key in rope_models.TEMPERATURE:
+        said, has = given.get(key), own.rope.values.get(key)
+        if said is not None and has is not None and said != has:
+            raise ValueError(
+                f"rotary has {key} = {said!r}; the code of {family} takes the temperature of its "
+                f"queries from that key whenever it runs, and the model has {has!r}. Leave it out, "
+                f"or give a schedule (posenc.frequencies.YaRN with the trained length that is "
+                f"meant), which leaves the temperature as it is."
+            )
+
+
+def _check_start(own: RotaryLayer, given: Mapping[str, Any], family: str) -> None:
+    """Refuse a type that stretches from ``max_position_embeddings`` on in a model that is extended.
+
+    Raises:
+        ValueError: That is not what the model was trained at.
+    """
+    new, rope = rope_type_of(given, family), own.rope
+    counts = new.name in GROWING and not new.keeps_trained_length
+    if counts and rope.trained_length != rope.longest:
+        raise ValueError(
+            f"rotary is of type {new.name!r}, which stretches from max_position_embeddings, "
+            f"{rope.longest}, on; this model is extended already, and its rope dictionary has the "
+            f"trained length {rope.trained_length}. Give posenc.frequencies.NTK with the factor "
+            f"that is meant."
+        )
 
 
 def _fitting(wanted: object, own: Rotation) -> Rotation:

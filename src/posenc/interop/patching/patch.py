@@ -83,8 +83,9 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
     Args:
         model: A model of transformers, with a head or without.
         rotary: Another encoding: a ``Rotary``, a schedule, a rope dictionary as Hugging Face
-            writes it (what it leaves out, as the base, stays), or a mapping from types of layers
-            to these (those that are left out stay). If not given, what the configuration says. In
+            writes it (the base, sections of axes and the trained length stay where it leaves them
+            out; other keys of an old type do not), or a mapping from types of layers to these
+            (those that are left out stay). If not given, what the configuration says. In
             a model of several parts it is for the language model.
         length: Length of the sequences, for the types that depend on it (dynamic, longrope), which
             ``transformers`` switches by the longest row it has seen. It is stated here once; the

@@ -9,15 +9,17 @@ import torch
 from torch import nn
 
 from posenc.frequencies import Geometric
+from posenc.interop import rope_models
 from posenc.interop.configurations import Configuration, read
 from posenc.interop.patching import measuring
 from posenc.interop.patching.admission import GROWING, Admitted, longest_of
 from posenc.interop.patching.angles import ALL, Changes
-from posenc.interop.patching.extension import OUTSIDE, is_dictionary, kept
+from posenc.interop.patching.extension import OUTSIDE, completed, is_dictionary
 from posenc.interop.patching.measuring import bare
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
+from posenc.interop.temperature_config import temperatures_of
 
 
 class Absent:
@@ -116,7 +118,7 @@ def _with_scales(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
     """With what stays of the old dictionary, and the width: classes have shares by default."""
-    whole = {**kept(layer, said, found.config.family), **said}
+    whole = completed(layer, said, found.config.family)
     whole.pop("type", None)  # the old spelling
     kind = whole.setdefault("rope_type", layer.rope.kind)
     if layer.rope.kind == kind and layer.rope.rope_type.keeps_trained_length:
@@ -162,9 +164,17 @@ def _read_differently(root: Any, found: Admitted, layers: Mapping[str, RotaryLay
         again = type(root).from_pretrained(folder)
     for name in path:
         again = getattr(again, name)
-    if not _means(checked(read(again)), layers):
+    known = checked(read(again))
+    if _temperatures(known) != _temperatures(found.config):
+        return "its code reads the temperature of queries from the same key, and it would change"
+    if not _means(known, layers):
         return "its configuration, saved and loaded, is read as something else"
     return _rebuilt_differently(again, found, layers)
+
+
+def _temperatures(config: Configuration) -> str | None:
+    """The temperatures that a rope dictionary says beside the rotation, to hold against others."""
+    return repr(temperatures_of(config)) if config.family in rope_models.TEMPERED else None
 
 
 def is_said(found: Admitted, layers: Mapping[str, RotaryLayer]) -> bool:
