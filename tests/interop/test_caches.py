@@ -1,9 +1,13 @@
 """Caches of transformers' models, moved and re-rotated: held against computing them again."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from tests.oracle_models import building, caching
 from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
     DynamicCache,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
@@ -15,8 +19,14 @@ from transformers.cache_utils import DynamicLayer
 
 from posenc import Rotary
 from posenc.frequencies import Geometric, Linear, YaRN
-from posenc.interop.caches.storage import measured_types
-from posenc.interop.huggingface import key_storage, move_cached_keys, patch, rerotate_cached_keys
+from posenc.interop.caches.storage import factor_reaches, measured_types
+from posenc.interop.huggingface import (
+    key_storage,
+    move_cached_keys,
+    patch,
+    rerotate_cached_keys,
+    rotary_from_config,
+)
 
 TINY = {"vocab_size": 32, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2}  # fmt: skip
@@ -94,6 +104,40 @@ def test_rerotation_agrees_with_each_patched_family(model_type):
         again = model(SAME, use_cache=True).past_key_values
     for ours, theirs in zip(cache.layers, again.layers, strict=True):
         assert torch.allclose(ours.keys, theirs.keys, atol=1e-4)
+
+
+@pytest.mark.parametrize("model_type", ["llama4_text", "hunyuan_v1_dense"])
+def test_an_attention_factor_that_a_norm_takes_away_is_refused(model_type):
+    """Linear has none, and agrees; YaRN's would be on our keys alone."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **TINY, head_dim=8))
+    model.eval().requires_grad_(False)
+    plain = rotary_from_config(model.config).frequencies
+    while not isinstance(plain, Geometric):
+        plain = plain.of
+    cache = model(SAME, use_cache=True).past_key_values
+    before = cache.layers[0].keys.clone()
+    with pytest.raises(ValueError, match=r"factor 1\.1386.* norms them after rotating"):
+        rerotate_cached_keys(cache, model, YaRN(plain, factor=4.0, trained_length=64))
+    assert torch.equal(cache.layers[0].keys, before)
+    rerotate_cached_keys(cache, model, Linear(plain, 4.0))
+    with patch(model, rotary=Linear(plain, 4.0)):
+        again = model(SAME, use_cache=True).past_key_values
+    assert torch.allclose(cache.layers[0].keys, again.layers[0].keys, atol=1e-5)
+
+
+@pytest.mark.parametrize("model_type", ["gptj", "gpt_neox", "deepseek_v3", "llama4_text"])
+@pytest.mark.parametrize("is_patched", [False, True])
+def test_a_factor_is_seen_to_reach_keys_that_nothing_norms(model_type, is_patched):
+    """In tables, rotated shares, latents and complex numbers; the model is left as it was."""
+    small = {"llama4_text": {"use_qk_norm": False}, "gptj": {"n_layer": 2, "n_inner": 64}}
+    model = building.built(building.config_of(model_type, **small.get(model_type, {})))
+    storage = caching.measured_storage(model)
+    with patch(model) if is_patched else nullcontext(), torch.no_grad():
+        before = model(SAME)[0]
+        reaches = factor_reaches(model, storage)
+        assert reaches == [True] * len(storage)
+        assert torch.equal(model(SAME)[0], before)
 
 
 def test_static_caches_keep_their_tensors_and_their_empty_places(llama):

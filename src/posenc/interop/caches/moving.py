@@ -17,6 +17,7 @@ from posenc.interop.caches.storage import (
     Encoding,
     KeyStorage,
     by_layer,
+    factor_reaches,
     measured_storage,
     on_axes,
 )
@@ -78,7 +79,9 @@ def rerotate_cached_keys(
     Raises:
         TypeError: The cache is quantized, or of another kind that is not served.
         ValueError: The manner in which the model keeps keys is not known, tokens stand where its
-            frequencies change with the length, or ``new`` does not fit. The cache is as it was.
+            frequencies change with the length, ``new`` does not fit, or it has another attention
+            factor and the model norms its keys after rotating, which takes that away. The cache is
+            as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -97,6 +100,7 @@ def rerotate_cached_keys(
     """
     storage = measured_storage(model)
     targets = _targets(new, storage, read(model.config))
+    _check_factors(model, storage, targets)
 
     def turned(index: int) -> Step:
         def step(keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
@@ -285,6 +289,34 @@ def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list
         None if held.encoding is None else _target(new, held, layer, kind)
         for held, layer, kind in zip(storage, own, told, strict=True)
     ]
+
+
+def _check_factors(
+    model: nn.Module, storage: list[KeyStorage], targets: list[Schedule | None]
+) -> None:
+    """Refuse another attention factor where it would not reach the keys.
+
+    Raises:
+        ValueError: It would not.
+    """
+    factors = [
+        (_rotary(held.encoding).frequencies.attention_factor, target.attention_factor)
+        if held.encoding and target
+        else (1.0, 1.0)
+        for held, target in zip(storage, targets, strict=True)
+    ]
+    if all(before == after for before, after in factors):
+        return
+    reaches = factor_reaches(model, storage)
+    for index, (before, after) in enumerate(factors):
+        if before != after and not reaches[index]:
+            raise ValueError(
+                f"new has the attention factor {after:.6g}, the model {before:.6g}; what cosines "
+                f"and sines are multiplied with does not reach the keys that layer {index} of "
+                f"{type(model).__name__} caches: it norms them after rotating, or makes its angles "
+                f"in a place that is not known here. Compute the cache again, or give a schedule "
+                f"with the model's factor."
+            )
 
 
 def _check_types(new: Mapping[Any, Any], known: set[str | None]) -> None:

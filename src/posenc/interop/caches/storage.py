@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +18,13 @@ from posenc.interop.caches import families
 from posenc.interop.caches.families import Held
 from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.modes import in_evaluation
+from posenc.interop.patching.places import TABLE, places_of
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing, Rotated
 
 Encoding = Rotary | MultimodalRotary
+Contents = dict[nn.Module, Tensor]
+"""The first token of what layers were given."""
 
 POSITIONS = (0, 1, 2, 3, 5, 9, 30, 77)
 """Near ones, where fast pairs differ, and far ones, where slow ones do."""
@@ -185,15 +188,83 @@ def on_axes(positions: Tensor, encoding: Encoding) -> Tensor:
     return positions.unsqueeze(-1).expand(*positions.shape, len(encoding.sections))
 
 
+@torch.no_grad()
+def factor_reaches(model: nn.Module, storage: Sequence[KeyStorage]) -> list[bool]:
+    """Whether the attention factor of a schedule reaches the cached keys of each layer.
+
+    It does not where keys are normed after they were rotated. Measured by a run over the same
+    contents with cosines and sines of twice their size, which must double what rotates.
+
+    Raises:
+        ValueError: The model could not be run.
+    """
+    contents: Contents = {}
+    plain, _ = _run(model, contents)
+    with _doubled_angles(model):
+        doubled, _ = _run(model, contents)
+    return [
+        held.encoding is None or _is_doubled(held, plain[index], doubled[index])
+        for index, held in enumerate(storage)
+    ]
+
+
+def _is_doubled(held: KeyStorage, plain: Any, doubled: Any) -> bool:
+    """Whether what rotates in the keys of one layer is twice what it was."""
+    encoding = held.encoding
+    rotary = encoding.rotary if isinstance(encoding, MultimodalRotary) else encoding
+    assert rotary is not None
+    before, after = getattr(plain, held.held).double(), getattr(doubled, held.held).double()
+    wanted, width = before.clone(), rotary.rotated_dim
+    turns = slice(-width, None) if rotary.rotated == "suffix" else slice(width)
+    wanted[..., turns] *= 2
+    return float((after - wanted).abs().max() / wanted.abs().max()) < ALIKE
+
+
 @contextmanager
-def equal_contents(model: nn.Module) -> Iterator[None]:
+def _doubled_angles(model: nn.Module) -> Iterator[None]:
+    """Inside the block, each place of a model gives cosines and sines of twice their size."""
+    places = {id(place.module): place for place in places_of(model)}.values()
+    tables = [(place.module, place.module._buffers[TABLE]) for place in places if place.keeps_rows]
+    hooks = [
+        place.module.register_forward_pre_hook(_double_table)
+        if place.keeps_rows
+        else place.module.register_forward_hook(_double_given)
+        for place in places
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, table in tables:
+            module._buffers[TABLE] = table
+
+
+def _double_table(module: nn.Module, _: tuple) -> None:
+    table = module._buffers[TABLE]
+    assert table is not None
+    module._buffers[TABLE] = 2 * table
+
+
+def _double_given(_: nn.Module, __: tuple, given: Any) -> Any:
+    return 2 * given if isinstance(given, Tensor) else type(given)(2 * each for each in given)
+
+
+@contextmanager
+def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterator[None]:
     """Inside the block, every layer is given its first token at all places.
 
     Sinks, states and convolutions make deeper layers see how many tokens came before, though all
     tokens are the same one.
+
+    Args:
+        model: The model.
+        contents: What layers were given before, and are given again; what others are given is
+            added to it.
     """
+    given = Given({} if contents is None else contents)
     layers = [module for module in model.modules() if hasattr(module, "layer_idx")]
-    hooks = [each.register_forward_pre_hook(_equal, with_kwargs=True) for each in layers]
+    hooks = [each.register_forward_pre_hook(given, with_kwargs=True) for each in layers]
     try:
         yield
     finally:
@@ -201,17 +272,30 @@ def equal_contents(model: nn.Module) -> Iterator[None]:
             hook.remove()
 
 
-def _equal(_: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    first = lambda x: x[:, :1].expand_as(x)  # noqa: E731
-    is_hidden = lambda x: isinstance(x, Tensor) and x.ndim == 3 and x.is_floating_point()  # noqa: E731
-    if args and is_hidden(args[0]):
-        return (first(args[0]), *args[1:]), kwargs
-    if is_hidden(kwargs.get("hidden_states")):
-        return args, {**kwargs, "hidden_states": first(kwargs["hidden_states"])}
-    return args, kwargs
+class Given:
+    """A hook before layers: each is given the first token at all places, and the same each time."""
+
+    def __init__(self, contents: Contents):
+        self.contents = contents
+
+    def __call__(
+        self, module: nn.Module, args: tuple, kwargs: dict[str, Any]
+    ) -> tuple[tuple, dict[str, Any]]:
+        if args and _is_hidden(args[0]):
+            return (self._first(module, args[0]), *args[1:]), kwargs
+        if _is_hidden(hidden := kwargs.get("hidden_states")):
+            return args, {**kwargs, "hidden_states": self._first(module, hidden)}
+        return args, kwargs
+
+    def _first(self, module: nn.Module, hidden: Tensor) -> Tensor:
+        return self.contents.setdefault(module, hidden[:, :1]).expand_as(hidden)
 
 
-def _run(model: nn.Module) -> tuple[Sequence[Any], Tensor]:
+def _is_hidden(value: Any) -> TypeGuard[Tensor]:
+    return isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point()
+
+
+def _run(model: nn.Module, contents: Contents | None = None) -> tuple[Sequence[Any], Tensor]:
     """The layers of a cache over a few equal tokens, and where these stand."""
     heeded = inspect.signature(model.forward).parameters
     device = next(model.parameters()).device
@@ -225,7 +309,7 @@ def _run(model: nn.Module) -> tuple[Sequence[Any], Tensor]:
     if "attention_mask" in heeded:  # without it, jumps of positions are taken for new documents
         given["attention_mask"] = torch.ones_like(positions)[None]
     try:
-        with equal_contents(model), in_evaluation(model):
+        with equal_contents(model, contents), in_evaluation(model):
             out = model(**given)
     except Exception as error:
         raise ValueError(
