@@ -36,6 +36,18 @@ def test_the_overrides_mean_the_same_rotation(scaling):
     assert repr(rotary_from_config(after)) == repr(rotary_from_config(before))
 
 
+@pytest.mark.parametrize("scaling", [{}, LLAMA3])
+def test_what_a_class_holds_in_a_field_is_overridden_there(scaling):
+    """vLLM lays nested values over the nested configuration; beside it Fuyu looks at none."""
+    rope = {"rope_type": "default", "rope_theta": 5e4, "partial_rotary_factor": 0.5} | scaling
+    text = {"model_type": "persimmon", "hidden_size": 512, "num_attention_heads": 4}
+    before = {"model_type": "fuyu", "text_config": text | {"rope_parameters": rope}}
+    said = vllm_overrides(before)
+    assert list(said) == ["text_config"]
+    after = {"model_type": "fuyu", "text_config": text | said["text_config"]}
+    assert repr(rotary_from_config(after)) == repr(rotary_from_config(before))
+
+
 @pytest.mark.parametrize(
     "of_it", [{"attention_factor": 0.75}, {"mscale": 0.7, "mscale_all_dim": 1.0}, {"factor": 1.0}]
 )

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Schedule
-from posenc.interop.configurations import Configuration, check_length
+from posenc.interop.configurations import Configuration, check_length, parts_of, read_whole
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
@@ -103,6 +103,22 @@ def only_part(
             "See posenc inspect.",
         )
     return first
+
+
+def fields_of_only_part(config: Any | dict[str, Any] | str | Path) -> tuple[str, ...]:
+    """The fields that lead to the part of a configuration that has but one.
+
+    Example:
+        >>> fields_of_only_part({"model_type": "fuyu", "text_config": {"model_type": "persimmon"}})
+        ('text_config',)
+        >>> fields_of_only_part({"model_type": "llama"})
+        ()
+    """
+    inner, fields = read_whole(config), []
+    while nested := parts_of(inner):
+        ((field, inner),) = nested.items()  # with several, or one beside its own, there are more
+        fields.append(field)
+    return tuple(fields)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,13 @@ from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
-from posenc.interop.exports.subject import check_alone, check_pairing, refuse, rotating_model
+from posenc.interop.exports.subject import (
+    check_alone,
+    check_pairing,
+    fields_of_only_part,
+    refuse,
+    rotating_model,
+)
 from posenc.interop.rope_dictionary import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
@@ -13,6 +19,10 @@ TARGET = "vLLM's --hf-overrides"
 
 def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     """The dictionary for ``vllm serve --hf-overrides``: ``{"rope_parameters": {...}}``.
+
+    Where the class of the model holds its one part in a field (Fuyu's ``text_config``), the
+    dictionary stands in that: vLLM lays what is nested over the nested configuration, and what
+    stands beside it the part does not see.
 
     Every value on which vLLM and transformers fall back to different defaults is spelled out:
     vLLM multiplies its own 0.1·ln s + 1 with ``attn_factor`` and does not look at
@@ -44,8 +54,13 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
         refuse(TARGET, "its NTK factor follows the length", "vLLM stretches all lengths alike.")
     if rope is not None and rope.kind == "longrope":
-        return {"rope_parameters": _longrope(rotary, rope.values, rope.length("trained_length"))}
-    return {"rope_parameters": _dictionary(rotary.frequencies, rotary.head_dim)}
+        said = _longrope(rotary, rope.values, rope.length("trained_length"))
+    else:
+        said = _dictionary(rotary.frequencies, rotary.head_dim)
+    overrides: dict[str, Any] = {"rope_parameters": said}
+    for field in reversed(fields_of_only_part(config)):
+        overrides = {field: overrides}
+    return overrides
 
 
 def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
