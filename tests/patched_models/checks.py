@@ -30,8 +30,15 @@ MIXED = {
     "sliding_attention": YARN,
     "full_attention": {"rope_type": "proportional", "factor": 4.0},
 }
-OTHERS: dict[str, Any] = {"gemma4_text": MIXED, "gemma4": MIXED}
-"""What a type is extended with instead: here pairs stand still that YaRN would set turning."""
+WITHIN = {"rope_type": "yarn", "factor": 4.0}
+OTHERS: dict[str, Any] = {
+    "gemma4_text": MIXED,
+    "gemma4": MIXED,
+    "ministral3": WITHIN,
+    "mistral4": WITHIN,
+}
+"""What a type is extended with instead: pairs stand still that YaRN would set turning, or the
+trained length is the period of the temperature of queries, too, and none but its own is taken."""
 
 
 def agree(one: Tensor, other: Tensor, near: float = NEAR) -> None:
