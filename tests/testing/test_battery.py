@@ -11,6 +11,7 @@ from posenc import (
     DAPEv2,
     Learned,
     Rotary,
+    ScoreBias,
     Shaw,
     Sinusoidal,
     Temperature,
@@ -331,6 +332,34 @@ class ClaimsOutput(Rotary):
     changes_output = True
 
 
+class HidesInAList(Sinusoidal):
+    """Keeps a tensor where a cast does not find it."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.kept = [torch.zeros(3)]
+
+
+class HidesInADictionary(Sinusoidal):
+    """The same, under a name and deeper down."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.kept = {"rows": (torch.zeros(3),)}
+
+
+class Absolute(ScoreBias):
+    """A bias of where the query stands, which says what it is told of itself."""
+
+    def __init__(self, heads, is_relative):
+        super().__init__()
+        self.heads, self.is_relative = heads, is_relative
+
+    def table(self, q_positions, k_positions, *, dtype=None):
+        there = q_positions.double().sin().unsqueeze(-1) + 0 * k_positions.unsqueeze(-2)
+        return there.to(dtype or torch.float32).unsqueeze(-3).expand(self.heads, *there.shape)
+
+
 class BreaksTheGraph(Sinusoidal):
     """Looks at a value, which a graph cannot."""
 
@@ -343,6 +372,8 @@ BROKEN = [
     (Tutorial, {"dim": 8}, {}, "casts"),
     (Tutorial, {"dim": 8}, {}, "shape_and_dtype"),
     (Tutorial, {"dim": 8}, {}, "arguments_matter"),
+    (HidesInAList, {"dim": 8}, {}, "owns_parameters_only"),
+    (HidesInADictionary, {"dim": 8}, {}, "owns_parameters_only"),
     (BatchAxis, {"dim": 8}, {}, "encodes_the_sequence"),
     (FloatPositions, {"dim": 8}, {}, "neighbors_stay_distinct"),
     (RemembersLength, {"dim": 8}, {}, "purity"),
@@ -434,3 +465,62 @@ def test_every_check_says_what_it_checks():
     checks = battery(Case(Sinusoidal, {"dim": 8}))
     assert all(check.function.__doc__ for check in checks)
     assert len({str(check) for check in checks}) == len(checks)
+
+
+def _ask(name, case):
+    (check,) = [check for check in battery(case, compiling=False) if check.name == name]
+    return check()
+
+
+CHANGES = {"offset": 1, "std": 0.5, "dropout": 0.1, "batch_first": False}
+LAST = {"neighbors_stay_distinct": (257, 263), "arguments_matter": (201, 212)}
+
+
+@pytest.mark.parametrize(("name", "limits"), LAST.items(), ids=list(LAST))
+def test_no_check_asks_past_the_last_position(name, limits):
+    """A few positions past where a check looks are as many as it has, not as many as it asks."""
+    for limit in limits:
+        assert _ask(name, Case(Learned, {"dim": 8, "max_len": limit}, CHANGES, limit=limit)) is None
+
+
+@pytest.mark.parametrize("limit", [2, 3, 8, 12])
+def test_few_positions_are_no_fault(limit):
+    case = Case(Learned, {"dim": 4, "max_len": limit}, CHANGES, limit=limit)
+    for check in battery(case, compiling=False):
+        check()
+    assert _ask("kept_rows_serve", case) == "it encodes no queries and keys"
+    assert "it has 1 positions, and 13 may be asked for: Position" in _ask(
+        "purity", Case(Learned, {"dim": 4, "max_len": 1}, limit=1)
+    )
+
+
+def test_thirteen_positions_are_enough_for_every_check():
+    with pytest.raises(ValueError, match="is outside of Learned"):
+        _ask("rows_stand_alone", Case(Learned, {"dim": 4, "max_len": 9}, limit=13))
+
+
+@pytest.mark.parametrize(("dim", "limit"), [(16, 16), (128, 40), (256, 77)])
+def test_few_rows_are_no_counter_example_of_a_shift(dim, limit):
+    """So few that half of them leave the map open, which then errs on the others."""
+    told = _ask("claims", Case(Sinusoidal, {"dim": dim}, limit=limit))
+    assert told == "too few positions to ask for keeps_shift"
+
+
+def test_a_false_shift_is_found_among_few_rows():
+    case = Case(ClaimsTooMuch, {"dim": 8, "max_len": 16}, limit=16)
+    with pytest.raises(AssertionError, match=r"keeps_shift is claimed to be True; .* found one"):
+        _ask("claims", case)
+
+
+@pytest.mark.parametrize("limit", [13, 301, 5001])
+def test_a_claim_is_asked_up_to_the_last_position(limit):
+    assert _ask("claims", Case(Absolute, {"heads": 4, "is_relative": False}, limit=limit)) is None
+    case = Case(Absolute, {"heads": 4, "is_relative": True}, limit=limit)
+    with pytest.raises(AssertionError, match=r"is_relative is claimed to be True; .* found one"):
+        _ask("claims", case)
+
+
+def test_a_claim_of_shifts_is_not_asked_where_nothing_can_be_shifted():
+    for claimed in (False, True):
+        case = Case(Absolute, {"heads": 4, "is_relative": claimed}, limit=6)
+        assert _ask("claims", case) == "too few positions to ask for is_relative"

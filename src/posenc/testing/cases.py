@@ -23,6 +23,9 @@ Tensors = tuple[Tensor, ...]
 Use = tuple[str, Callable[[], object]]
 """The name of a method, and a call of it."""
 
+FEWEST = 13
+"""Positions that every check finds: 8 tokens in a row, from 5 on at the latest."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -33,7 +36,8 @@ class Case:
         arguments: The arguments that the checks build it with.
         changes: For every other argument a value that must change something that can be seen;
             ``device`` and ``dtype`` have a check of their own.
-        limit: Number of positions it has, if it has a last one.
+        limit: Number of positions it has, if it has a last one. All checks can be asked from 13
+            on.
         kv_heads: Key heads beside the query heads, where those are grouped.
         heads: Query heads of the content.
         head_dim: Width of a head of the content, for score encodings.
@@ -94,9 +98,13 @@ class Case:
             f"Implement one of the interfaces in posenc.encodings.base."
         )
 
-    def far(self, *positions: int) -> list[int]:
-        """Those of ``positions`` that exist for this encoding."""
-        return [p for p in positions if self.limit is None or p < self.limit]
+    def far(self, *positions: int, ahead: int = 0) -> list[int]:
+        """Those of ``positions`` that exist for this encoding, with so many ``ahead`` of each."""
+        return [p for p in positions if self.limit is None or p + ahead < self.limit]
+
+    def within(self, positions: Tensor) -> Tensor:
+        """``positions``, the last one over again in the place of those that do not exist."""
+        return positions if self.limit is None else positions.clamp(max=self.limit - 1)
 
 
 @dataclass(frozen=True)

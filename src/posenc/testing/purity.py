@@ -3,7 +3,7 @@
 import copy
 import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -188,10 +188,23 @@ def meta_device(case: Case) -> None:
     assert_same(got, want, "to_empty, then loaded", bitwise=True)
 
 
+REGISTERED = frozenset({"_parameters", "_buffers", "_modules"})
+"""Where torch keeps what it casts and saves with a module."""
+
+
 def owns_parameters_only(case: Case) -> None:
     """It registers no buffers and hides no tensors: a cast or a checkpoint can damage nothing."""
     for name, part in case.module().named_modules():
         where = f"{type(part).__name__} {name}".strip()
         assert not dict(part.named_buffers(recurse=False)), f"{where} owns a buffer"
-        hidden = [key for key, value in vars(part).items() if isinstance(value, torch.Tensor)]
+        kept = {key: value for key, value in vars(part).items() if key not in REGISTERED}
+        hidden = [key for key, value in kept.items() if _holds_tensor(value)]
         assert not hidden, f"{where} keeps a tensor in {', '.join(hidden)}"
+
+
+def _holds_tensor(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_holds_tensor, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_holds_tensor, value))
+    return isinstance(value, torch.Tensor)

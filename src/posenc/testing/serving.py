@@ -155,7 +155,7 @@ def neighbors_stay_distinct(case: Case) -> str | None:
     module, subject = case.module(), case.subject()
     if isinstance(subject, Scores) or not (case.distinct and module.keeps_neighbors_apart):
         return "neighbors may share a row: a score may be the same for several distances"
-    for start in case.far(0, 256, 10**6, 2**24, 2**40):
+    for start in case.far(0, 256, 10**6, 2**24, 2**40, ahead=SEQ - 1):
         table = subject.tables(module, consecutive(SEQ, start=start)).flatten(1)
         distinct = len(table.unique(dim=0))
         assert distinct == SEQ, f"{SEQ} positions from {start} on have {distinct} different rows"

@@ -297,10 +297,10 @@ def _observed(case: Case) -> Tensors:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for start in case.far(0, 200, 10**7):
-            positions = consecutive(size, start=start)
+            positions = case.within(consecutive(size, start=start))
             seed()
             seen.append(subject.tables(module, positions).detach())
-            apart = positions + 3 * consecutive(size)
+            apart = case.within(positions + 3 * consecutive(size))
             seen.append(subject.tables(module, apart).detach())
             content = subject.content(size, (size,))
             seen.extend(part.detach() for part in subject.run(module, content, positions))
