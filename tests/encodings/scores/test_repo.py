@@ -103,3 +103,12 @@ def test_an_encoder_decodes_with_it_as_it_reads():
 def test_what_does_not_fit_is_refused(build, error, words):
     with pytest.raises(error, match=words):
         build()
+
+
+@pytest.mark.parametrize("blend", [-0.1, 7.0, float("nan"), "x", True])
+def test_a_blend_that_is_set_is_held_to_what_it_is_built_with(repo, blend):
+    with pytest.raises(ValueError, match="blend is"):
+        RePo(HEADS, Rotary(WIDTH), DIM, blend=blend)
+    with pytest.raises(ValueError, match="blend is"):
+        repo.blend = blend
+    assert repo.blend == 0.25

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import pi
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
@@ -19,6 +20,7 @@ from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.rotary.operator import rotate
 from posenc.positions import Integers, in_float64
+from posenc.positions.whole import plain
 
 
 class RePo(ScoreEncoding):
@@ -27,11 +29,13 @@ class RePo(ScoreEncoding):
     where x is the hidden state of a token, p its position, and z a real number for each head. The
     scores are computed anew from unrotated queries and keys, so it comes first among encodings of
     scores, and no rotary encoding stands beside it. The authors begin training with a blend above 0
-    and let it fall to 0; ``blend`` is an attribute, to be set as training goes on. At 0 positions
-    are not seen: order then reaches tokens by the causal mask, and by what layers below put into x.
+    and let it fall to 0; ``blend`` is an attribute, to be set as training goes on, and held to the
+    same bounds then. At 0 positions are not seen: order then reaches tokens by the causal mask, and
+    by what layers below put into x.
 
     A cache keeps what tokens said beside unrotated keys. A learned position has no exact value to
-    keep: angles are float64, which errs by less than 2^-51 of the angle.
+    keep: angles are float64, which errs by less than 2^-50 of what the two parts of z turn together,
+    each by its size. Where these cancel, that is more of the angle itself.
 
     Args:
         heads: Number of query heads; each has positions of its own.
@@ -83,9 +87,7 @@ class RePo(ScoreEncoding):
         refuse_profile("RePo", rotary)
         hidden = max(dim // 8, 1) if hidden is None else hidden
         check_whole(hidden=hidden)
-        check_number(0.0, blend=blend, std=std)
-        if blend > 1:
-            raise ValueError(f"blend is {blend}; it must be a share from 0 to 1.")
+        check_number(0.0, std=std)
         self.heads, self.rotary, self.dim, self.hidden = heads, rotary, dim, hidden
         self.blend, self.std = blend, std
         factory = {"device": device, "dtype": dtype}
@@ -93,6 +95,14 @@ class RePo(ScoreEncoding):
         self.content = nn.Parameter(torch.empty(hidden, dim, **factory))
         self.final = nn.Parameter(torch.empty(heads, hidden, **factory))
         self.reset_parameters()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "blend":  # at first, and as training goes on
+            value = plain(value)
+            check_number(0.0, blend=value)
+            if value > 1:
+                raise ValueError(f"blend is {value}; it must be a share from 0 to 1.")
+        super().__setattr__(name, value)
 
     def reset_parameters(self) -> None:
         """Draw G, C and F anew from N(0, std²)."""
