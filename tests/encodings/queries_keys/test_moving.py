@@ -103,8 +103,9 @@ def test_what_it_refuses():
         move_keys(k, low, one, Rotary(8))
     with pytest.raises(TypeError, match="XPos"):
         move_keys(k, one, one, XPos(Rotary(8)))
-    with pytest.raises(ValueError, match="exact"):
-        move_keys(k, one, one, Rotary(8, arithmetic="float32"))
+    for arithmetic in ("float32", "vllm"):
+        with pytest.raises(ValueError, match=f"is '{arithmetic}'; .* arithmetic='exact'"):
+            move_keys(k, one, one, Rotary(8, arithmetic=arithmetic))
     with pytest.raises(TypeError, match="float"):
         move_keys(k, torch.tensor([0.5]), one, Rotary(8))
 

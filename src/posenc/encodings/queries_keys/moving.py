@@ -65,8 +65,8 @@ def move_keys(
     inner = rotary.rotary if isinstance(rotary, MultimodalRotary) else rotary
     if inner.arithmetic != "exact":
         raise ValueError(
-            "arithmetic is 'float32'; its rounded angles do not add up. Move keys of an encoding "
-            "with arithmetic='exact'."
+            f"arithmetic is {inner.arithmetic!r}; its rounded angles do not add up. Move keys of "
+            f"an encoding with arithmetic='exact'."
         )
     step = _difference(from_positions, to_positions, rotary)
     check_dense(keys=keys)
