@@ -248,3 +248,24 @@ def test_time2vec_refuses_times_whose_linear_channel_leaves_float16():
     with pytest.raises(ValueError, match="beyond 65504"):
         encoding.table([10**6], dtype=torch.float16)
     assert encoding.table([10**6])[0, 0].item() == pytest.approx(10**6, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("directions", "apart"),
+    [
+        ([[1.0], [2.0]], False),
+        ([[1.0], [2.5]], True),
+        ([[0.0, 0.3]], False),  # along the first axis
+        ([[0.5, 0.5], [0.25, 1.75]], False),  # along both
+        ([[0.5, 0.25]], True),
+    ],
+)
+def test_whole_turns_bring_neighbors_together(directions, apart):
+    features = RandomFourierFeatures.from_directions(torch.tensor(directions))
+    assert features.keeps_neighbors_apart is apart
+    axes = len(directions[0])
+    steps = [*torch.eye(axes, dtype=torch.int64), torch.ones(axes, dtype=torch.int64)]
+    here = torch.full((axes,), 3)
+    rows = [features.table(torch.stack([here, here + step])) for step in steps]
+    assert apart is not any(torch.equal(*pair) for pair in rows)
+    assert RandomFourierFeatures(8, axes).keeps_neighbors_apart

@@ -127,6 +127,9 @@ class RandomFourierFeatures(TokenEncoding):
     def _look(self, directions: list[tuple[Fraction, ...]]) -> None:
         self.directions, self.given = directions, False
         self.parts = tuple(SinCos(TurnsPerUnit(along)) for along in zip(*directions, strict=True))
+        steps = [*zip(*directions, strict=True), [sum(row) for row in directions]]
+        # Whole turns along an axis, or along all of them, come around at the next position.
+        self.keeps_neighbors_apart = not any(all(n % 1 == 0 for n in step) for step in steps)
 
     def table(
         self,
