@@ -260,3 +260,23 @@ def test_a_graph_of_great_weights_in_the_batch_changes_no_other(nodes):
     batch = torch.tensor([0] * nodes + [1] * 2)
     together = Graph(edges, edge_weight=weight, batch=batch).undirected()
     assert torch.equal(encoding.table(together)[:nodes], encoding.table(alone))
+
+
+def test_between_equal_eigenvalues_of_parts_the_rule_of_nodes_decides():
+    """A ring of four and a pair share the eigenvalue 2, all their nodes as near; a pair is less."""
+    ring, pair = [(0, 1), (1, 2), (2, 3), (3, 0)], [(4, 5)]
+    both = Graph(torch.tensor(ring + pair).T.contiguous()).undirected()
+    found = eigenvectors(both, 4, normalization="none")
+    assert torch.allclose(found.values[0, 1:], torch.full((3,), 2.0, dtype=torch.float64))
+    within_ring = found.vectors[:4].abs().amax(0) > 1e-6
+    assert within_ring.tolist() == [True, True, True, False]
+
+
+def test_signs_of_rw_are_those_of_sym():
+    edges = [(0, 3), (0, 5), (0, 6), (1, 4), (1, 5), (2, 3), (3, 5), (4, 6)]
+    graph = Graph(torch.tensor(edges).T.contiguous()).undirected()
+    root = torch.from_numpy(graph.adjacency().toarray().sum(axis=1)).double().sqrt()
+    want = eigenvectors(graph, 4).vectors / root[:, None]
+    rw = eigenvectors(graph, 4, normalization="rw").vectors
+    assert torch.allclose(rw, want / want.norm(dim=0), atol=1e-9)
+    assert (rw[rw.abs().argmax(0), torch.arange(4)] < -0.1).any()  # the largest may be negative

@@ -11,6 +11,9 @@ Its vector is P e_i / √P_ii, positive at i; P loses it, and the next node is p
 one vector the rule says: the entry of largest magnitude is positive, and where several are as
 large, those that lean the way of the sum of cubes.
 
+The eigenvectors are those of a symmetric matrix. Those of I − D⁻¹ A are D^(−1/2) times such, have
+the signs of these, and may be negative where they are largest.
+
 Rules 1 and 2 move with the nodes when these are numbered anew. Rule 3 is needed where nodes look
 the same to both, as where a symmetry of the graph exchanges them.
 """

@@ -55,7 +55,8 @@ class LaplacianEncoding:
     rule: eigenvalues closer than ``tolerance`` times the largest possible one are one; each
     connected part has eigenvectors of its own, zero elsewhere; and
     ``posenc.encodings.graphs.canonical`` says which basis of an eigenspace is taken, with which
-    signs. Between equal eigenvalues of several parts, that of the smaller part comes first. When
+    signs; with ``"rw"`` those of ``"sym"`` are asked. Between equal eigenvalues of several parts
+    the same rule says which comes first: by the largest P_ii, then by the number of the node. When
     nodes are numbered anew, the rows follow, but where a symmetry of the graph leaves the rule no
     other choice than the numbers. ``SignNet`` and its like, which take any sign, read the same
     from ``eigenvectors``.

@@ -22,7 +22,8 @@ class RoPEMixed(QueryKeyEncoding):
     At first half of the pairs of a head look in a random direction and half across it, with
     magnitudes base^(−4i/d). Positions are ``[*batch, seq, 2]`` with (y, x), as
     ``posenc.positions.grid(height, width)`` makes them. A learned frequency has no exact value to
-    keep: angles are float64, which errs by less than 2^-52 of the angle.
+    keep: angles are float64, which errs by less than 2^-51 of |x · f_x| + |y · f_y|. Where the two
+    cancel, that is more of the angle itself.
 
     ``frequencies`` are ``[2, heads, pairs]``, those of x first, as the authors' checkpoints and
     those of timm have them; ``load`` takes them over.

@@ -18,9 +18,12 @@ class FIRE(ScoreBias):
     """bias(h, q, k) = f_h( ψ(q − k) / ψ(max(q, L)) ),   ψ(x) = ln(|c·x| + 1)
 
     with f a network of one hidden layer (ReLU), and 10⁻⁶ added to what is divided by, as in the
-    paper's listing. The argument lies in [0, 1] for every length, so that far queries stay within
-    what was trained. Since the query's own position enters, it is not relative: another start of a
-    text changes the bias beyond the threshold L.
+    paper's listing. For keys from position 0 up to their query the argument lies in [0, 1] at every
+    length, so that far queries stay within what was trained; keys after their query, which the
+    causal mask hides, may go past 1. Since the query's own position enters, it is not relative:
+    another start of a text changes the bias beyond the threshold L.
+
+    All is computed in the dtype of the table, so ask for float32 and cast.
 
     Args:
         heads: Number of query heads.

@@ -133,6 +133,8 @@ class KERPLEWeight(ScoreEncoding):
     with d = max(q − k, 0), and the bounds of ``KERPLE``. Beside a bias it makes the forms of the
     authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``.
 
+    Kernels are computed in the dtype of the table, so ask for float32 and cast.
+
     Args:
         heads: Number of query heads.
         device: Where the parameters are made.

@@ -34,8 +34,8 @@ class RePo(ScoreEncoding):
     by what layers below put into x.
 
     A cache keeps what tokens said beside unrotated keys. A learned position has no exact value to
-    keep: angles are float64, which errs by less than 2^-50 of what the two parts of z turn together,
-    each by its size. Where these cancel, that is more of the angle itself.
+    keep: angles are float64, which errs by less than 2^-50 of what the sizes of the two parts of z
+    turn together. Where the parts cancel, that is more of the angle itself.
 
     Args:
         heads: Number of query heads; each has positions of its own.
