@@ -290,3 +290,25 @@ def test_rows_in_a_narrow_dtype_are_no_mask(size):
         cache.crop(2.5)
     cache.crop(torch.tensor(3))
     assert cache.length == 3
+
+
+@pytest.mark.parametrize("size", [None, 4], ids=["growing", "fixed"])
+def test_rows_of_one_layer_are_held_to_what_those_of_all_are(size):
+    """In one byte they were a mask to torch, and -1 was the last row."""
+    encoder, cache = Encoder(8, 2, 1, is_causal=True).eval(), KeyValueCache(size)
+    with torch.no_grad():
+        encoder(torch.randn(3, 4, 8), cache=cache)
+    layer = cache.layer(0)
+    keys, values = layer.keys.clone(), layer.values.clone()
+    for rows, error in (
+        (torch.tensor([-1]), IndexError),
+        (torch.tensor([0.0]), TypeError),
+        (torch.tensor(1), ValueError),
+    ):
+        with pytest.raises(error, match=r"rows (hold|have|are)"):
+            layer.reorder(rows)
+    layer.reorder(torch.tensor([1, 0, 2], dtype=torch.uint8))
+    assert torch.equal(layer.keys, keys[[1, 0, 2]])
+    assert torch.equal(layer.values, values[[1, 0, 2]])
+    layer.reorder(torch.tensor([True, False, True]))
+    assert torch.equal(layer.keys, keys[[1, 2]])

@@ -9,13 +9,19 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc._guards import may_look
 from posenc.backends.base import ShardedKeys
 from posenc.encodings.arguments import check_whole
-from posenc.positions import Coordinates, checked, consecutive
+from posenc.positions import Coordinates, consecutive
 from posenc.positions.whole import check_whole_numbers, with_plain_numbers
 from posenc.transformer.identity import Maker, same_maker
-from posenc.transformer.layer_cache import CutLayerCache, FixedLayerCache, LayerCache, in_rows
+from posenc.transformer.layer_cache import (
+    CutLayerCache,
+    FixedLayerCache,
+    LayerCache,
+    checked_batch_rows,
+    in_rows,
+)
 
 NONE = -(2**63) + 1
 """One past no token at all."""
@@ -384,10 +390,7 @@ class KeyValueCache:
             tensor([[5, 6],
                     [5, 6]])
         """
-        mask = torch.as_tensor(rows)
-        # torch takes narrow numbers for a mask
-        rows = mask if mask.dtype == torch.bool else checked(rows, "rows")
-        _check_rows(rows)
+        rows = checked_batch_rows(rows)
         for layer in self.layers:
             layer.reorder(rows)
         if isinstance(self._length, Tensor):
@@ -432,20 +435,6 @@ class KeyValueCache:
             for index, layer in enumerate(self.layers):
                 layer.crop(lengths[index] if index < len(lengths) else 0)
             raise
-
-
-def _check_rows(rows: Tensor) -> None:
-    if rows.ndim != 1:
-        raise ValueError(f"rows have shape {tuple(rows.shape)}; name them in one row, [rows].")
-    if rows.dtype == torch.bool:
-        return
-    if graph_looks(rows):
-        demand((rows >= 0).all(), "rows would count from the end of the batch.")
-    if rows.is_cpu and may_look(rows) and rows.numel() and int(rows.min()) < 0:
-        raise IndexError(
-            f"rows hold {int(rows.min())}, which would count from the end of the batch. Name rows "
-            f"from 0 on."
-        )
 
 
 def _joined_rows(

@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_whole
+from posenc.positions import checked
 from posenc.transformer.identity import Maker, same_maker
 
 if TYPE_CHECKING:
@@ -128,7 +130,14 @@ class LayerCache:
             self.features = []
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
-        """Keep the rows of the batch that ``rows`` name, in that order."""
+        """Keep the rows of the batch that ``rows`` name, in that order.
+
+        Raises:
+            TypeError: ``rows`` are neither integers nor a mask.
+            ValueError: They have several axes.
+            IndexError: There is no such row.
+        """
+        rows = checked_batch_rows(rows)
         if self.keys is not None and self.values is not None:
             self.keys, self.values = self.keys[rows], self.values[rows]
         self.features = [each[rows] for each in self.features]
@@ -191,7 +200,14 @@ class FixedLayerCache(LayerCache):
             self.maker = None
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
-        """Keep the rows that ``rows`` name; in place where there are as many."""
+        """Keep the rows that ``rows`` name; in place where there are as many.
+
+        Raises:
+            TypeError: ``rows`` are neither integers nor a mask.
+            ValueError: They have several axes.
+            IndexError: There is no such row.
+        """
+        rows = checked_batch_rows(rows)
         if self.keys is not None and self.values is not None:
             self.keys, self.values = in_rows(self.keys, rows), in_rows(self.values, rows)
         self.features = [in_rows(each, rows) for each in self.features]
@@ -244,6 +260,35 @@ def _check_like(name: str, new: Tensor, kept: Tensor | None) -> None:
 
 def _but_length(keys: Tensor) -> tuple[int, ...]:
     return (*keys.shape[:-2], keys.shape[-1])
+
+
+def checked_batch_rows(rows: Tensor) -> Tensor:
+    """Numbers of rows of a batch, counted from its beginning, or a mask of them.
+
+    Raises:
+        TypeError: They are neither integers nor a mask.
+        ValueError: They have several axes.
+        IndexError: One would count from the end.
+
+    Example:
+        >>> checked_batch_rows(torch.tensor([1, 0], dtype=torch.uint8))
+        tensor([1, 0])
+    """
+    mask = torch.as_tensor(rows)
+    # torch takes narrow numbers for a mask
+    rows = mask if mask.dtype == torch.bool else checked(rows, "rows")
+    if rows.ndim != 1:
+        raise ValueError(f"rows have shape {tuple(rows.shape)}; name them in one row, [rows].")
+    if rows.dtype == torch.bool:
+        return rows
+    if graph_looks(rows):
+        demand((rows >= 0).all(), "rows would count from the end of the batch.")
+    if rows.is_cpu and may_look(rows) and rows.numel() and int(rows.min()) < 0:
+        raise IndexError(
+            f"rows hold {int(rows.min())}, which would count from the end of the batch. Name rows "
+            f"from 0 on."
+        )
+    return rows
 
 
 def in_rows(kept: Tensor, rows: Tensor) -> Tensor:
