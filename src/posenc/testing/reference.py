@@ -42,7 +42,8 @@ def reference_attention(
         query: ``[batch, heads, q_len, head_dim]``.
         key: ``[batch, kv_heads, k_len, head_dim]``.
         value: ``[batch, kv_heads, k_len, value_dim]``.
-        positional: Encodings of queries, keys and scores.
+        positional: Encodings of queries, keys and scores. Those of tokens act before attention, and
+            are not applied here.
         q_positions: ``[q_len]``, ``[batch, q_len]`` or a grid.
         k_positions: ``[k_len]``, ``[batch, k_len]`` or a grid.
         visible: Which pairs may meet; all if not given.
@@ -55,7 +56,8 @@ def reference_attention(
         k_hidden: That of the keys.
 
     Raises:
-        ValueError: No encoding reads the hidden state that was given.
+        ValueError: No encoding reads the hidden state that was given, or ``positional`` changes
+            positions, which each call may draw anew.
 
     Example:
         >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
@@ -65,6 +67,12 @@ def reference_attention(
         True
     """
     positional = Positional() if positional is None else positional
+    if positional.remaps:
+        raise ValueError(
+            f"positional changes positions, by {positional.positions}, which may draw others at "
+            f"each call. Pass what positional.remapped(...) gives as q_positions and k_positions, "
+            f"and encodings without it."
+        )
     encodings = cast("Sequence[ScoreEncoding]", positional.scores)
     given = q_hidden is not None or k_hidden is not None
     if given and not any(each.reads_hidden for each in encodings):
