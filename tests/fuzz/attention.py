@@ -524,10 +524,12 @@ def compare(case, backend, made, want, want_grads, real_queries) -> None:
     assert off <= tolerance, f"{backend}: off by {off} > {tolerance} in\n{case}"
     if grads is None:
         return
+    # Gradients sum terms as large as the factors of an XPos, which cancel where a key takes all.
+    near = 1e-8 + 4 * torch.finfo(torch.float64).eps * _largest_factor(case, of_real=True)
     for index, (got, meant) in enumerate(zip(grads, want_grads, strict=True)):
         size = 1 + meant.abs().max().item() if meant.numel() else 1.0
         off = (got - meant).abs().max().item() if meant.numel() else 0.0
-        assert off <= 1e-8 * size, f"{backend}: gradient {index} is off by {off} in\n{case}"
+        assert off <= near * size, f"{backend}: gradient {index} is off by {off} in\n{case}"
 
 
 def _run(case, content, given, backend, *, compiled=False):

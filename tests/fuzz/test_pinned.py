@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.fuzz import attention as hunter
 from torch import nn
 
 from posenc import (
@@ -13,6 +14,7 @@ from posenc import (
     Positional,
     Rotary,
     Sinusoidal,
+    XPos,
     attention,
 )
 from posenc.audit import CannotCheckError, check
@@ -152,3 +154,16 @@ def test_order_hides_keys_at_any_scale(scale):
     for backend in (None, "sdpa", "strided", "dense", "explicit"):
         out = attention(q, k, v, is_causal=True, scale=scale, backend=backend)
         torch.testing.assert_close(out, weights @ v)
+
+
+def test_gradients_of_terms_that_an_xpos_made_large_are_held_to_their_rounding():
+    """A key 1,006 tokens after its query has 3.6·10⁸ times its size there, and takes all weight."""
+    case = hunter.AttentionCase(
+        seed=0, dtype=torch.float64, batch=1, kv_heads=1, group=1, k_len=7, value_dim=8,
+        relation="some", chosen=[0, 0], positions=[0, 1, 2, 3, 4, 5, 1006], is_causal=False,
+        window=None, padding=None, documents=None, as_cu_seqlens=False, mask="none",
+        mask_shape=(False,), sunk=False, softcap=None, layout="contiguous",
+        builders=[lambda: XPos(Rotary(8), scale_base=64.0)], score_builders=[], remapping=None,
+        scale=None, omit=False, poisoned=False, compiled=False,
+    )  # fmt: skip
+    hunter.check(case)
