@@ -16,6 +16,7 @@ from posenc import (
     Sinusoidal,
     XPos,
     attention,
+    positions,
 )
 from posenc.audit import CannotCheckError, check
 from posenc.backends.choice import BACKENDS
@@ -167,3 +168,24 @@ def test_gradients_of_terms_that_an_xpos_made_large_are_held_to_their_rounding()
         scale=None, omit=False, poisoned=False, compiled=False,
     )  # fmt: skip
     hunter.check(case)
+
+
+@pytest.mark.parametrize("fallen", [-(2**63), -(2**63) + 1])
+@pytest.mark.parametrize("backend", [None, "dense", "flex", "explicit"])
+def test_positions_that_fall_by_more_than_int64_holds_are_out_of_order(backend, fallen):
+    """Their difference wraps to a positive number, as if they rose."""
+    q, k, v = torch.randn(3, 1, 1, 2, 8, dtype=torch.float64)
+    places = torch.tensor([3, fallen])
+    hidden = places[:, None] < places[None, :]
+    want = (q @ k.mT * 8**-0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+    got = attention(
+        q, k, v, is_causal=True, q_positions=places, k_positions=places, backend=backend
+    )
+    torch.testing.assert_close(got, want)
+    with pytest.raises(ValueError, match="queries and keys are not in step"):
+        attention(q, k, v, is_causal=True, q_positions=places, k_positions=places, backend="sdpa")
+
+
+def test_sequence_lengths_that_fall_by_more_than_int64_holds_are_refused():
+    with pytest.raises(ValueError, match="never falls"):
+        positions.packed(cu_seqlens=torch.tensor([0, 5, -(2**63)]))

@@ -298,7 +298,7 @@ class AttentionSpecification:
             return False
         if not may_look(positions):
             return False
-        return bool((positions.diff() > 0).all())
+        return bool((positions[..., 1:] > positions[..., :-1]).all())  # a difference may wrap
 
     @property
     def sees_all(self) -> bool:

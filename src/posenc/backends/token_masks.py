@@ -134,4 +134,4 @@ def _changes(ids: Tensor) -> Int64[Tensor, " batch"]:
 
 
 def _is_partition(ends: Tensor, length: int) -> Bool[Tensor, ""]:
-    return (ends[0] == 0) & (ends[-1] == length) & (ends.diff() >= 0).all()
+    return (ends[0] == 0) & (ends[-1] == length) & (ends[1:] >= ends[:-1]).all()

@@ -72,7 +72,7 @@ def packed(
 
 def _lengths_between(boundaries: Tensor) -> Tensor:
     ascending = boundaries.ndim == 1 and len(boundaries) > 0 and int(boundaries[0]) == 0
-    if not ascending or bool((boundaries.diff() < 0).any()):
+    if not ascending or bool((boundaries[1:] < boundaries[:-1]).any()):
         raise ValueError(
             f"cu_seqlens is {boundaries.tolist()}; it must be one row that begins at 0 and never "
             f"falls. It is the cumulative sum of the lengths with a 0 before it."

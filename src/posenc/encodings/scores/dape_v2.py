@@ -150,17 +150,17 @@ def _window(keys: Int64[Tensor, "*rows k_len"], reach: int) -> tuple[Tensor, Ten
 
     Both are ``[*rows, k_len, 2 · reach + 1]``.
     """
-    step = keys.diff(dim=-1)
+    before, after = keys[..., :-1], keys[..., 1:]  # compared: a difference may wrap
     repeat = (
         "Positions of keys repeat, as they do where there is padding, which DAPEv2 cannot tell "
         "from neighbors. Pack documents instead, and let a KeyValueCache grow."
     )
-    if graph_looks(step):
-        demand((step != 0).all(), repeat)
-    elif may_look(step) and bool((step == 0).any()):
+    if graph_looks(keys):
+        demand((before != after).all(), repeat)
+    elif may_look(keys) and bool((before == after).any()):
         raise ValueError(repeat)
     row = torch.arange(keys.shape[-1], device=keys.device)
-    begins = F.pad(step < 0, (1, 0), value=True)[..., : keys.shape[-1]]
+    begins = F.pad(after < before, (1, 0), value=True)[..., : keys.shape[-1]]
     start = torch.where(begins, row, 0).cummax(-1).values
     there = row.unsqueeze(-1) + torch.arange(-reach, reach + 1, device=keys.device)
     begun = there >= start.unsqueeze(-1)
