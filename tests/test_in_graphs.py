@@ -74,6 +74,9 @@ CASES: dict[str, Case] = {
         attended("cu_seqlens"), torch.tensor([0, 2, 6]), torch.tensor([0, 2, 5])),
     "cu_seqlens that fall": (
         attended("cu_seqlens"), torch.tensor([0, 2, 2, 6]), torch.tensor([0, 4, 2, 6])),
+    "cu_seqlens that fall by more than int64 holds": (
+        attended("cu_seqlens"), torch.tensor([0, 2, 2, 3, 6]),
+        torch.tensor([0, 5, -(2**63), -5, 6])),
     "ids that come back": (
         attended("document_ids", q_document_ids=DOCUMENTS), DOCUMENTS,
         torch.tensor([[0, 0, 1, 1, 0, 0]])),

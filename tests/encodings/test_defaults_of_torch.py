@@ -5,12 +5,13 @@ computes then for good must not be computed there, nor in fewer digits.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 import torch
 from tests.encodings.test_set_afterwards import EVERY
 from tests.frequencies.test_whole_numbers_of_numpy import schedules
+from tests.torch_defaults import default_dtype
 
 from posenc import Rotary
 from posenc.frequencies import Clipped, Geometric, Proportional, TurnsPerUnit
@@ -22,22 +23,11 @@ from posenc.testing import Case
 ARITHMETIC = ("exact", "float32", "float32-log", *PROFILES)
 
 
-@contextmanager
-def by_default(dtype: torch.dtype) -> Iterator[None]:
-    """torch's default dtype."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
 DEFAULTS = {
     "meta": lambda: torch.device("meta"),
-    "bfloat16": lambda: by_default(torch.bfloat16),
-    "float16": lambda: by_default(torch.float16),
-    "float64": lambda: by_default(torch.float64),
+    "bfloat16": lambda: default_dtype(torch.bfloat16),
+    "float16": lambda: default_dtype(torch.float16),
+    "float64": lambda: default_dtype(torch.float64),
 }
 
 
@@ -121,7 +111,7 @@ def test_every_schedule_is_the_same_in_every_arithmetic(name, default):
 )
 def test_float32_is_float32(schedule, dtype):
     want = schedule.float32("float32")
-    with by_default(dtype):
+    with default_dtype(dtype):
         assert same(schedule.float32("float32"), want)
     assert want.dtype == torch.float32
 

@@ -7,19 +7,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 from tests.encodings.test_set_afterwards import EVERY
+from tests.torch_defaults import default_dtype
 
 from posenc.positions import consecutive
 from posenc.testing import Case
-
-
-@contextmanager
-def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 @contextmanager

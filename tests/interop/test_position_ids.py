@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
+from tests.torch_defaults import default_dtype
 from transformers import CONFIG_MAPPING, Qwen2VLTextConfig
 from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel
 
@@ -287,13 +288,10 @@ def test_whole_seconds_are_counted_whole(seconds):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_times_are_the_same_by_any_default_dtype(dtype):
     usual = by_the_model(25, [2 / 3], 16, 1)
-    torch.set_default_dtype(dtype)
-    try:
+    with default_dtype(dtype):
         types = torch.tensor([[0, *[VIDEO] * 16, 0]])
         config = {"model_type": "qwen2_5_vl", "vision_config": {"tokens_per_second": 25}}
         made = multimodal_positions(config, types, video_grids=[(16, 2, 2)], seconds=[2 / 3])
-    finally:
-        torch.set_default_dtype(torch.float32)
     assert torch.equal(made, usual)
 
 

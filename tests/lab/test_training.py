@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 from tests.lab.conftest import configuration
+from tests.torch_defaults import default_dtype
 
 from posenc.lab import Configuration, ModelSize, Store, trained
 from posenc.lab.configuration import Extension, Training
@@ -71,13 +72,10 @@ def test_the_generator_of_the_caller_is_left_alone():
 @pytest.mark.parametrize("default", [torch.float64, torch.float16])
 def test_the_default_dtype_and_device_of_the_caller_decide_nothing(default):
     expected = trained(configuration(RANDOM)).written
-    torch.set_default_dtype(default)
-    try:
+    with default_dtype(default):
         with torch.device("meta"):
             found = trained(configuration(RANDOM)).written
         assert torch.get_default_dtype() == default
-    finally:
-        torch.set_default_dtype(torch.float32)
     assert found == expected
 
 
