@@ -87,6 +87,14 @@ def test_windows_are_checked_whenever_they_come():
             encoder.windows = wrong
 
 
+def test_who_sees_whom_is_checked_whenever_it_comes():
+    encoder, x = Encoder(16, 4, 2).eval(), torch.randn(1, 5, 16)
+    encoder.is_causal = True
+    torch.testing.assert_close(encoder(x)[:, :3], encoder(x[:, :3]))
+    with pytest.raises(ValueError, match="is_causal is 'no'; it must be True or False"):
+        encoder.is_causal = "no"
+
+
 def test_a_later_layer_adds_nothing_to_tokens_whenever_it_comes():
     turned = Positional(queries_keys=Rotary(4))
     encoder, x = Encoder(16, 4, 2, positional=[turned, Positional()]), torch.randn(1, 5, 16)

@@ -185,6 +185,8 @@ class Encoder(Settled):
         self._check_layers()
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "is_causal":
+            check_flag(is_causal=value)
         super().__setattr__(name, windows_of(value, self.depth) if name == "windows" else value)
 
     @property
