@@ -11,7 +11,7 @@ from tests.audit.zoo.right import rotary as right_rotary
 from tests.audit.zoo.wrong import added as wrong_added
 from tests.audit.zoo.wrong import bias as wrong_bias
 from tests.audit.zoo.wrong import grids as wrong_grids
-from tests.audit.zoo.wrong import hidden, masks, places, training
+from tests.audit.zoo.wrong import hidden, keys, masks, places, training, unsaid
 from tests.audit.zoo.wrong import rotary as wrong_rotary
 
 from posenc.audit import check
@@ -23,9 +23,11 @@ WRONG = [
     *wrong_bias.WRONG,
     *wrong_grids.WRONG,
     *hidden.WRONG,
+    *keys.WRONG,
     *masks.WRONG,
     *places.WRONG,
     *training.WRONG,
+    *unsaid.WRONG,
 ]
 
 

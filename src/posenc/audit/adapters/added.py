@@ -55,6 +55,7 @@ class Added:
         grid: Height and width, where a row is a grid.
         masked: The same call with a padding mask, where there is one.
         unsaid: The same call without positions, where these may be left out.
+        others: The same call with positions said by another of its parameters, by their names.
         by_guess: Whether nothing but numbers says that an argument is positions or a length.
     """
 
@@ -71,6 +72,7 @@ class Added:
     grid: tuple[int, int] | None = None
     masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
     unsaid: Run | None = None
+    others: tuple[tuple[str, Run], ...] = ()
     by_guess: bool = False
     longest_found: dict[int, int] = field(default_factory=dict)
 
@@ -176,14 +178,19 @@ def _candidates(
         named = {p.name: p.role for p in parameters_of(find(thing))}
         for parameters in assignments(find(thing)):
             by_guess = any(p.required and p.role not in ("x", named[p.name]) for p in parameters)
-            if by_guess and getattr(thing, "padding_idx", None) is not None:
-                continue  # what has an id of padding takes ids of tokens, no positions
+            if by_guess and (said or getattr(thing, "padding_idx", None) is not None):
+                continue  # its axes are said, or ids of tokens: these are no positions
             for uses in _uses(parameters):
-                for found in _layouts(
-                    subject, said, width, text, find, parameters, uses, fixed
-                ):  # fmt: skip
+                for found in _layouts(subject, said, width, text, find, parameters, uses, fixed):
                     found.view.by_guess = by_guess
-                    yield found
+                    if not (by_guess and _adds_its_argument(found.view)):
+                        yield found
+
+
+def _adds_its_argument(view: Added) -> bool:
+    """Whether what was taken for positions is content: every channel grows as it does."""
+    rows = view.rows(view.seq)
+    return bool((rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3)
 
 
 def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
@@ -251,9 +258,14 @@ def _layouts(
                 )  # fmt: skip
                 if "mask" in {p.role for p in parameters}:
                     view.masked = _masker(find, parameters, uses, layout)
+                plain = uses - {"positions", "offset"}
                 if view.moves in uses - required and has_content:
-                    plain = uses - {"positions", "offset"}
                     view.unsaid = _runner(find, parameters, plain, layout, grid or (1, seq))
+                view.others = tuple(
+                    (p.name, _runner(find, parameters, plain | {p.role}, layout, grid or (1, seq)))
+                    for p in parameters
+                    if p.role in ("positions", "offset") and p.role not in required | uses
+                )
                 if layout in GRIDS or "grid" in required:
                     view.grid, view.fixed = grid, True
                 try:
@@ -283,6 +295,9 @@ def _runner(
     layout: str,
     grid: tuple[int, int],
 ) -> Run:
+    roles = {p.role for p in parameters if p.required or p.role in uses}
+    taken: list[int] = []  # the shape of positions that it takes, once that is known
+
     def run(thing: Any, x: Tensor, positions: Tensor | None) -> Tensor:
         seq, dim = x.shape[1], x.shape[2]
         here = grid if grid[0] * grid[1] == seq else (1, seq)
@@ -295,8 +310,13 @@ def _runner(
         problem: CallFailedError | None = None
         shapes = (line,)
         if line.ndim == 1:
-            shapes += line[None].expand(len(x), -1), line[:, None], line.to(torch.float32)
-        for some in shapes if "positions" in {p.role for p in parameters} else (line,):
+            by_rows = line[None].expand(len(x), -1)
+            shapes = (by_rows, line) if layout == "bsd" and "x" in roles else (line, by_rows)
+            shapes += line[:, None], line.to(torch.float32)
+        takes_some = "positions" in {p.role for p in parameters}
+        for kind, some in enumerate(shapes if takes_some else (line,)):
+            if line.ndim == 1 and taken and kind != taken[0]:
+                continue  # what it refuses in this shape, another would make something else of
             try:
                 made = bound(find(thing), parameters, {**values, "positions": some}, uses)
                 made = as_tensor(made)
@@ -305,6 +325,8 @@ def _runner(
                 made = added_layouts.taken_back(made, layout, seq, dim)
                 if len(made) not in (1, len(x)):
                     raise CallFailedError(f"{len(x)} rows give {len(made)}")
+                if line.ndim == 1 and not taken:
+                    taken.append(kind)
                 return made
             except OtherResultError:
                 raise

@@ -47,6 +47,8 @@ class BiasView:
         takes_scores: Whether it takes scores, to which it may add.
         takes_positions: Whether it takes positions of queries and of keys, which ``run`` has as
             ``at``; they run on by one where it has none.
+        takes_mask: Whether it takes a mask of padding, which ``run`` has as ``mask``; to it the
+            bias of all rows comes as it is.
     """
 
     subject: Subject
@@ -59,6 +61,7 @@ class BiasView:
     slopes_only: bool = False
     takes_scores: bool = False
     takes_positions: bool = False
+    takes_mask: bool = False
 
     kind = "bias"
 
@@ -127,6 +130,7 @@ def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
             yield BiasView(
                 subject, _runner(subject, find, parameters, uses), text_of(text, parameters, uses),
                 takes_scores="scores" in uses, takes_positions="q_positions" in uses,
+                takes_mask="mask" in uses,
             )  # fmt: skip
 
 
@@ -143,6 +147,7 @@ def _runner(
         dtype: torch.dtype,
         scores: Tensor | None = None,
         at: tuple[Tensor, Tensor] | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
         heads = heads_of(thing) or GUESSES["heads"]
         if uses <= {"length", "heads"} and q_len != k_len and uses & {"length"}:
@@ -153,7 +158,7 @@ def _runner(
         values = {
             "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
             "scores": blank if scores is None else scores, "x": blank.clone(),
-            "mask": torch.ones(1, k_len, dtype=torch.long),
+            "mask": torch.ones(1, k_len, dtype=torch.long) if mask is None else mask.clone(),
             "offset": before,
             "q_positions": queries, "k_positions": keys,
             "positions": torch.arange(k_len),
@@ -176,8 +181,11 @@ def _runner(
         dtype: torch.dtype,
         scores: Tensor | None = None,
         at: tuple[Tensor, Tensor] | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
-        made = given(thing, q_len, k_len, dtype, scores, at)
+        made = given(thing, q_len, k_len, dtype, scores, at, mask)
+        if mask is not None:
+            return made
         if uses == {"heads"}:
             return _from_slopes(made.flatten(), q_len, k_len)
         if scores is not None and len(scores) > 1:

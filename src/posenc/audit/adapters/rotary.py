@@ -48,6 +48,7 @@ class RotaryView:
         unheard: The same call with a first position said, by the name of its parameter, where it
             has one that changed nothing or was refused.
         unsaid: The same call without positions, where these may be left out.
+        others: The same call with positions said by another of its parameters, by their names.
         order: Where each channel comes out, if queries and keys come out in another order; here
             they are taken back.
         said: How it is called and what came, where it is wrapped to be called otherwise.
@@ -66,6 +67,7 @@ class RotaryView:
     fed: bool = False
     unheard: tuple[str, Run] | None = None
     unsaid: Run | None = None
+    others: tuple[tuple[str, Run], ...] = ()
     order: Tensor | None = None
     said: str = ""
 
@@ -93,6 +95,11 @@ class RotaryView:
         if keys is None:
             raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
         return keys
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Queries, and keys where they are seen, for what is asked of both."""
+        return ("q", "k") if self.sees_keys else ("q",)
 
     def _keys(self, x: Tensor) -> int:
         return self.kv_heads if x.shape[1] == HEADS else x.shape[1]
@@ -227,6 +234,7 @@ def _take_back(view: RotaryView) -> None:
     except CallFailedError:
         return
     sides = [x[:, 0, 0] for x in made if x is not None]
+    sides = [x / size if (size := x.abs().max()) > 0 else x for x in sides]  # attention factors
     places = sides[0].argmax(1)
     wanted = torch.eye(view.dim)[places]
     if len(places.unique()) < view.dim or any((x - wanted).abs().max() > 1e-6 for x in sides):
@@ -236,6 +244,7 @@ def _take_back(view: RotaryView) -> None:
     view.order = places
     view.run = _in_order(view.run, places)
     view.unsaid = view.unsaid and _in_order(view.unsaid, places)
+    view.others = tuple((name, _in_order(run, places)) for name, run in view.others)
     view.unheard = view.unheard and (view.unheard[0], _in_order(view.unheard[1], places))
 
 
@@ -390,13 +399,19 @@ def _called(
         if how in ("rows", "offset") and unheard is None:
             name = next(p.name for p in parameters if p.role in said_by)
             unheard = name, runner(find, parameters, how, said_by, layout)
+    others = tuple(
+        (p.name, runner(find, parameters, *way, layout))
+        for way in (_ways(parameters) if moves else ())
+        for p in parameters
+        if {p.role} == way[1] != uses and not p.required and way[0] != "line"
+    )
     optional = moves and not {"positions", "offset"} & {p.role for p in parameters if p.required}
     unsaid = runner(find, parameters, "", frozenset(), layout) if optional else None
     for kv_heads in (2, HEADS) if pairs else (HEADS,):
         told = text_of(text, parameters, uses)
         yield RotaryView(
             subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads,
-            unheard=unheard, unsaid=unsaid,
+            unheard=unheard, unsaid=unsaid, others=others,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from math import exp, isfinite, pi
 import torch
 from torch import Tensor
 
-from posenc.audit.identity.bases import KNOWN, is_round, nearest, shortest
+from posenc.audit.identity.bases import KNOWN, OF_GRIDS, is_round, nearest, shortest
 from posenc.audit.identity.recipes import of_rotary
 from posenc.audit.identity.structures import Structure
 from posenc.encodings.queries_keys import Rotary
@@ -226,15 +226,9 @@ def _candidates(shape: Structure, omegas: Tensor) -> Iterator[Rotation]:
 def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
     known = nearest(raw)
     if known is not None:
-        slip = "i instead of 2i" if known == 100.0 else ""
+        slip = _slipped(shape, width, known) if known in OF_SLIPS else ""
         yield Rotation(shape, Geometric(width, known), f"base {known:,.10g}", slip=slip)
-    half, fitted = width // 2, _measured_geometric(shape, width, raw)
-    slips = (
-        ("4i instead of 2i", fitted.base**0.5),
-        (f"i / {half - 1} instead of i / {half}", fitted.base ** ((half - 1) / half)),
-        (f"the head's width {shape.dim} instead of the rotated {width}",
-         fitted.base ** (shape.dim / width) if width != shape.dim else None),
-    )  # fmt: skip
+    fitted = _measured_geometric(shape, width, raw)
     if known is None and raw < 1:
         sign = nearest(1 / raw)
         if sign:
@@ -242,14 +236,32 @@ def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
                                         f"1/{sign:,.10g}",
                            slip="+2i instead of −2i")  # fmt: skip
     named = f"base {fitted.base:,.10g}"
-    for words, meant in slips:
-        if meant and any(abs(meant / base - 1) < 1e-5 for base in KNOWN[:3]):
-            yield Rotation(shape, fitted, named, slip=words)
+    if words := _slipped(shape, width, fitted.base):
+        yield Rotation(shape, fitted, named, slip=words)
     unusual = Rotation(shape, fitted, named, unusual=True)
     if is_round(fitted.base):
         yield unusual
     yield from _ntk(shape, width, fitted.base)
     yield unusual
+
+
+OF_SLIPS = (1_000.0, *OF_GRIDS)
+"""Bases in use that slips make of larger ones, too."""
+
+
+def _slipped(shape: Structure, width: int, base: float) -> str:
+    """What slipped in the exponent, if it makes this base of a usual one; empty if nothing does."""
+    half = width // 2
+    slips = (
+        ("i instead of 2i", base**2),
+        ("4i instead of 2i", base**0.5),
+        (f"i / {half - 1} instead of i / {half}", base ** ((half - 1) / half)),
+        (f"the head's width {shape.dim} instead of the rotated {width}",
+         base ** (shape.dim / width) if width != shape.dim else 0.0),
+    )  # fmt: skip
+    return next(
+        (words for words, meant in slips if any(abs(meant / b - 1) < 1e-5 for b in KNOWN[:3])), ""
+    )
 
 
 def _measured_geometric(shape: Structure, width: int, raw: float) -> Geometric:

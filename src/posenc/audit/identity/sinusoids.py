@@ -159,15 +159,20 @@ def with_rounded_frequencies(rows: Tensor, dtype: torch.dtype) -> Sinusoid | Non
     rows = rows[:NEAR].double()
     positions = torch.arange(len(rows), dtype=torch.float64)
     for convention, base in product(("paper", "concatenated"), KNOWN[:3]):
-        encoding = Sinusoidal(rows.shape[1], base, convention=convention)
+        try:
+            encoding = Sinusoidal(rows.shape[1], base, convention=convention)
+        except ValueError:  # a width that it does not have
+            continue
         sincos = encoding.waveform
-        omegas = torch.tensor(
-            [base ** -float(e) for e in sincos.sines.exponents], dtype=torch.float64
-        )
-        angles = positions[:, None] * omegas.to(dtype).double()
         made = torch.zeros_like(rows)
-        made[:, list(sincos.sine_channels)] = angles.sin()
-        made[:, list(sincos.cosine_channels)] = angles.cos()
+        for powers, channels, function in (
+            (sincos.sines, sincos.sine_channels, torch.sin),
+            (sincos.cosines, sincos.cosine_channels, torch.cos),
+        ):
+            omegas = torch.tensor(
+                [base ** -float(e) for e in powers.exponents], dtype=torch.float64
+            )
+            made[:, list(channels)] = function(positions[:, None] * omegas.to(dtype).double())
         if (made - rows).abs().max() < CLOSE * 5:
             return Sinusoid(encoding, 1.0, (rows - encoding.table(
                 consecutive(len(rows)), dtype=torch.float64)).abs().max().item())  # fmt: skip

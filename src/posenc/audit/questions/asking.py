@@ -77,7 +77,7 @@ def fault(
 
 # What makes other questions moot.
 
-NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing")
+NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing", "sides-mixed")
 NO_LENGTH = (*NO_ORDER, "depends-on-length")
 NO_STATE = ("state-between-calls", "history-changes-result")
 NO_PLACE = (

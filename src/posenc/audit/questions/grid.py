@@ -11,8 +11,7 @@ from torch import Tensor
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.grid import AXES, NEAR, Form
 from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
-from posenc.audit.identity.bases import OF_GRIDS
-from posenc.audit.identity.rotations import Rotation, plain_schedules, radians
+from posenc.audit.identity.rotations import OF_SLIPS, Rotation, plain_schedules, radians
 from posenc.audit.identity.structures import Structure
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import fault
@@ -97,7 +96,7 @@ class AxisInquiry(RotaryInquiry):
         """The schedule that it follows; a base of 100 is no slip of the exponent here."""
         found = super().rotation
         plain = found is not None and isinstance(found.schedule, Geometric)
-        if found is not None and plain and found.schedule.base in OF_GRIDS:  # type: ignore[attr-defined]
+        if found is not None and plain and found.schedule.base in OF_SLIPS:  # type: ignore[attr-defined]
             return replace(found, slip="")
         return found or _stretched(self.shape)
 

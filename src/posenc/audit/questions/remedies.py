@@ -29,6 +29,9 @@ REMEDIES: dict[str, str] = {
     "longest row so far",
     "cast-breaks-it": "compute frequencies from Python numbers in float32 inside forward, or build "
     "the table once in float32 and keep it out of .to()",
+    "perhaps-wrong-exponent": "look whether the base is meant: the exponent is 2i/d, d the width "
+    "that is rotated",
+    "factor-left-out": "multiply the scale of scores with the factor's square",
     "wrong-exponent": "the exponent is 2i/d with i = 0 … d/2 − 1",
     "sine-twice": "sines in one half of the channels, cosines in the other",
     "sign-missing": "(a, b) → (a cos − b sin, b cos + a sin): one of the sines is negative",
@@ -37,6 +40,8 @@ REMEDIES: dict[str, str] = {
     "pairing-of-the-other-convention": "use the pairing of the checkpoint, or permute its weights",
     "pair-never-turns": "begin at 2i/d with i = 0, and end before d/2; count the frequencies",
     "rest-changed": "hand on the channels that are not rotated as they come",
+    "sides-mixed": "rotate_half(k) for keys and rotate_half(q) for queries, and return them in "
+    "the order in which they came",
     "only-queries-rotated": "rotate keys by their own positions too",
     "only-keys-rotated": "rotate queries by their own positions too",
     "keys-turned-backwards": "rotate keys in the same sense as queries: R(m)ᵀR(n) is relative, "

@@ -112,30 +112,40 @@ def state(
 
 
 def after_other_positions(
-    call: Callable[[int, Any], Tensor], fresh: Callable[[], Any], seq: int, shown: str
+    call: Callable[[Tensor, Any], Tensor], fresh: Callable[[], Any], seq: int, shown: str
 ) -> Answer | None:
     """A fault where as many tokens at other positions get what those before got.
 
-    ``call(first, by)`` gives what ``seq`` tokens from position ``first`` on come to; ``shown`` is
-    the line of a reproduction that makes them.
+    ``call(at, by)`` gives what tokens at positions ``[rows, seq]`` come to; ``shown`` is the line
+    of a reproduction that makes a row of them. It may refuse any.
     """
-    used = fresh()
-    try:
-        clean = call(0, fresh())
-        call(5, used)
-        off = apart(call(0, used), clean)
-    except NotAskedError:
-        return None
-    if off == 0:
-        return None
-    return fault(
-        "state-between-calls",
-        "wrong",
-        f"after a call with {seq} tokens from position 5 on, as many from 0 on come out up to "
-        f"{off:.3g} away from a fresh one",
-        off,
-        f"import torch\n{shown}\n# at positions from 5 on, then from 0 on, against a fresh subject",
-    )
+    line = torch.arange(seq)
+    mixed = torch.cat((line[:1], line[1:-1].flip(0), line[-1:]))  # first, last, sum as before
+    fewer = torch.cat((line[:1], line[1:-1] // 2, line[-1:]))
+    for words, before, then in (
+        ("from position 5 on", line[None] + 5, line[None]),
+        ("at the same positions in another order", mixed[None], line[None]),
+        ("between the same first and last position", fewer[None], line[None]),
+        ("whose second row has other positions", line.expand(2, -1), torch.stack((line, fewer))),
+    ):
+        used = fresh()
+        try:
+            clean = call(then, fresh())
+            call(before, used)
+            off = apart(call(then, used), clean)
+        except NotAskedError:
+            continue
+        if off:
+            return fault(
+                "state-between-calls",
+                "wrong",
+                f"after a call with {seq} tokens {words}, as many from 0 on come out up to "
+                f"{off:.3g} away from a fresh one",
+                off,
+                f"import torch\n{shown}\n# at positions {before.tolist()}, then at "
+                f"{then.tolist()}, against a fresh subject",
+            )
+    return None
 
 
 def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> Answer:

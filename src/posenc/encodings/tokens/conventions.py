@@ -243,8 +243,9 @@ def timestep(shift: int = 0, flip: bool = True) -> Convention:
     """
     order = "[cos | sin]" if flip else "[sin | cos]"
     divisor = f"(h − {shift})" if shift else "h"
+    said = ", ".join([f"shift={shift}"] * bool(shift) + ["flip=False"] * (not flip))
     return Convention(
-        name="timestep",
+        name=f"timestep({said})" if said else "timestep",
         formula=f"{order} of p / n^(i / {divisor})",
         used_by="diffusers, DiT, GLIDE",
         waveform=Halves(shift, flip),

@@ -190,6 +190,24 @@ class YaRN(nn.Module):
         return (emb.cos() * self.mscale).to(x.dtype), (emb.sin() * self.mscale).to(x.dtype)
 
 
+class LeftToTheScale(YaRN):
+    """YaRN as DeepSeek-V3's own code has it: its factor goes into the scale of scores."""
+
+    def __init__(self):
+        super().__init__()
+        self.mscale = 1.0
+
+
+class Permuting(YaRN):
+    """YaRN as DeepSeek-V2 has it: neighbors come out as halves."""
+
+    def forward(self, q, k, position_ids):
+        """q: [batch, heads, seq, head_dim]"""
+        cos, sin = (x[:, None] for x in super().forward(q, position_ids))
+        apart = [x.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2) for x in (q, k)]
+        return tuple(x * cos + rotate_half(x) * sin for x in apart)
+
+
 class Llama3(nn.Module):
     """Llama 3.1's rescaling by 8."""
 
@@ -414,6 +432,8 @@ RIGHT = [
     right(GPTJ, NEIGHBORS),
     right(Methodical, NEIGHBORS),
     right(YaRN, "YaRN by 4 from 2,048"),
+    right(LeftToTheScale, "YaRN by 4 from 2,048"),
+    right(Permuting, "YaRN by 4 from 2,048"),
     right(Llama3, "base 500,000, Llama 3 scaling by 8 from 8,192"),
     right(Stretched, "base 10,000, linear scaling by 4"),
     right(NTK, "base 10,000, NTK scaling by 2"),

@@ -174,6 +174,24 @@ class HeadWidth(Turn):
         )
 
 
+class HeadWidthOfAQuarter(Turn):
+    """A quarter of the channels turn, at the speeds of the whole width, as GPT-NeoX' would."""
+
+    def turn(self, x, positions):
+        turned, kept = x.tensor_split((x.shape[-1] // 4,), -1)
+        angles = self.angles(positions)[..., : self.dim // 8]
+        both = torch.cat((angles, angles), -1)
+        return torch.cat(
+            ((turned * both.cos() + halves(turned) * both.sin()).to(x.dtype), kept), -1
+        )
+
+
+class SingleOfAnother(Single):
+    """i instead of 2i, of base 500,000."""
+
+    base = 500_000.0
+
+
 class Squared(Turn):
     """Exponents squared."""
 
@@ -515,6 +533,8 @@ WRONG = [
     wrong(ToTheLast, "to the last", "wrong-exponent"),
     wrong(Growing, "sign of the exponent", "wrong-exponent"),
     wrong(HeadWidth, "width of the head", "wrong-exponent"),
+    wrong(HeadWidthOfAQuarter, "width of the head, a quarter", "wrong-exponent"),
+    wrong(SingleOfAnother, "i, of another base", "wrong-exponent"),
     wrong(Squared, "squared exponent", "unknown-frequencies"),
     wrong(Reversed, "slow first", "unknown-frequencies"),
     wrong(Bigger, "times 1.3", "table-scaled"),

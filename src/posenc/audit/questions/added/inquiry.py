@@ -14,6 +14,7 @@ from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
 from posenc.audit.report import NotAskedError
 from posenc.encodings.tokens.axial import AxialSinusoidal
+from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.positions import grid, prefixed
 
 ROUNDING = 1e-5
@@ -161,7 +162,9 @@ def _arguments(found: sinusoids.Sinusoid) -> str:
     ours = found.encoding
     said = [str(ours.dim)]
     said += [f"base={ours.base:.10g}"] if ours.base != 10_000 else []
-    said += [f"convention={ours.convention.name!r}"] if ours.convention.name != "paper" else []
+    name = ours.convention.name
+    named = repr(name) if name in CONVENTIONS else name  # one with arguments is called
+    said += [f"convention={named}"] if name != "paper" else []
     return ", ".join(said + ([f"offset={ours.offset}"] if ours.offset else []))
 
 

@@ -139,6 +139,9 @@ def same_at_another_length(inquiry: AddedInquiry) -> Answer:
     long = view.longest(40)
     short = max(2, long // 2)
     far = (view.rows(long)[:short] - view.rows(short)).abs().max().item()
+    if far < ROUNDING and len(inquiry.table) > long:
+        long = len(inquiry.table)
+        far = (inquiry.table[:short] - view.rows(short)).abs().max().item()
     if far < ROUNDING:
         return f"{far:.1g} apart between {short} and {long} tokens"
     return fault(

@@ -16,8 +16,11 @@ BATCH, MOST = 2, 2**22
 def reads_every_position(inquiry: AddedInquiry) -> Answer:
     """Does each token receive what its own position means: several at once, far, in any order?"""
     view, table = inquiry.view, inquiry.table
+    others = _by_others(view, table)
+    if isinstance(others, Fault):
+        return others
     if not view.moves:
-        raise NotAskedError("the first position cannot be said")
+        return others or _not_said(view)
     asked: list[Tensor] = []
     for line in lines(len(table), in_any_order=view.moves == "positions"):
         try:
@@ -40,7 +43,27 @@ def reads_every_position(inquiry: AddedInquiry) -> Answer:
         if off > ROUNDING:
             return _misread(view, f"a row of {count:,} tokens without {view.moves}", off)
         words += f"; without {view.moves}, {count:,} tokens"
-    return words
+    return "; ".join(filter(None, (words, others)))
+
+
+def _not_said(view: Added) -> Answer:
+    refused = "".join(f"; {name} was refused" for name, _ in view.others)
+    raise NotAskedError(f"the first position cannot be said{refused}")
+
+
+def _by_others(view: Added, table: Tensor) -> str | Fault:
+    """Three tokens by each other parameter that may say where they stand."""
+    heard = []
+    line = torch.arange(5, 8)
+    for name, run in view.others if len(table) > int(line[-1]) else ():
+        try:
+            made = run(view.subject.fresh(), torch.zeros(1, len(line), view.dim), line)
+        except NotAskedError:
+            continue
+        if (off := (made[0].double() - table[line]).abs().max().item()) > ROUNDING:
+            return _misread(view, f"tokens at {said(line)}, said by {name},", off)
+        heard.append(f"so by {name}")
+    return "; ".join(heard)
 
 
 def _row_by_row(view: Added, table: Tensor) -> float | None:

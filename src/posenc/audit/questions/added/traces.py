@@ -1,7 +1,9 @@
 """What does a call leave behind, and what does a cast?"""
 
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from posenc.audit.questions import rows
 from posenc.audit.questions.added.inquiry import AddedInquiry
@@ -31,8 +33,16 @@ def keeps_no_state(inquiry: AddedInquiry) -> Answer:
     seq = view.seq if view.fixed else view.longest(29)
     if view.moves and not view.fixed and seq > 5:
         some = seq - 5
+
+        def placed(at: Tensor, by: Any) -> Tensor:
+            if view.moves == "offset" and bool((at.diff() != 1).any()):
+                raise NotAskedError("it takes the first position alone")
+            if len(at) == 1:
+                return view.added(positions=at[0], by=by)
+            return view.call(torch.zeros(*at.shape, view.dim), at, by)
+
         elsewhere = after_other_positions(
-            lambda first, by: view.added(positions=torch.arange(first, first + some), by=by),
+            placed,
             view.subject.fresh,
             some,
             f"x = torch.zeros(1, {some}, {view.dim})",

@@ -6,6 +6,7 @@ from posenc.audit.questions.bias.distance import (
     favors_near_keys,
     knows_distance_alone,
     reads_every_position,
+    rows_have_their_own_padding,
     same_at_another_length,
     tells_distances_apart,
 )
@@ -38,6 +39,7 @@ QUESTIONS: tuple[Question, ...] = (
     has_known_buckets,
     decodes_as_it_prefills,
     reads_every_position,
+    rows_have_their_own_padding,
     stays_on_its_line,
     keeps_distances_apart,
     hands_scores_on,

@@ -163,6 +163,41 @@ def reads_every_position(inquiry: BiasInquiry) -> Answer:
     )
 
 
+@question(after=("encodes-nothing", "not-a-number", *NO_STATE))
+def rows_have_their_own_padding(inquiry: BiasInquiry) -> Answer:
+    """In a batch with padding, does each row get the bias of its own mask, for each head?"""
+    view = inquiry.view
+    if not view.takes_mask or view.fixed:
+        raise NotAskedError("it takes no mask of padding")
+    masks = torch.ones(3, SEQ, dtype=torch.long)
+    masks[0, :3], masks[2, -2:] = 0, 0
+    made = view.run(view.subject.fresh(), SEQ, SEQ, torch.float32, mask=masks)
+    if made.numel() % (len(masks) * view.heads * SEQ):
+        raise NotAskedError(f"for {len(masks)} rows it gives the shape {tuple(made.shape)}")
+    rows = made.double().reshape(len(masks), view.heads, -1, SEQ)
+    worst = 0.0
+    for row, real in zip(rows, masks.bool(), strict=True):
+        count = int(real.sum())
+        got = row[:, real] if row.shape[1] == SEQ else row
+        seen, alone = (
+            (x - x[..., :1]).expand(-1, count, -1)[:, torch.ones(count, count).tril().bool()]
+            for x in (got[..., real], view.bias(count, count).double())
+        )
+        worst = max(worst, (seen - alone).abs().max().item())
+    if worst <= ROUNDING:
+        return f"{worst:.1g} apart for rows with padding on the left and on the right"
+    return fault(
+        "padding-shifts-positions",
+        "wrong",
+        f"in a batch of which two rows have padding, keys receive biases up to {worst:.3g} away "
+        "from those of the same rows without it",
+        worst,
+        "import torch\n"
+        f"mask = torch.ones(3, {SEQ}).long(); mask[0, :3] = mask[2, -2:] = 0\n"
+        f"# {view.text} of mask, row by row against that of as many ones",
+    )
+
+
 @question(
     essential=True, after=("depends-on-length", "depends-on-absolute-positions", "encodes-nothing")
 )

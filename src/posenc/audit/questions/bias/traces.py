@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.bias import SEQ
+from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.identity.biases import HIDDEN
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
@@ -73,21 +73,26 @@ def hands_scores_on(inquiry: BiasInquiry) -> Answer:
         raise NotAskedError("it takes no scores")
     seq, thing = view.fixed or SEQ, view.subject.fresh()
     plain = view.bias(seq, seq)
-    scores = SIZE * torch.randn(1, view.heads, seq, seq, generator=torch.Generator().manual_seed(3))
+    scores = _drawn(view, seq, 1)
     made = view.run(thing, seq, seq, torch.float32, scores.clone()).expand_as(plain)
     seen = torch.isfinite(plain) & (plain > -HIDDEN)
     if torch.equal(made[seen], plain[seen]):
         return "it gives the bias alone"
-    if (off := _apart_in_a_batch(inquiry, scores)) > 1e-5 * SIZE:
-        return fault(
-            "scores-changed",
-            "wrong",
-            f"equal rows of a batch of scores come out up to {off:.3g} apart",
-            off,
-            "import torch\n"
-            f"scores = torch.zeros(2, {view.heads}, {seq}, {seq})\n"
-            "subject(scores).diff(dim=0).abs().max()",
-        )
+    several = (
+        ("equal rows of a batch of scores come out up to {} apart", scores.repeat(3, 1, 1, 1)),
+        ("rows of a batch come out up to {} away from themselves alone", _drawn(view, seq, 3)),
+    )
+    for words, batch in several:
+        if (off := _apart_in_a_batch(inquiry, batch)) > 1e-5 * SIZE:
+            return fault(
+                "scores-changed",
+                "wrong",
+                words.format(f"{off:.3g}"),
+                off,
+                "import torch\n"
+                f"scores = torch.randn(3, {view.heads}, {seq}, {seq})\n"
+                "# subject(scores) against torch.cat([subject(row) for row in scores.split(1)])",
+            )
     off = (made - scores[0] - plain)[seen].abs().max().item()
     if off > 1e-5 * SIZE:
         return fault(
@@ -105,15 +110,23 @@ def hands_scores_on(inquiry: BiasInquiry) -> Answer:
     return said if not isinstance(said, str) else f"scores + bias within {off:.1g}"
 
 
-def _apart_in_a_batch(inquiry: BiasInquiry, scores: Tensor) -> float:
-    """How far equal rows of scores come out apart; 0 where a batch is refused."""
-    view, rows = inquiry.view, scores.repeat(3, 1, 1, 1)
-    seq = rows.shape[-1]
+def _drawn(view: BiasView, seq: int, rows: int) -> Tensor:
+    generator = torch.Generator().manual_seed(3)
+    return SIZE * torch.randn(rows, view.heads, seq, seq, generator=generator)
+
+
+def _apart_in_a_batch(inquiry: BiasInquiry, rows: Tensor) -> float:
+    """How far rows of scores come out from what each is alone; 0 where a batch is refused."""
+    view, seq = inquiry.view, rows.shape[-1]
+    alone = [
+        view.run(view.subject.fresh(), seq, seq, torch.float32, row.clone())
+        for row in rows.split(1)
+    ]
     try:
-        made = view.run(view.subject.fresh(), seq, seq, torch.float32, rows)
+        made = view.run(view.subject.fresh(), seq, seq, torch.float32, rows.clone())
     except NotAskedError:
         return 0.0
-    return apart(made, made[:1].expand_as(made)) if made.shape == rows.shape else 0.0
+    return apart(made, torch.stack(alone)) if made.shape == rows.shape else 0.0
 
 
 SIZE = 32.0

@@ -19,6 +19,7 @@ from posenc.audit.questions.rotary.rotation import (
     is_a_rotation,
     is_relative,
     keys_go_with_queries,
+    sides_stay_apart,
     steps_are_alike,
 )
 from posenc.audit.questions.rotary.traces import (
@@ -35,6 +36,7 @@ __all__ = ["QUESTIONS", "RotaryInquiry"]
 
 QUESTIONS: tuple[Question, ...] = (
     encodes_the_sequence,
+    sides_stay_apart,
     leaves_its_input_alone,
     keeps_no_state,
     same_at_another_length,

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from posenc.audit.identity import rotations
-from posenc.audit.identity.bases import is_round
+from posenc.audit.identity.bases import KNOWN, OF_GRIDS, is_round
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import (
     NO_LENGTH,
@@ -61,27 +61,27 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
     if found.slip:
         base = getattr(found.schedule, "base", 0.0)
         meant = ", unless that base is meant" if base > 1 and is_round(base) else ""
+        in_use = base in KNOWN and base not in OF_GRIDS  # as 1,000
         found_faults.append(
             fault(
-                "wrong-exponent",
-                "wrong",
+                "perhaps-wrong-exponent" if in_use else "wrong-exponent",
+                "note" if in_use else "wrong",
                 f"frequencies fall as {found.named}: the exponent has {found.slip}{meant}",
                 1.0,
                 show,
             )
         )
     if abs(shape.size - found.factor) > (1e-3 if inquiry.coarse else 1e-5):
-        found_faults.append(
-            fault(
-                "table-scaled",
-                "wrong",
-                f"cosines and sines are multiplied with {shape.size:.6g}, where {found.named} has "
-                f"{found.factor:.6g}",
-                shape.size,
-                show,
-                found.factor,
-            )
+        plain = abs(shape.size - 1) <= 1e-5
+        told = (
+            f"cosines and sines are not multiplied with the {found.factor:.6g} of {found.named}: "
+            f"its square belongs into the scale of scores, as in DeepSeek's own code"
+            if plain
+            else f"cosines and sines are multiplied with {shape.size:.6g}, where {found.named} has "
+            f"{found.factor:.6g}"
         )
+        name, severity = ("factor-left-out", "note") if plain else ("table-scaled", "wrong")
+        found_faults.append(fault(name, severity, told, shape.size, show, found.factor))
     if shape.sense < 0:
         found_faults.append(
             fault(

@@ -17,6 +17,12 @@ from posenc.frequencies import Schedule
 
 ROUNDING = 1e-5
 
+ANOTHER = 0.5
+"""What cosines are off by where nobody would call them equal."""
+
+NEAR = 9
+"""So many first tokens are held to what they are in a short row."""
+
 
 @dataclass
 class RotaryInquiry:
@@ -140,8 +146,12 @@ class RotaryInquiry:
             return ""
         line = [p for p in self.far[0] if p < self.length] or self.far[0]
         line = line[: self.parting]
-        off = self.errors_at(line).max().item()
-        return f"{found.said}: equal to {found.ours} within {off:.1g} to position {line[-1]:,}"
+        off = self.errors_at(line).abs().max().item()
+        where = "" if self.shape.sense > 0 else " turned backwards, by −p at position p,"
+        ours, last = f"{found.ours}{where}", f"position {line[-1]:,}"
+        if off > ANOTHER:
+            return f"{found.said}: near position 0 as {ours}, and up to {off:.1g} away to {last}"
+        return f"{found.said}: equal to {ours} within {off:.1g} to {last}"
 
     def errors_at(self, line: list[int]) -> Tensor:
         """By how much the first rows are off, one row for each of the positions ``line``."""
@@ -149,6 +159,12 @@ class RotaryInquiry:
         made = self.far[1][: len(line)] / self.shape.size
         cos, sin = self.rotation.exact(torch.tensor(line))
         return made - torch.cat((cos, self.shape.sense * sin), -1)
+
+    @cached_property
+    def by_length(self) -> float:
+        """How far the first tokens of the longest row are from those of a short one."""
+        near, table = self.line[:NEAR], self.far[1]
+        return (table[: len(near)] - torch.cat(self.table_at(near), -1)).abs().max().item()
 
     @cached_property
     def parting(self) -> int | None:

@@ -16,7 +16,7 @@ from posenc.audit.questions.asking import (
     fault,
     question,
 )
-from posenc.audit.questions.rotary.inquiry import ROUNDING, RotaryInquiry
+from posenc.audit.questions.rotary.inquiry import NEAR, ROUNDING, RotaryInquiry
 from posenc.audit.report import Fault, NotAskedError
 
 
@@ -98,8 +98,9 @@ def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
     }
     far = max(apart.values())
     if far < ROUNDING:
-        stretched = _stretched(inquiry)
-        return stretched or f"{far:.1g} apart between 9 and 24 tokens"
+        if (longer := _stretched(inquiry) or _in_the_longest(inquiry)) is not None:
+            return longer
+        return f"{far:.1g} apart between 9 and 24 tokens"
     if long[1] is not None and short[1] is not None:
         scores = long[0][:, : view.kv_heads] @ long[1].mT
         fewer = short[0][:, : view.kv_heads] @ short[1].mT
@@ -115,6 +116,28 @@ def same_at_another_length(inquiry: RotaryInquiry) -> Answer:
         "import torch\n"
         f"x = torch.randn(1, 4, 24, {view.dim})\n"
         "# subject(x[:, :, :9]) against subject(x)[:, :, :9]",
+    )
+
+
+def _in_the_longest(inquiry: RotaryInquiry) -> Fault | None:
+    """First tokens that turn otherwise in the longest row that is asked, as of another base."""
+    if inquiry.shape.odd or not inquiry.shape.firsts:
+        return None
+    try:
+        line, off = inquiry.far[0], inquiry.by_length
+    except NotAskedError:
+        return None
+    if off < (1e-2 if inquiry.coarse else 1e-4):
+        return None
+    first, last = NEAR, line[-1] + 1
+    return fault(
+        "depends-on-length",
+        "wrong",
+        f"in a row that reaches {last:,} tokens, the first {first} are turned otherwise than in a "
+        f"row of their own: cosines are up to {off:.3g} apart",
+        off,
+        f"import torch\nx = torch.ones(1, 4, {last}, {inquiry.view.dim})\n"
+        f"# {inquiry.view.text} of x[:, :, :{first}] against the first {first} of all of x",
     )
 
 

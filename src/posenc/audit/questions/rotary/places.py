@@ -18,16 +18,17 @@ def reads_every_position(inquiry: RotaryInquiry) -> Answer:
     view = inquiry.view
     if not view.moves:
         return _by_what_was_left_out(view)
+    others = _by_others(view)
+    if isinstance(others, Fault):
+        return others
     asked: list[Tensor] = []
     built = view.built_for or inquiry.length
     for line in lines(min(built, inquiry.length), in_any_order=view.moves != "offset"):
         x = _content(view, len(line))
         try:
-            together = view.turned(x, at=line)
-            alone = [view.turned(x[:, :, i : i + 1], int(p)) for i, p in enumerate(line)]
+            off = max(_apart(view, x, line, side) for side in view.sides)
         except NotAskedError:
             continue
-        off = (together - torch.cat(alone, 2)).abs().max().item()
         if off > allowed(line, ROUNDING):
             return _misread(view, f"tokens at {said(line)} are turned together", off)
         asked.append(line)
@@ -46,7 +47,32 @@ def reads_every_position(inquiry: RotaryInquiry) -> Answer:
         if off > ROUNDING:
             return _misread(view, f"a row of {count:,} tokens is turned without positions", off)
         words += f"; without positions, {count:,} tokens"
-    return words
+    return "; ".join(filter(None, (words, others)))
+
+
+def _by_others(view: RotaryView) -> str | Fault:
+    """Three tokens by each other parameter that may say where they stand."""
+    line, heard = torch.arange(5, 8), []
+    x = _content(view, len(line))
+    for name, run in view.others:
+        keys = x[:, : view.kv_heads].clone()
+        try:
+            made = run(view.subject.fresh(), x.clone(), keys, line[None])
+            sides = zip(made, view.both(x, keys, line[None]), strict=True)
+        except NotAskedError:
+            continue
+        off = max((a - b).abs().max().item() for a, b in sides if a is not None and b is not None)
+        if off > ROUNDING:
+            return _misread(view, f"tokens at {said(line)}, said by {name}, are turned", off)
+        heard.append(f"so by {name}")
+    return "; ".join(heard)
+
+
+def _apart(view: RotaryView, x: Tensor, line: Tensor, side: str) -> float:
+    """How far tokens turned together are from the same turned alone."""
+    together = view.turned(x, at=line, side=side)
+    alone = [view.turned(x[:, :, i : i + 1], int(p), side=side) for i, p in enumerate(line)]
+    return (together - torch.cat(alone, 2)).abs().max().item()
 
 
 def _by_what_was_left_out(view: RotaryView) -> Answer:

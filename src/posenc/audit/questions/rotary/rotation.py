@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from posenc.audit.adapters.rotary import HEADS
 from posenc.audit.identity import structures
 from posenc.audit.questions.asking import (
     NO_LENGTH,
@@ -20,6 +21,37 @@ ROUNDED = 2e-2
 
 FLOAT32 = 2.0**-21
 """How far cosines may be off for each position, where angles are computed in float32."""
+
+
+@question(essential=True)
+def sides_stay_apart(inquiry: RotaryInquiry) -> Answer:
+    """Are queries made of queries alone, and keys of keys?"""
+    view = inquiry.view
+    if not view.sees_keys:
+        raise NotAskedError("keys go through the same call")
+    drawn = torch.randn(2, 1, HEADS, 6, view.dim, generator=torch.Generator().manual_seed(12))
+    q, other_q = drawn
+    k, other_k = (x[:, : view.kv_heads] for x in drawn.flip(-1))
+    queries, keys = view.both(q, k)
+    with_other_keys, _ = view.both(q, other_k)
+    _, with_other_queries = view.both(other_q, k)
+    assert keys is not None
+    assert with_other_queries is not None
+    for whose, others, made, changed in (
+        ("queries", "keys", queries, with_other_keys),
+        ("keys", "queries", keys, with_other_queries),
+    ):
+        if off := (made - changed).abs().max().item():
+            return fault(
+                "sides-mixed",
+                "wrong",
+                f"{whose} come out up to {off:.3g} otherwise beside other {others}: they are made "
+                f"of those too",
+                off,
+                f"import torch\nq, k, other = torch.randn(3, 1, 4, 6, {view.dim})\n"
+                f"# {whose} of {view.text}, with {others} of other numbers",
+            )
+    return "not a bit changes beside others"
 
 
 @question(essential=True, after=NO_LENGTH)

@@ -5,6 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from posenc.audit.adapters import layouts
 from posenc.audit.adapters.rotary import HEADS
 from posenc.audit.questions.asking import (
     NO_LENGTH,
@@ -39,9 +40,17 @@ def keeps_no_state(inquiry: RotaryInquiry) -> Answer:
         return view.turned(content.expand(1, HEADS, seq, -1).to(dtype).contiguous(), by=by)[0, 0]
 
     if view.moves:
-        x = content.expand(1, HEADS, SEQ, -1).contiguous()
+
+        def placed(at: Tensor, by: Any) -> Tensor:
+            if view.moves == "offset" and bool((at.diff() != 1).any()):
+                raise NotAskedError("it takes the first position alone")
+            if len(at) > 1 and (view.moves != "rows" or view.layout in layouts.ONE_ROW):
+                raise NotAskedError("it takes positions of one row")
+            x = content.expand(len(at), HEADS, SEQ, -1).contiguous()
+            return view.both(x, x[:, : view.kv_heads], at, by)[0]
+
         elsewhere = after_other_positions(
-            lambda first, by: view.turned(x, first, by=by),
+            placed,
             view.subject.fresh,
             SEQ,
             f"x = torch.zeros(1, {HEADS}, {SEQ}, {view.dim})",
@@ -67,8 +76,11 @@ def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
         raise NotAskedError("nothing turns")
     at = [p for p in inquiry.far[0] if p < inquiry.length]
     fresh, probe = view.subject.fresh(), inquiry.shape.probe()
-    exact = view.at(at, probe, by=fresh)
-    made = view.at(at, probe.bfloat16(), by=module.bfloat16())
+    narrow = module.bfloat16()
+    exact, made = (
+        torch.cat([view.at(at, x, side, by) for side in view.sides], 1)
+        for x, by in ((probe, fresh), (probe.bfloat16(), narrow))
+    )
     far = (made - exact).abs()
     off = far.max().item()
     if off < 5 * 2**-8 * max(1.0, exact.abs().max().item()):
@@ -94,7 +106,10 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
         raise NotAskedError("nothing turns")
     at = [p for p in inquiry.far[0] if p < inquiry.length]
     probe = inquiry.shape.probe()
-    narrow, wide = view.at(at, probe.bfloat16()), view.at(at, probe)
+    narrow, wide = (
+        torch.cat([view.at(at, x, side) for side in view.sides], 1)
+        for x in (probe.bfloat16(), probe)
+    )
     far = (narrow - wide).abs()
     off = far.max().item()
     if off < 5 * 2**-8 * max(1.0, wide.abs().max().item()):
@@ -109,10 +124,11 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
             )
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
     row = int(far.amax(1).argmax())
+    whose = "queries" if int(far[row].argmax()) < view.dim else "keys"
     return fault(
         "positions-in-16-bits",
         "lossy",
-        f"bfloat16 queries at {at[row]:,} are turned up to {off:.3g} away from float32 ones: "
+        f"bfloat16 {whose} at {at[row]:,} are turned up to {off:.3g} away from float32 ones: "
         "positions or angles are held in bfloat16, where 256 and 257 are one number",
         off,
         "import torch\n"

@@ -1,6 +1,7 @@
 """Is a token turned alike, in whatever batch, memory, mode and dtype it comes?"""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,9 @@ from posenc.audit.report import NotAskedError
 
 SEQ = 9
 
+Turned = Callable[..., Tensor]
+"""From content to what it is as queries, or as keys."""
+
 COARSE = 2e-2
 """What cosines of 16 bits cost beside any other rounding."""
 
@@ -26,62 +30,74 @@ LARGE = 1024.0
 @question(after=(*NO_LENGTH, *NO_STATE, "gradient-cut"))
 def same_however_it_is_given(inquiry: RotaryInquiry) -> Answer:
     """Are tokens turned alike in larger batches, strided memory, training and other dtypes?"""
-    view = inquiry.view
+    view, answer = inquiry.view, ""
     x = torch.randn(2, HEADS, SEQ, view.dim, generator=torch.Generator().manual_seed(11))
-    plain = view.turned(x)
-    return alike(
-        _ways(inquiry, x, plain),
-        max(1.0, x.abs().max().item()),
-        "the same tokens at the same positions come out",
-        f"import torch\nx = torch.randn(2, {HEADS}, {SEQ}, {view.dim})",
-    )
+    for side in view.sides:
+        said = alike(
+            _ways(inquiry, x, side),
+            max(1.0, x.abs().max().item()),
+            f"the same {SAID[side]} at the same positions come out",
+            f"import torch\nx = torch.randn(2, {HEADS}, {SEQ}, {view.dim})",
+        )
+        if not isinstance(said, str):
+            return said
+        answer = answer or said
+    return answer
 
 
-def _ways(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> Iterator[Way]:
+SAID = {"q": "queries", "k": "keys"}
+
+
+def _ways(inquiry: RotaryInquiry, x: Tensor, side: str) -> Iterator[Way]:
     view = inquiry.view
+    turned = partial(view.turned, side=side)
+    plain = turned(x)
     least = COARSE if inquiry.coarse else 0.0
     dense = max(1e-5, least)
     for batch in (3, 5):
         more = torch.cat((x, x[:1].expand(batch - 2, -1, -1, -1)))
-        yield f"in a batch of {batch}", dense, lambda more=more: (view.turned(more)[:2], plain)
+        yield f"in a batch of {batch}", dense, lambda more=more: (turned(more)[:2], plain)
     for name, lie in (("in strided memory", _strided), ("in transposed memory", _transposed)):
-        yield name, dense, lambda lie=lie: (_lying(inquiry, x, lie), plain)
+        yield name, dense, lambda lie=lie: (_lying(turned, x, lie), plain)
     if view.layout not in (*layouts.ONE_ROW, "bsx"):
-        yield "among 12 heads", dense, lambda: _among_more(inquiry, x, plain)
-    large = view.turned(LARGE * x) / LARGE
+        yield "among 12 heads", dense, lambda: _among_more(turned, x, plain)
+    large = turned(LARGE * x) / LARGE
     yield f"{LARGE:,.0f} times as large and divided again", dense, lambda: (large, plain)
-    yield "as sums of what each channel gives", dense, lambda: (plain, _summed(inquiry, x))
-    yield "in float64", dense, lambda: (view.turned(x.double()), plain)
-    yield "in float16", max(2.0**-8, least), lambda: (view.turned(x.half()), plain)
+    yield "as sums of what each channel gives", dense, lambda: (plain, _summed(inquiry, x, side))
+    yield "in float64", dense, lambda: (turned(x.double()), plain)
+    yield "in float16", max(2.0**-8, least), lambda: (turned(x.half()), plain)
     # of later tokens, positions and angles in 16 bits are a loss, which is asked for elsewhere
-    first = lambda: (view.turned(x.bfloat16())[:, :, :3], plain[:, :, :3])  # noqa: E731
+    first = lambda: (turned(x.bfloat16())[:, :, :3], plain[:, :, :3])  # noqa: E731
     yield "in bfloat16", max(5 * 2.0**-8, least), first
-    if view.sees_keys:
+    if side == "k":
         yield "with keys of half the heads", dense, lambda: _few_keys(inquiry, x)
-    yield "where a gradient is wanted", dense, lambda: (_with_gradient(inquiry, x), plain)
+    yield "where a gradient is wanted", dense, lambda: (_with_gradient(turned, x), plain)
     thing = view.subject.fresh()
     if not isinstance(thing, nn.Module):
         return
     thing = training(thing)
-    if by_chance(lambda: view.turned(x, by=thing)):
+    if by_chance(lambda: turned(x, by=thing)):
         yield CHANCE, dense, lambda: (plain, plain)
     else:
-        yield "in training", dense, lambda: (view.turned(x, by=thing), plain)
+        yield "in training", dense, lambda: (turned(x, by=thing), plain)
 
 
-def _among_more(inquiry: RotaryInquiry, x: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
-    made = inquiry.view.turned(x.repeat(1, 3, 1, 1))
-    return made, plain.repeat(1, 3, 1, 1)
+def _among_more(turned: Turned, x: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
+    made, heads = turned(x.repeat(1, 3, 1, 1)), plain.shape[1]  # as many, or those of few keys
+    same = [HEADS * again + head for again in range(3) for head in range(heads)]
+    return made[:, same], plain.repeat(1, 3, 1, 1)
 
 
-def _summed(inquiry: RotaryInquiry, x: Tensor) -> Tensor:
+def _summed(inquiry: RotaryInquiry, x: Tensor, side: str) -> Tensor:
     """x through the matrices that single channels showed, which are numbers of any dtype."""
-    return torch.einsum("sij,bhsj->bhsi", inquiry.view.matrices(SEQ), x.double())
+    view = inquiry.view
+    some = x if side == "q" else x[:, : view.kv_heads]
+    return torch.einsum("sij,bhsj->bhsi", view.matrices(SEQ, side), some.double())
 
 
-def _lying(inquiry: RotaryInquiry, x: Tensor, lie: Callable[[Tensor], Tensor]) -> Tensor:
+def _lying(turned: Turned, x: Tensor, lie: Callable[[Tensor], Tensor]) -> Tensor:
     with layouts.in_memory(lie):
-        return inquiry.view.turned(x)
+        return turned(x)
 
 
 def _strided(x: Tensor) -> Tensor:
@@ -92,9 +108,9 @@ def _transposed(x: Tensor) -> Tensor:
     return x.transpose(0, -2).contiguous().transpose(0, -2)
 
 
-def _with_gradient(inquiry: RotaryInquiry, x: Tensor) -> Tensor:
+def _with_gradient(turned: Turned, x: Tensor) -> Tensor:
     with keeping_gradients():
-        return inquiry.view.turned(x.clone().requires_grad_()).detach()
+        return turned(x.clone().requires_grad_()).detach()
 
 
 def _few_keys(inquiry: RotaryInquiry, x: Tensor) -> tuple[Tensor, Tensor]:
