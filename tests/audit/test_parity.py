@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
 
 from posenc import Rotary
@@ -111,7 +112,6 @@ def test_what_cannot_be_compared_is_said():
 
 @pytest.mark.parametrize("form", ["projections", "content"])
 def test_weights_of_a_file(tmp_path, form):
-    from safetensors.torch import save_file
 
     path = tmp_path / "model.safetensors"
     generator = torch.Generator().manual_seed(0)
@@ -222,3 +222,87 @@ def test_units_of_the_kept_table_are_those_of_its_dtype():
     kept = parity("vllm", "transformers", encoding=scaled, length=6000).stages[-1]
     assert kept.by_one > 0
     assert 0 < kept.most_ulp < 2**16
+
+
+def own(pairing):
+    def rotate(q, k, position_ids):
+        """q: [batch, heads, seq, head_dim]"""
+        rotary = Rotary(32, pairing=pairing)
+        table = rotary.table(position_ids)
+        return rotary.encode_queries(q, table), rotary.encode_keys(k, table)
+
+    return rotate
+
+
+def test_own_code_of_another_pairing_is_another_function():
+    """Only profiles are permuted for: own code meets the same queries and keys."""
+    found = parity(own("half"), own("interleaved"), length=20, dtype=torch.float32)
+    assert found.status == 1
+    assert "two functions, with the same weights" in found.notes[0]
+    meant = Rotary(32, pairing="interleaved")
+    found = parity("exact", own("half"), encoding=meant, length=20, dtype=torch.float32)
+    assert found.status == 1
+    assert "pairs channels half, and interleaved is meant" in found.notes[0]
+    assert parity("exact", own("interleaved"), encoding=meant, length=20).is_equal
+
+
+def test_pairs_of_own_code_are_counted_among_those_that_turn():
+    def partial(off):
+        def rotate(q, k, position_ids):
+            """q: [batch, heads, seq, head_dim]"""
+            rotary = Rotary(16, head_dim=32)
+            table = rotary.table(position_ids[0])
+            table[position_ids[0] == 3, 1, 5] += off
+            return rotary.encode_queries(q, table), rotary.encode_keys(k, table)
+
+        return rotate
+
+    found = parity(partial(0), partial(0.5), length=20)
+    assert (found.q.position, found.q.pair) == (3, 5)
+
+
+DYNAMIC = {
+    "model_type": "llama", "hidden_size": 128, "num_attention_heads": 2,
+    "max_position_embeddings": 64, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
+}  # fmt: skip
+
+
+def test_frequencies_by_length_are_those_of_the_length_that_is_said():
+    with pytest.raises(CannotCheckError, match="say the length that is meant"):
+        parity("transformers", "exact", config=DYNAMIC)
+    with pytest.raises(CannotCheckError, match="when vllm chooses which was not read"):
+        parity("transformers", "vllm", config=DYNAMIC, length=128)
+    short, long = (parity("transformers", "exact", config=DYNAMIC, length=n) for n in (64, 128))
+    assert "base=10000.0" in short.encoding
+    assert "NTK" in long.encoding
+    assert "Fraction(3, 1)" in long.encoding  # 2 · 128 / 64 − 1
+    assert "those of rows of 128 tokens" in long.notes[0]
+
+
+def test_a_profile_is_held_to_the_code_of_the_model():
+    """transformers rotates Cohere in float32, and Llama in the dtype of content."""
+    from transformers import CohereConfig, LlamaConfig
+
+    size = {"hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 1}
+    found = [parity("transformers", "exact", config=kind(**size), length=40)
+             for kind in (LlamaConfig, CohereConfig)]  # fmt: skip
+    assert not found[0].notes
+    assert "that of this model gives other bits" in found[1].notes[0]
+
+
+def test_projections_have_their_biases(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.randn(4 * 32, 16, generator=generator) for _ in "qk"]
+    bias = 30 * torch.randn(4 * 32, generator=generator)
+    names = [f"layers.0.self_attn.{side}_proj" for side in "qk"]
+    stored = {f"{name}.weight": x for name, x in zip(names, weights, strict=True)}
+    path = tmp_path / "model.safetensors"
+    save_file({**stored, f"{names[1]}.bias": bias}, path)
+    _, k, told = content_of(path, 4, 5, 32, 0, 0)
+    assert "left out" not in told
+    hidden = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
+    wanted = (hidden @ weights[1].T + bias).unflatten(-1, (4, 32)).transpose(0, 1)
+    torch.testing.assert_close(k[0], wanted)
+    norm = {"layers.0.self_attn.q_norm.weight": torch.ones(32)}
+    save_file({**stored, **norm}, path)
+    assert "q_norm.weight left out" in content_of(path, 4, 5, 32, 0, 0)[2]

@@ -1,6 +1,6 @@
 """Two implementations of one rotary encoding, compared bit by bit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,9 +145,11 @@ def parity(
         raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
     if encoding is not None and config is not None:
         raise ValueError("encoding and config are given, and both say what is computed. Pass one.")
-    scale = None
+    scale, by_length = None, False
     if config is not None:
-        encoding, scale = _of_config(config)
+        encoding, scale, by_length = _of_config(config, length)
+        if by_length:
+            _check_by_length(a, b)
     sides = [
         side_of(each, encoding, name, **dict(said or {}))
         for each, name in zip((a, b), names, strict=True)
@@ -163,6 +165,16 @@ def parity(
     kv_heads = max(side.kv_heads for side in sides)
     held: Pairing = (encoding.pairing if encoding else sides[0].pairing) or "half"
     comparison = _Comparison(sides, held, encoding, dtype)
+    for words in _of_pairings(sides, encoding):
+        comparison.note(words)
+    for side in sides:
+        if isinstance(side, OwnSide) and side.view.applied.startswith("it gives"):
+            comparison.note(f"how cosines and sines of {side.name} are applied was not seen")
+    if by_length:
+        comparison.note(f"frequencies are those of rows of {length:,} tokens; others have others")
+    else:
+        for words in _of_its_own_code(sides, config, dtype):
+            comparison.note(words)
 
     q, k = random_content(kv_heads, length, head_dim, seed)
     first, second = comparison.rotated(q, k)
@@ -206,6 +218,7 @@ class _Comparison:
         self.sides, self.encoding, self.dtype = sides, encoding, dtype
         self.held: Pairing = held
         self.notes: list[str] = []
+        self.turned = _turned(sides, encoding)
 
     def rotated(self, q: Tensor, k: Tensor) -> list[tuple[Tensor, Tensor]]:
         line, made = torch.arange(q.shape[2]), []
@@ -213,27 +226,85 @@ class _Comparison:
             given = [in_pairing(x.to(self.dtype), side, self.held, self.encoding) for x in (q, k)]
             both = side.both(given[0], given[1], line)
             if both[0].dtype != self.dtype:
-                self._note(f"{side.name} gives {both[0].dtype}, rounded here to {self.dtype}")
+                self.note(f"{side.name} gives {both[0].dtype}, rounded here to {self.dtype}")
             made.append(
                 tuple(from_pairing(x.to(self.dtype), side, self.held, self.encoding) for x in both)
             )
         return made
 
-    def _note(self, words: str) -> None:
+    def note(self, words: str) -> None:
         if words not in self.notes:
             self.notes.append(words)
 
     def pairs(self, x: Tensor) -> Tensor:
         """``[1, heads, seq, 2, pairs]``, the channels that are not rotated as further pairs."""
-        width = x.shape[-1]
-        turned = self.encoding.rotated_dim if self.encoding else width
-        if turned == width:
+        begin, turned = self.turned
+        if turned == x.shape[-1]:
             return torch.stack(split(x, self.held), dim=-2)
-        begin = width - turned if self.encoding and self.encoding.rotated == "suffix" else 0
         part = x[..., begin : begin + turned]
         rest = torch.cat((x[..., :begin], x[..., begin + turned :]), -1)
         both = torch.stack(split(part, self.held), dim=-2)
         return torch.cat((both, rest.unflatten(-1, (2, -1))), dim=-1)
+
+
+def _turned(sides: list[Side], encoding: Rotary | None) -> tuple[int, int]:
+    """The first channel that is rotated, and how many are."""
+    if encoding is not None:
+        begin = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
+        return begin, encoding.rotated_dim
+    own = {side.turned for side in sides if isinstance(side, OwnSide)}
+    begin, width = next(iter(own))
+    rest = sides[0].head_dim - width
+    return (begin, width) if len(own) == 1 and rest % 2 == 0 else (0, sides[0].head_dim)
+
+
+def _of_pairings(sides: list[Side], encoding: Rotary | None) -> Iterator[str]:
+    """Own code of another pairing is another function, with the same weights."""
+    own = [side for side in sides if isinstance(side, OwnSide)]
+    if encoding is not None:
+        for side in own:
+            if side.pairing not in (None, encoding.pairing):
+                yield (
+                    f"{side.name} pairs channels {side.pairing}, and {encoding.pairing} is meant: "
+                    f"with the same weights it is another function"
+                )
+    elif len({side.pairing for side in own} - {None}) == 2:
+        told = " and ".join(f"{side.name} {side.pairing}" for side in own)
+        yield f"channels are paired otherwise ({told}): two functions, with the same weights"
+
+
+def _of_its_own_code(sides: list[Side], config: Any, dtype: torch.dtype) -> Iterator[str]:
+    """Whether transformers rotates this model as its profile does, which is that of Llama."""
+    if config is None or "transformers" not in {
+        s.name for s in sides if isinstance(s, ProfileSide)
+    }:
+        return
+    profile = next(side for side in sides if side.name == "transformers")
+    hint = "; compare model:PATH of its configuration instead"
+    try:
+        own = side_of(config, profile.rotary)  # type: ignore[attr-defined]
+        seq = min(NEAR, _built_for(own))
+        q, k = random_content(own.kv_heads, seq, own.head_dim, 0)
+        line = torch.arange(seq)
+        told = [x.to(dtype) for x in (q, k)]
+        given = [in_pairing(x, profile, own.pairing or "half", profile.rotary) for x in told]  # type: ignore[attr-defined]
+        made = [
+            from_pairing(x, profile, own.pairing or "half", profile.rotary)  # type: ignore[attr-defined]
+            for x in profile.both(given[0], given[1], line)
+        ]
+        same = all(
+            torch.equal(x, y) for x, y in zip(made, own.both(told[0], told[1], line), strict=True)
+        )
+    except (CannotCheckError, ValueError, RuntimeError, ImportError, OSError) as reason:
+        words = str(reason).splitlines()[0][:100]
+        yield f"the profile is Llama's code, not held against that of this model ({words}){hint}"
+        return
+    if not same:
+        yield f"the profile is Llama's code, and that of this model gives other bits{hint}"
+
+
+NEAR = 64
+"""So many positions are held against a model's own code."""
 
 
 def stages(sides: list[Side], positions: Tensor, dtype: torch.dtype) -> list[Difference]:
@@ -267,15 +338,32 @@ def _of_two(name: str, values: list[Tensor], positions: Tensor) -> Difference:
     return difference(name, first, second, positions)
 
 
-def _of_config(config: Any) -> tuple[Rotary, float]:
-    """What it rotates by, and what it multiplies scores with."""
+def _check_by_length(*targets: Any) -> None:
+    """Refuse profiles of engines whose way with dynamic lengths was not read."""
+    unread = [t for t in targets if isinstance(t, str) and t not in ("transformers", "exact")]
+    if named := [t for t in unread if t in PROFILES]:
+        raise CannotCheckError(
+            f"the configuration means other frequencies by the length of a row, and when "
+            f"{named[0]} chooses which was not read; compare transformers, exact and own "
+            f"implementations"
+        )
+
+
+def _of_config(config: Any, length: int | None) -> tuple[Rotary, float, bool]:
+    """What rows of a length are rotated by, the scale of scores, and whether length matters."""
     from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
-    found = rotary_from_config(config)
+    found = rotary_from_config(config, length=length)
+    by_length = repr(rotary_from_config(config)) != repr(rotary_from_config(config, length=LONGEST))
+    if length is None and by_length:
+        raise CannotCheckError(
+            "the configuration means other frequencies for longer rows (dynamic or longrope); say "
+            "the length that is meant: length=, or --length"
+        )
     found = found.rotary if isinstance(found, MultimodalRotary) else found
     if not isinstance(found, Rotary):
         raise CannotCheckError(f"the configuration means {found!r}; Rotary is compared alone")
-    return found, softmax_scale_from_config(config)
+    return found, softmax_scale_from_config(config), by_length
 
 
 def _own_configuration(side: Side) -> Rotary | None:
@@ -303,8 +391,16 @@ def _built_for(side: Side) -> int:
 def _common_width(sides: list[Side]) -> int:
     first, second = (side.head_dim for side in sides)
     if first != second:
+        for side in sides:
+            if isinstance(side, OwnSide) and side.view.applied.startswith("it gives"):
+                raise CannotCheckError(
+                    f"{side.name} gives cosines and sines of {side.head_dim} channels, and how "
+                    f"they are applied to heads of {max(first, second)} was not seen; say it with "
+                    f"--call"
+                )
         raise CannotCheckError(
             f"{sides[0].name} rotates heads of width {first} and {sides[1].name} of {second}; "
-            f"give both one width, with --config or --arguments"
+            f"give both one width, with --config or --arguments, or say with --call how whole "
+            f"heads are rotated"
         )
     return first

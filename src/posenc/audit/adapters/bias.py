@@ -118,7 +118,7 @@ def bias_of(
 
 def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
     thing = subject.fresh()
-    for text, find in callables_of(thing):
+    for text, find in sorted(callables_of(thing), key=lambda each: each[0] != "subject"):
         for parameters in assignments(find(thing)):
             required = {p.role for p in parameters if p.required} - {"dtype"}
             roles = {p.role for p in parameters}

@@ -28,7 +28,7 @@ def content_of(
     """q and k from a safetensors file, and in words what they are.
 
     Either tensors ``q`` and ``k`` ``[…, seq, head_dim]``, or the projections ``q_proj.weight`` and
-    ``k_proj.weight`` of a layer, through which standard normal hidden states go.
+    ``k_proj.weight`` of a layer with their biases, through which standard normal hidden states go.
 
     Raises:
         CannotCheckError: The file has neither, they do not fit the width of a head, or a layer is
@@ -62,13 +62,33 @@ def content_of(
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn(length, weights[0].shape[-1], generator=generator)
     q, k = (
-        (hidden @ weight.T).unflatten(-1, (-1, head_dim)).transpose(0, 1)
+        (hidden @ weight.T + _bias(path, stored, name))
+        .unflatten(-1, (-1, head_dim))
+        .transpose(0, 1)
         if weight.shape[0] % head_dim == 0
         else _misfit(path, name, weight, head_dim)
         for name, weight in zip(names, weights, strict=True)
     )
     told = f"{names[0]} and {names[1]} of {path.name}, on standard normal hidden states"
+    if left := [n for name in names for n in _norms(stored, name)]:
+        told += f" ({' and '.join(left)} left out: give tensors q and k to have the norms counted)"
     return *_some_heads(path, q, k, kv_heads), told
+
+
+def _bias(path: Path, stored: dict[str, Stored], name: str) -> Tensor | float:
+    """What is added behind a projection, where the file has it."""
+    found = stored.get(f"{name.removesuffix('.weight')}.bias")
+    return 0.0 if found is None else _whole(path, found)
+
+
+def _norms(stored: dict[str, Stored], name: str) -> list[str]:
+    """Weights beside a projection that norm what it gives, as q_norm and k_layernorm."""
+    before, _, own = name.removesuffix(".weight").rpartition(".")
+    side = own.replace("w", "")[0]
+    return sorted(
+        n for n in stored
+        if n.startswith(before) and re.search(rf"(^|\.){side}_(layer)?norm\.weight$", n)
+    )  # fmt: skip
 
 
 def _check_layer(path: Path, layer: int, what: str) -> None:

@@ -1,7 +1,7 @@
 """One of two implementations: a profile, or somebody's own code through the adapters."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from posenc.audit.adapters.calls import WIDTH_NAMES
 from posenc.audit.adapters.rotary import RotaryView
 from posenc.audit.identity import structures
 from posenc.audit.report import CannotCheckError, NotAskedError
-from posenc.audit.subjects import subject_of
+from posenc.audit.subjects import Subject, subject_of
 from posenc.encodings.queries_keys import Rotary
 from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, convert_channels
@@ -30,7 +30,8 @@ class Side(Protocol):
     Attributes:
         name: What it was asked for as.
         told: What it is, and how that is known.
-        pairing: Which channels it pairs; None for another order, which is left as it is.
+        pairing: Which channels it pairs; None for another order.
+        is_permuted: Whether q and k are brought into its pairing, as a checkpoint would be for it.
         kv_heads: Number of key heads that it takes beside 4 query heads.
         head_dim: Width of a head.
     """
@@ -38,6 +39,7 @@ class Side(Protocol):
     name: str
     told: str
     pairing: Pairing | None
+    is_permuted: ClassVar[bool]
     kv_heads: int
     head_dim: int
 
@@ -53,6 +55,7 @@ class ProfileSide:
     profile: Profile
     rotary: Rotary
     kv_heads: int = 2
+    is_permuted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self.name, self.head_dim = self.profile.name, self.rotary.head_dim
@@ -81,13 +84,17 @@ class OwnSide:
 
     name: str
     view: RotaryView
+    is_permuted: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.told = self.view.understood
         self.kv_heads, self.head_dim = self.view.kv_heads, self.view.dim
         shape = structures.structure(self.view.matrices(8))
-        known = shape.pairing in ("half", "interleaved") and shape.width == shape.dim
+        known = shape.pairing in ("half", "interleaved")
         self.pairing: Pairing | None = shape.pairing if known else None  # type: ignore[assignment]
+        self.turned = (
+            (shape.start, shape.width) if known and shape.width % 2 == 0 else (0, shape.dim)
+        )
 
     def both(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """By its own call; keys as queries where it takes one tensor.
@@ -153,7 +160,19 @@ def side_of(given: Any, encoding: Rotary | None, name: str | None = None, **said
                 f"{subject.name} rotates queries and keys in no form that is known; `posenc check` "
                 f"lists the forms. Say it outright with --call"
             ) from None
+        if encoding is not None and dim is None and view.dim == encoding.rotated_dim:
+            view = _of_whole_heads(subject, layout, encoding) or view
     return OwnSide(subject.name, view)
+
+
+def _of_whole_heads(subject: Subject, layout: str | None, encoding: Rotary) -> RotaryView | None:
+    """How it is called with whole heads of which it rotates a part; None where it is not."""
+    if encoding.head_dim == encoding.rotated_dim:
+        return None
+    try:
+        return rotary.rotary_of(subject, layout, encoding.head_dim)
+    except CannotCheckError:
+        return None
 
 
 def _has_a_width(thing: Any) -> bool:
@@ -175,12 +194,12 @@ def _rotary_part(parts: list[models.Part], given: Any) -> Any:
 
 def in_pairing(x: Tensor, side: Side, held: Pairing, encoding: Rotary | None) -> Tensor:
     """Content whose channels are paired as ``held``, in the channels of a side."""
-    return _converted(x, side.pairing, held, encoding)
+    return _converted(x, side.pairing, held, encoding) if side.is_permuted else x
 
 
 def from_pairing(x: Tensor, side: Side, held: Pairing, encoding: Rotary | None) -> Tensor:
     """What a side gives, in channels that are paired as ``held``."""
-    return _converted(x, held, side.pairing, encoding)
+    return _converted(x, held, side.pairing, encoding) if side.is_permuted else x
 
 
 def _converted(

@@ -101,7 +101,7 @@ class Parity:
         self._check_heeded()
         encoding, dtype = self._encoding(), getattr(torch, self.dtype)
         self._check_path(encoding)
-        found = self._compared(encoding, dtype)
+        found = self._compared(None if self.config else encoding, dtype)
         written = [] if self.write is None else self._written(encoding, found.length, dtype)
         parity_report.show(found, self.format, written)
         return found.status
@@ -130,6 +130,7 @@ class Parity:
                     self._target(self.a),
                     self._target(self.b),
                     encoding=encoding,
+                    config=self._config(),
                     dtype=dtype,
                     length=self.length,
                     weights=self.weights,
@@ -157,6 +158,11 @@ class Parity:
             )
         return imported(name)
 
+    def _config(self) -> Path | None:
+        if self.config is None or not self.config.is_dir():
+            return self.config
+        return self.config / "config.json"
+
     def _encoding(self) -> "Rotary | None":
         from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 
@@ -165,8 +171,7 @@ class Parity:
         if self.config is not None:
             from posenc.interop.rotary_config import rotary_from_config
 
-            path = self.config / "config.json" if self.config.is_dir() else self.config
-            found: Any = rotary_from_config(path)
+            found: Any = rotary_from_config(self._config(), length=self.length)
             found = found.rotary if isinstance(found, MultimodalRotary) else found
         elif self.encoding is not None:
             from posenc.encodings.expression import encoding_from
