@@ -112,7 +112,6 @@ def test_what_cannot_be_compared_is_said():
 
 @pytest.mark.parametrize("form", ["projections", "content"])
 def test_weights_of_a_file(tmp_path, form):
-
     path = tmp_path / "model.safetensors"
     generator = torch.Generator().manual_seed(0)
     if form == "content":
