@@ -335,6 +335,15 @@ def test_a_configuration_beside_it():
 # What it says.
 
 
+def test_arguments_that_are_never_said_are_told():
+    class Masked(VLLM):
+        def forward(self, positions, query, key, attention_mask=None):
+            return super().forward(positions, query, key)
+
+    assert check(Masked).understood.endswith("; never said: attention_mask")
+    assert "never said" not in check(VLLM).understood
+
+
 def test_a_pass_is_a_measurement_and_an_omission_has_a_reason():
     report = check(VLLM)
     assert all(verdict.told for verdict in report.verdicts)

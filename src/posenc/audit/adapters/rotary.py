@@ -49,6 +49,7 @@ class RotaryView:
             has one that changed nothing or was refused.
         unsaid: The same call without positions, where these may be left out.
         others: The same call with positions said by another of its parameters, by their names.
+        left: Its other parameters that may move positions, which are never said.
         order: Where each channel comes out, if queries and keys come out in another order; here
             they are taken back.
         said: How it is called and what came, where it is wrapped to be called otherwise.
@@ -68,6 +69,7 @@ class RotaryView:
     unheard: tuple[str, Run] | None = None
     unsaid: Run | None = None
     others: tuple[tuple[str, Run], ...] = ()
+    left: tuple[str, ...] = ()
     order: Tensor | None = None
     said: str = ""
 
@@ -156,6 +158,7 @@ class RotaryView:
         said = {"rows": ", positions by row", "line": ", positions said", "": ""}
         where = said.get(self.moves, ", first position said by offset")
         tail = f"; {self.applied}" if self.applied else ""
+        tail += f"; never said: {', '.join(self.left)}" if self.left else ""
         axes = layouts.SAID[self.layout]
         return f"rotates {what} {axes} of width {self.dim}{where}; called as {self.text}{tail}"
 
@@ -405,13 +408,22 @@ def _called(
         for p in parameters
         if {p.role} == way[1] != uses and not p.required and way[0] != "line"
     )
+    heard = {name for name, _ in (*others, *((unheard,) if unheard else ()))}
+    left = tuple(
+        p.name
+        for p in parameters
+        if p.role in ("mask", "length", "positions", "offset")
+        and not p.required
+        and p.role not in uses
+        and p.name not in heard
+    )
     optional = moves and not {"positions", "offset"} & {p.role for p in parameters if p.required}
     unsaid = runner(find, parameters, "", frozenset(), layout) if optional else None
     for kv_heads in (2, HEADS) if pairs else (HEADS,):
         told = text_of(text, parameters, uses)
         yield RotaryView(
             subject, run, told, dim, layout, said is not None, moves, pairs, kv_heads,
-            unheard=unheard, unsaid=unsaid, others=others,
+            unheard=unheard, unsaid=unsaid, others=others, left=left,
         )  # fmt: skip
 
 
