@@ -273,6 +273,11 @@ def test_content_that_does_not_fit():
         encoding.table(torch.zeros(5))
     with refused("x has shape (5, 16); batch_first=False takes [seq, batch, dim]."):
         Sinusoidal(16, batch_first=False)(torch.zeros(5, 16))
+    with refused("x has shape (5, 5, 2, 16); batch_first=False takes [seq, batch, dim]."):
+        Sinusoidal(16, batch_first=False)(torch.zeros(5, 5, 2, 16))
+    with refused("batch_first=False takes [seq, batch, dim]. Give it one batch axis"):
+        encoding = Sinusoidal(16, batch_first=False)
+        encoding.encode(torch.zeros(5, 5, 2, 16), encoding.table(range(9)), torch.arange(5))
     with refused("batch_first=False makes axis 0 the sequence"):
         Sinusoidal(16, batch_first=False)(torch.zeros(5, 2, 16), consecutive(4))
 

@@ -71,7 +71,8 @@ def add(
     Raises:
         TypeError: ``x`` or ``table`` is not floating.
         ValueError: The width or the length of ``x`` is not that of the table, or the table has
-            rows for more sequences than ``x`` holds, or ``out`` is not like ``x``.
+            rows for more sequences than ``x`` holds, or ``out`` is not like ``x``, or ``x`` has not
+            one batch axis without ``batch_first``.
         IndexError: A position is not a row of the table.
     """
     check_dense(x=x)
@@ -84,9 +85,10 @@ def add(
         raise TypeError(
             f"The table is {table.dtype}; {name} adds floating rows, as of its table()."
         )
-    if not batch_first and x.ndim < 3:
+    if not batch_first and x.ndim != 3:
         raise ValueError(
-            f"x has shape {tuple(x.shape)}; batch_first=False takes [seq, batch, dim]."
+            f"x has shape {tuple(x.shape)}; batch_first=False takes [seq, batch, dim]. Give it one "
+            f"batch axis, or build {name} with batch_first=True."
         )
     if positions is not None:
         positions = _checked_rows(table, positions)
