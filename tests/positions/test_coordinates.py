@@ -224,6 +224,35 @@ def test_indexing():
         made[..., torch.tensor([0])]
     with pytest.raises(IndexError):
         made[..., 0, 0, 0, 0]
+    with refused(IndexError, "more than one Ellipsis"):
+        made[0, ..., ...]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        (slice(None), [1, 0], ...),
+        (None, slice(1, None), [1, 1], ...),
+        (torch.eye(2, dtype=torch.bool), ...),
+        [[0, 1], [1, 0]],
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence:UserWarning")
+def test_whatever_takes_several_of_the_last_axis_is_refused(index):
+    with refused(TypeError, "a scale for each entry"):
+        TWO_SCALES[index]
+
+
+def test_an_ellipsis_that_stands_for_no_axis():
+    assert TWO_SCALES[:, 1, ...].scale == TWO_SCALES[..., 1].scale
+    assert TWO_SCALES[:, 1, ...].tolist() == TWO_SCALES[..., 1].tolist()
+    assert TWO_SCALES[:, 1:, ...].tolist() == TWO_SCALES[..., 1:].tolist()
+
+
+def test_no_entry_of_the_last_axis():
+    none = TWO_SCALES[..., 2:]
+    assert none.tolist() == [[], []]
+    assert Coordinates.cat([none, TWO_SCALES], dim=-1).scale == TWO_SCALES.scale
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), (Fraction(1, 7), Fraction(2))])

@@ -293,7 +293,7 @@ class Coordinates:
         """
         values, text = self.values[index], self.scale_text  # which tells if an index is wrong
         if isinstance(text, tuple):
-            text = text[of_last_axis(index, self.ndim)]
+            text = text[of_last_axis(index, self.ndim)] or ONE
             if isinstance(text, tuple) and values.shape[-1:] != (len(text),):
                 raise ValueError(
                     f"The last axis has {len(text)} scales, one an entry; indexed so, the last has "

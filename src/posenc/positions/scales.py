@@ -269,15 +269,22 @@ def of_last_axis(index: Any, ndim: int) -> Any:
     """What of ``index`` is asked of the last axis."""
     if type(index) is tuple and len(index) == 2 and index[0] is Ellipsis and type(index[1]) is int:
         return index[1]  # as most ask
+    if isinstance(index, list) and not all(isinstance(each, Integral) for each in index):
+        raise TypeError(
+            "Indexed with a list of other than numbers, which torch takes for a tuple or a tensor. "
+            "Make it either: the last axis has a scale for each entry."
+        )
     entries = index if isinstance(index, tuple) else (index,)
     taken = [entry for entry in entries if entry is not None]
     ellipses = [place for place, entry in enumerate(taken) if entry is Ellipsis]
     axes = sum(_axes_of(entry) for entry in taken)
-    if (ellipses and ellipses[0] == len(taken) - 1) or (not ellipses and axes < ndim):
+    if axes < ndim and (not ellipses or ellipses[0] == len(taken) - 1):
         return slice(None)
     if ellipses and axes > ndim:
         raise IndexError(f"{axes} axes were asked of {ndim}.")
-    last = taken[-1]
+    if len(ellipses) > 1:
+        raise IndexError("Indexed with more than one Ellipsis; which axes they skip is left open.")
+    last = next(entry for entry in reversed(taken) if entry is not Ellipsis)
     if not isinstance(last, slice) and (not isinstance(last, Integral) or isinstance(last, bool)):
         raise TypeError(
             f"The last axis was indexed with a {type(last).__name__}, and has a scale for each "
