@@ -5,6 +5,7 @@ import math
 import pickle
 import re
 from fractions import Fraction
+from operator import eq, ge, gt, le, lt, ne
 
 import ml_dtypes
 import numpy as np
@@ -362,6 +363,14 @@ def test_sums_and_order_are_those_of_fractions(numbers, by):
     assert (made != Coordinates(numbers)).tolist() == [False] * len(numbers)
 
 
+@pytest.mark.parametrize("number", [2**63, -(2**63), Fraction(-(10**30), 3), Fraction(1, 3)])
+@pytest.mark.parametrize("relation", [lt, le, gt, ge, eq, ne])
+def test_numbers_of_any_size_are_compared(relation, number):
+    ends = torch.tensor([2**63 - 1, -(2**63), 1])
+    for made in (Coordinates(ends), Coordinates([0.1, 3600.1]), Coordinates(ends, scale=(1, 2, 3))):
+        assert relation(made, number).tolist() == [relation(n, number) for n in made.tolist()]
+
+
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64])
 @pytest.mark.parametrize("given", [Coordinates([10.0, 300.5]), Coordinates([0.1, 3600.1])], ids=len)
 def test_numbers_of_numpy_do_not_wrap(kind, given):
@@ -490,6 +499,13 @@ def test_steps_may_be_made_finer_and_only_exactly_coarser():
     with refused(ValueError, "no whole number of steps of 1"):
         made.with_scale(1)
     assert Coordinates([0.5, 1.5])[:0].with_scale(1).shape == (0,)
+
+
+def test_steps_far_finer_may_be_made_coarser():
+    made = Coordinates(torch.tensor([0, 2**62]), scale=Fraction(1, 2**64))
+    assert made[:1].with_scale(1).values.tolist() == [0]
+    with refused(ValueError, "no whole number of steps of 1"):
+        made.with_scale(1)
 
 
 def test_distances_are_exact_and_whole_positions_count_as_coordinates():

@@ -432,9 +432,8 @@ class Coordinates:
         return ranks(here._words(), there._words())
 
     def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Any:
-        bound = self._bound(other, relation)
-        if bound is not None:
-            return self._compared_with_bound(*bound, relation)
+        if _is_number(other) and not is_dynamo_compiling():
+            return self._compared_with_number(other, relation)
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
@@ -443,28 +442,33 @@ class Coordinates:
             return relation(here.values, there.values)
         return compared(here._words(), there._words(), relation)
 
-    def _bound(self, other: Any, relation: Callable[..., Tensor]) -> tuple[int, int] | None:
-        """The whole number, and the rest, that counts have this relation to where coordinates have
-        it to ``other``, if that is a number and there is such a bound.
-
-        n < x is n < ⌈x⌉ and n ≤ x is n ≤ ⌊x⌋ for whole n; of coordinates with rests, n counts units
-        of these.
-        """
-        if not self._meets_number(other) or relation in (torch.eq, torch.ne):
-            return None
-        above, below = steps_of(other, self._one_scale("A number"))
-        above = above << REST_BITS if self.rest is not None else above
-        bound = -(-above // below) if relation in (torch.lt, torch.ge) else above // below
-        count, rest = divmod(bound, 1 << REST_BITS) if self.rest is not None else (bound, 0)
-        return (count, rest) if abs(count) <= MOST else None
-
-    def _compared_with_bound(
-        self, count: int, rest: int, relation: Callable[..., Tensor]
+    def _compared_with_number(
+        self, other: Rational, relation: Callable[..., Tensor]
     ) -> Bool[Tensor, "*shape"]:
+        if isinstance(self.scale_text, tuple):
+            axes = [self[..., axis] for axis in range(len(self.scale_text))]
+            return torch.stack([axis._compared_with_number(other, relation) for axis in axes], -1)
+        count, rest = self._bound(other, relation)
+        if not NOWHERE <= count <= MOST:  # all are as 0 is to it
+            return relation(torch.zeros_like(self.values), 1 if count > 0 else -1)
         if self.rest is None or (rest == 0 and relation in (torch.lt, torch.ge)):
             return relation(self.values, count)
         same = self.values == count
         return torch.where(same, relation(self.rest, rest), relation(self.values, count))
+
+    def _bound(self, other: Rational, relation: Callable[..., Tensor]) -> tuple[int, int]:
+        """The whole number, and the rest, that counts have this relation to where coordinates have
+        it to ``other``.
+
+        n < x is n < ⌈x⌉ and n ≤ x is n ≤ ⌊x⌋ for whole n, and n = x is n = ∞ where x is not whole;
+        of coordinates with rests, n counts units of these.
+        """
+        above, below = steps_of(other, self._one_scale("A number"))
+        above = above << REST_BITS if self.rest is not None else above
+        if above % below and relation in (torch.eq, torch.ne):
+            return MOST + 1, 0
+        bound = -(-above // below) if relation in (torch.lt, torch.ge) else above // below
+        return divmod(bound, 1 << REST_BITS) if self.rest is not None else (bound, 0)
 
     # Exact arithmetic -----------------------------------------------------------------------------
 
@@ -648,6 +652,8 @@ class Coordinates:
         times = self._one_scale("with_scale") / chosen
         if times != 1:
             _check_no_marks(self)
+        if times.denominator > MOST:
+            return self._with_one_part(chosen)
         if times.denominator != 1 and not may_look(self.values):
             raise TypeError("Nobody can look whether these are whole numbers of coarser steps.")
         if times.denominator != 1 and bool((self.values % times.denominator != 0).any()):
@@ -664,10 +670,12 @@ class Coordinates:
         return Coordinates(_times_whole(values, times.numerator), scale=chosen)
 
     def _with_one_part(self, step: Fraction) -> "Coordinates":
-        """Of coordinates with a rest, the same in steps that need none."""
+        """The same in steps that need no rest, by Python's integers."""
         if not may_look(self.values):
             raise TypeError("Nobody can look whether these are whole numbers of coarser steps.")
-        times = self._one_scale("with_scale") / step / 2**REST_BITS
+        self._check_one_scale("with_scale")
+        times = product(self._finest, 1 / step)
+        assert isinstance(times, Fraction)
         counts = [count * times for count in self._flat_counts()]
         if any(count.denominator != 1 or abs(count) > MOST for count in counts):
             raise ValueError(
