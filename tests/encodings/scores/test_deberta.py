@@ -133,6 +133,8 @@ def test_numbers_that_do_not_fit():
         DeBERTa(2, 4, 4, 8).load(torch.zeros(8, 8), keys=torch.nn.Linear(8, 8))
     with pytest.raises(ValueError, match="There are 5 embeddings; DeBERTa with span 4 needs 8"):
         DeBERTa(2, 4, 4, 8).load(torch.zeros(5, 8))
+    with pytest.raises(ValueError, match="There are 16 embeddings; DeBERTa with span 4 needs 8"):
+        DeBERTa(2, 4, 4, 8, terms=["c2p"]).load(torch.zeros(16, 8), keys=torch.nn.Linear(8, 8))
     with pytest.raises(ValueError, match="far is 'theirs'; it must be 'authors' or 'transformers'"):
         DeBERTa(2, 4, far="theirs")
     with pytest.raises(ValueError, match="trained_length is 0; it must be a whole number"):

@@ -175,6 +175,19 @@ def test_weights_that_are_not_there():
         Convolutional(16).load({"conv.bias": torch.zeros(16)})
 
 
+def test_a_checkpoint_of_more_than_it_has():
+    theirs = Data2VecAudioPositionalConvEmbedding(Data2VecAudioConfig(**FIELDS)).state_dict()
+    ours = Convolutional(32, 19, depth=4, weight_norm=False, layer_norm=True)
+    before = ours.bias.clone()
+    with refused("The checkpoint has layers.4.conv.weight, layers.4.conv.bias beside what"):
+        ours.load({name: value + 1 for name, value in theirs.items()})
+    assert torch.equal(ours.bias, before)
+    normed = {name: torch.zeros(16) for name in ("conv.bias", "batch_norm.weight")}
+    normed |= {"conv.weight": torch.zeros(16, 1, 3)}
+    with refused("The checkpoint has batch_norm.weight beside what this encoding takes."):
+        Convolutional(16, 3, weight_norm=False).load(normed)
+
+
 def test_an_encoder_takes_it_without_a_cache():
     positional = Positional(tokens=Convolutional(16, 4, groups=2))
     encoder = Encoder(16, 2, 1, positional=positional, is_causal=True).eval()

@@ -126,12 +126,13 @@ class DeBERTa(ScoreEncoding):
         ``key_proj`` and ``query_proj``; otherwise ``pos_key_proj`` and ``pos_query_proj``.
 
         Raises:
-            ValueError: A projection is missing, or there are too few embeddings.
+            ValueError: A projection is missing, or the embeddings are of another span.
         """
-        if len(embeddings) < 2 * self.span:
+        if len(embeddings) != 2 * self.span:
             raise ValueError(
                 f"There are {len(embeddings)} embeddings; DeBERTa with span {self.span} needs "
-                f"{2 * self.span}."
+                f"{2 * self.span}. Build it with the buckets of the checkpoint, or without any and "
+                f"with its max_distance."
             )
         for vectors, projection, name in (
             (self.position_keys, keys, "keys"),
@@ -141,7 +142,7 @@ class DeBERTa(ScoreEncoding):
                 continue
             if projection is None:
                 raise ValueError(f"terms are {self.terms}; pass {name}=, the projection for it.")
-            rows = projection(embeddings[: 2 * self.span])
+            rows = projection(embeddings)
             vectors.copy_(rows.unflatten(-1, (self.heads, self.head_dim)).transpose(0, 1))
 
     def table(

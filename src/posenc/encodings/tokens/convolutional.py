@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from math import sqrt
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
@@ -120,7 +121,8 @@ class Convolutional(TokenEncoding):
 
         Raises:
             KeyError: Some weight is not there.
-            ValueError: It has another shape.
+            ValueError: It has another shape, or the checkpoint has weights beside these, as those
+                of further layers.
 
         Example:
             >>> theirs = {"conv.bias": torch.ones(8), "conv.weight": torch.ones(8, 4, 3)}
@@ -136,15 +138,19 @@ class Convolutional(TokenEncoding):
                 f"{prefix + first}. Name what stands before it with prefix=..."
             )
         before = found[0][: -len(first)]
+        taken: dict[str, Tensor] = {}
         for layer in range(self.depth):
             at = f"{before}layers.{layer}.conv." if self.depth > 1 else f"{before}conv."
-            _take(self.bias[layer], state, [f"{at}bias"])
+            taken |= _named(self.bias[layer], state, [f"{at}bias"])
             names = [f"{at}parametrizations.weight.original", f"{at}weight_"]
             if self.weight_g is None:
-                _take(self.weight_v[layer], state, [f"{at}weight"])
+                taken |= _named(self.weight_v[layer], state, [f"{at}weight"])
             else:
-                _take(self.weight_g[layer], state, [names[0] + "0", names[1] + "g"])
-                _take(self.weight_v[layer], state, [names[0] + "1", names[1] + "v"])
+                taken |= _named(self.weight_g[layer], state, [names[0] + "0", names[1] + "g"])
+                taken |= _named(self.weight_v[layer], state, [names[0] + "1", names[1] + "v"])
+        _check_whole_taken(state, before, taken)
+        for name, own in taken.items():
+            own.copy_(state[name])
         return self
 
     def table(
@@ -237,15 +243,25 @@ def _lengths(weight: Tensor) -> Tensor:
     return weight.norm(dim=(1, 2), keepdim=True)
 
 
-def _take(own: Tensor, state: Mapping[str, Tensor], names: list[str]) -> None:
-    """Copy what the state dict holds under the first of the names that it knows."""
+def _named(own: Tensor, state: Mapping[str, Tensor], names: list[str]) -> dict[str, Tensor]:
+    """``own`` by the first of the names that the state dict knows."""
     known = [name for name in names if name in state]
     if not known:
         raise KeyError(f"The state dict holds no {' and no '.join(names)}.")
-    value = state[known[0]]
-    if value.shape != own.shape:
+    shape = tuple(state[known[0]].shape)
+    if shape != own.shape:
         raise ValueError(
-            f"{known[0]} has shape {tuple(value.shape)}; this encoding has {tuple(own.shape)}. "
-            f"Build it with the sizes of the checkpoint."
+            f"{known[0]} has shape {shape}; this encoding has {tuple(own.shape)}. Build it with "
+            f"the sizes of the checkpoint."
         )
-    own.copy_(value)
+    return {known[0]: own}
+
+
+def _check_whole_taken(state: Mapping[str, Tensor], before: str, taken: Mapping[str, Any]) -> None:
+    left = [name for name in state if name.startswith(before) and name not in taken]
+    if left:
+        raise ValueError(
+            f"The checkpoint has {', '.join(left[:3])}{' …' if len(left) > 3 else ''} beside what "
+            f"this encoding takes. Build it with the depth and the norms of the checkpoint, or "
+            f"pass the state dict without these."
+        )
