@@ -8,9 +8,14 @@ from posenc import (
     AxialRotary,
     CoPE,
     CounterRotary,
+    DirectedRotary,
+    FoPE,
+    LieRE,
+    PoPE,
     QueryTemperature,
     Rotary,
     Sinusoidal,
+    StartTokenRotary,
     T5Bias,
     XPos,
     move_keys,
@@ -33,6 +38,32 @@ def test_rows_are_not_counted_from_the_end_of_a_kept_table(encoding, rows):
         encoding.encode_both(q, q, table, torch.tensor(rows))
     with pytest.raises(TypeError, match=r"torch\.bool"):
         encoding.encode_both(q, q, table, torch.arange(16) > 3)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "axes"),
+    [
+        (Rotary(8), 0),
+        (Rotary(8, arithmetic="transformers"), 0),
+        (StartTokenRotary(Rotary(8), Rotary(8, base=100), 2), 0),
+        (AxialRotary(8), 2),
+        (DirectedRotary(torch.randn(4, 2)), 2),
+        (DirectedRotary(torch.randn(2, 4, 2)), 2),
+        (FoPE(8, 2, 100), 0),
+        (LieRE(8, 2, 2), 2),
+        (PoPE(8, 2), 0),
+        (QueryTemperature(8, period=3), 0),
+        (XPos(Rotary(8)), 0),
+    ],
+)
+def test_rows_are_not_taken_along_the_batch_of_a_table(encoding, axes):
+    """Its second axis is as long as the content, so that nothing else would tell."""
+    q, places = torch.randn(2, 2, 2, 8), torch.arange(4).view(2, 2)
+    table = encoding.table(torch.stack([places] * axes, -1) if axes else places)
+    for positions in (torch.tensor([0]), torch.tensor([1, 0]), torch.tensor([[0, 1]])):
+        with pytest.raises(ValueError, match="with positions it holds one row a position"):
+            encoding.encode_both(q, q, table, positions)
+    encoding.encode_both(q, q, table.flatten(0, 1), places)
 
 
 @pytest.mark.parametrize("encoding", [ALiBi(2), T5Bias(2), CoPE(2, 8, 4)], ids=str)

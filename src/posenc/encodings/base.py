@@ -38,6 +38,7 @@ from posenc.encodings.signatures import (
     check_table,
     held_to_scores,
     held_to_weights,
+    row_axes,
 )
 from posenc.positions import (
     Coordinates,
@@ -82,6 +83,27 @@ all positions that are asked for.
                 "positions that are asked for."
             )
     return positions
+
+
+def check_kept(table: Tensor, row_axes: int) -> None:
+    """Refuse a table of which positions would not take rows, but what stands before these.
+
+    Raises:
+        ValueError: It does not hold one row a position.
+
+    Example:
+        >>> check_kept(torch.zeros(2, 5, 2, 4), row_axes=2)
+        Traceback (most recent call last):
+        ...
+        ValueError: The table has shape (2, 5, 2, 4); with positions it holds one row a position, \
+of 2 axes here. Leave positions out if its rows are those of the tokens.
+    """
+    if table.ndim != 1 + row_axes:
+        raise ValueError(
+            f"The table has shape {tuple(table.shape)}; with positions it holds one row a "
+            f"position, of {row_axes} axes here. Leave positions out if its rows are those of the "
+            f"tokens."
+        )
 
 
 def check_scores(scores: Tensor, table: Tensor, name: str) -> None:
@@ -230,6 +252,8 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
         is_relative: Claim: q·k afterwards depends on positions by their difference alone.
         reads_rows: Whether ``encode_both`` reads rows of a kept table where it uses them; otherwise
             they are better gathered once for all layers.
+        row_axes: How many axes a row of the table has, by the signature of ``encode_queries``;
+            ``None`` where that leaves it open.
         changes_values: Whether ``encode_values`` does anything.
         changes_output: Whether ``encode_output`` does anything.
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
@@ -251,6 +275,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
     heads_first: bool = True
     is_relative: bool
     reads_rows: bool = False
+    row_axes: int | None = None
     changes_values: bool = False
     changes_output: bool = False
     takes_reals: bool = False
@@ -261,6 +286,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
         _hold_to_float16(cls)
         _refuse_forward(cls, QueryKeyEncoding)
         _encode_both_as_apart(cls)
+        cls.row_axes = row_axes(cls.encode_queries)
         for part in ("values", "output"):
             inherited = getattr(cls, f"encode_{part}") is getattr(
                 QueryKeyEncoding, f"encode_{part}"
@@ -305,9 +331,12 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
 
         Raises:
             TypeError: ``positions`` are not integers.
+            ValueError: With ``positions``, the table does not hold one row a position.
             IndexError: A position is not a row of the table.
         """
         if positions is not None:
+            if self.row_axes is not None:
+                check_kept(table, self.row_axes)
             table = table[checked_rows(table, positions)]
         return self.encode_queries(q, table), self.encode_keys(k, table)
 

@@ -49,6 +49,22 @@ def table_axes(method: Callable) -> TableAxes | None:
     return TableAxes(tuple(between), whole)
 
 
+def row_axes(method: Callable) -> int | None:
+    """How many axes a row of ``table`` has by the signature of ``method``: those after the axes of
+    the tokens, which are ``*rows``, or end in ``seq``; ``None`` if it leaves them open.
+
+    Example:
+        >>> from posenc import DirectedRotary, FoPE, Rotary
+        >>> [row_axes(kind.encode_queries) for kind in (Rotary, FoPE, DirectedRotary)]
+        [2, 3, None]
+    """
+    annotation = getattr(method, "__annotations__", {}).get("table")
+    tokens, *row = getattr(annotation, "dim_str", "").split() or [""]
+    row = row[row.index("seq") + 1 :] if "seq" in row else row
+    told = tokens.startswith("*") and row and not any(a.startswith(("*", ".")) for a in row)
+    return len(row) if told else None
+
+
 def like_scores(method: Callable) -> tuple[str, ...]:
     """The arguments of ``method`` to which its signature gives the axes of ``scores``.
 

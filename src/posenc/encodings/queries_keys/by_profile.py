@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import floating
-from posenc.encodings.base import checked_rows
+from posenc.encodings.base import check_kept, checked_rows
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
@@ -75,8 +75,10 @@ class RotationByProfile:
             IndexError: A position is not a row of the table.
         """
         name, first = "Rotary", layout.heads_first
-        rows = table if positions is None else rows_at(table, checked_rows(table, positions))
-        row = (2, len(self.numbers))
+        row, rows = (2, len(self.numbers)), table
+        if positions is not None:
+            check_kept(table, len(row))
+            rows = rows_at(table, checked_rows(table, positions))
         check_fit(x, rows, row, name=name, head_dim=head_dim, heads_first=first)
         cos, sin = (part.unsqueeze(-3 if first else -2) for part in rows.unbind(-2))
         width = 2 * rows.shape[-1]

@@ -162,7 +162,8 @@ class Rotary(QueryKeyEncoding):
                 from keys, and from the place of these.
 
         Raises:
-            ValueError: Widths or lengths do not fit, or the table is that of another width.
+            ValueError: Widths or lengths do not fit, or the table is that of another width, or does
+                not hold one row a position.
             IndexError: A position is not a row of the table.
 
         Example:

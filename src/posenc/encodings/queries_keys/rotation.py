@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import check_dense
+from posenc.encodings.base import check_kept
 from posenc.kernels.rotary.operator import RotaryLayout, by_reference, rotate
 from posenc.kernels.rotary.operator import rotate_heads as native_or_none
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill
@@ -115,7 +116,7 @@ def rotate_together(
 
     Raises:
         TypeError: Content or table is not floating.
-        ValueError: Its width or length does not fit.
+        ValueError: Its width or length does not fit, or there is not one row a position.
         IndexError: A position is not a row of the table.
     """
     if not table.is_floating_point():
@@ -123,6 +124,8 @@ def rotate_together(
             f"The table is {table.dtype}; {name} rotates by floating cosines and sines."
         )
     check_rows(table, 2, rotated_dim // 2, name=name)
+    if positions is not None:
+        check_kept(table, 2)
     made = native_or_none(contents, table, positions, layout=layout, outs=outs, width=head_dim)
     if made is not None:
         return made
