@@ -424,8 +424,8 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     )
     meaning = frozenset(
         {
-            *("bidirectional", "blend", "buckets", "far", "kernel", "max_distance"),
-            *("negative_slope", "pretrained_window", "scaled", "window"),
+            *("bidirectional", "blend", "buckets", "far", "kernel", "key_stride", "max_distance"),
+            *("negative_slope", "pretrained_window", "scaled", "threshold", "window"),
         }
     )
 

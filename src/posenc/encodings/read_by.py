@@ -1,9 +1,16 @@
 """State dicts that tell by which arguments their numbers are read."""
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import isclose
 from typing import Any, ClassVar
 
 from torch import nn
+
+from posenc.frequencies import Schedule
+
+ALIKE = 1e-5
+"""How far apart wavelengths may be, by their size, that are the same but for rounding."""
 
 
 class ReadByArguments(nn.Module):
@@ -31,7 +38,8 @@ dict(state_dict), which says nothing of that.
     def _read_by(self) -> dict[str, Any]:
         if next(_own_parameters(self), None) is None:
             return {}
-        return {name: vars(self)[name] for name in sorted(self.meaning) if name in vars(self)}
+        held = {name: vars(self)[name] for name in sorted(self.meaning) if name in vars(self)}
+        return {name: _written(value) for name, value in held.items()}
 
     def _save_to_state_dict(
         self, destination: dict[str, Any], prefix: str, keep_vars: bool
@@ -59,17 +67,42 @@ dict(state_dict), which says nothing of that.
     def _contradictions(self, prefix: str, saved: dict[str, Any]) -> list[str]:
         """What a state dict says of its parameters that is not so here."""
         here = self._read_by()
-        other = [name for name in here if name in saved and saved[name] != here[name]]
+        other = [name for name in here if name in saved and not _alike(saved[name], here[name])]
         if not other:
             return []
-        theirs = ", ".join(f"{name}={saved[name]!r}" for name in other)
-        ours = ", ".join(f"{name}={here[name]!r}" for name in other)
+        theirs = ", ".join(f"{name}={_told(saved[name])}" for name in other)
+        ours = ", ".join(f"{name}={_told(here[name])}" for name in other)
         at = f" ({prefix[:-1]})" if prefix else ""
         return [
             f"The parameters of {type(self).__name__}{at} were saved with {theirs}, and this one "
             f"has {ours}: the same numbers would mean something else. Build it with {theirs}; "
             f"where the change is meant, load dict(state_dict), which says nothing of that."
         ]
+
+
+def _written(value: Any) -> Any:
+    """A number or a schedule as ``torch.load`` takes it from any file; all else as it is."""
+    if isinstance(value, Schedule):
+        return {"schedule": repr(value), "wavelengths": list(value.wavelengths())}
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two arguments are the same; schedules are by their numbers, however they are told."""
+    if not (_is_schedule(one) and _is_schedule(other)):
+        return one == other
+    ours, theirs = one["wavelengths"], other["wavelengths"]
+    return len(ours) == len(theirs) and all(
+        isclose(a, b, rel_tol=ALIKE) for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def _told(value: Any) -> str:
+    return value["schedule"] if _is_schedule(value) else repr(value)
+
+
+def _is_schedule(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"schedule", "wavelengths"}
 
 
 def _own_parameters(module: nn.Module) -> Iterator[nn.Parameter]:

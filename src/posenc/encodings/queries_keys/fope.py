@@ -40,7 +40,8 @@ class FoPE(QueryKeyEncoding):
     sines are exact at any position; a learned sum of them is rounded.
 
     Args:
-        frequencies: A schedule, or the width of a head for ``Geometric(width, base)``.
+        frequencies: A schedule, or the width of a head for ``Geometric(width, base)``. State dicts
+            tell it, since mixtures are of these frequencies.
         heads: Number of key heads.
         trained_length: L, in tokens.
         base: Base of ``Geometric``, 10000 if not given; a schedule has its own.
@@ -69,6 +70,8 @@ class FoPE(QueryKeyEncoding):
         >>> fope.cos_coef.shape, fope.table(torch.arange(5)).shape
         (torch.Size([2, 16, 16]), torch.Size([5, 2, 2, 32]))
     """
+
+    meaning = QueryKeyEncoding.meaning | {"frequencies"}
 
     is_relative = False
     takes_reals = True

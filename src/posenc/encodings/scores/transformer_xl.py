@@ -46,6 +46,8 @@ class TransformerXL(ScoreEncoding):
         torch.Size([1, 2, 5, 5])
     """
 
+    meaning = ScoreEncoding.meaning | {"base"}
+
     is_relative = True
     is_pairwise = True
 
@@ -68,7 +70,7 @@ class TransformerXL(ScoreEncoding):
         if clamp_len is not None:
             check_whole(clamp_len=clamp_len)
         self.heads, self.head_dim, self.dim, self.std = heads, head_dim, dim, std
-        self.clamp_len = clamp_len
+        self.base, self.clamp_len = base, clamp_len
         self.sinusoid = Sinusoidal(dim, base, convention="concatenated")
         factory = {"device": device, "dtype": dtype}
         self.u = nn.Parameter(torch.empty(heads, head_dim, **factory))
@@ -130,7 +132,7 @@ class TransformerXL(ScoreEncoding):
     def extra_repr(self) -> str:
         """The arguments."""
         clamped = "" if self.clamp_len is None else f", clamp_len={self.clamp_len}"
-        base = "" if self.sinusoid.base == 10_000.0 else f", base={self.sinusoid.base}"
+        base = "" if self.base == 10_000.0 else f", base={self.base}"
         return f"heads={self.heads}, head_dim={self.head_dim}, dim={self.dim}{base}{clamped}"
 
 
