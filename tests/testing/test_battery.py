@@ -100,6 +100,23 @@ class TurnsAPart(Rotary):
         return narrow.encode_keys(k, table)
 
 
+class BroadcastsInTraining(Rotary):
+    """Turns all tokens by one row where autograd looks on."""
+
+    def encode_keys(self, k, table):
+        if k.requires_grad and table.shape[-3] == 1:
+            table = table.expand(k.shape[-2], -1, -1)
+        return super().encode_keys(k, table)
+
+
+class TurnsWiderKeysInTraining(Rotary):
+    """Turns the first channels of keys that are wider than it where autograd looks on."""
+
+    def encode_keys(self, k, table):
+        wider = Rotary(self.frequencies, head_dim=k.shape[-1]) if k.requires_grad else super()
+        return wider.encode_keys(k, table)
+
+
 class Broadcasts(Sinusoidal):
     """Adds one row to all tokens where it is given one."""
 
@@ -388,6 +405,8 @@ BROKEN = [
     (TakesFloats, {"dim": 8}, {}, "integers_only"),
     (CutsReals, {"dim": 8}, {}, "reals_are_not_cut"),
     (TurnsAPart, {"frequencies": 8}, {}, "tables_of_others"),
+    (BroadcastsInTraining, {"frequencies": 8}, {}, "tables_of_others"),
+    (TurnsWiderKeysInTraining, {"frequencies": 8}, {}, "content_of_others"),
     (Broadcasts, {"dim": 8}, {}, "tables_of_others"),
     (OneFactorForAll, {"heads": 4}, {}, "tables_of_others"),
     (TakesTheFirstQueries, {"heads": 4, "head_dim": 8, "reach": 2}, {}, "content_of_others"),

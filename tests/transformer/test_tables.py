@@ -10,7 +10,13 @@ import torch
 
 from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, TokenEncoding, XPos
 from posenc.frequencies import Geometric
-from posenc.transformer import Encoder, KeyValueCache, Tables
+from posenc.transformer import (
+    AttentionTables,
+    Encoder,
+    KeyValueCache,
+    MultiHeadAttention,
+    Tables,
+)
 
 ROWS = {"sinusoidal": lambda: Sinusoidal(16), "rotary": lambda: Rotary(4)}
 
@@ -139,6 +145,17 @@ def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
     kept = encoder.tables.kept[encoder.positional.queries_keys[0]].rows
     assert [table is kept for table, _ in calls] == [True, True]
     assert [positions.tolist() for _, positions in calls] == [[5], [5]]
+
+
+def test_a_table_of_one_row_is_refused_while_training():
+    attention, rotary, x = MultiHeadAttention(16, 2), Rotary(8), torch.randn(2, 6, 16)
+    tables = AttentionTables(queries_keys=((rotary, rotary.table(torch.tensor([5]))),))
+    for records in (False, True):
+        with (
+            torch.set_grad_enabled(records),
+            pytest.raises(ValueError, match="6 tokens and the table 1 rows"),
+        ):
+            attention(x, tables=tables, is_causal=True)
 
 
 def test_encodings_that_gather_for_themselves_share_what_is_gathered():

@@ -174,39 +174,60 @@ def integers_only(case: Case) -> None:
 
 
 def tables_of_others(case: Case) -> None:
-    """A table of other tokens, heads or widths is refused, and not broadcast or used in part."""
+    """A table of other tokens, heads or widths is refused, and not broadcast or used in part.
+
+    So it is where content learns, and where the table does, if its encoding does.
+    """
     module, subject, seq = case.module().eval(), case.subject(), 4
     content, table = subject.content(seq, ()), subject.tables(module, consecutive(seq))
-    for _, use in subject.uses(module, content, table):
-        use()  # its own is taken
-    for what, other in _others(table):
-        for name, use in subject.uses(module, content, other):
-            try:
-                use()
-            except REFUSALS:
-                continue
-            raise AssertionError(f"{name} took a table of shape {tuple(table.shape)} {what}")
+    for learns, given, own in (
+        ("", content, table),
+        (", with content that learns", _learning(content), table.detach()),
+        (", with content and a table that learn", _learning(content), table),
+    ):
+        for _, use in subject.uses(module, given, own):
+            use()  # its own is taken
+        for what, other in _others(own):
+            for name, use in subject.uses(module, given, other):
+                assert _taken([(name, use)]) == [None], (
+                    f"{name} took a table of shape {tuple(table.shape)} {what}{learns}"
+                )
 
 
-def content_of_others(case: Case) -> str | None:
-    """Scores in whole numbers are refused; so is content of other tokens, if it is looked at."""
+def content_of_others(case: Case) -> None:
+    """Content of other tokens or widths is refused, if it is looked at; so are whole numbers.
+
+    So it is where the rest of the content learns.
+    """
     module, subject, seq = case.module().eval(), case.subject(), 4
-    if not isinstance(subject, Scores):
-        return "it takes no scores"
     content, table = subject.content(seq), subject.tables(module, consecutive(seq))
-    for dtype in (torch.int64, torch.bool, torch.complex64):
-        cut = (content[0].to(dtype), *content[1:])
-        made = _taken(subject.uses(module, cut, table)[:1])
-        assert made == [None], f"scores of {dtype} were taken without a word"
-    usual = _taken(subject.uses(module, content, table))
-    for what, part, other in _other_content(case, content):
-        try:
-            uses = subject.uses(module, (*content[:part], other, *content[part + 1 :]), table)
-        except REFUSALS:  # by what reads the hidden state
-            continue
-        for made, want in zip(_taken(uses), usual, strict=True):
-            assert made is None or torch.equal(made, want), f"{what} was taken without a word"
-    return None
+    if isinstance(subject, Scores):
+        for dtype in (torch.int64, torch.bool, torch.complex64):
+            cut = (content[0].to(dtype), *content[1:])
+            made = _taken(subject.uses(module, cut, table)[:1])
+            assert made == [None], f"scores of {dtype} were taken without a word"
+    for learns, given in (("", content), (" beside content that learns", _learning(content))):
+        usual = _taken(subject.uses(module, given, table))
+        for what, part, other in _other_content(case, given):
+            try:
+                uses = subject.uses(module, (*given[:part], other, *given[part + 1 :]), table)
+            except REFUSALS:  # by what reads the hidden state
+                continue
+            for made, want in zip(_taken(uses), usual, strict=True):
+                assert made is None or _alike(made, want), (
+                    f"{what} was taken without a word{learns}"
+                )
+
+
+def _learning(content: Tensors) -> Tensors:
+    """The same numbers, of which autograd records what is done with them."""
+    return tuple(part.clone().requires_grad_() for part in content)
+
+
+def _alike(made: Any, want: Any) -> bool:
+    """Whether two results of one use hold the same numbers."""
+    ones, others = (each if isinstance(each, tuple) else (each,) for each in (made, want))
+    return all(map(torch.equal, ones, others))
 
 
 def scale_and_key_heads(case: Case) -> str | None:
@@ -241,17 +262,23 @@ def _taken(uses: list[Use]) -> list[Any]:
 
 
 def _other_content(case: Case, content: Tensors) -> Iterator[tuple[str, int, Tensor]]:
-    """Queries, keys and hidden states of other tokens, rows, heads and kinds of numbers."""
-    for part, name in list(enumerate(("scores", "q", "k", "the hidden state")))[1 : len(content)]:
-        own = content[part]
-        for axis, size in enumerate(own.shape):
+    """Content of other tokens, widths and kinds of numbers; beside scores, of any other shape."""
+    if isinstance(case.subject(), Scores):
+        names = {1: "q", 2: "k", 3: "the hidden state"}
+    else:
+        names = {0: "x"} if len(content) == 1 else {0: "q", 1: "k"}
+    for part, own in list(enumerate(content))[min(names) :]:
+        axes = range(own.ndim) if min(names) else range(own.ndim - 2, own.ndim)
+        for axis in axes:
+            size = own.shape[axis]
             for other in {1, size - 1, size + 1} - {0, size}:
-                if name == "k" and axis == own.ndim - 3 and case.heads % other == 0:
+                if names[part] == "k" and axis == own.ndim - 3 and case.heads % other == 0:
                     continue  # fewer key heads may serve as well
                 index = (torch.arange(other) + 1) % size  # the first are others too
-                yield f"{name} with {other} along axis {axis}", part, own.index_select(axis, index)
+                told = f"{names[part]} with {other} along axis {axis}"
+                yield told, part, own.index_select(axis, index)
         for dtype in (torch.int64, torch.complex64):
-            yield f"{name} of {dtype}", part, own.to(dtype)
+            yield f"{names[part]} of {dtype}", part, own.to(dtype)
 
 
 def _others(table: Tensor) -> Iterator[tuple[str, Tensor]]:

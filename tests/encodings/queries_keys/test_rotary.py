@@ -130,6 +130,29 @@ def test_errors_say_what_to_do(build, words):
         build()
 
 
+@pytest.mark.parametrize("learns", [False, True], ids=["frozen", "learns"])
+def test_content_of_other_tokens_or_widths_is_refused_where_it_learns_too(learns):
+    rotary, positions = Rotary(8), consecutive(6)
+    q, k, wide = (random(1, 4, 6, width).requires_grad_(learns) for width in (8, 8, 16))
+    one = rotary.table(torch.tensor([3]))
+    for words, use in (
+        ("6 tokens and the table 1 rows", lambda: rotary.encode_keys(k, one)),
+        ("6 tokens and the table 1 rows", lambda: rotary(q[:, :, :1], k, positions[:1])),
+        ("1 tokens and the table 6 rows", lambda: rotary(q, k[:, :, :1], positions)),
+        (
+            "6 tokens and the table 1 rows",
+            lambda: rotary.encode_both(q, k, rotary.table(positions), torch.tensor([3])),
+        ),
+        ("heads of width 16; Rotary was built for head_dim 8", lambda: rotary(q, wide, positions)),
+        (
+            r"batch axes \(1,\) and the table \(2,\)",
+            lambda: rotary(q, k, positions.expand(2, -1)),
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            use()
+
+
 def test_a_frequency_of_zero_turns_nothing():
     q = random(1, 1, 3, 4)
     rotary = Rotary(FromCheckpoint([0.0, 0.0]))

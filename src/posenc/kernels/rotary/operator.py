@@ -84,7 +84,7 @@ def rotate_heads(
         return _on_accelerator(contents, table, positions, layout, outs, width)
     if outs is not None or table.requires_grad or not kernels_reach(table, positions, *contents):
         return None
-    if width is not None and contents[0].shape[-1] != width:
+    if not _fit(contents, table, positions, layout, width):
         return None
     return _Rotated.apply(table, positions, layout, *contents)
 
@@ -135,6 +135,25 @@ def by_reference(
     for x, out in zip(made, outs, strict=True):
         out.copy_(x)
     return outs
+
+
+def _fit(
+    contents: tuple[Tensor, ...],
+    table: Tensor,
+    positions: Tensor | None,
+    layout: RotaryLayout,
+    width: int | None,
+) -> bool:
+    """Whether heads have this width and one row a token; the reference would broadcast others."""
+    rows = table.shape[:-2] if positions is None else positions.shape
+    width = contents[0].shape[-1] if width is None else width
+    for x in contents:
+        batch, tokens = x.shape[:-3], x.shape[-2:-1] if layout.heads_first else x.shape[-3:-2]
+        if x.ndim < 3 or x.shape[-1] != width or rows[-1:] != tokens or len(rows) > x.ndim - 2:
+            return False
+        if any(r not in (1, b) for r, b in zip(rows[-2::-1], batch[::-1], strict=False)):
+            return False
+    return True
 
 
 class _Rotated(torch.autograd.Function):
