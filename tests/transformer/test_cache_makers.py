@@ -147,6 +147,21 @@ def test_weights_written_to_are_noticed(change):
     goes_on(model, filled(model))
 
 
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_steps_of_fused_optimizers_are_noticed(optimizer):
+    """Their writes are not in torch's count; those of another model are nobody's business."""
+    model, other = encoder(0), encoder(1)
+    caches = filled(model), filled(other)
+    make, versions = getattr(torch.optim, optimizer), [p._version for p in model.parameters()]
+    model(PROMPT).square().sum().backward()
+    make(model.parameters(), lr=0.1, fused=True).step()
+    assert [p._version for p in model.parameters()] == versions
+    with pytest.raises(ValueError, match=WRITTEN), torch.no_grad():
+        model(STEP, cache=caches[0])
+    goes_on(model, filled(model))
+    goes_on(other, caches[1])
+
+
 LEARNED = Positional(tokens=Learned(8, 8), scores=T5Bias(2, bidirectional=False))
 
 

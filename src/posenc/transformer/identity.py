@@ -1,6 +1,14 @@
 """Who made the keys that a cache holds."""
 
+from functools import cache
+from typing import Any
+from weakref import finalize
+
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+_fused_steps: dict[int, int] = {}
+"""How often fused optimizers wrote to each weight, past torch's count, by its ``id``."""
 
 
 class Identity:
@@ -35,8 +43,9 @@ class Maker:
 def version_of_all(*modules: torch.nn.Module) -> int | None:
     """A number that is another once a weight of ``modules`` is written to, or replaced.
 
-    Writes past torch's count, into ``weight.data``, are not seen, nor those to buffers and to
-    weights that were made in inference mode, which has no count.
+    Writes past torch's count are not seen, as into ``weight.data`` or a NumPy array of its memory,
+    nor those to buffers and to weights that were made in inference mode, which has no count. Those
+    by torch's fused optimizers are counted here, from the first call of this in a process on.
 
     Example:
         >>> layer = torch.nn.Linear(2, 2).requires_grad_(False)
@@ -49,6 +58,7 @@ def version_of_all(*modules: torch.nn.Module) -> int | None:
     """
     if torch.compiler.is_compiling():
         return None
+    _hear_of_fused_steps()
     left, found = list(modules), []
     while left:  # torch's parameters() takes ten times as long, and this is done at each step
         module = left.pop()
@@ -56,10 +66,27 @@ def version_of_all(*modules: torch.nn.Module) -> int | None:
         for weight in module._parameters.values():
             # Subclasses gather theirs from other devices, or make them up at each look.
             if type(weight) is torch.nn.Parameter and not weight.is_inference():
-                found.append((id(weight), weight._version))
+                found.append((id(weight), weight._version, _fused_steps.get(id(weight))))
             elif type(weight) is torch.Tensor and not weight.is_inference():
                 found.append(_of_another_call(weight))
     return hash(tuple(found))
+
+
+@cache
+def _hear_of_fused_steps() -> None:
+    """Once in a process, and not before a cache is filled there."""
+    register_optimizer_step_post_hook(_note_fused_step)
+
+
+def _note_fused_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    for group in optimizer.param_groups:
+        for weight in group["params"] if group.get("fused") else ():
+            if weight.grad is None:
+                continue
+            known = _fused_steps.get(id(weight), 0)
+            if not known:
+                finalize(weight, _fused_steps.pop, id(weight), None)
+            _fused_steps[id(weight)] = known + 1
 
 
 def _of_another_call(weight: torch.Tensor) -> tuple[int, int]:
