@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import Learned, Positional, Sinusoidal
+from posenc import Forgetting, Learned, Positional, Sinusoidal
 from posenc.transformer import Encoder, KeyValueCache, LayerCache
 
 
@@ -229,6 +229,53 @@ def test_a_cache_of_fixed_size_has_an_end_and_keeps_what_it_had():
         encoder(x[:, 4:], cache=cache)
     assert cache.length == 4
     torch.testing.assert_close(encoder(x[:, 4:5], cache=cache), encoder(x)[:, 4:5])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [None, 16])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_what_is_not_finite_is_forgotten_with_its_tokens(size, kept, positional):
+    """Hidden keys have weight 0, but 0 times a NaN left in their values is NaN."""
+    encoder, x = causal_encoder(positional), torch.randn(1, 5, 16)
+    cache, bad = KeyValueCache(size), torch.full((1, 8, 16), torch.nan)
+    if kept:
+        encoder(x[:, :kept], cache=cache)
+    encoder(bad, cache=cache)
+    cache.crop(kept)
+    torch.testing.assert_close(encoder(x[:, kept:], cache=cache), encoder(x)[:, kept:])
+
+
+@torch.no_grad()
+def test_what_a_failed_step_wrote_is_forgotten():
+    encoder, x = causal_encoder(), torch.randn(1, 5, 16)
+    cache, bad = KeyValueCache(size=16), torch.full((1, 8, 16), torch.nan)
+    encoder(x[:, :2], cache=cache)
+
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    hook = encoder.blocks[-1].register_forward_hook(fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        encoder(bad, cache=cache)
+    hook.remove()
+    torch.testing.assert_close(encoder(x[:, 2:], cache=cache), encoder(x)[:, 2:])
+
+
+@pytest.mark.parametrize("change", ["nothing", "repeat", "failure"])
+def test_a_fixed_size_outlives_inference_mode(change):
+    encoder, x = causal_encoder(Positional(scores=Forgetting(4, 4))), torch.randn(1, 4, 16)
+    cache = KeyValueCache(size=5)
+    with torch.inference_mode():
+        encoder(x[:, :3], cache=cache)
+        if change == "repeat":
+            cache.repeat(2)
+        elif change == "failure":
+            with pytest.raises(ValueError, match="4 tokens come to a cache"):
+                encoder(x, cache=cache)
+    rows = x.expand(2, -1, -1) if change == "repeat" else x
+    with torch.no_grad():
+        got = encoder(rows[:, 3:], cache=cache)
+        torch.testing.assert_close(got, encoder(rows)[:, 3:])
 
 
 @torch.no_grad()

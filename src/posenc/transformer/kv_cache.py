@@ -358,6 +358,7 @@ class KeyValueCache:
             assert self.padding_mask is not None
             assert self.next_position is not None
             assert isinstance(self.positions, Tensor)
+            self._clear(slice(length, self.length))
             self._length.fill_(length)
             self.padding_mask[:, length:] = False
             self.next_position.copy_(_one_past(self.positions, self.padding_mask, None))
@@ -373,6 +374,12 @@ class KeyValueCache:
             self.below = 0
         elif isinstance(self.positions, Tensor):
             self.next_position = _one_past(self.positions, self.padding_mask, None)
+
+    def _clear(self, places: slice) -> None:
+        """Zero the keys and values at these places of a fixed size."""
+        for layer in self.layers:
+            if isinstance(layer, FixedLayerCache):
+                layer.clear(places)
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows of the batch that ``rows`` name, in that order, as a beam search does.
@@ -423,15 +430,20 @@ class KeyValueCache:
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
         """Put everything back as it was if a step fails, so that a refused step leaves no trace."""
-        records = {
-            name: value.clone() if self.size is not None and isinstance(value, Tensor) else value
-            for name, value in vars(self).items()
-        }
+        with torch.inference_mode(False):  # later steps write to what is put back, in any mode
+            records = {
+                name: value.clone()
+                if self.size is not None and isinstance(value, Tensor)
+                else value
+                for name, value in vars(self).items()
+            }
         lengths = [layer.length for layer in self.layers]
         try:
             yield
         except BaseException:
+            written = self._length
             vars(self).update(records)
+            self._clear(slice(self.length, int(written)))
             for index, layer in enumerate(self.layers):
                 layer.crop(lengths[index] if index < len(lengths) else 0)
             raise

@@ -175,9 +175,7 @@ class FixedLayerCache(LayerCache):
         assert size is not None
         assert writing is not None
         if self.keys is None or self.values is None:
-            self.keys, self.values = (
-                x.new_zeros(*x.shape[:2], size, x.shape[-1]) for x in (keys, values)
-            )
+            self.keys, self.values = _empty_places(keys, size), _empty_places(values, size)
         self.keys.index_copy_(2, writing, keys.to(self.keys.dtype))
         self.values.index_copy_(2, writing, values.to(self.values.dtype))
         return self.keys, self.values
@@ -189,15 +187,21 @@ class FixedLayerCache(LayerCache):
         assert writing is not None
         self._check_features(features, self.features or [None] * len(features))
         if not self.features:
-            self.features = [x.new_zeros(len(x), 1, size, x.shape[-1]) for x in features]
+            self.features = [_empty_places(each.unsqueeze(1), size) for each in features]
         for kept, new in zip(self.features, features, strict=True):
             kept.index_copy_(2, writing, new.unsqueeze(1).to(kept.dtype))
         return [each[:, 0] for each in self.features]
 
     def crop(self, length: int) -> None:
-        """Nothing to forget: what stands past the length of the cache is hidden."""
+        """Forget who made the keys where none are left; ``clear`` forgets the keys."""
         if not length:
             self.maker = None
+
+    def clear(self, places: slice) -> None:
+        """Make what stands there zero: it is hidden, but 0 times what is not finite is NaN."""
+        for kept in (self.keys, self.values, *self.features):
+            if kept is not None:
+                kept[:, :, places] = 0.0
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows that ``rows`` name; in place where there are as many.
@@ -294,7 +298,16 @@ def checked_batch_rows(rows: Tensor) -> Tensor:
 def in_rows(kept: Tensor, rows: Tensor) -> Tensor:
     """These rows of the batch, in the same memory where there are as many as before."""
     taken = kept[rows]
-    return kept.copy_(taken) if taken.shape == kept.shape else taken
+    if taken.shape == kept.shape:
+        return kept.copy_(taken)
+    with torch.inference_mode(False):
+        return taken.clone() if taken.is_inference() else taken
+
+
+def _empty_places(like: Tensor, size: int) -> Tensor:
+    """So many places of zeros, to be written in any mode."""
+    with torch.inference_mode(False):
+        return like.new_zeros(*like.shape[:2], size, like.shape[-1])
 
 
 def _joined(kept: Tensor | None, length: int, new: Tensor) -> Tensor:
