@@ -1,4 +1,4 @@
-"""Documents of a packed row, where encodings know them by positions alone."""
+"""Documents of a packed row, and padding, where encodings know them by positions alone."""
 
 from collections.abc import Iterable, Sequence
 
@@ -59,6 +59,53 @@ posenc.positions.packed gives them, or each document as a row of its own.
             demand(~begins.any(), words)
         elif may_look(begins) and bool(begins.any()):
             raise ValueError(words)
+
+
+def check_padding_is_outside(
+    encodings: Iterable[nn.Module],
+    places: Tensor | Coordinates,
+    real: Tensor | None,
+    documents: Tensor | None,
+) -> None:
+    """Refuse padding between tokens that an encoding would read as neighbors, as it is told.
+
+    On a grid whoever stands at the next point is the neighbor, whatever lies between in the row.
+
+    Args:
+        encodings: Those of tokens.
+        places: Where they take the tokens to stand.
+        real: ``[batch, seq]``: which tokens are no padding; ``None``: all.
+        documents: ``[batch, seq]``: tokens with equal numbers are one document.
+
+    Raises:
+        ValueError: One of them reads neighbors, and padding lies between two tokens of a document.
+
+    Example:
+        >>> import torch
+        >>> from posenc import Convolutional
+        >>> real = torch.tensor([[True, True, False, True]])
+        >>> check_padding_is_outside([Convolutional(32)], torch.tensor([0, 1, 1, 2]), real, None)
+        Traceback (most recent call last):
+        ...
+        ValueError: Convolutional reads the tokens beside each token, and padding lies between \
+tokens of one document. Pad rows at their ends.
+    """
+    reading = [each for each in encodings if _reads_neighbors(each)]
+    if real is None or not reading or places.ndim > 2:
+        return
+    index = torch.arange(real.shape[-1], device=real.device)
+    last = torch.where(real, index, -1).cummax(-1).values[:, :-1]  # real token before the next one
+    inside = real[:, 1:] & (last >= 0) & (last < index[:-1])
+    if documents is not None:
+        inside = inside & (documents.gather(-1, last.clamp(min=0)) == documents[:, 1:])
+    words = (
+        f"{type(reading[0]).__name__} reads the tokens beside each token, and padding lies between "
+        f"tokens of one document. Pad rows at their ends."
+    )
+    if graph_looks(inside):
+        demand(~inside.any(), words)
+    elif may_look(inside) and bool(inside.any()):
+        raise ValueError(words)
 
 
 def check_scores_know_documents(

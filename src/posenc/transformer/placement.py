@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc.backends.base import ShardedTokens, Spreading
-from posenc.backends.neighbors import check_documents_are_told
+from posenc.backends.neighbors import check_documents_are_told, check_padding_is_outside
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.positional import Positional
 from posenc.positions import (
@@ -74,7 +74,9 @@ def placed(
     # Positions that follow from the length alone are left out: nobody has to look at them.
     plainly = not given and padding_mask is None and document_ids is None and cache is None
     documents = None if document_ids is None else runs(document_ids)
-    check_documents_are_told(positional.tokens if positional else (), positions, documents)
+    encodings = positional.tokens if positional else ()
+    check_documents_are_told(encodings, positions, documents)
+    check_padding_is_outside(encodings, positions, padding_mask, documents)
     keys = _Keys(positions, padding_mask, seq, None)
     if cache is not None:
         cache.extend(positions, padding_mask, below=below, batch=batch)

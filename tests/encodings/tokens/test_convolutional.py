@@ -114,6 +114,35 @@ def test_padding_that_is_no_number_reaches_no_token():
     torch.testing.assert_close(made[:, 2:], expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("real", [[1, 1, 0, 1, 1], [1, 0, 0, 1, 1], [0, 1, 1, 0, 1]], ids=str)
+def test_padding_between_tokens_is_refused(real):
+    """Positions cannot say which of two tokens at one place is read by those beside it."""
+    encoding, real = Convolutional(32, 3), torch.tensor([real]).bool()
+    encoder = Encoder(32, 2, 1, positional=Positional(encoding))
+    for positions in (None, torch.arange(5)):
+        with refused("padding lies between tokens of one document. Pad rows at their ends."):
+            encoder(content(1, 5, 32), positions, padding_mask=real)
+
+
+def test_padding_between_documents_is_outside_of_both():
+    encoder = Encoder(32, 2, 1, positional=Positional(Convolutional(32, 3)))
+    x, real = content(1, 5, 32), torch.tensor([[True, True, False, True, True]])
+    made = encoder(x, padding_mask=real, document_ids=torch.tensor([[0, 0, 0, 1, 1]]))
+    for part in (slice(0, 2), slice(3, 5)):
+        torch.testing.assert_close(made[:, part], encoder(x[:, part]), rtol=1e-5, atol=1e-5)
+    with refused("padding lies between tokens of one document"):
+        encoder(x, padding_mask=real, document_ids=torch.zeros(1, 5).long())
+
+
+def test_positions_that_repeat_between_others_are_refused():
+    encoding = Convolutional(8, 3, groups=2)
+    for positions in ([0, 1, 1, 2], [7, 8, 8, 8, 9], [0, 1, 0, 1, 1, 2]):
+        with refused("Positions repeat between tokens that follow one another"):
+            encoding(content(1, len(positions), 8), positions)
+    for positions in ([0, 0, 0, 1], [0, 1, 1, 1], [0, 1, 1, 0, 0, 1], [5, 5, 7, 7, 8]):
+        encoding(content(1, len(positions), 8), positions)
+
+
 def test_packed_documents_do_not_see_each_other():
     encoding, x = randomized(Convolutional(8, 6, groups=2, depth=2)), content(1, 12, 8)
     together = encoding(x, packed([5, 3, 4]))

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.neighbors import check_content
@@ -30,6 +30,7 @@ class Convolutional(TokenEncoding):
     cannot be encoded alone, there is no decoding with a cache, and shards need their neighbors'
     tokens. What positions do say is who is beside whom: tokens that do not follow one another by
     1, as documents in a packed row or a sentence and its padding, are not, and count as nothing.
+    Padding must stand before or behind a document's tokens, not between them.
 
     wav2vec 2.0, HuBERT, WavLM, UniSpeech and SEW have one such layer whose weights are normalized
     for each o; data2vec has five narrower ones with a layer norm: ``Convolutional(dim, 19,
@@ -176,13 +177,15 @@ class Convolutional(TokenEncoding):
 
         Raises:
             TypeError: ``x`` is not floating.
-            ValueError: It has another width, or the table is of other tokens.
+            ValueError: It has another width, the table is of other tokens, or positions repeat
+                between others of one run, as they do where padding lies between tokens.
         """
         check_content(x, table, name="Convolutional", dim=self.dim, coordinates=1)
         order = consecutive(x.shape[-2], device=x.device)
         runs = order - table[..., 0]  # tokens that follow one another have this in common
         if may_look(runs) and bool((runs == runs[..., :1]).all()):
             return self.ordered(x)
+        _check_padding(table[..., 0], order)
         return self._layers(x, runs.expand(x.shape[:-1]))
 
     def ordered(self, x: Float[Tensor, "*batch seq dim"]) -> Float[Tensor, "*batch seq dim"]:
@@ -236,6 +239,23 @@ class Convolutional(TokenEncoding):
         told += [f"{name}={getattr(self, name)}" for name, value in usual.items()
                  if getattr(self, name) != value]  # fmt: skip
         return ", ".join(told)
+
+
+def _check_padding(positions: Tensor, order: Tensor) -> None:
+    """Refuse positions that go on, repeat, and go on again, as 0, 1, 1, 2."""
+    before, after = positions[..., :-1], positions[..., 1:]
+    repeats, follows = after == before, after == before + 1
+    # The last step that is no repeat, if there is one, says what the repeats come behind.
+    last = torch.where(repeats, -1, order[:-1]).cummax(-1).values.clamp(min=0)
+    inside = repeats[..., :-1] & follows.gather(-1, last)[..., :-1] & follows[..., 1:]
+    words = (
+        "Positions repeat between tokens that follow one another, as they do where there is "
+        "padding, over which Convolutional does not read. Pad rows at their ends."
+    )
+    if graph_looks(inside):
+        demand(~inside.any(), words)
+    elif may_look(inside) and bool(inside.any()):
+        raise ValueError(words)
 
 
 def _lengths(weight: Tensor) -> Tensor:
