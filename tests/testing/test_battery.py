@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from posenc import (
+    CABLE,
     ALiBi,
     CoPE,
     DAPEv2,
     Learned,
+    Positional,
     Rotary,
     ScoreBias,
     Shaw,
@@ -19,6 +21,7 @@ from posenc import (
 )
 from posenc.positions import consecutive
 from posenc.testing import Case, battery
+from posenc.transformer import Encoder, KeyValueCache
 
 
 class Tutorial(TokenEncoding):
@@ -336,6 +339,33 @@ class ClaimsNeighbors(ALiBi):
     reads_neighbors = True
 
 
+class DividesByItsRow(Temperature):
+    """Divides scores by their root mean square over all keys, those after the query too."""
+
+    is_relative, is_pairwise = True, False
+
+    def __init__(self, heads, reads_later=False):
+        super().__init__(heads)
+        self.reads_later = reads_later
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        size = (scores.double().square().mean(-1, keepdim=True) + 1).sqrt()
+        return super().encode((scores / size).to(scores.dtype), table)
+
+
+class ClaimsLaterKeys(ALiBi):
+    """Looks at one key alone, and says that it looks at later ones."""
+
+    reads_later = True
+
+
+class ReadsTheTokenBefore(CABLE):
+    """What it reads of a key holds the hidden state of the token before, which is kept nowhere."""
+
+    def key_features(self, hidden):
+        return super().key_features(hidden + hidden.roll(1, -2))
+
+
 class ChangesOutputInSilence(ALiBi):
     """Changes what attention gives, and says nothing of it."""
 
@@ -426,6 +456,11 @@ BROKEN = [
     (LooksAtTheLength, {"heads": 4}, {}, "claims"),
     (ReadsNeighborsInSilence, {"heads": 4, "bias": ALiBi(4)}, {}, "claims"),
     (ClaimsNeighbors, {"heads": 4}, {}, "claims"),
+    (DividesByItsRow, {"heads": 4}, {}, "prefill_equals_decoding"),
+    (DividesByItsRow, {"heads": 4}, {}, "claims"),
+    (ClaimsLaterKeys, {"heads": 4}, {}, "claims"),
+    (ReadsTheTokenBefore, {"heads": 4, "dim": 6}, {}, "prefill_equals_decoding"),
+    (ReadsTheTokenBefore, {"heads": 4, "dim": 6}, {}, "sharded"),
     (ChangesOutputInSilence, {"heads": 4}, {}, "claims"),
     (ClaimsOutput, {"frequencies": 8}, {}, "claims"),
     (Widens, {"dim": 8}, {}, "shape_and_dtype"),
@@ -489,6 +524,17 @@ def test_every_check_says_what_it_checks():
 def _ask(name, case):
     (check,) = [check for check in battery(case, compiling=False) if check.name == name]
     return check()
+
+
+def test_what_reads_later_keys_says_so_and_is_not_asked_to_decode():
+    case = Case(DividesByItsRow, {"heads": 4, "reads_later": True}, bitwise=False)
+    told = "it says that it reads keys after the query, which decoding does not have"
+    assert _ask("prefill_equals_decoding", case) == told
+    assert _ask("sharded", case) is None
+    causal = {"positional": Positional(scores=case.module()), "is_causal": True}
+    x = torch.randn(1, 3, 16)
+    with pytest.raises(ValueError, match=r"DividesByItsRow reads keys after .* without a cache"):
+        Encoder(16, 4, 1, **causal).eval()(x, cache=KeyValueCache())
 
 
 CHANGES = {"offset": 1, "std": 0.5, "dropout": 0.1, "batch_first": False}

@@ -405,6 +405,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         reads_neighbors: Claim, denied where a class does not set it: the change reads tokens beside
             the key, and knows by positions that begin anew where a document ends. Attention then
             refuses packed documents at positions that run on.
+        reads_later: Claim, denied where a class does not set it: the change reads keys after the
+            query, as a mean over all keys does. It is for rows whose tokens all see each other;
+            encoders refuse a cache.
         changes_output: Whether ``encode_output`` does anything.
         takes_reals: Claim: ``Coordinates`` stand wherever positions do, as exact as these.
         makes_anew: Whether it computes scores anew, so that what others made of them before is

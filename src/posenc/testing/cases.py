@@ -185,8 +185,16 @@ class Subject:
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
-        """All that it makes of the tokens in ``rows`` alone, as in decoding or on one rank."""
+        """All that it makes of the tokens in ``rows`` alone, as on one rank."""
         return self.run(module, self.rows(content, rows), positions[..., rows])
+
+    def decoded(self, module: nn.Module, content: Tensors, positions: Tensor, step: int) -> Tensors:
+        """All that it makes of one token behind a cache, which holds those before it."""
+        return self.run_rows(module, content, positions, torch.tensor([step]))
+
+    def seen(self, made: Tensors, step: int) -> Tensors:
+        """The part of all that was made which that token has: no later one."""
+        return self.rows(made, torch.tensor([step]))
 
     def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
         """The part of an unbatched table that speaks of the tokens in ``rows``."""
@@ -285,22 +293,60 @@ class Scores(Subject):
         uses: list[Use] = [("encode", partial(encode, scores, table, q=q, k=k, **read))]
         if module.changes_output:
             output: Any = module.encode_output
-            uses.append(("encode_output", lambda: output(q, scores.softmax(-1), table)))
+            every = torch.arange(scores.shape[-1], device=scores.device)
+            uses.append(("encode_output", lambda: output(q, _weights(scores, every, every), table)))
         return uses
 
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
-        (scores, q), (k, *hidden) = self.rows(content[:2], rows), content[2:]
-        some, every = self.lifted(positions[..., rows]), self.lifted(positions)
+        every = torch.arange(content[0].shape[-1])
+        others = every[~torch.isin(every, rows)]
+        return self._over_keys(module, content, positions, rows, [rows, others])
+
+    def decoded(self, module: nn.Module, content: Tensors, positions: Tensor, step: int) -> Tensors:
+        tokens = list(torch.arange(step + 1).split(1))
+        return self._over_keys(module, content, positions, tokens[-1], tokens)
+
+    def seen(self, made: Tensors, step: int) -> Tensors:
+        scores, *rest = super().seen(made, step)
+        return scores[..., : step + 1], *rest
+
+    def _over_keys(
+        self,
+        module: Any,
+        content: Tensors,
+        positions: Tensor,
+        rows: Tensor,
+        parts: list[Tensor],
+    ) -> Tensors:
+        """The queries in ``rows`` over the keys of all ``parts``.
+
+        Hidden states are read part by part and joined, as ranks and the steps of decoding do.
+        """
+        scores, q, k, *hidden = content
+        keys, order = torch.cat(parts).sort()
+        scores, q = self.rows((scores.index_select(-1, keys), q), rows)
         read = {}
         if hidden:
-            read = {"q_hidden": self.rows(tuple(hidden), rows)[0], "k_hidden": hidden[0]}
-        made = module(scores, some, every, q=q, k=k, **read)
+            of_keys = [module.key_features(part) for part in self._cut(hidden[0], parts)]
+            joined = None if of_keys[0] is None else torch.cat(of_keys, -2).index_select(-2, order)
+            (of_queries,) = self._cut(hidden[0], [rows])
+            read = {"q_features": module.query_features(of_queries), "k_features": joined}
+        places = (self.lifted(positions[..., chosen]) for chosen in (rows, keys))
+        table = module.table(*places, dtype=working_dtype(scores.dtype))
+        made = module.encode(scores, table, q=q, k=k.index_select(-2, keys), **read)
         if not module.changes_output:
             return (made,)
-        table = module.table(some, every, dtype=working_dtype(q.dtype))  # type: ignore[operator]
-        return made, module.encode_output(q, scores.softmax(-1), table)  # type: ignore[operator]
+        return made, module.encode_output(q, _weights(scores, rows, keys), table)
+
+    def _cut(self, hidden: Tensor, parts: list[Tensor]) -> list[Tensor]:
+        return [hidden.index_select(-2, part) for part in parts]
+
+
+def _weights(scores: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
+    """The weights of attention in which no query sees a later key."""
+    return scores.masked_fill(keys > rows.unsqueeze(-1), -torch.inf).softmax(-1)
 
 
 DRIVERS: dict[type, type[Subject]] = {

@@ -51,6 +51,7 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool | N
         "is_relative": _scores_are_relative,
         "is_pairwise": _scores_are_pairwise,
         "reads_neighbors": _documents_matter,
+        "reads_later": _later_keys_matter,
         "changes_output": _output_changes,
     }
 
@@ -157,6 +158,19 @@ def _documents_matter(case: Case, subject: Subject) -> bool:
         for content in ((scores, *tokens), others)
     )
     return bool((here - there).abs().max() >= TOLERANCE)
+
+
+def _later_keys_matter(case: Case, subject: Subject) -> bool:
+    """Leave out the last tokens: the scores of those before must come out as before."""
+    module, content = case.module().double(), subject.content(9, (1,), torch.float64)
+    whole = subject.call(module, content, consecutive(9))[0]
+    for count in (1, 5, 8):
+        scores, *tokens = content
+        first = scores[..., :count, :count], *(part[..., :count, :] for part in tokens)
+        alone = subject.call(module, first, consecutive(count))[0]
+        if (alone - whole[..., :count, :count]).tril().abs().max() >= TOLERANCE:
+            return True
+    return False
 
 
 def _values_change(case: Case, subject: Subject) -> bool:

@@ -289,6 +289,12 @@ def check_pointwise(positional: Positional | None) -> None:
                 f"{type(encoding).__name__} reads the tokens beside each token, those after it "
                 f"too, and a cache was given. Encode whole sequences without a cache."
             )
+    for encoding in () if positional is None else positional.scores:
+        if getattr(encoding, "reads_later", False):
+            raise ValueError(
+                f"{type(encoding).__name__} reads keys after the query, as reads_later says, and a "
+                f"cache was given. Encode whole sequences without a cache."
+            )
 
 
 def check_cuttable(positional: Positional | None) -> None:
