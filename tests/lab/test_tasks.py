@@ -156,6 +156,20 @@ def test_a_model_that_guesses_adds_no_bits_that_can_be_compared():
     assert task.reported({64: 3.0, 1024: 8.0}, 1024, learned=3.0) == 5.0
 
 
+@pytest.mark.parametrize(
+    ("name", "k", "said"),
+    [
+        ("k_back", 1, "The last letter, where"),
+        ("k_back", 2, "The second last letter, where"),
+        ("k_back", 12, "The 12th last letter, where"),
+        ("k_front", 1, "The first token of the row"),
+        ("k_front", 23, "The 23rd token of the row"),
+    ],
+)
+def test_a_task_says_what_it_was_asked_for(name, k, said):
+    assert TASKS[name](k=k).about.startswith(said)
+
+
 def test_rows_that_ask_nothing_have_no_part_in_a_score():
     """With half as many letters asked for as there are tokens, many rows have too few."""
     task = TASKS["k_back"](trained=8, tested=(8,), k=4)

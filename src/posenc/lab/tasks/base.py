@@ -174,6 +174,19 @@ class Task(abc.ABC):
         return score <= self.gate if self.lower_is_better else score >= self.gate
 
 
+def ordinal(number: int) -> str:
+    """The word for a place, from 1 on.
+
+    Example:
+        >>> ordinal(3), ordinal(11), ordinal(22)
+        ('third', '11th', '22nd')
+    """
+    if number <= 5:
+        return ("first", "second", "third", "fourth", "fifth")[number - 1]
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
+
+
 def loss(logits: Tensor, batch: Batch) -> Tensor:
     """Cross entropy of the targets in nats, their mean; NaN where there are none.
 

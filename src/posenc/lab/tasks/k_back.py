@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 
 from posenc.encodings.arguments import check_whole
-from posenc.lab.tasks.base import IGNORED, Batch, Task, draw
+from posenc.lab.tasks.base import IGNORED, Batch, Task, draw, ordinal
 
 LETTERS, FILLERS = 8, 8
 
@@ -35,7 +35,6 @@ class KBack(Task):
     tested: tuple[int, ...] = (48, 96)
     k: int = 3
 
-    about: ClassVar[str] = "The third last letter, where the tokens between do not count."
     vocabulary: ClassVar[int] = LETTERS + FILLERS
     chance: ClassVar[float] = 1 / LETTERS
     gate: ClassVar[float] = 0.9
@@ -50,6 +49,12 @@ class KBack(Task):
                 f"k is {self.k}; of the {shortest} tokens of the shortest row about half are "
                 "letters."
             )
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        """Which letter."""
+        which = "last" if self.k == 1 else f"{ordinal(self.k)} last"
+        return f"The {which} letter, where the tokens between do not count."
 
     def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens, about half of them letters."""

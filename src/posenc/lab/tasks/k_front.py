@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 
 from posenc.encodings.arguments import check_whole
-from posenc.lab.tasks.base import Batch, Task, draw, unscored
+from posenc.lab.tasks.base import Batch, Task, draw, ordinal, unscored
 
 LETTERS = 8
 
@@ -30,7 +30,6 @@ class KFront(Task):
     tested: tuple[int, ...] = (32, 64, 128, 256)
     k: int = 4
 
-    about: ClassVar[str] = "The fourth token of the row, however far it has gone."
     vocabulary: ClassVar[int] = LETTERS
     chance: ClassVar[float] = 1 / LETTERS
     gate: ClassVar[float] = 0.95
@@ -41,6 +40,11 @@ class KFront(Task):
         check_whole(k=self.k)
         if self.k > min(self.tested):
             raise ValueError(f"k is {self.k}; the shortest tested row has {min(self.tested)}.")
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        """Which token."""
+        return f"The {ordinal(self.k)} token of the row, however far it has gone."
 
     def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` letters."""
