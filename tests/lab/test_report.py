@@ -16,7 +16,7 @@ from posenc.lab.configuration import Extension
 from posenc.lab.kept import keep, taken_out
 from posenc.lab.report import as_csv, as_html, as_markdown, write
 from posenc.lab.report.figures import drawn
-from posenc.lab.report.sheets import sheets
+from posenc.lab.report.sheets import differences, sheets
 from posenc.lab.tables import COLUMNS, export
 from posenc.lab.tables import as_csv as all_as_csv
 from posenc.lab.tasks import KFront
@@ -86,8 +86,13 @@ def test_who_loses_least_where_lower_is_better(comparison):
         gate = 2.0
 
     turned = replace(task.task, task=Lower(4, (4, 8), k=2))
-    ours = differences_against(replace(task, task=turned), "ALiBi", 8)
+    lower = replace(task, task=turned)
+    ours = differences_against(lower, "ALiBi", 8)
     assert ours["NoPE"] == pytest.approx([0.7, 0.5, 0.45])
+    rows = differences(lower, 8).rows
+    assert {row[0] for row in rows} == {f"{p.better} better than {p.worse}" for p in task.pairs[8]}
+    asked = "Expected ALiBi better than NoPE by 0.1 or more at 8: holds in 3 of 3 seeds"
+    assert asked in sentences(lower)[-1]
 
 
 def test_csv_and_markdown_hold_the_same_numbers(comparison):

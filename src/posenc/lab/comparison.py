@@ -74,7 +74,7 @@ class Expected:
     Attributes:
         gap: What was expected.
         length: Where.
-        differences: By seed.
+        differences: By seed; above 0 is better than the other.
     """
 
     gap: Gap
@@ -355,7 +355,7 @@ def sentences(comparison: TaskComparison) -> list[str]:
             + (f" and {most} {_lost(drops[most])}." if most != least else ".")
         )
     for each in comparison.gaps:
-        said.append(_said_of_gap(each))
+        said.append(_said_of_gap(each, task.lower_is_better))
     for each in comparison.beside:
         if each.of:
             said.append(
@@ -404,9 +404,11 @@ def _lost(drop: float) -> str:
     return f"{'gains' if drop < 0 else 'loses'} {abs(drop):.2f}"
 
 
-def _said_of_gap(each: Expected) -> str:
+def _said_of_gap(each: Expected, lower_is_better: bool) -> str:
     gap = each.gap
     asked = f"{gap.better} − {gap.worse} ≥ {gap.least:g} at {each.length}"
+    if lower_is_better:
+        asked = f"{gap.better} better than {gap.worse} by {gap.least:g} or more at {each.length}"
     if each.holds is None:
         return f"Expected {asked}: not measured."
     values = list(each.differences.values())

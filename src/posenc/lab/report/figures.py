@@ -27,7 +27,7 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
     kind = task.task.task
     encodings, trained = task.encodings.values(), kind.trained
     pairs, told = drawn_pairs(task), [e for e in encodings if e.reported]
-    axes = {}
+    sign, axes = "over" if kind.lower_is_better else "−", {}
     if told:
         axes[f"{kind.measure} over the length of rows, a dot a seed"] = length_curve(
             {e.name: {n / trained: list(s.values()) for n, s in e.reported.items()} for e in told},
@@ -37,9 +37,9 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
         )
     if pairs:
         axes[f"paired differences at {task.length}, a dot a seed"] = paired_differences(
-            {f"{p.better} − {p.worse}": p.differences for p in pairs},
-            {f"{p.better} − {p.worse}": _ends(p.interval) for p in pairs},
-            label=f"difference in {kind.measure} at {task.length}, in favor of the first",
+            {f"{p.better} {sign} {p.worse}": p.differences for p in pairs},
+            {f"{p.better} {sign} {p.worse}": _ends(p.interval) for p in pairs},
+            label=f"difference in {kind.measure}\nat {task.length}, in favor of the first",
         )
     if curves := {
         e.name: led for e in encodings if (led := [each for each in e.curves.values() if each])

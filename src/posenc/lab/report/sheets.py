@@ -97,9 +97,10 @@ def paired_lengths(task: TaskComparison) -> list[int]:
 
 def differences(task: TaskComparison, length: int) -> Sheet:
     """Every pair at a length."""
+    sign = "better than" if task.task.task.lower_is_better else "−"
     rows = [
         (
-            f"{pair.better} − {pair.worse}",
+            f"{pair.better} {sign} {pair.worse}",
             interval(pair.interval),
             f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
             f"{pair.p:.3g}",
