@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from posenc.lab import grid_from
 from posenc.lab.comparison import Comparison, compared
 from posenc.lab.kept import taken_out
+from posenc.lab.tables import rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 HERE = DOCS / "lab"
@@ -89,3 +91,13 @@ def test_the_pages_are_what_the_results_say(kept, monkeypatch, tmp_path):
         # How many runs are of an earlier source changes with the source.
         assert [x for x in made if "runs: " not in x] == [x for x in written if "runs: " not in x]
         assert all((HERE / path.name).exists() for path in tmp_path.glob(f"{name}-*.png"))
+
+
+@pytest.mark.parametrize("name", ["standard", "extension"])
+def test_the_query_of_the_guide_takes_means_of_seeds_alone(name, tmp_path):
+    guide = (DOCS / "lab.md").read_text()
+    columns = re.search(r"SELECT (.*), avg\(score\) FROM runs", guide)[1].split(", ")
+    kept = rows(taken_out(HERE / f"{name}.json", tmp_path))
+    found = [row for row in kept if row["kind"] != "tuning"]
+    asked = {(*(row[column] for column in columns), row["seed"]) for row in found}
+    assert len(asked) == len(found)
