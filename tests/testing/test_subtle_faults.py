@@ -221,6 +221,13 @@ class DoublesNarrowTables(Sinusoidal):
         return super().table(positions, dtype=dtype) * (2 if dtype == torch.bfloat16 else 1)
 
 
+class CountsInNarrowNumbers(Sinusoidal):
+    def table(self, positions, *, dtype=None):
+        if dtype in (torch.bfloat16, torch.float16) and isinstance(positions, torch.Tensor):
+            positions = positions.to(dtype).long()
+        return super().table(positions, dtype=dtype)
+
+
 class TakesOneForTheUsualScale(Shaw):
     def __init__(self, heads):
         super().__init__(heads, head_dim=8, reach=2)
@@ -282,6 +289,7 @@ SUBTLE = [
     (RoundsCoordinates, "reals"),
     (MixesTwoBatchAxes, "rows_stand_alone"),
     (DoublesNarrowTables, "dtypes_agree"),
+    (CountsInNarrowNumbers, "dtypes_agree"),
     (TakesOneForTheUsualScale, "scale_and_key_heads"),
     (RepeatsKeyHeads, "scale_and_key_heads"),
     (AbsoluteWhereFarApart, "claims"),

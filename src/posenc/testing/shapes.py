@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -60,19 +61,30 @@ def stays_finite(case: Case) -> str | None:
 
 
 def dtypes_agree(case: Case) -> None:
-    """Content and tables in any float dtype come out as in float64, but for rounding."""
+    """Content and tables in any float dtype come out as in float64, but for rounding.
+
+    So they do far out, or are refused, as what float16 does not hold.
+    """
+    _agree(case, consecutive(6))
+    for start in case.far(254, 10**6, 2**40, ahead=5):
+        with suppress(*REFUSALS):
+            _agree(case, consecutive(6, start=start))
+
+
+def _agree(case: Case, positions: Tensor) -> None:
     subject = case.subject()
-    exact_table = subject.tables(case.module(), consecutive(6), torch.float64)
-    for dtype in (torch.float16, torch.bfloat16, torch.float32):
-        table = subject.tables(case.module(), consecutive(6), dtype)
+    exact_table = subject.tables(case.module(), positions, torch.float64)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        where = f"in {dtype}, at positions from {int(positions[0])} to {int(positions[-1])}"
+        table = subject.tables(case.module(), positions, dtype)
         if table.is_floating_point():
             assert table.dtype == dtype, f"a table asked for in {dtype} came as {table.dtype}"
-            assert_rounded(table, exact_table, dtype, f"a table in {dtype}")
+            assert_rounded(table, exact_table, dtype, f"a table {where}")
         content = subject.content(6, dtype=dtype)
         wide = tuple(part.double() for part in content)
-        want = subject.run(case.module().double(), wide, None)
-        for got, exact in zip(subject.run(case.module(), content, None), want, strict=True):
-            assert_rounded(got, exact, dtype, f"{dtype} content")
+        want = subject.run(case.module().double(), wide, positions)
+        for got, exact in zip(subject.run(case.module(), content, positions), want, strict=True):
+            assert_rounded(got, exact, dtype, f"content {where}")
 
 
 def content_is_left_alone(case: Case) -> None:
