@@ -320,6 +320,19 @@ def test_what_cannot_be_walked_is_one_line(refused):
     assert "encodes nothing by itself" in refused("walk", "hi", "--encoding", "PoSE(64)")
 
 
+@pytest.mark.parametrize("within", ["scores=ALiBi(2)", "tokens=Sinusoidal(16)"])
+def test_positions_drawn_anew_at_each_call_are_refused(run, refused, within):
+    drawn = f"Positional(positions=Randomized(50), {within})"
+    said = refused("walk", SENTENCE, "--encoding", drawn)
+    assert "Randomized(longest=50) draws positions at each call anew" in said
+    assert "leave that out" in said
+    # These leave positions alone outside of training.
+    training = f"Positional(positions=SHAPE(50), {within})"
+    first, second = (run("walk", SENTENCE, "--encoding", training) for _ in range(2))
+    assert first.status == 0
+    assert first == second
+
+
 def test_a_variance_of_one_is_said_only_where_it_is_one(run):
     usual, narrow = (run("walk", "a b c", "--dim", dim, "--heads", 1).out for dim in (16, 1))
     assert "mean 0 and variance 1." in usual

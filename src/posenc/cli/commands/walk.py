@@ -112,6 +112,7 @@ class Walk:
         asked: Any = _Asked(self.encoding, None, self.base, self.convention)
         encoding = chosen(asked, dim=self.dim, seed=self.seed)
         if isinstance(encoding, Positional):
+            _check_draws_nothing(encoding)
             return encoding
         places = {
             TokenEncoding: "tokens",
@@ -188,6 +189,16 @@ class Model:
         import torch
 
         return self.embedding(torch.tensor([self.words[token] for token in tokens]))
+
+
+def _check_draws_nothing(positional: "Positional") -> None:
+    """Refuse what would give each pass of a sentence positions of its own."""
+    for change in positional.positions:
+        if not change.training_only:
+            raise UserError(
+                f"{change} draws positions at each call anew, without training too, and walk "
+                "compares calls; leave that out, to see what positions 0, 1, 2, … do"
+            )
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
