@@ -24,6 +24,26 @@ def test_bits_that_differ_and_bits_that_do_not(capsys):
     assert "Equal bits: transformers and vllm" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("length", "table", "said"),
+    [
+        # In bfloat16 angles that differ make one table, at first.
+        ("40", "the kept table: equal bits", "The tables are equal: products and sums"),
+        ("1000", "first at position 97", "where they are equal products and sums are rounded"),
+    ],
+)
+def test_the_advice_goes_by_the_kept_table(capsys, length, table, said):
+    given = ["--encoding", "Rotary(128, base=500000)", "--length", length]
+    assert main(["parity", "vllm", "mlx", *given]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "angles: " in out
+    assert "angles: equal bits" not in out
+    assert table in out
+    assert said in out
+    assert "Bits differ from position 1 on" in out
+    assert ("load one" in out) is (length == "1000")
+
+
 def test_json(capsys):
     assert main(["parity", "vllm", "sglang", *ENCODING, "--format", "json"]) == 1
     found = json.loads(capsys.readouterr().out)

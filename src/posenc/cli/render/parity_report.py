@@ -3,6 +3,7 @@
 import json
 import sys
 import textwrap
+from math import inf
 
 from posenc.audit.comparing.differences import Difference
 from posenc.audit.comparing.effects import Effect
@@ -42,12 +43,24 @@ def lines(found: Parity) -> list[str]:
 def _advice(found: Parity) -> list[str]:
     if not found.stages:
         return []
-    if all(stage.is_none for stage in found.stages):
-        return [
-            "The tables are equal: products and sums are rounded differently. Rotate in float32 on "
-            "both sides, or in the dtype of content on both."
-        ]
-    return ["The tables differ: load one on both sides (--write FILE --table FORM)."]
+    table = found.stages[-1]
+    arithmetic = "Rotate in float32 on both sides, or in the dtype of content on both."
+    if table.is_none:
+        return [f"The tables are equal: products and sums are rounded differently. {arithmetic}"]
+    load = "load one on both sides (--write FILE --table FORM)."
+    if not any(_place(part) < _place(table) for part in (found.q, found.k)):
+        return [f"The tables differ: {load}"]
+    return [
+        f"The tables differ, and where they are equal products and sums are rounded differently: "
+        f"{load} {arithmetic}"
+    ]
+
+
+def _place(part: Difference) -> tuple[float, float]:
+    """The first position and pair that differ; none is behind all."""
+    if part.position is None or part.pair is None:
+        return inf, inf
+    return part.position, part.pair
 
 
 def _stage(part: Difference) -> str:
