@@ -6,6 +6,7 @@ import json
 import math
 
 import pytest
+import torch
 
 from posenc import Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
@@ -50,6 +51,27 @@ def test_what_does_not_move_is_no_rotation(run):
         out = run("shift", *words).out
         assert "everything stays where it is: largest error 0" in out
         assert "rotation" not in out
+
+
+def test_the_shift_of_queries_is_told_where_it_is_not_that_of_keys(run):
+    words = ("shift", "--encoding", "QueryTemperature(4, period=2)", "--offset", 4, "--length", 8)
+    out = run(*words).out
+    assert "PE(p + 4) = M PE(p) of keys, with M =" in out
+    assert "key: every key stays where it is: largest error 0" in out
+    assert "query: the best map (no map takes queries of every position along)" in out
+    found = json.loads(run(*words, "--format", "json").out)
+    assert (found["of"], found["exact"], found["queries"]["exact"]) == ("keys", True, False)
+    factor = [1 + math.log(1 + (p + 1) // 2) / 10 for p in range(12)]
+    best = sum(factor[p + 4] * factor[p] for p in range(8)) / sum(f * f for f in factor[:8])
+    assert found["queries"]["matrix"][0] == pytest.approx([best, 0, 0, 0])
+    # XPos multiplies queries by what it divides keys by.
+    found = json.loads(run("shift", "--encoding", "XPos(Rotary(4))", "--format", "json").out)
+    keys, queries = (
+        torch.tensor(each["matrix"], dtype=torch.float64) for each in (found, found["queries"])
+    )
+    torch.testing.assert_close(keys.mT @ queries, torch.eye(4, dtype=torch.float64))
+    assert not keys.allclose(queries)
+    assert "query" not in run("shift", "--encoding", "Rotary(4)").out
 
 
 def test_distance_names_the_closest_pair(run):

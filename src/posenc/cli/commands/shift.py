@@ -1,17 +1,21 @@
 """``posenc shift``: the linear map that moves an encoding by an offset, and what it misses."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+
+if TYPE_CHECKING:
+    from posenc.inspection.shift import ShiftMap
 
 
 @dataclass(frozen=True)
 class Shift:
     """Print the map that moves an encoding by an offset, and its error.
 
-    The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys.
+    The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys;
+    where queries have another, text and JSON say so.
     A bias has none: of it is told how much it changes when query and key both move.
     """
 
@@ -51,17 +55,19 @@ class Shift:
         from posenc.cli.render.shift import shift_of, show
         from posenc.encodings.base import QueryKeyEncoding
 
-        found = shift_of(encoding, self.offset, self.length)
+        found, queries = shift_of(encoding, self.offset, self.length), None
+        if isinstance(encoding, QueryKeyEncoding):
+            queries = shift_of(encoding, self.offset, self.length, "queries")
         if self.format == "csv":
             formats.print_csv(
                 [f"from_{j}" for j in range(len(found.matrix))], found.matrix.tolist()
             )
         elif self.format == "json":
             about = {**described(encoding), "offset": self.offset, "length": self.length}
-            told = {"residual": found.residual, "exact": found.exact, "reason": found.reason}
-            formats.print_json(about, **told, matrix=found.matrix.tolist())
+            beside = {} if queries is None else {"of": "keys", "queries": _as_dict(queries)}
+            formats.print_json(about, **_as_dict(found), **beside)
         else:
-            show(found, self.offset, self.length)
+            show(found, self.offset, self.length, queries)
             if isinstance(encoding, QueryKeyEncoding) and key_heads(encoding) > 1:
                 print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
 
@@ -82,3 +88,8 @@ class Shift:
             f"{self.offset}: the bias changes by {change:.2g} at most, over "
             f"{self.length} x {self.length} pairs."
         )
+
+
+def _as_dict(found: "ShiftMap") -> dict[str, Any]:
+    told = {"residual": found.residual, "exact": found.exact, "reason": found.reason}
+    return {**told, "matrix": found.matrix.tolist()}
