@@ -67,6 +67,25 @@ def test_numbers_of_columns_stand_above_their_own(run, dim, left):
         assert number.start() - gutter + left == int(number[0])
 
 
+@pytest.mark.parametrize("start", [0, 7, 100, 12_345_678_901])
+@pytest.mark.parametrize(("length", "left"), [(5, 0), (12, 3), (40, 0), (40, 21)])
+def test_keys_of_a_bias_are_numbered_as_its_queries(run, start, length, left):
+    words = ("--start", start, "--first-dimension", left, "--length", length)
+    out = run("heatmap", "--encoding", "ALiBi(1)", *words).out.splitlines()
+    gutter = len(re.match(r" *\d+ +", out[2])[0])
+    found = list(re.finditer(r"\d+", out[1]))
+    assert found
+    for number in found:
+        assert number.start() - gutter + left + start == int(number[0])
+
+
+def test_a_bias_that_is_cut_names_queries_and_keys(run):
+    out = run("heatmap", "--encoding", "ALiBi(1)", "--start", 100, "--length", 300).out
+    shown = len(out.splitlines()[2].split()[1])
+    assert "queries 100 to 399 of 300" in out
+    assert f"columns 0 to {shown - 1} of 300 (keys 100 to {100 + shown - 1})" in out
+
+
 @pytest.mark.parametrize(("start", "length", "said"), [
     (0, 1, "0"), (0, 3, "0 2"), (1000, 3, "1000 to 1002"), (1000, 20, "1000            1019"),
 ])  # fmt: skip

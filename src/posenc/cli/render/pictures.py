@@ -46,16 +46,22 @@ def heatmap(rows: Rows, title: str, *, start: int, length: int, left: int) -> No
     # Only what the terminal has room for is computed, however long the table is.
     table = rows.between(start, shown)[:, left : left + columns]
     limit = max(1.0, table.abs().max().item()) if rows.counted == "position" else _limit(table)
+    # A bias is a matrix, whose columns are the keys at the positions of its queries.
+    first = start if rows.counted == "query" else 0
     screen.print(title)
-    screen.print(_axis(left, columns, gutter))
+    screen.print(_axis(first + left, columns, gutter))
     drawn = _colored_lines if color else _plain_lines
     for line in drawn(table / limit, start, gutter):
         screen.print(line)
     screen.print(_legend(color, limit))
     if shown < length or columns < len(rows.columns):
+        several, keys = f"{rows.counted}s", ""
+        if rows.counted == "query":
+            several = "queries"
+            keys = f" (keys {first + left} to {first + left + columns - 1})"
         screen.print(
-            f"{rows.counted}s {start} to {start + shown - 1} of {length}, columns {left} to "
-            f"{left + columns - 1} of {len(rows.columns)}: one cell each; --start and "
+            f"{several} {start} to {start + shown - 1} of {length}, columns {left} to "
+            f"{left + columns - 1} of {len(rows.columns)}{keys}: one cell each; --start and "
             "--first-dimension move on."
         )
 
@@ -132,13 +138,14 @@ def _plain_lines(table: Tensor, start: int, gutter: int) -> list[str]:
     ]
 
 
-def _axis(left: int, columns: int, gutter: int) -> str:
-    """The numbers of the columns, each above its own."""
+def _axis(first: int, columns: int, gutter: int) -> str:
+    """The numbers of the columns, counted from ``first`` on, each above its own."""
     wide = columns > 12
-    step = 10 if wide else len(str(left + columns)) + 1
+    digits = max(len(str(first)), len(str(first + columns)))
+    step = 10 * (1 + digits // 10) if wide else digits + 1
     line = " " * gutter
-    for index in range(-(-left // step) * step if wide else left, left + columns, step):
-        line = line.ljust(gutter + index - left) + str(index)
+    for number in range(-(-first // step) * step if wide else first, first + columns, step):
+        line = line.ljust(gutter + number - first) + str(number)
     return line
 
 
