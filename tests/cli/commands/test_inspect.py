@@ -143,6 +143,19 @@ def test_lines_fit_80_columns(run, written, config, monkeypatch):
         assert max(map(len, lines)) < 80
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_number_is_broken_in_two(run, written, count):
+    sections = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [16, 24, 24]}
+    text = {"model_type": "qwen2_vl_text", "hidden_size": 1536, "num_attention_heads": 12,
+            "num_hidden_layers": 2, "rope_parameters": sections}  # fmt: skip
+    file = written({"model_type": "qwen2_vl", "text_config": text})
+    out = run("inspect", *[file, written(LLAMA, "llama.json")][:count]).out
+    said = dict(reversed(rows_of(out)))["expression"]
+    # No part of this is as long as a line.
+    assert "Geometric(dim=128, base=1000000.0)" in said.replace("( ", "(")
+    assert max(map(len, out.splitlines()[2:])) < 80
+
+
 def test_two_files_and_only_what_differs(run, written):
     longer = {**LLAMA, "rope_theta": 1e6}
     ran = run("inspect", written(LLAMA, "a.json"), written(longer, "b.json"))

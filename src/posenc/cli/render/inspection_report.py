@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
@@ -52,7 +53,7 @@ def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> 
     if confirmed:
         screen.print()
         for line in confirmed:
-            screen.print(fill(line, WIDTH, subsequent_indent="  "))
+            screen.print(fill(line, WIDTH, subsequent_indent="  ", break_long_words=False))
 
 
 def _about(model: SetupNumbers) -> str:
@@ -190,7 +191,23 @@ def _entry(screen: Console, label: str, *texts: str) -> None:
     for index, text in enumerate(texts):
         beside = f"  {label:<{LABELS}}" if index == 0 else margin
         hanging = margin + "   " * (len(texts) > 1)
-        screen.print(fill(text, WIDTH, initial_indent=beside, subsequent_indent=hanging))
+        screen.print("\n".join(_lines(text, beside, hanging)))
+
+
+def _lines(text: str, beside: str, hanging: str) -> Iterator[str]:
+    """Broken between words, and longer ones behind a parenthesis: never within a number or name."""
+    line, begun = beside, False
+    for piece in _pieces(text, WIDTH - len(hanging)):
+        if begun and len((line + piece).rstrip()) > WIDTH:
+            yield line.rstrip()
+            line = hanging
+        line, begun = line + piece, True
+    yield line.rstrip()
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    for word in re.split(r"(?<=\s)", text):
+        yield from re.split(r"(?<=\()", word) if len(word.rstrip()) > room else (word,)
 
 
 def _heading(

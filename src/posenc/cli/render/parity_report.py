@@ -19,7 +19,15 @@ def show(found: Parity, form: str, written: list[str]) -> None:
         sys.stdout.write("\n")
         return
     for line in (*lines(found), *written):
-        print(textwrap.fill(line, WIDTH, subsequent_indent="    ", break_on_hyphens=False))
+        print(
+            textwrap.fill(
+                line,
+                WIDTH,
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
 
 
 def lines(found: Parity) -> list[str]:
