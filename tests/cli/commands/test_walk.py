@@ -227,6 +227,17 @@ def test_equations_name_what_they_are_computed_from(run, norm, encoding):
         ("Shaw(2, 8, 4, values=True)", ["encode(softmax · V, positions)"], []),
         ("Positional(tokens=[Learned(16, 8), Sinusoidal(16)])", ["All are added"], ["The two"]),
         ("Positional()", ["it knows its neighbors."], ["and its place"]),
+        ("CoPE(2, 8, 16)", ["Positions change no score here", "its neighbors."], ["each score"]),
+        ("Temperature(2)", ["Positions change no score here", "its neighbors."], ["its place"]),
+        ("Temperature(2, 3)", ["Positions change some scores.", "and its place"], ["each score"]),
+        ("T5Bias(2, std=0.0)", ["What distance says is added: 0 everywhere here."], ["its place"]),
+        ("FIRE(2)", ["What the two positions say is added."], ["What distance says"]),
+        ("Learned(16, 64, std=0.0)", ["none knows its place by it", "its neighbors."],
+         ["from here on", "and its place"]),
+        ("QueryTemperature(8)", ["its neighbors."], ["its place"]),
+        ("QueryTemperature(8, period=4)", ["and its place"], []),
+        ("RePo(2, Rotary(8), 16)", ["its neighbors."], ["each score", "and its place"]),
+        ("Sinusoidal(16)", ["from here on a vector knows its place", "and its place"], []),
     ],
 )  # fmt: skip
 def test_what_is_said_holds_for_this_encoding(run, encoding, said, not_said):
@@ -235,6 +246,16 @@ def test_what_is_said_holds_for_this_encoding(run, encoding, said, not_said):
         assert each in out
     for each in not_said:
         assert each not in out
+
+
+def test_a_causal_walk_knows_its_place_by_encodings_that_change_something(run):
+    for encoding, placed in (("ALiBi(2)", True), ("CoPE(2, 8, 16)", False)):
+        out = run("walk", SENTENCE, "--encoding", encoding, "--causal").out
+        assert ("and its place" in out) is placed
+
+
+def test_one_token_walks(run):
+    assert "from here on a vector knows its place" in run("walk", "cat").out
 
 
 def test_a_narrow_feed_forward_is_not_wider(run):

@@ -86,7 +86,7 @@ class Walk:
         with torch.no_grad():
             model = self._model(words, positional)
             x = model.embedded(kept)
-            found = stages(model.encoder, x, kept)
+            found = stages(model.encoder, x, kept, placed=model.places(x, ROUNDING))
             shown = found if self.stage is None else self._asked(found)
             lion = model.embedded(ORDERS[0].split())
             effects = {
@@ -189,6 +189,19 @@ class Model:
         import torch
 
         return self.embedding(torch.tensor([self.words[token] for token in tokens]))
+
+    def places(self, x: "Tensor", rounding: float) -> bool:
+        """Whether the output tells by the encodings where a token stands.
+
+        A causal mask tells orders apart by itself; there it is asked whether encodings do anything.
+        """
+        from posenc.inspection.order import both_orders
+
+        if self.encoder.is_causal:
+            return bool((self.encoder(x[None]) - self.without(x[None])).abs().max() >= rounding)
+        first, *others = range(len(x))
+        orders = [[*others, first], [*others[:1], first, *others[1:]]]
+        return any(both_orders(self.encoder, x, order).tells_apart(rounding) for order in orders)
 
 
 def _check_draws_nothing(positional: "Positional") -> None:

@@ -7,7 +7,6 @@ from typing import cast
 from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding, ScoreBias, TokenEncoding
-from posenc.encodings.positional import PLACES
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.transformer import (
     AttentionStages,
@@ -45,20 +44,28 @@ class Stage:
     number: int = 0
 
 
-def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> list[Stage]:
-    """All stages of the first block, and the output, numbered in the order in which they happen."""
+def stages(
+    encoder: Encoder, embeddings: Tensor, tokens: list[str], *, placed: bool
+) -> list[Stage]:
+    """All stages of the first block, and the output, numbered in the order in which they happen.
+
+    Args:
+        encoder: The modules.
+        embeddings: ``[seq, dim]``.
+        tokens: The words.
+        placed: Whether the output tells by the encodings where a token stands.
+    """
     found = encoder.stages(embeddings[None])
-    walked = _stages(encoder, found, embeddings, tokens)
+    walked = _stages(encoder, found, embeddings, tokens, placed)
     return [replace(stage, number=number) for number, stage in enumerate(walked, start=3)]
 
 
 def _stages(
-    encoder: Encoder, found: EncoderStages, embeddings: Tensor, tokens: list[str]
+    encoder: Encoder, found: EncoderStages, embeddings: Tensor, tokens: list[str], placed: bool
 ) -> list[Stage]:
     norm = cast(Block, encoder.blocks[0]).norm
     block = found.blocks[0]
     x = "X" if found.token_tables else "E"
-    placed = any(getattr(encoder.first, place) for place in PLACES)
     walked = [
         Stage(
             "embeddings",
@@ -100,7 +107,7 @@ def _stages(
 def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) -> Iterator[Stage]:
     """Each encoding of tokens in turn, and what they make of the embeddings together."""
     encodings = cast("Sequence[TokenEncoding]", encoder.first.tokens)
-    x, sums, scaled, added = embeddings, "E", False, True
+    x, sums, scaled, added, placed = embeddings, "E", False, True, False
     for number, (encoding, table) in enumerate(zip(encodings, found.token_tables, strict=True), 1):
         symbol = f"PE{number}".translate(SUBSCRIPTS) if len(encodings) > 1 else "PE"
         about, values = "What the positions alone say: the same for every sentence.", table
@@ -108,6 +115,7 @@ def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) 
         if not encoding.is_pointwise:  # its table is the positions
             about, values = "What it makes of each token and those around it.", encoded - x
         yield Stage("encoding", about, symbol, values.expand(embeddings.shape))
+        placed |= _tells_places(values)
         factor = getattr(encoding, "factor", None)
         if not _near(encoded, (factor or 1.0) * x + values):
             sums, added = f"encode({sums}, {symbol})", False
@@ -120,12 +128,20 @@ def _token_encoding(encoder: Encoder, found: EncoderStages, embeddings: Tensor) 
     what = "the two are added" if len(encodings) == 1 else "all are added"
     what = what if added else "positions are put into them"
     about = f"The embeddings are scaled; then {what}" if scaled else what[0].upper() + what[1:]
+    knows = "from here on a vector knows its place"
+    if not placed:
+        knows = "every vector gets the same, and none knows its place by it"
     yield Stage(
         "sum",
-        f"{about}; from here on a vector knows its place.",
+        f"{about}; {knows}.",
         f"X = {sums}",
         found.encoded[0],
     )
+
+
+def _tells_places(values: Tensor) -> bool:
+    """Whether rows differ, or there is one alone that is something."""
+    return bool((values != values[:1]).any() if len(values) > 1 else values.any())
 
 
 def _norm(norm: NormStages, of: str, symbol: str) -> Iterator[Stage]:
@@ -261,13 +277,26 @@ def _encoded_scores(
     added = all(isinstance(encoding, ScoreBias) for encoding in encodings)
     about, equation = [], "scores"
     if encodings:
-        about.append("What distance says is added." if added else "Positions change each score.")
+        changed = _changed(attention)
+        if added:
+            relative = all(encoding.is_relative for encoding in encodings)
+            what = f"What {'distance says' if relative else 'the two positions say'} is added"
+            about.append(f"{what}." if changed.any() else f"{what}: 0 everywhere here.")
+        else:
+            which = "each score" if changed.all() else "some scores"
+            about.append(f"Positions change {which if changed.any() else 'no score here'}.")
         equation = "scores + bias" if added else "encode(scores)"
     if encoder.is_causal:
         about.append("Keys after their query are hidden: -inf.")
         equation += " + mask"
     name = "scores with positions" if encodings else "masked scores"
     yield Stage(name, " ".join(about), equation, attention.encoded_scores[0], columns)
+
+
+def _changed(attention: AttentionStages) -> Tensor:
+    """Which of the scores that are not hidden are others than before."""
+    shown = attention.encoded_scores.isfinite()
+    return attention.encoded_scores[shown] != attention.scores[shown]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
