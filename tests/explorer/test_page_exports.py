@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -19,14 +20,14 @@ from posenc import Sinusoidal
 pytestmark = pytest.mark.slow("the page in a browser")
 
 CAUGHT = """
-async () => {
+async (kind) => {
   let caught;
   URL.createObjectURL = (blob) => { caught = blob; return "data:,"; };
   HTMLAnchorElement.prototype.click = () => {};
   const texts = {};
   for (const stage of document.querySelectorAll(".stage")) {
     const { name } = stage.dataset;
-    document.querySelector(`[aria-label="Save ${name} as CSV"]`).click();
+    document.querySelector(`[aria-label="Save ${name} as ${kind}"]`).click();
     texts[name] = await caught.text();
   }
   return texts;
@@ -92,6 +93,40 @@ def test_svg(saved):
     assert picture.attrib["href"].startswith("data:image/png;base64,")
 
 
+def test_captions_name_what_a_picture_is_drawn_from_and_nothing_else(opened):
+    other = (
+        "convention=timestep&dim=32&base=500&offset=-3&dtype=float32&gridKind=flat&biasKind=kerple"
+        "&kerpleA=2&scheme=alibi&code=2&pads=1"
+    )
+    told, pictures = [], []
+    for state in ("", other):
+        texts = opened(state).page.evaluate(CAUGHT, "SVG").items()
+        told.append({name: re.findall(r">posenc [^ ]+ · ([^<]*)<", text) for name, text in texts})
+        bare = [(name, re.sub("<metadata>.*</metadata>", "", text)) for name, text in texts]
+        pictures.append({name: re.sub(">posenc [^<]*<", "", text) for name, text in bare})
+    assert len(told[0]) == FIGURES
+    for name, (words,) in told[0].items():
+        assert len(words) < 140, name
+        same = pictures[0][name] == pictures[1][name]
+        # The lengths of rows of section 7 are √7 at every base.
+        assert same is ([words] == told[1][name]) or name == "norms"
+    wanted = {
+        "matrix": "L 50 · d 32 · n 500 · p 10 · j 0 · timestep · float32",
+        "clocks": "p 10 · n 16",
+        "sum": "n 500 · p 10 · j 0 · “The quick brown fox jumps over the lazy…” · shuffle 0 · "
+        "scaled true",
+        "attention": "“your cat is a lovely cat” · row 1 · column 5 · scheme alibi",
+        "alibi": "k −3 · heads 8 · head 0 · keys both",
+        "rotary-distance": "n 500 · p 10 · k −3 · pairing half · i 3 · pairs that turn 8 · "
+        "fault none",
+        "weights": "bias kerple · KERPLE p 1 · KERPLE a 2 · keys 512",
+        "mask": "step 7 · pads 1 · documents one · fault none",
+        "patches": "encoding flat · patches a side 14 · row 5 · column 8",
+        "code": "L 50 · p 10 · code 3",
+    }
+    assert {name: told[1][name][0] for name in wanted} == wanted
+
+
 def test_png(saved):
     data = saved("matrix", "png")
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -107,7 +142,7 @@ def test_png(saved):
 def test_every_figure_saves_numbers_that_can_be_read(opened):
     found = opened()
     # Browsers allow few downloads in a row, so each file is caught before it becomes one.
-    texts = found.page.evaluate(CAUGHT)
+    texts = found.page.evaluate(CAUGHT, "CSV")
     assert len(texts) == FIGURES
     for name, text in texts.items():
         first, *lines = text.splitlines()

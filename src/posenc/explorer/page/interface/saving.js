@@ -4,6 +4,7 @@ import { canvasPen } from "../draw/canvas_pen.js";
 import { look } from "../draw/look.js";
 import { svgPen } from "../draw/svg_pen.js";
 import { NAMES } from "../state/defaults.js";
+import { caption, watched } from "./caption.js";
 import { el } from "./dom.js";
 
 const WIDTH = 880;
@@ -33,14 +34,13 @@ export function saveButtons(options, store) {
 
 const parameters = (state) => Object.fromEntries(NAMES.map((name) => [name, state[name]]));
 
-const caption = ({ length, dim, base, position, dimension, offset, convention, dtype }) =>
-  `posenc ${version()} · ${convention} · L ${length} · d ${dim} · n ${base} · p ${position} · ` +
-  `j ${dimension} · k ${offset} · ${dtype}`;
-
 function drawn(pen, options, state, colors) {
-  const height = Math.round(options.height(WIDTH, state));
-  options.draw({ pen, state, width: WIDTH, height, colors });
-  pen.text(caption(state), 12, height + CAPTION / 2, { fill: colors.soft, size: 11 });
+  const asked = watched(state);
+  const height = Math.round(options.height(WIDTH, asked.state));
+  options.draw({ pen, state: asked.state, width: WIDTH, height, colors });
+  const read = options.needs.filter((name) => asked.names.has(name));
+  const words = caption(version(), state, read);
+  pen.text(words, 12, height + CAPTION / 2, { fill: colors.soft, size: 11 });
 }
 
 function savePng(options, state) {

@@ -17,7 +17,8 @@ import {
 } from "../prose/decoder.js";
 import { DECODER } from "../state/defaults.js";
 
-const NEEDS = ["decoderStep", "pads", "layout", "decoderFault", "base"];
+const MASK_NEEDS = ["decoderStep", "pads", "layout", "decoderFault"];
+const NEEDS = [...MASK_NEEDS, "base"];
 const SAYS = {
   place: aboutPlace,
   mask: aboutMask,
@@ -54,7 +55,7 @@ export function createDecoder(root, context) {
     ["mask", "all masks but the causal"],
   ]);
   createFigure(root.querySelector('[data-figure="mask"]'), context, {
-    ...{ name: "mask", needs: NEEDS, keys, draw: drawMask, data: maskData },
+    ...{ name: "mask", needs: MASK_NEEDS, keys, draw: drawMask, data: maskData },
     label: "Queries down, keys across: the distance where a query sees a key, else why it does not.",
     height: (width, state) => layoutOf(width, state).side + 84,
   });

@@ -28,9 +28,9 @@ const keys = (key, { rotaryPair, offset }) =>
 
 /** Fills this part of the section. */
 export function createRotaryPairs(root, context, needs) {
-  const figure = (name, label, height, draw, data) =>
+  const figure = (name, label, height, draw, data, own = needs) =>
     createFigure(root.querySelector(`[data-figure="${name}"]`), context, {
-      ...{ name, label, needs, height, draw, data, keys },
+      ...{ name, label, needs: own, height, draw, data, keys },
     });
   figure(
     "rotary-pairs",
@@ -46,6 +46,7 @@ export function createRotaryPairs(root, context, needs) {
     () => 128,
     drawLayout,
     layoutData,
+    ["pairing", "rotaryPair", "turnedPairs"],
   );
 }
 

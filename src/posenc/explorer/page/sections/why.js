@@ -23,7 +23,7 @@ export function createWhy(root, context) {
   createFigure(root.querySelector("[data-figure]"), context, {
     name: "code",
     label: "The chosen code over the position, one curve a number.",
-    needs: [...NEEDS, "position"],
+    needs: ["length", "base", "code", "position"],
     height: () => 250,
     draw: drawCode,
     data: codeData,
