@@ -1,6 +1,7 @@
 """What the page says, against the library: at the defaults, at the limits, odd, and with base 1."""
 
 import re
+from math import exp
 
 import pytest
 import torch
@@ -143,16 +144,29 @@ def test_yarn_in_words(opened):
     assert f"leaves {alone} pairs alone" in found.text("lengths")
 
 
-def test_softmax_arithmetic_adds_up(opened):
-    found = opened("row=3&column=2")
+def shown(number: float, like: str) -> str:
+    """A number with as many decimals as another one was printed with."""
+    return f"{number:.{len(like.partition('.')[2])}f}"
+
+
+@pytest.mark.parametrize("cell", ["row=3&column=2", "row=0&column=5", "row=5&column=4"])
+def test_softmax_arithmetic_adds_up(opened, cell):
+    found = opened(cell)
     found.to("encoder")
     for side in ("off", "on"):
         lines = found.page.locator(f'[data-cell="{side}"] p').all_inner_texts()
         numbers = [re.findall(r"-?\d+\.\d+", line.replace("−", "-")) for line in lines]
         product, scaled = float(numbers[0][-1]), float(numbers[1][-1])
         power, total, weight = map(float, numbers[2])
-        assert scaled == power == pytest.approx(product / 8**0.5, abs=1e-4)
-        assert weight == pytest.approx(torch.tensor(power).exp().item() / total, abs=1e-4)
+        terms = re.findall(r"-? ?\d+\.\d+", lines[0].replace("−", "-").split(" = ")[1])
+        added = sum(float(each.replace(" ", "")) for each in terms)
+        # Each number follows from those before it, as they are printed.
+        assert len(terms) == 8
+        assert shown(added, numbers[0][-1]) == numbers[0][-1]
+        assert shown(product / 8**0.5, numbers[1][-1]) == numbers[1][-1]
+        assert scaled == power
+        assert shown(exp(power) / total, numbers[2][-1]) == numbers[2][-1]
+        assert weight > 0
 
 
 def test_softmax_arithmetic_with_a_bias(opened):
@@ -163,8 +177,10 @@ def test_softmax_arithmetic_with_a_bias(opened):
         [float(x) for x in re.findall(r"-?\d+\.\d+", line.replace("−", "-"))] for line in lines
     )
     assert bias == -0.0625  # the slope of head 0 of two is 2^-4
-    assert score == power == pytest.approx(scaled[-1] + bias, abs=1e-4)
-    assert scaled[-1] == pytest.approx(product[-1] / 8**0.5, abs=1e-4)
+    digits = [re.findall(r"-?\d+\.\d+", line.replace("−", "-"))[-1] for line in lines]
+    assert score == power
+    assert shown(scaled[-1] + bias, digits[2]) == digits[2]
+    assert shown(product[-1] / 8**0.5, digits[1]) == digits[1]
     found.page.get_by_role("button", name="none", exact=True).first.click()
     assert "by 0 at most" in found.text("scheme")
     assert "choose an encoding" in found.text("repeated")

@@ -400,8 +400,8 @@ def test_rotary_biases_and_scaling(said):
         assert f"at distance m − n = {str(state['offset']).replace('-', '−')} it is" in words
         assert ("Move both, and it will stay" in words) is (state["moved"] == 0)
     states = [
-        {"heads": heads, "head": head, "offset": k, "reach": reach}
-        for heads in (1, 3, 8) for head in (0, 2) for k in (-40, -1, 0, 1, 40)
+        {"heads": heads, "head": head, "offset": k, "reach": reach, "length": 4096}
+        for heads in (1, 3, 8, 32) for head in (0, 2, 31) for k in (-40, -1, 0, 1, 40, 4095)
         for reach in ("both", "past")
     ]  # fmt: skip
     for state, words in said("prose_relatives.aboutBias", states):
@@ -413,6 +413,8 @@ def test_rotary_biases_and_scaling(said):
         bucket = t5_buckets(distance, 32, 128, state["reach"] == "both").item()
         assert f"bucket {bucket}," in words
         assert numbers(words.split("=")[2])[0] == pytest.approx(added, abs=6e-5)
+        slope, away = numbers(words.split("ALiBi adds")[1])[:2]
+        assert round(slope * away, 4) == numbers(words.split("=")[2])[0]
     for state, words in said("prose_relatives.aboutPenalty", [{"heads": h} for h in (1, 2, 8)]):
         assert ("steeper in some heads" in words) is (len(set(ALiBi(state["heads"]).slopes)) > 1)
     states = [

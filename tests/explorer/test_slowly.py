@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from math import cos
 
 import pytest
 import torch
@@ -93,6 +95,31 @@ def test_what_is_said_of_a_pair(said, vectors):
         assert numbers(words)[-1] == pytest.approx(added, abs=6e-5), (state, words)
         assert ("left alone" in words) is (i >= turned)
         assert "+ −" not in words
+
+
+def printed(text: str) -> float:
+    """A number as the page writes it, powers of ten too."""
+    mantissa, *power = text.replace("−", "-").replace("\u2009", "").split("\u00a0×\u00a010")
+    raised = power[0].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) if power else "0"
+    return float(mantissa) * 10.0 ** int(raised)
+
+
+def test_the_arithmetic_of_a_pair_gives_the_number_behind_it(said):
+    far = [
+        {"length": 4096, "position": position, "offset": offset, "base": base, **more}
+        for position, offset in ((0, 4000), (4000, -3907), (4000, 90)) for base in (2, 10_000, 1e7)
+        for more in ({"rotaryPair": 1}, {"rotaryPair": 7}, {"rotaryPair": 3, "rotaryFault": "queries"})
+    ]  # fmt: skip
+    for state, words in said("prose_slowly.aboutPair", STATES + far):
+        if "left alone" in words:
+            continue
+        size, between, sign, steps, omega, adds = re.search(
+            r"between: (\S+) × cos\((\S+) ([+−]) (\d+)(?: \(the query's place\))? × (.+)\) = (.+)\.$",
+            words,
+        ).groups()
+        turned = printed(steps) * printed(omega) * (-1 if sign == "−" else 1)
+        found = printed(size) * cos(printed(between) + turned)
+        assert f"{found:.4f}".replace("-0.0000", "0.0000") == f"{printed(adds):.4f}", (state, words)
 
 
 def test_what_is_said_of_the_sum(said, vectors):

@@ -44,6 +44,16 @@ export function grouped(x) {
   return back ? `${parted}.${back}` : parted;
 }
 
+/** A number as so many decimals hold it. */
+export const rounded = (x, digits) => Number(x.toFixed(digits));
+
+/** The least number of digits with which what is printed comes out as it is printed. */
+export function enough(comesOut, least = 4) {
+  let digits = least;
+  while (digits < 15 && !comesOut(digits)) digits++;
+  return digits;
+}
+
 /** A whole number with a real minus sign. */
 export const whole = (x) => signed(String(x));
 

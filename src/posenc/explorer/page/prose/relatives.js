@@ -1,6 +1,6 @@
 // What section 8 says. A distance is query − key, here as everywhere.
 
-import { counted, fixed, grouped, power, significant, whole } from "../interface/numbers.js";
+import { counted, enough, fixed, grouped, power, significant, whole } from "../interface/numbers.js";
 import { bias, slopes } from "../math/alibi.js";
 import { normal } from "../math/random.js";
 import { hasRamp, targetLength, yarnAttention, yarnRamp } from "../math/scaling.js";
@@ -43,12 +43,14 @@ export function aboutBias(state) {
     return `The key lies ${counted(-offset, "position")} after its query: with past keys only it is masked.`;
   }
   const slope = slopes(heads)[head];
+  const adds = fixed(bias(slope, offset));
+  const digits = enough((d) => fixed(-Number(slope.toPrecision(d)) * Math.abs(offset)) === adds);
   const number = bucketOf(state, offset);
   const draw = normal(1000 + head);
   const entries = Array.from({ length: 32 }, draw);
   return (
-    `Query − key = ${whole(offset)}, head ${head} of ${heads}: ALiBi adds −${significant(slope)} × ` +
-    `${Math.abs(offset)} = ${fixed(bias(slope, offset))}. T5 looks into bucket ${number}, where this ` +
+    `Query − key = ${whole(offset)}, head ${head} of ${heads}: ALiBi adds −${significant(slope, digits)} × ` +
+    `${Math.abs(offset)} = ${adds}. T5 looks into bucket ${number}, where this ` +
     `head has ${fixed(entries[number], 2)} here (seeded random, not learned).`
   );
 }

@@ -1,6 +1,6 @@
 // What section 10 says of two tokens and their pairs.
 
-import { counted, fixed, power, significant, whole } from "../interface/numbers.js";
+import { counted, enough, fixed, grouped, power, rounded, significant, whole } from "../interface/numbers.js";
 import { envelope, part, score } from "../math/rotary_pairs.js";
 import { wavelength } from "../math/sincos.js";
 import { slowPairsOf } from "../state/facts.js";
@@ -18,11 +18,21 @@ export function aboutPair(state) {
     return `${start} is left alone: it adds ${adds}, wherever the two tokens stand.`;
   }
   const between = pair.query - pair.key;
-  const steps = alone(state) ? `${whole(n + offset)} (the query's place)` : whole(offset);
+  const count = alone(state) ? n + offset : offset;
+  const steps = alone(state) ? `${whole(count)} (the query's place)` : whole(count);
+  // A frequency is multiplied with a distance that may be thousands, and its rounding too.
+  const digits = enough((d) => {
+    const turned = count * Number(pair.omega.toPrecision(d));
+    return fixed(rounded(pair.size, d) * Math.cos(rounded(between, d) + turned)) === adds;
+  });
+  const omega =
+    pair.omega < 1e-3
+      ? power(pair.omega, digits - 1)
+      : grouped(Number(pair.omega.toPrecision(digits)));
   const said =
     `${start} has a wavelength of ${significant(wavelength(pair.omega))} positions. Lengths multiplied, ` +
-    `times the cosine of the angle between: ${fixed(pair.size)} × cos(${fixed(between)} + ${steps} × ` +
-    `${significant(pair.omega)}) = ${adds}.`;
+    `times the cosine of the angle between: ${fixed(pair.size, digits)} × cos(${fixed(between, digits)} + ` +
+    `${steps} × ${omega}) = ${adds}.`;
   return said.replaceAll("+ −", "− ");
 }
 

@@ -5,7 +5,7 @@ import { colorBar } from "../draw/heatmap.js";
 import { panel } from "../draw/panel.js";
 import { el, say } from "../interface/dom.js";
 import { createFigure } from "../interface/figure.js";
-import { fixed } from "../interface/numbers.js";
+import { enough, fixed, rounded } from "../interface/numbers.js";
 import { aboutRepeated, aboutTwins } from "../prose/encoder.js";
 
 const NEEDS = ["attended", "base", "scheme", "row", "column"];
@@ -130,20 +130,16 @@ function arithmetic({ words, off, on, bias }, { row, column }) {
   ].map(([name, stages]) => {
     const [q, k] = [stages.queries[HEAD][row], stages.keys[HEAD][column]];
     const products = q.map((v, i) => v * k[i]);
-    const raw = products.reduce((sum, v) => sum + v, 0);
     const scores = stages.scores[HEAD][row];
     const sum = scores.reduce((all, s) => all + Math.exp(s), 0);
-    const lines = [
-      `q · k = ${products
-        .map((v) => fixed(v, 2))
-        .join(" + ")
-        .replaceAll("+ −", "− ")} = ${fixed(raw)}`,
-      `÷ √${q.length} = ${fixed(raw / Math.sqrt(q.length))}`,
-      ...(name === "on" && bias
-        ? [`+ bias ${fixed(bias(HEAD, row, column))} = ${fixed(scores[column])}`]
-        : []),
-      `softmax: exp(${fixed(scores[column])}) / ${fixed(sum)} = ${fixed(stages.weights[HEAD][row][column])}`,
-    ];
+    const lines = workings({
+      products,
+      depth: q.length,
+      added: name === "on" && bias ? bias(HEAD, row, column) : null,
+      score: scores[column],
+      sum,
+      weight: stages.weights[HEAD][row][column],
+    });
     return el(
       "div",
       { "data-cell": name },
@@ -155,4 +151,24 @@ function arithmetic({ words, off, on, bias }, { row, column }) {
       ...lines.map((line) => el("p", {}, line)),
     );
   });
+}
+
+/** Line by line, each with digits enough that its numbers give the one behind its sign. */
+function workings({ products, depth, added, score, sum, weight }) {
+  const raw = products.reduce((all, v) => all + v, 0);
+  const [scaled, root] = [raw / Math.sqrt(depth), Math.sqrt(depth)];
+  const last = enough((d) => fixed(Math.exp(rounded(score, d)) / rounded(sum, d)) === fixed(weight));
+  const comesTo = (value, digits, of) =>
+    enough((d) => fixed(of(d), digits) === fixed(value, digits), digits);
+  const few =
+    added === null ? last : comesTo(score, last, (d) => rounded(scaled, d) + rounded(added, d));
+  const some = comesTo(scaled, few, (d) => rounded(raw, d) / root);
+  const many = comesTo(raw, some, (d) => products.reduce((all, v) => all + rounded(v, d), 0));
+  const listed = products.map((v) => fixed(v, many)).join(" + ").replaceAll("+ −", "− ");
+  return [
+    `q · k = ${listed} = ${fixed(raw, some)}`,
+    `÷ √${depth} = ${fixed(scaled, few)}`,
+    ...(added === null ? [] : [`+ bias ${fixed(added, few)} = ${fixed(score, last)}`]),
+    `softmax: exp(${fixed(score, last)}) / ${fixed(sum, last)} = ${fixed(weight)}`,
+  ];
 }
