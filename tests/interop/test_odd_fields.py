@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 from transformers import CONFIG_MAPPING
 
-from posenc.interop.huggingface import positional_setup, rotaries_from_config
+from posenc.interop.huggingface import (
+    positional_setup,
+    rotaries_from_config,
+    rotary_from_config,
+)
 
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "truncate": False,
         "attention_factor": 1.5, "beta_fast": 32.0, "beta_slow": 1.0,
@@ -184,3 +188,50 @@ def test_a_switch_is_true_or_false(odd):
     config = {"model_type": "deepseek_v3", "rope_interleave": odd}
     with pytest.raises(ValueError, match=r"rope_interleave is .*; it must be true"):
         rotaries_from_config(config)
+
+
+LINEAR = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}
+YARN_OF = {**YARN, "truncate": True, "mrope_section": [8, 12, 12]}
+del YARN_OF["original_max_position_embeddings"]
+QWEN = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "rope_parameters": YARN_OF, "max_position_embeddings": 8192}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model_type", "fields", "strays"),
+    [
+        ("qwen2_vl", QWEN, ()),
+        ("qwen2_vl", {**QWEN, "head_dim": 128}, ("head_dim",)),
+        ("qwen2_vl", {**QWEN, "original_max_position_embeddings": 2048},
+         ("original_max_position_embeddings",)),
+        ("qwen2_5_vl", {**QWEN, "head_dim": 128, "original_max_position_embeddings": 2048},
+         ("head_dim", "original_max_position_embeddings")),
+        ("paddleocr_vl", {**QWEN, "head_dim": 64, "original_max_position_embeddings": 2048},
+         ("original_max_position_embeddings",)),
+        ("fuyu", {**PLAIN, "rope_theta": 5e4}, ()),
+        ("fuyu", {**PLAIN, "rope_scaling": LINEAR, "head_dim": 32}, ("head_dim",)),
+        ("fuyu", {**PLAIN, "rope_parameters": LINEAR, "partial_rotary_factor": 1.0},
+         ("rope_parameters", "partial_rotary_factor")),
+    ],
+)  # fmt: skip
+def test_what_a_class_does_not_hand_on_to_its_part_is_left_out_and_named(
+    model_type, fields, strays
+):
+    """Flat files: the object that transformers makes of a file decides."""
+    made = CONFIG_MAPPING[model_type].from_dict(copy.deepcopy(fields))
+    file = {"model_type": model_type, **fields}
+    assert _told(file) == _told(made)
+    part = positional_setup(file)["text"]
+    assert part.strays == strays
+    if strays:
+        assert "are left out; the class of" in part.notes[-1]
+        with pytest.warns(UserWarning, match=f"{strays[0]}.* are left out"):
+            rotary_from_config(file)
+
+
+@pytest.mark.parametrize(
+    "field", [{"alibi": True}, {"qk_rope_head_dim": 16}, {"use_mem_rope": False}]
+)
+def test_fields_of_other_models_change_no_rotation(field):
+    file = {"model_type": "stablelm", **PLAIN}
+    assert _told({**file, **field}) == _told(file)

@@ -3,9 +3,11 @@
 A config.json may leave out what its class has by default, and older ones call fields otherwise.
 """
 
+import copy
 import inspect
 import json
 import re
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,8 @@ def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
         found["usual"] = usual
     if _takes_flat(kind):
         found["flat"] = True
+        if dropped := _dropped(kind):
+            found["dropped"] = dropped
     if filled := _filled(kind):
         found["filled"] = filled
     if derived := _derived(kind):
@@ -113,6 +117,37 @@ def _takes_flat(kind: type[PreTrainedConfig]) -> bool:
     except Exception:
         return False
     return getattr(made, "max_position_embeddings", None) == 777
+
+
+LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 5.0}
+BESIDE = {
+    "hidden_size": 96,
+    "head_dim": 96,
+    "max_position_embeddings": 777,
+    "original_max_position_embeddings": 555,
+    "partial_rotary_factor": 0.75,
+    "rope_theta": 77.0,
+    "rope_parameters": LINEAR,
+    "rope_scaling": LINEAR,
+}
+"""Fields on which a rotation depends, each with a value that no class has by default."""
+
+
+def _dropped(kind: type[PreTrainedConfig]) -> list[str]:
+    """Which of these fields ``text_config`` looks at, and not from beside it."""
+    inner = type(kind.from_dict({}).text_config)
+    partly = PARTLY.search(_code(inner))
+    names = [name for name in BESIDE if partly or name != "partial_rotary_factor"]
+    beside = {name: _differs(lambda said: kind.from_dict(said).text_config, name) for name in names}
+    return [name for name in names if not beside[name] and _differs(inner.from_dict, name)]
+
+
+def _differs(make: Callable[[dict[str, Any]], Any], name: str) -> bool:
+    try:
+        made = make({name: copy.deepcopy(BESIDE[name])})
+    except Exception:
+        return True  # it was looked at, and refused
+    return made.to_dict() != make({}).to_dict()
 
 
 def _filled(kind: type[PreTrainedConfig]) -> dict[str, dict[str, Any]]:

@@ -218,11 +218,15 @@ def warn_of_strays(config: object) -> None:
     """
     if found := strays(config):
         warn(
-            f"{', '.join(found)} stand beside a missing text_config and are read as its own; the "
-            f"class of this model in transformers does not look for them there, and takes its "
-            f"defaults. Write them into text_config.",
+            f"{', '.join(found)} stand beside a missing text_config and are "
+            f"{_made_of_strays(read_whole(config))}; the class of this model in transformers does "
+            f"not look for them there, and takes its defaults. Write them into text_config.",
             stacklevel=3,
         )
+
+
+def _made_of_strays(config: Configuration) -> str:
+    return "left out" if config.facts.get("flat") else "read as its own"
 
 
 def _nests(config: Configuration) -> list[Configuration]:
@@ -249,7 +253,8 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     """The configurations nested in one, by the field that each stands in.
 
     Older files keep the fields of the language model beside the nested ones, and they are read as
-    those of ``text_config``; ``unreached`` says where the class of the model does not do so.
+    those of ``text_config``; ``unreached`` says where the class of the model does not do so. A
+    class that hands such fields on to its part hands on some alone, and the others are left out.
 
     Raises:
         ValueError: One of them is no object.
@@ -272,12 +277,16 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
             model_type = _type_of(config, name, value)
             value = {**config.facts.get("filled", {}).get(name, {}), **value}
             found[name] = Configuration(respelled(model_type, value), spelled(model_type, value))
+    dropped = config.facts.get("dropped", ())
     for name, model_type in types.items():
+        if name == "text_config" and config.facts.get("flat"):
+            model_type = model_type or config.facts.get("usual", {}).get(name)
         if name in found or not model_type or not (absent or name in ESSENTIAL):
             continue
         flat = {k: v for k, v in config.values.items() if not isinstance(v, Mapping)}
         rope = {k: v for k, v in config.values.items() if k in ("rope_scaling", "rope_parameters")}
-        beside = {**flat, **rope} if name == "text_config" else {}
+        beside = {k: v for k, v in {**flat, **rope}.items() if k not in dropped}
+        beside = beside if name == "text_config" else {}
         found[name] = Configuration({**beside, "model_type": model_type}, model_type)
     return {name: found[name] for name in sorted(found, key=_order)}
 
@@ -285,18 +294,22 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
 def unreached(config: Configuration) -> list[str]:
     """Fields of the language model beside its missing part, where its class does not look for them.
 
-    The code of the authors may (LLaVA's), but transformers builds the part of its defaults.
+    The code of the authors may (LLaVA's), but transformers builds the part of its defaults. Of a
+    class that hands on what stands there: the fields that it does not.
 
     Example:
         >>> unreached(Configuration({"hidden_size": 64, "rope_theta": 1e6}, "llava"))
         ['hidden_size', 'rope_theta']
-        >>> unreached(Configuration({"hidden_size": 64, "rope_theta": 1e6}, "qwen2_vl"))
-        []
+        >>> unreached(Configuration({"hidden_size": 64, "head_dim": 16}, "qwen2_vl"))
+        ['head_dim']
     """
     nests = [name for name in NESTS if name in config.facts.get("parts", {})]
     there = any(isinstance(config.values.get(name), Mapping) for name in nests)
-    if not nests or there or config.facts.get("flat"):
+    if not nests or there:
         return []
+    if config.facts.get("flat"):
+        dropped = config.facts.get("dropped", ())
+        return [name for name in config.values if name in dropped and config.get(name) is not None]
     own = {*config.facts.get("defaults", {}), *config.facts.get("names", {})}
     told = {alias for names in ALIASES.values() for alias in names} | {"head_dim"}
     return [

@@ -47,7 +47,7 @@ def _all() -> Mapping[str, Mapping[str, Any]]:
 def known(model_type: str) -> Mapping[str, Any]:
     """What transformers says of a type: defaults, names, parts, theta, derived, partly, sense;
     the usual types of parts that it leaves open, what is filled into a part, and whether fields
-    beside a missing ``text_config`` reach it (flat).
+    beside a missing ``text_config`` reach it (flat), and which of them do not (dropped).
 
     Example:
         >>> known("llama")["defaults"]["num_attention_heads"], dict(known("ours"))

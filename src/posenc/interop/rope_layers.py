@@ -112,6 +112,10 @@ BASE_FIELDS = ("rope_theta", "rotary_emb_base")
 """Fields of the base, likewise."""
 
 
+NO_ROTATION = ("alibi", "use_mem_rope", "qk_rope_head_dim")
+"""Fields that may say that a model does not rotate, of models whose class has them."""
+
+
 def rotates(config: Configuration) -> bool:
     """Whether a model turns its queries and keys, in some layers at least.
 
@@ -122,9 +126,11 @@ def rotates(config: Configuration) -> bool:
         >>> rotates(Configuration({"position_embedding_type": "rotary"}, "esm"))
         True
     """
-    if config.family in rope_models.UNROTATED or config.get("alibi"):
+    own = config.facts.get("defaults", config.values)
+    told = {name: config.values.get(name) for name in NO_ROTATION if name in own}
+    if config.family in rope_models.UNROTATED or told.get("alibi"):
         return False
-    if config.get("use_mem_rope") is False or config.values.get("qk_rope_head_dim") == 0:
+    if told.get("use_mem_rope") is False or told.get("qk_rope_head_dim") == 0:
         return False
     kind = config.get("position_embedding_type", "position_embeddings_type")
     if config.family in rope_models.NAMED_BY_FIELD:

@@ -16,7 +16,7 @@ from posenc.interop.configurations import Configuration, check_length, read, war
 from posenc.interop.layer_types import layer_bases, layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, rope_of
 from posenc.interop.rope_types import schedule_of
-from posenc.interop.rope_widths import width_of_head
+from posenc.interop.rope_widths import latent_width, width_of_head
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def rotary_from_config(
 
     A ``model_type`` that is not known is taken to pair channels i and i + width/2, as most do.
     Fields of a language model that stand beside its parts, as in files of LLaVA's authors, are read
-    as its own, with a warning where the class in transformers does not look for them.
+    as its own, with a warning where the class in transformers does not look for them. A class that
+    hands on some of them (Qwen2-VL) leaves the others out; so does this, with a warning.
     Temperatures of queries (Llama 4, Ministral 3) are no rotation: ``temperatures_from_config``
     reads them.
 
@@ -282,7 +283,7 @@ def layer_of(
         head_dim=width,
         pairing=rope_models.pairing_of(config),
         # DeepSeek's heads are what does not turn, then what does.
-        rotated="suffix" if config.get("qk_rope_head_dim") else "prefix",
+        rotated="suffix" if latent_width(config) else "prefix",
     )
     return RotaryLayer(
         layer_type,

@@ -45,8 +45,8 @@ class Part:
         certainty: ``"verified"`` where this was held against the running model, ``"read"`` where
             it stands in its code or its file, ``"assumed"`` where the model is not known.
         notes: What else there is to say, in words.
-        strays: Fields that were read here, where the class of the whole in transformers does not
-            look for them.
+        strays: Fields beside the parts, where the class of the whole in transformers does not look
+            for them; ``notes`` say whether they were read here.
     """
 
     name: str

@@ -97,10 +97,11 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     if not (beside := unreached(config)):
         return found
     first, *others = found
+    made = "left out" if config.facts.get("flat") else "read as those of this one"
     words = (
-        f"{', '.join(beside)} stand beside the parts and are read as those of this one; the class "
-        f"of {config.model_type} in transformers does not look for them there, and builds this "
-        f"part of its defaults"
+        f"{', '.join(beside)} stand beside the parts and are {made}; the class of "
+        f"{config.model_type} in transformers does not look for them there, and builds this part "
+        f"of its defaults"
     )
     notes = (*first.notes, words)
     return [replace(first, certainty="assumed", notes=notes, strays=tuple(beside)), *others]
