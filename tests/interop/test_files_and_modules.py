@@ -74,6 +74,18 @@ FIELDS: tuple[dict[str, Any], ...] = (
     {"partial_rotary_factor": 0.25, "rope_parameters": {FULL: {**LINEAR, "rope_theta": 3e4},
                                                         SLIDING: {"rope_type": "default",
                                                                   "rope_theta": 1e4}}},
+    {"partial_rotary_factor": 0.25, "rope_parameters": {FULL: {"rope_type": "default",
+                                                               "rope_theta": 3e4},
+                                                        SLIDING: {"rope_type": "default",
+                                                                  "rope_theta": 1e4}}},
+    {"partial_rotary_factor": 0.25, "rope_parameters": {"rope_type": "proportional"}},
+    {"partial_rotary_factor": 0.25, "layer_types": [FULL, SLIDING] * 2,
+     "rope_parameters": {FULL: {"rope_type": "proportional", "rope_theta": 3e4},
+                         SLIDING: {"rope_type": "default", "rope_theta": 1e4}}},
+    {"layer_types": [FULL, SLIDING] * 2,
+     "rope_parameters": {FULL: {"rope_type": "default", "partial_rotary_factor": 0.5},
+                         SLIDING: {"rope_type": "default", "partial_rotary_factor": 0.5}}},
+    {"global_head_dim": 32},
 )  # fmt: skip
 """What stands in a file beside its sizes."""
 
@@ -89,7 +101,10 @@ FAILING = {
 """Types of which some of these fields make a model that fails at its first step, and sizes for one
 that is built to see it fail."""
 
-USUAL = ("deepseek_v3", "gemma3_text", "llama", "modernbert", "olmo3", "phimoe", "step3p5")
+USUAL = (
+    "deepseek_v3", "gemma3_text", "llama", "mellum", "modernbert", "neomme", "olmo3", "phimoe",
+    "step3p5",
+)  # fmt: skip
 TEXTS = [name for name in names() if name in CONFIG_MAPPING and name != "musicflamingo"]
 
 
@@ -191,6 +206,9 @@ def test_a_file_means_the_buffers_of_the_module_or_is_refused(model_types):
         ({"model_type": "gemma3_text", "rope_scaling": LLAMA3,
           "rope_parameters": {FULL: LINEAR, SLIDING: None}}, "Keep rope_parameters alone"),
         ({"model_type": "deepseek_v3", "partial_rotary_factor": 0.5}, "qk_rope_head_dim"),
+        ({"model_type": "mellum", "partial_rotary_factor": 0.5,
+          "rope_parameters": {FULL: {"rope_type": "default"}, SLIDING: LINEAR}},
+         "depends on their order. Write it into each"),
     ],
 )  # fmt: skip
 def test_what_engines_read_in_two_ways_is_refused_with_what_to_write(config, words):

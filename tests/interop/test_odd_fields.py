@@ -235,3 +235,15 @@ def test_what_a_class_does_not_hand_on_to_its_part_is_left_out_and_named(
 def test_fields_of_other_models_change_no_rotation(field):
     file = {"model_type": "stablelm", **PLAIN}
     assert _told({**file, **field}) == _told(file)
+
+
+def test_a_share_that_a_class_hands_on_to_no_layer_type_is_named():
+    rope = {"rope_type": "default", "rope_theta": 1e4}
+    by_type = {"full_attention": rope, "sliding_attention": {**rope, "partial_rotary_factor": 0.5}}
+    said = {"layer_types": ["full_attention", "sliding_attention"], "rope_parameters": by_type}
+    part = positional_setup({"model_type": "mellum", **PLAIN, **said, "partial_rotary_factor": 0.5})
+    assert "partial_rotary_factor stands in the file" in part["text"].notes[-1]
+    assert [layer.positional.queries_keys[0].rotated_dim for layer in part["text"].layers] == [
+        128,
+        64,
+    ]

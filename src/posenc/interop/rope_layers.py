@@ -10,7 +10,13 @@ from posenc.interop.configurations import Configuration
 from posenc.interop.image_models import AXIAL
 from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_types import rope_type_of
-from posenc.interop.rope_widths import SHARE_FIELDS, latent_width, rotated_width, width_of_head
+from posenc.interop.rope_widths import (
+    SHARE_FIELDS,
+    latent_width,
+    rotated_width,
+    share_of,
+    width_of_head,
+)
 
 SIGNS = (
     "rope_theta",
@@ -214,9 +220,32 @@ def _nested(
             f"rope_parameters has no rope_theta for {silent[0]!r}; the class of "
             f"{config.model_type} looks at none that stands elsewhere. Write it there."
         )
+    nested = _shared(config, nested)
     usual = _by_layer_type(config)
     named = {k: {"rope_theta": (usual[k] or {})["rope_theta"]} for k in silent if k in usual}
     return {**usual, **nested, **{k: {**(nested[k] or {}), **base} for k, base in named.items()}}
+
+
+def _shared(
+    config: Configuration, nested: Mapping[str, Dictionary | None]
+) -> Mapping[str, Dictionary | None]:
+    """Dictionaries by layer type, where the class looks for the rotated share in them alone.
+
+    Raises:
+        ValueError: transformers hands it on to some of them.
+    """
+    share = config.get(SHARE_FIELDS[0])
+    if share is None or config.family not in rope_models.SHARE_INSIDE:
+        return nested
+    silent = {k: each for k, each in nested.items() if each and SHARE_FIELDS[0] not in each}
+    named = {rope_type_of(each, config.family).name for each in nested.values() if each}
+    if silent and named != {"default"}:
+        raise ValueError(
+            f"{SHARE_FIELDS[0]} is {share!r} beside rope_parameters by layer type, not all of "
+            f"which are of the default type; which of them the class of {config.model_type} then "
+            f"gives it to depends on their order. Write it into each of them."
+        )
+    return {**nested, **{k: {**each, SHARE_FIELDS[0]: 1.0} for k, each in silent.items()}}
 
 
 def _meant(config: Configuration, dictionary: Dictionary) -> Dictionary:
@@ -284,6 +313,8 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     rope_type = rope_type_of(dictionary, config.family)
     _check_by_engine(config, layer_type, dictionary)
     values = {key: value for key, value in dictionary.items() if value is not None}
+    if rope_type.name == rope_models.PROPORTIONAL and SHARE_FIELDS[0] not in values:
+        values[SHARE_FIELDS[0]] = share_of(config)
     head_dim = latent_width(config) or width_of_head(config, layer_type)
     longest = _positions(config, "longest") or rope_models.LONGEST.get(config.family)
     switch, long = rope_models.LONG.get(config.family, ("", 0))
@@ -301,7 +332,7 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
         values,
         head_dim,
         rotated_width(config, values, head_dim),
-        float(_base(config, values)),
+        float(_base(config, values, layer_type)),
         trained,
         longest,
     )
@@ -360,14 +391,14 @@ def _positions(config: Configuration, name: str) -> int | None:
     return None if length is None else int(length)
 
 
-def _base(config: Configuration, values: Dictionary) -> float:
+def _base(config: Configuration, values: Dictionary, layer_type: str | None = None) -> float:
     named = values.get("rope_theta")
     if named is None:
         named = config.number(*rope_models.heeded(config, BASE_FIELDS))
     if named is None:
         named = config.facts.get("theta", rope_models.BASES.get(config.family, 10_000.0))
     if isinstance(named, Mapping):  # by layer type, where the class has more than one
-        named = next(iter(named.values()))
+        named = named.get(layer_type, next(iter(named.values())))
     if named <= 0:
         raise ValueError(f"rope_theta is {named}; a base must be above 0. Correct the file.")
     return named

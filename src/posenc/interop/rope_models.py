@@ -216,6 +216,10 @@ OWN_VALUES: dict[str, dict[str, float]] = {
 SHARE_NEEDED = named("mimo_v2_flash neomme")
 """Models whose class has a rotated share for each layer type, where its dictionary has none."""
 
+SHARE_INSIDE = named("diffusion_gemma laguna mellum zaya")
+"""Models whose class does not hand a share that stands beside dictionaries by layer type on to
+those of the default type."""
+
 THETA_NEEDED = named("step3p5 ultrabert")
 """Models whose class gives a dictionary of a layer type that has no base its own, whatever
 ``rope_theta`` stands beside it."""

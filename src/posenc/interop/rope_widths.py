@@ -39,7 +39,7 @@ def _said_width(config: Configuration, layer_type: str | None) -> int:
     if (latent := latent_width(config)) and config.get("qk_nope_head_dim"):
         return latent + config.whole("qk_nope_head_dim")
     field, usual = rope_models.FULL_HEADS.get(config.family, ("global_head_dim", None))
-    if layer_type == "full_attention" and config.get(field):  # Gemma 4
+    if layer_type == "full_attention" and (usual or not config.facts) and config.get(field):
         return config.whole(field)
     types = layer_types(config) if layer_type else None
     layers = config.dictionary("per_layer_config")
@@ -88,9 +88,7 @@ def rotated_width(config: Configuration, values: Mapping[str, Any], head_dim: in
                 f"{beside:g} of a head of width {head_dim}; they mean the same. Keep one of them."
             )
     if share is None:
-        share = beside
-    if share is None:
-        share = _usual_share(config)
+        share = share_of(config)
     width = int(head_dim * share)
     if not 0 <= share <= 1 or (partial and not width):
         raise ValueError(
@@ -98,6 +96,16 @@ def rotated_width(config: Configuration, values: Mapping[str, Any], head_dim: in
             f"above 0, of one channel at least, up to 1. Correct {_said(config, values)}."
         )
     return width
+
+
+def share_of(config: Configuration) -> float:
+    """The share of a head that is rotated where no rope dictionary says.
+
+    Raises:
+        ValueError: It is no number, or null where that is not the same as leaving it out.
+    """
+    beside = config.number(*rope_models.heeded(config, SHARE_FIELDS))
+    return _usual_share(config) if beside is None else beside
 
 
 def _reads_rotary_dim(config: Configuration) -> bool:

@@ -26,7 +26,7 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import BASE_FIELDS, SIGNS, rotates
+from posenc.interop.rope_layers import BASE_FIELDS, SIGNS, dictionaries, rotates
 from posenc.interop.rope_widths import SHARE_FIELDS, width_of_head
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
@@ -295,11 +295,18 @@ def _unheeded(config: Configuration) -> list[str]:
     if isinstance(inner, dict) and inner.get("rope_theta") is not None:  # DBRX, since version 5
         stray.append("rope_theta in attn_config")
     if config.facts.get("partly"):
-        return stray
+        return [*stray, *_share_of_none(config)]
     narrow = config.get("rotary_dim") not in (None, width_of_head(config))
     whole = "partial_rotary_factor" in stray or told["partial_rotary_factor"] in (None, 1, 1.0)
     stray += ["rotary_dim"] if narrow else []
     return stray if whole else [*stray, "partial_rotary_factor"]
+
+
+def _share_of_none(config: Configuration) -> list[str]:
+    """The rotated share beside dictionaries by layer type, where the class gives it to none."""
+    beside = config.get(SHARE_FIELDS[0]) is not None
+    inside = config.family in rope_models.SHARE_INSIDE and None not in dictionaries(config)
+    return [SHARE_FIELDS[0]] if beside and inside else []
 
 
 def _indexer(
