@@ -80,3 +80,17 @@ def test_types_that_are_none_are_refused_in_words(pair, types, error):
     ours, _ = pair
     with torch.no_grad(), pytest.raises(error, match=r"ids are|Token id"):
         ours(torch.zeros(1, 2, dtype=torch.int64), torch.tensor(types))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 7), (3, 6)], ids=str)
+def test_types_of_other_tokens_are_refused(pair, shape):
+    ours, _ = pair
+    with pytest.raises(ValueError, match=r"ids \(3, 7\)\. Pass one a token, or one a row"):
+        ours(torch.zeros(3, 7).long(), torch.zeros(shape).long())
+
+
+def test_ids_that_are_no_tensor_are_refused(pair):
+    ours, _ = pair
+    for part in (ours, ours.words):
+        with pytest.raises(TypeError, match=r"ids are a list; .*torch\.as_tensor\(ids\)"):
+            part([[1, 2]])

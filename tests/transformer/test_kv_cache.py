@@ -190,9 +190,27 @@ def test_copies_of_one_padded_row_take_padded_turns(size):
 def test_padding_of_other_rows_is_refused(size):
     encoder, cache = causal_encoder(), KeyValueCache(size)
     encoder(torch.randn(1, 2, 16), padding_mask=torch.tensor([[False, True]]), cache=cache)
-    with pytest.raises(ValueError, match=r"padding_mask has 3 rows; the cache holds 1\. .*repeat"):
+    with pytest.raises(ValueError, match=r"3 rows of x come to a cache that holds 1\. .*repeat"):
         encoder(torch.randn(3, 1, 16), padding_mask=torch.ones(3, 1).bool(), cache=cache)
+    with pytest.raises(ValueError, match=r"3 rows of padding_mask come to a cache that holds 1\."):
+        cache.extend(torch.zeros(3, 1).long(), torch.ones(3, 1).bool())
     assert cache.length == 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [None, 16])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("placed", [False, True])
+def test_other_rows_are_refused(size, padded, placed):
+    encoder, cache = causal_encoder(), KeyValueCache(size)
+    real = torch.ones(2, 4).bool() if padded else None
+    at = torch.zeros(3, 1).long()
+    encoder(torch.randn(2, 4, 16), torch.arange(8).view(2, 4), padding_mask=real, cache=cache)
+    with pytest.raises(ValueError, match=r"3 rows of x come to a cache that holds 2\. .*repeat"):
+        encoder(torch.randn(3, 1, 16), at if placed else None, cache=cache)
+    with pytest.raises(ValueError, match=r"3 rows of positions come to a cache that holds 2\."):
+        cache.extend(at, None)
+    assert cache.length == 4
 
 
 def test_repeating_and_cropping_what_is_not_there_is_refused():

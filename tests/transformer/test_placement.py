@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import Positional, Sinusoidal, TokenEncoding, positions
+from posenc import Positional, Sinusoidal, TokenEncoding, attention, positions
 from posenc.transformer import Encoder, KeyValueCache
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
@@ -177,6 +177,23 @@ def test_a_mask_that_is_not_boolean(dtype):
     mask = torch.ones(1, 3, dtype=dtype)
     with pytest.raises(TypeError, match=r"padding_mask is .*True where a token is real.*~mask"):
         encoder_with(Positional())(sentence(1, 3), padding_mask=mask)
+
+
+@pytest.mark.parametrize("mask", [[[True] * 3], torch.ones(1, 3).bool().numpy()], ids=type)
+def test_a_mask_that_is_no_tensor(mask):
+    x = sentence(1, 3)
+    with pytest.raises(TypeError, match=r"is a (list|ndarray); .*torch\.as_tensor\(padding_mask"):
+        encoder_with(Positional())(x, padding_mask=mask)
+    heads = torch.randn(1, 1, 3, 4)
+    with pytest.raises(TypeError, match=r"is a (list|ndarray); .*torch\.as_tensor\(padding_mask"):
+        attention(heads, heads, heads, padding_mask=mask)
+
+
+def test_ids_of_documents_in_a_list():
+    encoder, x, ids = encoder_with(Positional(Sinusoidal(16))), sentence(1, 3), [[4, 4, 1]]
+    assert torch.equal(encoder(x, document_ids=ids), encoder(x, document_ids=torch.tensor(ids)))
+    with pytest.raises(ValueError, match=r"document_ids has shape \(3,\); x has 1 rows of 3"):
+        encoder(x, document_ids=ids[0])
 
 
 def test_shapes_that_do_not_fit():

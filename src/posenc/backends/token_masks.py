@@ -86,14 +86,7 @@ class TokenMasks:
     def _checked_padding(self, name: str, mask: Tensor | None, seq: int) -> Tensor | None:
         if mask is None:
             return None
-        if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-            kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-            raise TypeError(
-                f"{name} is {kind}; it must be bool [batch, seq], True where a token is real. For "
-                f"a mask of ones and zeros pass mask.bool(); for one that is True at padding, as "
-                f"torch.nn's key_padding_mask, pass ~mask."
-            )
-        check_dense(**{name: mask})
+        check_padding(name, mask)
         self._check_shape(name, mask, seq)
         return mask
 
@@ -127,6 +120,33 @@ class TokenMasks:
         tokens = torch.arange(k_len, device=ends.device)
         row = torch.bucketize(tokens, ends[1:].contiguous(), right=True)
         return row.expand(self.asked.batch, -1)
+
+
+def check_padding(name: str, mask: Tensor) -> None:
+    """Refuse what does not say which tokens are real.
+
+    Raises:
+        TypeError: It is no tensor, or not boolean.
+
+    Example:
+        >>> check_padding("padding_mask", [[True, False]])
+        Traceback (most recent call last):
+        ...
+        TypeError: padding_mask is a list; it must be a tensor, bool [batch, seq], True where a \
+token is real. Pass torch.as_tensor(padding_mask).
+    """
+    if not isinstance(mask, Tensor):
+        raise TypeError(
+            f"{name} is a {type(mask).__name__}; it must be a tensor, bool [batch, seq], True "
+            f"where a token is real. Pass torch.as_tensor({name})."
+        )
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"{name} is {mask.dtype}; it must be bool [batch, seq], True where a token is real. "
+            f"For a mask of ones and zeros pass mask.bool(); for one that is True at padding, as "
+            f"torch.nn's key_padding_mask, pass ~mask."
+        )
+    check_dense(**{name: mask})
 
 
 def _changes(ids: Tensor) -> Int64[Tensor, " batch"]:

@@ -70,16 +70,20 @@ class BertEmbeddings(nn.Module):
         Args:
             ids: Token ids.
             token_types: Which sentence a token belongs to, or a whole row does, ``[*batch, 1]``;
-                all to the first if not given.
+                all to the first if not given. One row of ids with types of several gives several.
             positions: Where the tokens stand; at 0, 1, 2, … if not given.
 
         Raises:
-            ValueError: An id, a type or a position is outside of its embedding.
+            TypeError: Ids or types are no tensor of integers.
+            ValueError: An id, a type or a position is outside of its embedding, or types are not
+                one a token or a row.
         """
+        ids = self.words.checked(ids)
         length = ids.shape[-1]
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
         types = self.token_types.checked(types)
+        _check_types(types, ids)
         if self._in_one_pass(ids, types):
             x = self.words(ids, self.token_types.weight, types.expand(ids.shape))
         else:
@@ -93,3 +97,12 @@ class BertEmbeddings(nn.Module):
         if not alike or words.dtype != kinds.dtype or recorded(words, kinds):
             return False
         return not hooked(self.words) and not hooked(self.token_types)
+
+
+def _check_types(types: Tensor, ids: Tensor) -> None:
+    pairs = zip(types.shape[::-1], ids.shape[::-1], strict=False)
+    if not all(own == size or 1 in (own, size) for own, size in pairs):
+        raise ValueError(
+            f"token_types have shape {tuple(types.shape)} and ids {tuple(ids.shape)}. Pass one a "
+            f"token, or one a row, [*batch, 1]."
+        )

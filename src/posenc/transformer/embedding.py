@@ -129,6 +129,11 @@ exists.
             TypeError: They are not integers.
             ValueError: An id is negative or past the vocabulary.
         """
+        if not isinstance(ids, Tensor):
+            raise TypeError(
+                f"ids are a {type(ids).__name__}; they must be a tensor of integers [*batch, seq]. "
+                f"Pass torch.as_tensor(ids)."
+            )
         check_dense(ids=ids)
         if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
             raise TypeError(

@@ -9,6 +9,7 @@ from torch import Tensor
 from posenc.backends.base import ShardedTokens, Spreading
 from posenc.backends.neighbors import check_documents_are_told, check_padding_is_outside
 from posenc.backends.specification import AttentionSpecification
+from posenc.backends.token_masks import check_padding
 from posenc.encodings.positional import Positional
 from posenc.positions import (
     Coordinates,
@@ -58,10 +59,13 @@ def placed(
         ValueError: A shape does not fit, or arguments are given that exclude each other.
     """
     batch, seq = x.shape[:2]
+    if document_ids is not None:
+        document_ids = checked(document_ids, "document_ids", device=x.device)
     check_masks(batch, seq, padding_mask, document_ids)
     remaps = positional is not None and positional.remaps
     if cache is not None:
         check_cache(is_causal, document_ids, remaps)
+        cache.check_rows(batch)
         check_pointwise(positional)
     below, given = None, positions is not None
     if given:
@@ -246,12 +250,8 @@ def check_masks(
     batch: int, seq: int, padding_mask: Tensor | None, document_ids: Tensor | None
 ) -> None:
     """Raise for a padding mask or document ids that are no such thing."""
-    if padding_mask is not None and padding_mask.dtype != torch.bool:
-        raise TypeError(
-            f"padding_mask is {padding_mask.dtype}; it must be bool [batch, seq], True where a "
-            f"token is real. For a mask of ones and zeros pass mask.bool(); for torch.nn's "
-            f"src_key_padding_mask, which is True at padding, pass ~mask."
-        )
+    if padding_mask is not None:
+        check_padding("padding_mask", padding_mask)
     given = {"padding_mask": padding_mask, "document_ids": document_ids}
     for name, value in given.items():
         if value is not None and value.shape != (batch, seq):
