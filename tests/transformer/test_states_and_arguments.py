@@ -6,10 +6,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from posenc import ALiBi, Positional
-from posenc.transformer import Block, Encoder, FeedForward, MultiHeadAttention
+from posenc.transformer import Block, Encoder, FeedForward, MultiHeadAttention, TokenEmbedding
 
 REFUSED = [
     (MultiHeadAttention, (16,), {"heads": 4}, {"heads": 2}, "head_dim=4, .* has head_dim=8"),
+    (MultiHeadAttention, (16, 4), {"scale": 1}, {}, "saved with scale=1, and .* has scale=0.5"),
+    (TokenEmbedding, (9, 16), {"scale": "sqrt_dim"}, {}, "scale=4.0, and this one has scale=1.0"),
+    (Encoder, (16, 4, 1), {"scale": 1.0}, {}, r"\(blocks.0.attention\) .* with scale=1.0, and"),
     (Block, (16, 4), {}, {"norm": "pre"}, "norm='post', .* has norm='pre'"),
     (FeedForward, (4, 8), {}, {"activation": "gelu"}, "activation='relu', .* activation='gelu'"),
     (
@@ -44,6 +47,18 @@ def test_fewer_key_heads_are_told_by_shapes_and_head_dim():
     MultiHeadAttention(16, 4, kv_heads=2).load_state_dict(state)
     with pytest.raises(RuntimeError, match=r"size mismatch for keys\.weight"):
         MultiHeadAttention(16, 4).load_state_dict(state)
+
+
+def test_one_scale_in_other_words_and_states_without_it():
+    TokenEmbedding(9, 16, scale=4).load_state_dict(
+        TokenEmbedding(9, 16, scale="sqrt_dim").state_dict()
+    )
+    TokenEmbedding(9, 16).load_state_dict(TokenEmbedding(9, 16, scale=1).state_dict())
+    attention = MultiHeadAttention(16, 4)
+    attention.load_state_dict(MultiHeadAttention(16, 4, scale=0.5).state_dict())
+    older = MultiHeadAttention(16, 4).state_dict()
+    older._metadata[""]["read_by"] = {"head_dim": 4}
+    MultiHeadAttention(16, 4, scale=1.0).load_state_dict(older)
 
 
 def test_a_function_of_ones_own_says_nothing():

@@ -1,17 +1,20 @@
 """The lookup of token ids, where a transformer begins."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import check_dense, may_look
 from posenc.encodings.arguments import check_whole
+from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.kernels.embedding.operator import embedded
 from posenc.positions.whole import with_plain_numbers
 
 
-class TokenEmbedding(nn.Module):
+class TokenEmbedding(ReadByArguments):
     """One trained vector a token, ids [*batch, seq] to vectors [*batch, seq, dim].
 
     E(id) = scale · weight[id],  weight of shape [num_embeddings, dim], drawn from N(0, 1)
@@ -57,6 +60,9 @@ exists.
         self.factor = factor(scale, dim)
         self.weight = nn.Parameter(torch.empty(num_embeddings, dim))
         self.reset_parameters()
+
+    def _read_by(self) -> dict[str, Any]:
+        return {"scale": 1.0 if self.factor is None else self.factor}
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
