@@ -83,6 +83,18 @@ def test_the_interquartile_mean_is_the_trimmed_mean_where_quarters_are_whole():
     np.testing.assert_allclose(interquartile_mean(rows), expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.int64])
+def test_means_of_many_narrow_samples_are_those_of_wide_ones(dtype):
+    rows = (torch.arange(5000) % 8).to(dtype)
+    assert interquartile_mean(rows) == interquartile_mean(rows.double()) == 3.5
+
+
+@pytest.mark.parametrize("size", [1e308, 1e-308, 5e-324])
+def test_the_largest_and_the_least_numbers_have_p_values(size):
+    assert sign_flip([size] * 3) == least_p(3)
+    assert sign_flip([size, -size]) == sign_flip([0.0, 0.0]) == sign_flip([]) == 1.0
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [([5.0], 5.0), ([1.0, 2.0], 1.5), ([0, 3, 9], 3.5), ([0, 1, 2, 3, 100], 5 / 2.5)],

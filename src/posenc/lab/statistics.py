@@ -50,11 +50,12 @@ def interquartile_mean(samples: Tensor) -> Tensor:
     if not count:
         raise ValueError("samples have no seeds; a mean needs at least one.")
     low, high = count / 4, 3 * count / 4
-    index = torch.arange(count, dtype=ordered.dtype)
+    index = torch.arange(count, dtype=torch.float64, device=ordered.device)
     weights = (index + 1).clamp(max=high) - index.clamp(min=low)
     weights = weights.clamp(min=0)
     counted = (ordered * weights).masked_fill(weights == 0, 0.0).sum(-1) / weights.sum()
-    return counted.masked_fill(ordered[..., -1].isnan(), torch.nan)  # the last, if there is one
+    counted = counted.masked_fill(ordered[..., -1].isnan(), torch.nan)  # the last, if there is one
+    return counted.to(samples.dtype if samples.is_floating_point() else torch.float32)
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
         (0.25, 1.0)
     """
     given = _finite(differences=differences)  # else no flip would be as far from 0, and p be 0
+    given = given / (max(given.abs().tolist(), default=0.0) or 1.0)  # sums stay within float64
     if len(differences) <= EXACT:
         signs = torch.tensor(list(product((1.0, -1.0), repeat=len(differences)))).double()
         added = 0
