@@ -56,8 +56,9 @@ def reference_attention(
         k_hidden: That of the keys.
 
     Raises:
+        TypeError: ``added`` holds no floating numbers; what may meet is told by ``visible``.
         ValueError: No encoding reads the hidden state that was given, or ``positional`` changes
-            positions, which each call may draw anew.
+            positions, which each call may draw anew; shapes do not belong together.
 
     Example:
         >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
@@ -77,6 +78,7 @@ def reference_attention(
     given = q_hidden is not None or k_hidden is not None
     if given and not any(each.reads_hidden for each in encodings):
         refuse_unread(*(type(each).__name__ for each in encodings))
+    _check(query, key, value, added, sinks)
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
@@ -104,7 +106,7 @@ def reference_attention(
         scores = encoding.encode(scores, table, q=query, k=key, scale=scale, **read)
         tables.append((encoding, table))
     if added is not None:
-        scores = scores + added.double()
+        scores = scores + added.double().expand_as(scores)
     weights = _softmax(scores, _hidden(scores, visible), sinks)
     out = torch.einsum("bhqk,bhkd->bhqd", weights, values)
     for encoding, table in tables:
@@ -112,6 +114,30 @@ def reference_attention(
     for change in outputs:
         out = change(out)
     return out
+
+
+def _check(
+    query: Tensor, key: Tensor, value: Tensor, added: Tensor | None, sinks: Tensor | None
+) -> None:
+    """Refuse what would be broadcast, or added as if it were a number."""
+    heads, kv_heads = query.shape[1], key.shape[1]
+    alike = len(query) == len(key) and key.shape[:3] == value.shape[:3]
+    if not alike or kv_heads == 0 or heads % kv_heads:
+        raise ValueError(
+            f"query, key and value have shapes {tuple(query.shape)}, {tuple(key.shape)} and "
+            f"{tuple(value.shape)}. Give all three one batch, keys and values one number of heads "
+            f"and tokens, and queries as many heads or a multiple."
+        )
+    if added is not None and not added.is_floating_point():
+        raise TypeError(
+            f"added is {added.dtype}; it must be floating numbers. For a mask pass visible=, as "
+            f"lambda row, q, k: bool(mask[q, k])."
+        )
+    if sinks is not None and sinks.shape != (heads,):
+        raise ValueError(
+            f"sinks have shape {tuple(sinks.shape)}; there are {heads} query heads, so they must "
+            f"be [{heads}]."
+        )
 
 
 def _hidden(scores: Tensor, visible: Visible | None) -> Tensor:
@@ -128,15 +154,14 @@ def _hidden(scores: Tensor, visible: Visible | None) -> Tensor:
 def _softmax(scores: Tensor, hidden: Tensor, sinks: Tensor | None) -> Tensor:
     """exp of what is seen over its sum, a sink counted; zero where nothing is seen."""
     scores = scores.masked_fill(hidden, -torch.inf)
-    rows = [scores]
+    shape = (*scores.shape[:-1], 1)
+    sink = scores.new_full(shape, -torch.inf)
     if sinks is not None:
-        rows.append(sinks.double().view(1, -1, 1, 1).expand(*scores.shape[:-1], 1))
-    top = torch.cat(rows, dim=-1).amax(-1, keepdim=True).detach()
+        sink = sinks.double().view(1, -1, 1, 1).expand(shape)
+    top = torch.cat((scores, sink), dim=-1).amax(-1, keepdim=True).detach()
     top = torch.where(top == -torch.inf, 0.0, top)
     exponentials = (scores - top).exp()
-    total = exponentials.sum(-1, keepdim=True)
-    if sinks is not None:
-        total = total + (rows[1] - top).exp()
+    total = exponentials.sum(-1, keepdim=True) + (sink - top).exp()
     return exponentials / torch.where(total == 0, 1.0, total)
 
 
