@@ -41,6 +41,7 @@ SCORES = {
     "t5": lambda: T5Bias(HEADS),
     "kerple": lambda: KERPLE(HEADS, exponent=True),
     "fire": lambda: FIRE(HEADS),
+    "some": lambda: T5Bias(2 * HEADS)[4 : 4 + HEADS] + FIRE(HEADS)[:] + KERPLE(2 * HEADS)[::2],
     "sum": lambda: ALiBi(HEADS) + T5Bias(HEADS),
     "cyclic": lambda: Cyclic(HEADS, T5Bias(HEADS), period=22),
 }

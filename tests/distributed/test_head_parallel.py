@@ -13,6 +13,7 @@ CASES = "tests.distributed.head_parallel_cases"
     [
         "t5",
         "fire",
+        "some",
         *(pytest.param(s, marks=REST) for s in ("none", "alibi", "kerple", "sum", "cyclic")),
     ],
 )

@@ -12,7 +12,7 @@ from torch.func import functional_call
 from posenc.distributed.collectives import shared
 from posenc.distributed.groups import group_of
 from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
-from posenc.encodings.scores.heads import bias_apart
+from posenc.encodings.scores.heads import BiasHeads, RelativeBiasHeads, bias_apart
 from posenc.encodings.scores.sums import BiasSum, RelativeBiasSum, bias_sum
 from posenc.positions import Positions
 
@@ -22,7 +22,8 @@ def own_heads(bias: ScoreEncoding, mesh: DeviceMesh) -> ScoreBias:
 
     ALiBi has the slopes of these heads, T5Bias their columns, KERPLE their parameters: parameters
     that count heads become ``DTensor`` cut along them, under their old names. Where a head depends
-    on parameters of all (FIRE, SwinV2Bias), every rank holds these, and their gradients add up.
+    on parameters of all (FIRE, SwinV2Bias), and of some heads of a bias (``bias[2:6]``), every rank
+    holds those of the whole, and their gradients add up.
     Ranks begin with the numbers of the first one.
 
     Args:
@@ -96,7 +97,8 @@ class _Held:
         own = slice(group.rank() * each, (group.rank() + 1) * each)
         part = bias_apart(bias, own)
         self.group = group
-        self.prefix = "of." if part is not None else "of.of."
+        whole = part is None and not isinstance(bias, BiasHeads | RelativeBiasHeads)
+        self.prefix = "of.of." if whole else "of."  # heads of some heads are those of the whole
         self.called = _Called(bias[own] if part is None else part, method)
         self.axes = {} if part is None else dict(bias.head_axes or {})
         self.read_by = bias._read_by()
