@@ -256,6 +256,7 @@ def test_what_dot_products_depend_on(said):
             assert f"that of p = {state['position']} alone" in words
             # Perhaps too little to be seen here; but the library promises no more either.
             assert not encoding(state).keeps_norm
+            assert ("all have one frequency" in words) is (state["base"] == 1)
             assert len({w for _, w in frequencies(state) if w}) > 1 or state["dim"] % 2
 
 
@@ -291,11 +292,37 @@ def test_whether_a_matrix_moves_every_position(said):
         assert ("one matrix M, the same at every position" in words) is (not unpaired)
         assert ("no matrix moves every position" in words) is (unpaired and state["base"] != 1)
         assert ("by accident" in words) is (unpaired and state["base"] == 1)
+        assert ("any other's would do" in words) <= (state["base"] == 1)
         odd_sine = state["convention"] == "paper" and state["dim"] % 2 == 1
         assert ("The last sine, which has no cosine" in words) is odd_sine
         if unpaired and state["base"] == 1:  # it exists: all rows are sin p and cos p
             assert len({w for _, w in frequencies(state)}) == 1
         assert encoding(state).keeps_shift is (not unpaired and not odd_sine)
+
+
+def test_what_is_said_of_a_dimension_without_a_partner(said):
+    """Whether the channel's next value follows from the others': tried by least squares."""
+    states = grid(dim=[3, 8, 9], dimension=[0, 1, 2, 7, 8], length=[50])
+    for state, words in said("prose_shift.aboutAlone", states):
+        every = table(state)
+        own = every[:, state["dimension"]]
+        moved = torch.linalg.lstsq(every[:-7], own[7:, None], driver="gelsd").solution
+        moves = bool((every[:-7] @ moved - own[7:, None]).abs().max() < 1e-9)
+        zeros = not own.any()
+        assert ("holds zeros" in words) is zeros
+        assert ("at base 1 any sine and cosine would move it" in words) is (
+            state["base"] == 1 and not zeros
+        )
+        if "would move it" in words or "no shift changes it" in words:
+            assert moves
+
+
+def test_what_is_noticed_of_odd_widths(said):
+    for state, words in said("prose_notices.notices", grid(dim=[3, 9], length=[50])):
+        refused = any("exact shift unavailable for it" in line for line in words)
+        odd_sine = state["convention"] == "paper"
+        assert refused is (odd_sine and state["base"] != 1)
+        assert any("unpaired sine" in line for line in words) is odd_sine
 
 
 def test_the_error_of_the_shift(said):
@@ -399,6 +426,11 @@ def test_rotary_biases_and_scaling(said):
     for state, words in said("prose_relatives.aboutRotary", states):
         assert f"at distance m − n = {str(state['offset']).replace('-', '−')} it is" in words
         assert ("Move both, and it will stay" in words) is (state["moved"] == 0)
+    for state, words in said("prose_relatives.aboutPairing", states):
+        assert ("the two agree" in words) is (state["offset"] == 0)
+        scores = [each for each in numbers(words) if each != state["offset"]]
+        assert len(scores) == (1 if state["offset"] == 0 else 2)
+        assert len(set(scores)) == len(scores)
     states = [
         {"heads": heads, "head": head, "offset": k, "reach": reach, "length": 4096}
         for heads in (1, 3, 8, 32) for head in (0, 2, 31) for k in (-40, -1, 0, 1, 40, 4095)

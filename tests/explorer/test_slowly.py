@@ -161,6 +161,10 @@ def test_what_is_said_of_the_band_and_of_the_speeds(said, vectors):
         assert ("one cosine" in words) is alike
         assert ("still pairs" in words) is (alike and state["turnedPairs"] < 8)
         assert ("One pair turns" in words) is (state["turnedPairs"] == 1)
+    near = [{"base": base, "turnedPairs": 8} for base in (1.01, 2, 2.5, 16, 10_000)]
+    for state, words in said("prose_slowly.aboutTremble", near):
+        assert ("slow ones carry it far" in words) is (state["base"] ** (7 / 8) > 2)
+        assert ("none carries the score far" in words) is (state["base"] ** (7 / 8) < 2)
 
 
 def test_what_is_said_of_partial_heads_and_of_both_pairings(said, vectors):

@@ -60,6 +60,19 @@ def test_at_base_one_a_map_exists_by_accident(convention, dim):
     assert shift.reason.endswith("promises no pairs; at base 1 all channels have one frequency")
 
 
+@pytest.mark.parametrize("dim", [3, 7])
+def test_at_base_one_the_last_sine_moves_with_another_cosine(dim):
+    shift = shift_map(Sinusoidal(dim, 1.0), 5)
+    assert not shift.exact
+    assert shift.residual < 1e-12
+    said = "the last sine has no cosine of its own; at base 1 all channels have one frequency"
+    assert shift.reason == said
+    for convention in ("paper", "per_dimension_one_based"):  # a sine alone, and a cosine
+        alone = shift_map(Sinusoidal(1, 1.0, convention), 5)
+        assert alone.residual > 0.9
+        assert "at base 1" not in alone.reason
+
+
 def test_length_must_be_positive():
     with pytest.raises(ValueError, match="length is 0"):
         shift_map(Sinusoidal(4), 1, length=0)

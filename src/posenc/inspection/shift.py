@@ -86,10 +86,12 @@ def _reason(encoding: TokenEncoding) -> str:
         return ""
     waveform = encoding.convention.waveform(encoding.dim, encoding.base)
     sines, cosines = waveform.sines.numerators, waveform.cosines.numerators
-    if not cosines or set(sines) & set(cosines):
+    alone = not cosines or set(sines) & set(cosines)
+    if encoding.base == 1 and sines and cosines:  # every power of 1 is 1
+        why = "the last sine has no cosine of its own" if alone else "the convention promises no pairs"
+        return f"{why}; at base 1 all channels have one frequency"
+    if alone:
         return "the width is odd: the last sine has no cosine"
-    if encoding.base == 1:  # every power of 1 is 1
-        return "the convention promises no pairs; at base 1 all channels have one frequency"
     return "sines and cosines have no common frequency"
 
 

@@ -7,7 +7,8 @@ export function notices({ convention, dim, base }) {
   const lines = [];
   const { odd, users } = CONVENTIONS[convention];
   if (dim % 2 && odd === "sine") {
-    lines.push("Odd dim: the last column is an unpaired sine; exact shift unavailable for it.");
+    const shift = base === 1 ? "no shift of it is shown" : "exact shift unavailable for it";
+    lines.push(`Odd dim: the last column is an unpaired sine; ${shift}.`);
   }
   if (dim % 2 && odd === "zero") lines.push("Odd dim: the last column is filled with zeros.");
   if (odd === "unpaired" && base !== 1) {

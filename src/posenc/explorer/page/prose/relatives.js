@@ -23,11 +23,13 @@ export function aboutRotary(state) {
 
 /** What reading weights by the other pairing does. */
 export function aboutPairing(state) {
-  const of = (pairing) => {
+  const [half, interleaved] = ["half", "interleaved"].map((pairing) => {
     const { q, k } = rotaryStagesOf({ ...state, pairing })[1];
-    return fixed(dot(q, k));
-  };
-  return `the same q and k score ${of("half")} in halves and ${of("interleaved")} interleaved.`;
+    return dot(q, k);
+  });
+  return Math.abs(half - interleaved) < 1e-9
+    ? `At distance ${whole(state.offset)} the two agree, and the same q and k score ${fixed(half)} in both; choose another to see them part.`
+    : `The same q and k score ${fixed(half)} in halves and ${fixed(interleaved)} interleaved.`;
 }
 
 /** ALiBi's penalty, with as many slopes as heads. */

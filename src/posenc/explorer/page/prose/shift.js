@@ -12,7 +12,10 @@ const POSITIONS = 50;
 export function aboutMap({ convention, dim, base }) {
   const { pairs, single } = pairsOf(convention, dim);
   if (pairs.length) {
-    const alone = single.length ? " The last sine, which has no cosine, is left out of it." : "";
+    const serve = base === 1 ? "; at base 1 any other's would do" : "";
+    const alone = single.length
+      ? ` The last sine, which has no cosine of its own, is left out of it${serve}.`
+      : "";
     return (
       "To go k positions on, every pair turns by kω: one matrix M, the same at every position. So a " +
       `linear layer can learn to look k tokens back.${alone}`
@@ -21,6 +24,16 @@ export function aboutMap({ convention, dim, base }) {
   return base === 1
     ? "To go k positions on, a pair turns by kω. This convention promises no pairs; at base 1, where all channels have one frequency, a matrix exists by accident."
     : "To go k positions on, a pair turns by kω. This convention has no pairs: no sine has a cosine of its own frequency, and no matrix moves every position.";
+}
+
+/** The cursor's dimension where it has no pair. */
+export function aboutAlone({ convention, dim, base, dimension }) {
+  if (channelsOf(convention, dim)[dimension].kind === "zero") {
+    return `Dimension ${dimension} holds zeros, at every position: no shift changes it.`;
+  }
+  return base === 1
+    ? `Dimension ${dimension} has no partner in this convention, so no shift of it is shown; at base 1 any sine and cosine would move it.`
+    : `Dimension ${dimension} has no partner of its frequency: exact shift unavailable for it.`;
 }
 
 /** The largest error of the shift over the table. */

@@ -2,7 +2,7 @@
 
 import { counted, fixed, grouped, significant, whole } from "../interface/numbers.js";
 import { closest, distance, dot, product } from "../math/similarity.js";
-import { gramOf, rowOf, wavelengthsOf } from "../state/facts.js";
+import { gramOf, pairsOf, rowOf, wavelengthsOf } from "../state/facts.js";
 
 const productsOf = ({ convention, dim, base, length }) => gramOf(convention, dim, base, length);
 
@@ -14,9 +14,18 @@ export function distanceDecides(state) {
 
 /** What the matrix of dot products looks like, and why. */
 export function aboutDiagonals(state) {
-  return distanceDecides(state)
-    ? "With sines and cosines in pairs it depends on the distance alone, so the matrix is constant along its diagonals and one curve tells all of it."
-    : `Here not every sine has a cosine of its own frequency, so it depends on both positions: the matrix is not constant along its diagonals, and the curve is that of p = ${state.position} alone.`;
+  const { convention, dim, base, position } = state;
+  if (distanceDecides(state)) {
+    const [how, many] = pairsOf(convention, dim).pairs.length
+      ? ["in pairs", ""]
+      : ["of one frequency", ", as many of each,"];
+    return `With sines and cosines ${how}${many} it depends on the distance alone, so the matrix is constant along its diagonals and one curve tells all of it.`;
+  }
+  const why =
+    base === 1
+      ? "Here all have one frequency, and sines and cosines are not equally many"
+      : "Here not every sine has a cosine of its own frequency";
+  return `${why}, so it depends on both positions: the matrix is not constant along its diagonals, and the curve is that of p = ${position} alone.`;
 }
 
 /** The two chosen positions. */

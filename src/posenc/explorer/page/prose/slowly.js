@@ -58,10 +58,10 @@ export function aboutTremble(state) {
     const around = mobile.length < slowPairsOf(state).length ? ", around what the still pairs add" : "";
     return `${which}: the score is one cosine with a wavelength of ${significant(first)} positions${around}.`;
   }
-  return (
-    `The wavelengths go from ${significant(first)} to ${significant(last)} positions: fast pairs make ` +
-    "the score tremble from token to token, slow ones carry it far."
-  );
+  const run = `The wavelengths go from ${significant(first)} to ${significant(last)} positions`;
+  return last < 2 * first
+    ? `${run}: all pairs are about as fast as the first, and none carries the score far.`
+    : `${run}: fast pairs make the score tremble from token to token, slow ones carry it far.`;
 }
 
 /** How far the score changes while both tokens move on together. */

@@ -7,11 +7,11 @@ import { say } from "../interface/dom.js";
 import { createField } from "../interface/fields.js";
 import { createFigure } from "../interface/figure.js";
 import { call, matrix, mi, mn, mo, row, show, sub } from "../interface/mathml.js";
-import { fixed, whole } from "../interface/numbers.js";
+import { enough, fixed, rounded, whole } from "../interface/numbers.js";
 import { playButton } from "../interface/player.js";
 import { rotation, turn } from "../math/shift.js";
 import { frequency } from "../math/sincos.js";
-import { aboutError, aboutMap, aboutSines } from "../prose/shift.js";
+import { aboutAlone, aboutError, aboutMap, aboutSines } from "../prose/shift.js";
 import { frequenciesOf, pairAt, pairsOf } from "../state/facts.js";
 
 const NEEDS = ["length", "dim", "base", "position", "dimension", "offset", "convention"];
@@ -77,19 +77,20 @@ function moved(state) {
 function explain(element, state) {
   const found = moved(state);
   if (!found) {
-    const alone = `Dimension ${state.dimension} has no partner of its frequency: exact shift unavailable for it.`;
-    return say(element, alone);
+    return say(element, aboutAlone(state));
   }
   const { m, before, after } = found;
-  const column = (values) => matrix(values.map((v) => [mn(fixed(v))]));
+  const held = (d) => [m.map((line) => line.map((v) => rounded(v, d))), before.map((v) => rounded(v, d))];
+  const digits = enough((d) => turn(...held(d)).every((v, i) => fixed(v) === fixed(after[i])));
+  const column = (values, d) => matrix(values.map((v) => [mn(fixed(v, d))]));
   const told = ([a, b]) => `(${fixed(a)}, ${fixed(b)})`;
   return show(
     element,
     `M ${whole(state.offset)} times PE(${state.position}) = ${told(before)} is ` +
       `PE(${whole(state.position + state.offset)}) = ${told(after)}`,
     row(sub(mi("M"), mn(whole(state.offset))), call("PE", mn(state.position))),
-    row(mo("="), matrix(m.map((line) => line.map((v) => mn(fixed(v)))))),
-    column(before),
+    row(mo("="), matrix(m.map((line) => line.map((v) => mn(fixed(v, digits)))))),
+    column(before, digits),
     row(mo("="), column(after)),
     row(mo("="), call("PE", mn(whole(state.position + state.offset)))),
   );
@@ -186,7 +187,7 @@ function drawBlocks({ pen, state, width, height, colors }) {
   const shown = blockWindow(state);
   const side = Math.min(width - 112, height - 72);
   if (!shown.omegas.length) {
-    pen.text("no pairs: no such matrix", width / 2, height / 2, {
+    pen.text(state.base === 1 ? "no pairs are shown" : "no pairs: no such matrix", width / 2, height / 2, {
       align: "center",
       fill: colors.soft,
     });
