@@ -247,3 +247,19 @@ def test_a_share_that_a_class_hands_on_to_no_layer_type_is_named():
         128,
         64,
     ]
+
+
+@pytest.mark.parametrize("model_type", ["dia", "t5gemma2"])
+def test_fields_beside_the_parts_of_a_model_without_layers_of_its_own_are_none_of_it(model_type):
+    """An encoder-decoder takes nothing from there: transformers builds both of its defaults."""
+    file = {"model_type": model_type, **PLAIN, "rope_theta": 5e5}
+    parts = [(part.name, part.layers) for part in positional_setup({"model_type": model_type})]
+    setup = positional_setup(file)
+    assert [name for name, _ in parts] == [part.name for part in setup]
+    assert repr(parts) == repr([(part.name, part.layers) for part in setup])
+    assert setup.parts[0].strays == (*PLAIN, "rope_theta")
+    with (
+        pytest.warns(UserWarning, match="rope_theta stand beside a missing decoder.* left out"),
+        pytest.raises(ValueError, match=r"made of parts .* Pass the configuration of one"),
+    ):
+        rotary_from_config(file)

@@ -217,16 +217,15 @@ def warn_of_strays(config: object) -> None:
         OSError, ValueError, TypeError: As of ``read``.
     """
     if found := strays(config):
+        whole = read_whole(config)
+        parts = missing_parts(whole)
+        made = "left out" if leaves_out(whole) else "read as its own"
         warn(
-            f"{', '.join(found)} stand beside a missing text_config and are "
-            f"{_made_of_strays(read_whole(config))}; the class of this model in transformers does "
-            f"not look for them there, and takes its defaults. Write them into text_config.",
+            f"{', '.join(found)} stand beside a missing {parts} and are {made}; the class of this "
+            f"model in transformers does not look for them there, and takes its defaults. Write "
+            f"them into {parts}.",
             stacklevel=3,
         )
-
-
-def _made_of_strays(config: Configuration) -> str:
-    return "left out" if config.facts.get("flat") else "read as its own"
 
 
 def _nests(config: Configuration) -> list[Configuration]:
@@ -303,7 +302,10 @@ def unreached(config: Configuration) -> list[str]:
         >>> unreached(Configuration({"hidden_size": 64, "head_dim": 16}, "qwen2_vl"))
         ['head_dim']
     """
-    nests = [name for name in NESTS if name in config.facts.get("parts", {})]
+    parts = config.facts.get("parts", {})
+    nests = [name for name in NESTS if name in parts] or (
+        list(parts) if is_made_of_parts(config) else []
+    )
     there = any(isinstance(config.values.get(name), Mapping) for name in nests)
     if not nests or there:
         return []
@@ -317,6 +319,30 @@ def unreached(config: Configuration) -> list[str]:
         for name, value in config.values.items()
         if name not in own and value is not None and (name in told or "rope_" in name)
     ]
+
+
+def is_made_of_parts(config: Configuration) -> bool:
+    """Whether the class of a model has neither layers of its own nor those of a language model.
+
+    Example:
+        >>> [is_made_of_parts(Configuration({}, name)) for name in ("t5gemma", "csm", "llava")]
+        [True, False, False]
+    """
+    parts = {*config.facts.get("parts", {})}
+    own = {*config.facts.get("defaults", {}), *config.facts.get("names", {}),
+           *config.facts.get("derived", ())}  # fmt: skip
+    sizes = {*ALIASES["hidden_size"], *ALIASES["layers"], "rope_parameters"}
+    return bool(parts) and not parts & {*NESTS} and not own & sizes
+
+
+def leaves_out(config: Configuration) -> bool:
+    """Whether fields that ``unreached`` names are not read, as the class does not."""
+    return bool(config.facts.get("flat")) or is_made_of_parts(config)
+
+
+def missing_parts(config: Configuration) -> str:
+    """The parts beside which such fields stand, in words."""
+    return " or ".join(config.facts.get("parts", ())) if is_made_of_parts(config) else "text_config"
 
 
 SENSES = ("vision_config", "audio_config")

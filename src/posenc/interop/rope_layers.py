@@ -6,7 +6,7 @@ from typing import Any
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
-from posenc.interop.configurations import Configuration
+from posenc.interop.configurations import Configuration, is_made_of_parts, missing_parts
 from posenc.interop.image_models import AXIAL
 from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_types import rope_type_of
@@ -53,6 +53,12 @@ def checked(config: Configuration) -> Configuration:
         raise ValueError(
             f"{config.model_type} rotates by the two coordinates of an image. Read it with "
             f"posenc.interop.huggingface.positional_setup, or build posenc.AxialRotary."
+        )
+    if is_made_of_parts(config):
+        raise ValueError(
+            f"{config.model_type} is made of parts ({missing_parts(config)}), and has no layers "
+            f"beside them. Pass the configuration of one, or read all of them with "
+            f"posenc.interop.huggingface.positional_setup."
         )
     if not rotates(config):
         raise ValueError(
@@ -134,7 +140,7 @@ def rotates(config: Configuration) -> bool:
     """
     own = config.facts.get("defaults", config.values)
     told = {name: config.values.get(name) for name in NO_ROTATION if name in own}
-    if config.family in rope_models.UNROTATED or told.get("alibi"):
+    if config.family in rope_models.UNROTATED or told.get("alibi") or is_made_of_parts(config):
         return False
     if told.get("use_mem_rope") is False or told.get("qk_rope_head_dim") == 0:
         return False

@@ -13,6 +13,7 @@ from posenc.interop.configurations import (
     NESTS,
     Configuration,
     check_length,
+    leaves_out,
     parts_of,
     read_whole,
     unreached,
@@ -97,7 +98,7 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     if not (beside := unreached(config)):
         return found
     first, *others = found
-    made = "left out" if config.facts.get("flat") else "read as those of this one"
+    made = "left out" if leaves_out(config) else "read as those of this one"
     words = (
         f"{', '.join(beside)} stand beside the parts and are {made}; the class of "
         f"{config.model_type} in transformers does not look for them there, and builds this part "

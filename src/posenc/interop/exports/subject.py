@@ -8,7 +8,13 @@ from typing import Any, NoReturn
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Schedule
-from posenc.interop.configurations import Configuration, check_length, parts_of, read_whole
+from posenc.interop.configurations import (
+    Configuration,
+    check_length,
+    missing_parts,
+    parts_of,
+    read_whole,
+)
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
@@ -90,11 +96,11 @@ def only_part(
         raise ValueError(f"There is no part {part!r}; this model has {names}. Choose one of these.")
     first = named[0]
     if first.strays:
-        told = ", ".join(first.strays)
+        told, missing = ", ".join(first.strays), missing_parts(read_whole(config))
         refuse(
             target,
-            f"{told} stand beside a missing text_config, where its class does not look for them",
-            "Write them into text_config, or take them out if the defaults are meant.",
+            f"{told} stand beside a missing {missing}, where its class does not look for them",
+            f"Write them into {missing}, or take them out if the defaults are meant.",
         )
     if not first.layers or any(layer.positional is None for layer in first.layers):
         refuse(
