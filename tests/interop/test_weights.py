@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+import transformers
 from tests.oracle_models import converting
 from transformers import LlamaConfig, LlamaForCausalLM, StableLmConfig, StableLmModel
 
@@ -236,6 +237,34 @@ def test_a_model_that_rotates_otherwise_than_it_was_read_is_refused(monkeypatch)
     with pytest.raises(ValueError, match="cannot be converted"):
         convert_pairing(model, to="interleaved")
     assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
+
+
+@pytest.mark.parametrize("name", ["GraniteMoeForCausalLM", "Qwen3ForQuestionAnswering"])
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_models_that_take_use_cache_among_other_arguments_are_measured_without_a_cache(
+    name, attention
+):
+    kind = getattr(transformers, name)
+    config = kind.config_class(**TINY, num_local_experts=2, num_experts_per_tok=1, head_dim=8)
+    torch.manual_seed(0)
+    model = kind._from_config(config, attn_implementation=attention).eval()
+    before = model(IDS)[0]
+    convert_pairing(model, to="interleaved")
+    torch.testing.assert_close(model(IDS)[0], before, rtol=0, atol=1e-5)
+
+
+def test_an_attention_that_cannot_be_run_again_is_refused(monkeypatch):
+    def narrow(self, hidden_states, *args, **kwargs):
+        if hidden_states.dtype == torch.float64:
+            raise RuntimeError("too wide")
+        return own(self, hidden_states, *args, **kwargs)
+
+    model = llama().float()
+    kind = type(model.model.layers[0].self_attn)
+    own = kind.forward
+    monkeypatch.setattr(kind, "forward", narrow)
+    with pytest.raises(ValueError, match=r"cannot be converted: it could not be run.*too wide"):
+        convert_pairing(model, to="interleaved")
 
 
 def test_wrong_orders_are_measured(monkeypatch):

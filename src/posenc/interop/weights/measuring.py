@@ -75,6 +75,9 @@ def measure(
             functions[kind] = _measured(each, calls[each.path], to)
         except UnknownRotationError as error:
             raise ValueError(_refusal(each, str(error))) from None
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+            why = f"it could not be run alone to be measured ({type(error).__name__}: {error})"
+            raise ValueError(_refusal(each, why)) from error
     return [(each, functions[each.kind]) for each in found]
 
 
@@ -185,7 +188,12 @@ SERVED = ("eager", "sdpa", "", None)
 
 
 def _wide(given: Any) -> Any:
-    """Floating tensors in float64, the hidden states among them random."""
+    """Floating tensors in float64, the hidden states among them random; and no cache.
+
+    The run that these were given in has filled it, so that a second one would see its keys.
+    """
+    if hasattr(given, "get_seq_length"):
+        return None
     if isinstance(given, Tensor):
         if not given.is_floating_point():
             return given
