@@ -26,6 +26,9 @@ CONFIGS = {
     "yarn, its own factor": {
         "model_type": "qwen2", "rope_scaling": YARN | {"attention_factor": 0.75},
     },
+    "yarn, no factor": {
+        "model_type": "llama", "rope_scaling": YARN | {"mscale": 1.0, "mscale_all_dim": 1.0},
+    },
     "llama3": {"model_type": "llama", "rope_theta": 5e5, "rope_scaling": LLAMA3},
 }  # fmt: skip
 

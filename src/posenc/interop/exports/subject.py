@@ -15,7 +15,7 @@ from posenc.interop.configurations import (
     parts_of,
     read_whole,
 )
-from posenc.interop.rope_models import pairing_of_code
+from posenc.interop.rope_models import LATENT_SOFTMAX, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
@@ -241,7 +241,8 @@ def check_alone(model: RotatingModel, rotary: Rotary) -> None:
     Raises:
         ValueError: There is one.
     """
-    if rotary.frequencies.softmax_factor != 1.0:
+    heeded = Configuration({}, model.model_type).family in LATENT_SOFTMAX
+    if heeded and rotary.frequencies.softmax_factor != 1.0:
         refuse(
             model.target,
             f"its softmax scale is multiplied with {rotary.frequencies.softmax_factor}",
