@@ -11,6 +11,7 @@ from posenc.backends.base import Backend, Request
 from posenc.backends.features import Features, named
 from posenc.backends.masks import joined, masked_softmax
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.numerics.product import product
 
 
 class Attended(NamedTuple):
@@ -59,7 +60,7 @@ def attend_explicitly(
     group = query.shape[1] // key.shape[1]
     wide = working_dtype(query.dtype)
     keys, values = (t.to(wide).repeat_interleave(group, dim=1) for t in (key, value))
-    scores = query.to(wide) @ keys.mT * scale
+    scores = product(query.to(wide), keys.mT) * scale
     if softcap is not None:
         scores = softcap * (scores / softcap).tanh()
     changed = scores
@@ -68,7 +69,7 @@ def attend_explicitly(
         changed = encoding.encode(changed, table, q=query, k=key, scale=scale, **read)
     changed, weights = masked_softmax(changed, mask, sinks)
     weights = F.dropout(weights, dropout_p)
-    heads = weights @ values
+    heads = product(weights, values)
     for encoding, table in encodings:
         if encoding.changes_output:
             heads = encoding.encode_output(heads, weights, table)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from posenc.encodings.base import working_dtype
+from posenc.numerics.product import product
 
 # Torch has no public function that returns the log-sum-exp on the CPU, or takes one backward.
 _FORWARD = getattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu", None)
@@ -36,14 +37,14 @@ def flash(
     keys, values = k.to(wide), v.to(wide)
     # Query heads of one key head lie below each other, so that keys are not repeated for them.
     queries = q.to(wide).mul(scale).unflatten(1, (-1, group)).flatten(2, 3)
-    scores = torch.matmul(queries, keys.mT).unflatten(2, (group, -1)).flatten(1, 2)
+    scores = product(queries, keys.mT).unflatten(2, (group, -1)).flatten(1, 2)
     scores = capped(scores, softcap)
     scores = scores if bias is None else scores.add_(bias)
     # −∞ less itself would be no number; a dead row stays −∞ and gives zeros.
     top = scores.amax(-1, keepdim=True).masked_fill_(dead.unsqueeze(-1), 0.0)
     weights = scores.sub_(top).exp_()
     total = weights.sum(-1, keepdim=True).masked_fill_(dead.unsqueeze(-1), 1.0)
-    out = weights.unflatten(1, (-1, group)).flatten(2, 3) @ values
+    out = product(weights.unflatten(1, (-1, group)).flatten(2, 3), values)
     out = out.unflatten(2, (group, -1)).flatten(1, 2).div_(total)
     return out, (top + total.log()).squeeze(-1).masked_fill(dead, -torch.inf)
 

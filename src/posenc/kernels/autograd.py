@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
+from posenc.numerics.product import without_autocast
+
 
 def _each_by_itself(written: tuple[Tensor, ...]) -> None:
     for x in written:
@@ -58,7 +60,8 @@ posenc.attention with backend="explicit" where gradients of gradients are needed
 
     @wraps(backward)
     def once(ctx: Any, *gradients: Tensor | None) -> Any:
-        with torch.no_grad():
+        given = next(x for x in gradients if x is not None)
+        with torch.no_grad(), without_autocast(given):
             made = backward(ctx, *gradients)
         if not torch.is_grad_enabled():
             return made

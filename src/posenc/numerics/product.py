@@ -1,5 +1,7 @@
 """Products of matrices in their own dtype."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
@@ -12,7 +14,19 @@ def product(x: Tensor, y: Tensor) -> Tensor:
         ...     product(torch.tensor([[1 / 3]]), torch.eye(1)).item() == torch.tensor(1 / 3).item()
         True
     """
-    if x.is_meta:  # which has no autocast
+    with without_autocast(x):
         return x @ y
-    with torch.autocast(x.device.type, enabled=False):
-        return x @ y
+
+
+def without_autocast(x: Tensor) -> AbstractContextManager:
+    """Where operations on the device of ``x`` keep the dtypes of what they are given.
+
+    Example:
+        >>> x = torch.ones(1, 1)
+        >>> with torch.autocast("cpu", dtype=torch.bfloat16), without_autocast(x):
+        ...     (x @ x).dtype
+        torch.float32
+    """
+    if x.is_meta or not torch.is_autocast_enabled(x.device.type):  # meta knows no autocast
+        return nullcontext()
+    return torch.autocast(x.device.type, enabled=False)

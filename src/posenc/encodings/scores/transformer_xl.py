@@ -119,7 +119,7 @@ class TransformerXL(ScoreEncoding):
         """q · W R[distance] for every pair."""
         if not may_look(table):  # a graph does not know how many distances there are
             rows = self._rows(table, q.dtype).movedim(-2, -4)
-            return (q.unsqueeze(-2) @ rows.mT).squeeze(-2)
+            return products(q.unsqueeze(-2), rows).squeeze(-2)
         distances, index = _distinct(table)
         rows = self._rows(distances, q.dtype).movedim(-2, -3)
         return picked(products(q, rows), index)
