@@ -38,16 +38,21 @@ def asked(monkeypatch) -> list[bool]:
     return answers
 
 
-def learned(bias, kv_heads, backend, dtype=torch.float64, **options) -> list[torch.Tensor]:
+def learned(
+    bias, kv_heads, backend, dtype=torch.float64, rounded_to=torch.float64, **options
+) -> list[torch.Tensor]:
     torch.manual_seed(3)
     heads, batch = bias.heads, 2
+
+    def drawn(*shape) -> torch.Tensor:
+        return torch.randn(shape, dtype=torch.float64).to(rounded_to).to(dtype)
+
     q, k, v = (
-        torch.randn(batch, each, LENGTH, WIDTH, dtype=torch.float64).to(dtype).requires_grad_()
-        for each in (heads, kv_heads, kv_heads)
+        drawn(batch, each, LENGTH, WIDTH).requires_grad_() for each in (heads, kv_heads, kv_heads)
     )
     positional = Positional(scores=bias)
     out = attention(q, k, v, positional=positional, backend=backend, **options)
-    grad = torch.randn(out.shape, dtype=torch.float64).to(dtype)
+    grad = drawn(*out.shape)
     return [out, *torch.autograd.grad(out, (q, k, v, *bias.parameters()), grad)]
 
 
@@ -141,6 +146,22 @@ def test_in_float32_the_gradient_of_the_bias_stays_near(asked):
     got = learned(narrow.float(), 2, "strided", torch.float32)[-1]
     assert asked == [True]
     assert (got - exact).abs().max() < 2e-5 * exact.abs().sum()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shared", [True, False])
+def test_beside_content_of_16_bits_a_bias_learns_in_float32(asked, dtype, shared):
+    """A result rounded to 16 bits would put as much of it into what a distance receives."""
+    bias = t5(2).float() if shared else KERPLE(2)
+    out, *got = learned(bias, 1, "strided", dtype, dtype, is_causal=True)
+    want = learned(bias.double(), 1, "dense", torch.float64, dtype, is_causal=True)[1:]
+    assert asked == [shared]
+    assert {x.dtype for x in (out, *got[:3])} == {dtype}
+    for one, other in zip(got[3:], want[3:], strict=True):
+        assert one.dtype == torch.float32
+        assert (one - other).norm() < 1e-4 * other.norm()
+    for one, other in zip(got[:3], want[:3], strict=True):
+        assert (one - other).norm() < torch.finfo(dtype).eps * other.norm()
 
 
 def test_only_what_is_known_to_share_numbers_does():

@@ -134,6 +134,21 @@ def test_narrow_content(dtype):
         torch.testing.assert_close(got.double(), want, rtol=0, atol=8 * torch.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("softcap", [None, 3.0])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_beside_content_of_16_bits_sinks_learn_in_float32(dtype, softcap):
+    narrow, sinks = content(dtype=dtype), some_sinks().detach()
+
+    def learned(backend, to, own):
+        own = own.requires_grad_()
+        out = attention(*(x.to(to) for x in narrow), sinks=own, softcap=softcap, backend=backend)
+        return torch.autograd.grad(out.double().sin().sum(), own)[0]
+
+    got = learned("strided", dtype, sinks.float())
+    want = learned("explicit", torch.float64, sinks.double())
+    torch.testing.assert_close(got.double(), want, rtol=1e-3, atol=1e-3)
+
+
 def test_far_keys_of_a_steep_bias_cost_nothing_and_change_nothing(monkeypatch):
     """Slope 4: past some ten tokens a key cannot reach the last bit, with or without a sink."""
     steep = ALiBi(HEADS, slopes=[4.0] * HEADS)

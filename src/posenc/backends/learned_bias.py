@@ -11,6 +11,7 @@ from posenc.backends.flash import capped
 from posenc.backends.toeplitz import Toeplitz
 from posenc.backends.wide_blocks import attend
 from posenc.kernels.autograd import once_differentiable
+from posenc.numerics.product import without_autocast
 
 ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache
 
@@ -28,7 +29,8 @@ def attend_and_learn(
 
     With weights P and gradients dO of the output, dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) is the
     gradient of the scores; the bias at one distance receives the sum of its diagonal of dS. Both
-    are formed for a few queries at a time and forgotten.
+    are formed for a few queries at a time and forgotten. All is formed in the dtype of the bias:
+    an O rounded to 16 bits would leave rowsum(dO ∘ O) off by as much as some of these sums are.
     """
     return _Attention.apply(q, k, v, bias.values, bias.highest, offset, scale)  # type: ignore[return-value]
 
@@ -47,10 +49,12 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         # Torch leaves its fused operation for a mask that learns, also where nothing is recorded.
         frozen = Toeplitz(values.detach(), highest)
-        out = attend(q, k, v, frozen, offset, scale=scale)
+        wide_q, wide_k, wide_v = (t.to(values.dtype) for t in (q, k, v))
+        with without_autocast(q):
+            out = attend(wide_q, wide_k, wide_v, frozen, offset, scale=scale)
         ctx.save_for_backward(q, k, v, values, out)
         ctx.constants = highest, offset, scale
-        return out
+        return out.to(q.dtype)
 
     @staticmethod
     @once_differentiable

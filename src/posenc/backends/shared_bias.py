@@ -45,7 +45,7 @@ class _Attention(torch.autograd.Function):
         scale: float,
     ) -> Tensor:
         part = in_one_segment(q, k, Toeplitz(values.detach(), highest, shared_from), offset)
-        made = part(q, k, v, scale=scale)
+        made = part(*(t.to(values.dtype) for t in (q, k, v)), scale=scale)
         ctx.save_for_backward(q, k, v, values, *made)
         ctx.constants = highest, shared_from, offset, scale
         return made.out.to(q.dtype)
@@ -53,7 +53,8 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        q, k, v, values, out, lse = ctx.saved_tensors
+        *content, values, out, lse = ctx.saved_tensors
+        q, k, v = (t.to(out.dtype) for t in content)
         highest, shared_from, offset, scale = ctx.constants
         bias = Toeplitz(values.detach(), highest, shared_from)
         lse = lse.masked_fill(lse == -torch.inf, 0.0)
@@ -62,5 +63,5 @@ class _Attention(torch.autograd.Function):
         dvalues = torch.zeros_like(values)
         for block in blocks(q.shape, k.shape, bias, offset):
             add_to_bias(block, dvalues, (q, k, v), bias, merged, offset, scale)
-        made = dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), dvalues
-        return *made, None, None, None, None
+        made = (new.to(t.dtype) for new, t in zip((dq, dk, dv), content, strict=True))
+        return *made, dvalues, None, None, None, None

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.partial import Merged, Part, with_sinks
+from posenc.encodings.base import working_dtype
 from posenc.kernels.autograd import once_differentiable
 
 
@@ -44,21 +45,25 @@ class _Attention(torch.autograd.Function):
         sinks: Tensor | None,
         *tensors: Tensor,
     ) -> Tensor:
-        made = part(q, k, v, scale=scale)
+        # What learns is told by δ, a difference that a result rounded to 16 bits would spoil.
+        learns = any(ctx.needs_input_grad[5:])
+        content = [t.to(working_dtype(t.dtype)) if learns else t for t in (q, k, v)]
+        made = part(*content, scale=scale)
         if sinks is not None:
             made = with_sinks(made, sinks)
-        out = made.out.to(q.dtype)
+        out = made.out.to(content[0].dtype)
         # What it learns is saved too, so that autograd sees when somebody changes it in between.
         ctx.save_for_backward(q, k, v, out, made.lse, sinks, *tensors)
         ctx.part, ctx.scale = part, scale
-        return out
+        return out.to(q.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, out, lse, sinks, *_ = ctx.saved_tensors
-        merged = merged_results(out, lse, grad)
-        dq, dk, dv, *learned = ctx.part.gradients(q, k, v, merged, scale=ctx.scale)
+        content = [t.to(out.dtype) for t in (q, k, v)]
+        merged = merged_results(out, lse, grad.to(out.dtype))
+        dq, dk, dv, *learned = ctx.part.gradients(*content, merged, scale=ctx.scale)
         to_sinks = None if sinks is None else gradient_of_sinks(sinks, merged)
         return None, None, dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), to_sinks, *learned
 
