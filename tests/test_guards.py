@@ -16,6 +16,7 @@ from posenc._guards import (
     on_accelerator,
     on_cpu,
     recorded,
+    transformed,
 )
 from posenc.kernels.rotary import cpu
 
@@ -123,6 +124,13 @@ def test_values_may_be_looked_at_and_kernels_may_run(way):
     assert asked(may_look, x) is looks
     if runs is not None:  # in the older vmap, asking for an address raises
         assert asked(kernels_reach, x) is runs
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("way", WAYS)
+def test_what_transforms_is_no_graph(way):
+    transforms = {"grad", "jvp", "forward mode", "vmap"}
+    assert WAYS[way][0](lambda x: transformed(), torch.ones(2, 3)) is (way in transforms)
 
 
 def test_a_default_device_hides_nothing():

@@ -9,6 +9,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``may_look(x)``         before values decide what happens next (is a position in range?)
 ``graph_looks(x, …)``   where nobody may look: can the graph itself, by ``demand``, as it runs?
 ``eager()``             before any kernel: do operations run as they are called?
+``transformed()``       before torch trusts ``requires_grad``: does torch.func transform what runs?
 ``numbers(x, …)``       before an address is asked for: are these nothing but numbers?
 ``stored(x, …)``        before an address is handed over: is there memory with numbers in it?
 ``on_cpu(x, …)``        before C: is all of that memory this process's own?
@@ -281,13 +282,22 @@ def eager() -> bool:
         >>> eager(), torch.func.vmap(lambda x: x * eager())(torch.ones(1))
         (True, tensor([0.]))
     """
-    return not (
-        is_dynamo_compiling()
-        or _modes()
-        or _trace() is not None
-        or _transform() is not None  # vmap, grad, jvp, functionalize of torch.func
-        or getattr(forward_ad, "_current_level", 0) >= 0
-    )
+    return not (is_dynamo_compiling() or _modes() or _trace() is not None or transformed())
+
+
+def transformed() -> bool:
+    """Whether torch.func, or forward-mode differentiation, transforms what runs; not in a graph.
+
+    Then a tensor may be recorded outside of the transform although it says that it is not.
+
+    Example:
+        >>> transformed(), torch.func.vmap(lambda x: x * transformed())(torch.ones(1))
+        (False, tensor([1.]))
+    """
+    if is_dynamo_compiling():
+        return False
+    # vmap, grad, jvp, functionalize of torch.func; the level of torch.autograd.forward_ad
+    return _transform() is not None or getattr(forward_ad, "_current_level", 0) >= 0
 
 
 def numbers(*tensors: Tensor) -> bool:

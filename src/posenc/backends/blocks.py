@@ -62,7 +62,8 @@ def attend_in_blocks(
         scale: What products are multiplied with.
         dropout_p: Probability of dropping a weight.
     """
-    if not may_look(q):  # blocks follow from values, which a graph does not know
+    # Blocks follow from values, which a graph does not know, and are written side by side.
+    if not (may_look(q) and may_look(k) and may_look(v)):
         return _attend(q, k, v, bias, offset + q.shape[-2] - 1, scale, dropout_p)
     learns = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
     parts: dict[int, list[Tensor]] = {}

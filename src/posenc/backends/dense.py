@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from posenc._guards import may_look, recorded
+from posenc._guards import may_look, recorded, transformed
 from posenc.backends.base import Backend, Request
 from posenc.backends.masks import added, joined
 from posenc.backends.sdpa import SDPA, TORCHS_ATTENTION, grouped
@@ -50,10 +50,20 @@ class Dense:
             TORCHS_ATTENTION, query, key, value, mask, dropout_p, scale=scale,
             enable_gqa=grouped(query, key),
         )  # fmt: skip
-        if self.any_numbers and recorded(query, key, value, mask) and _far_from_zero(mask):
+        recording = recorded(query, key, value, mask)
+        if _may_learn_unseen(mask) or (self.any_numbers and recording and _far_from_zero(mask)):
             with sdpa_kernel(SDPBackend.MATH):
                 return attend()
         return attend()
+
+
+def _may_learn_unseen(mask: Tensor) -> bool:
+    """Whether a mask may want a gradient that torch's fused attention gives none, and not say so.
+
+    Torch leaves that for a mask that says so; inside a transform of torch.func it cannot see what
+    is recorded around it.
+    """
+    return mask.is_floating_point() and transformed()
 
 
 def _far_from_zero(mask: Tensor) -> bool:

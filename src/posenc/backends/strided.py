@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from posenc._guards import eager, may_look
+from posenc._guards import eager, may_look, transformed
 from posenc.backends.base import Backend, Request
 from posenc.backends.blocks import ROWS
 from posenc.backends.far_keys import may_share
@@ -167,6 +167,8 @@ def _refusal(request: Request) -> str | None:
     # A layer that is run again for its gradients must drop the weights that it dropped without.
     if request.dropout_p and (request.may_learn or with_sum):
         return "weights are dropped where its own backward pass forms them anew"
+    if transformed() and (request.learns or not _are_known(request)):
+        return "a bias learns, and its own backward pass cannot be transformed"
     if torch.compiler.is_compiling() and request.learns:
         return "a bias learns, and a graph holds no blocks"
     if with_sum and not (eager() and str(spec.device) != "meta"):
@@ -178,6 +180,11 @@ def _refusal(request: Request) -> str | None:
     if not request.scores and spec.hides_padding_alone and not with_sum:
         return "padding alone needs no matrix"
     return None
+
+
+def _are_known(request: Request) -> bool:
+    """Whether one may look at all parameters, from which blocks follow."""
+    return all(may_look(p) for encoding in request.scores for p in encoding.parameters())
 
 
 def _are_scattered(segments: tuple[Segment, ...]) -> bool:
@@ -195,15 +202,16 @@ def _attend(
     scale: float,
     dropout_p: float,
 ) -> Tensor:
-    if query.device.type != "cpu" and bias.values.dtype != query.dtype:
-        bias = replace(bias, values=bias.values.to(query.dtype))
     if bias.values.requires_grad and torch.is_grad_enabled():
         assert not dropout_p  # their own backward pass forms weights anew
         if may_look(query) and may_share(query, key, value, bias):
             return attend_and_share(query, key, value, bias, offset, scale=scale)
         return attend_and_learn(query, key, value, bias, offset, scale=scale)
+    if query.device.type != "cpu" and bias.values.dtype != query.dtype:
+        bias = replace(bias, values=bias.values.to(query.dtype))
     q_len, k_len = query.shape[-2], key.shape[-2]
-    if may_look(query) and query.numel() and _may_cut(bias, (q_len, k_len, offset)):
+    known = may_look(query) and may_look(key) and may_look(value)
+    if known and query.numel() and _may_cut(bias, (q_len, k_len, offset)):
         bias = bias.cut_off(_largest_score(query, key, scale), _disparity(query, value), k_len)
     if not dropout_p and _takes_own_backward(query, key, value):
         part = in_one_segment(query, key, bias, offset)
@@ -216,7 +224,8 @@ def _takes_own_backward(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
     Autograd would make those of all keys anew for each block, mostly zeros, and add them up.
     """
-    if not (may_look(query) and serves(query, value)) or torch.is_autocast_enabled("cpu"):
+    looks = eager() and may_look(query)
+    if not (looks and serves(query, value)) or torch.is_autocast_enabled("cpu"):
         return False
     wanted = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
     return wanted and query.shape[2] > ROWS and key.shape[2] > 0 and len(query) > 0

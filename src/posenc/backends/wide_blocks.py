@@ -62,7 +62,8 @@ def attend(
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
     """``attend_in_blocks``, in wide blocks where they serve and autograd has nothing to record."""
     records = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
-    if records or dropout_p or not may_look(q) or not may_be_wide(q, k, v):
+    known = may_look(q) and may_look(k) and may_look(v)
+    if records or dropout_p or not known or not may_be_wide(q, k, v):
         return attend_in_blocks(q, k, v, bias, offset, scale=scale, dropout_p=dropout_p)
     # As attention itself lays its result out: the heads of a token side by side.
     out = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[-1]).transpose(1, 2)
