@@ -97,6 +97,11 @@ class Arguments:
         return x.where(real, 0.0 if known else x.nan_to_num(0.0, 0.0, 0.0))
 
 
+def _float(number: float | None) -> float | None:
+    """What torch multiplies with: it takes no fraction."""
+    return None if number is None else float(number)
+
+
 def prepared(
     query: Tensor,
     key: Tensor,
@@ -130,6 +135,7 @@ def prepared(
     check_content(query, key, value, enable_gqa, positional if keys_encoded is True else None)
     check_hidden(query, key, q_hidden, k_hidden, positional)
     check_numbers(dropout_p=dropout_p, scale=scale, softcap=softcap, window=window)
+    dropout_p, scale, softcap = float(dropout_p), _float(scale), _float(softcap)
     if window is not None and type(window) is not int:
         window = int(window)  # numpy's wrap around, as masks compute with it
     check_flags(is_causal=is_causal, keys_encoded=keys_encoded)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
@@ -140,13 +141,22 @@ def attention(
     content = given.without_padding() if reads_padding else (query, key, value)
     chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
     query, key, value, tables = _encoded(given, *content, keys_encoded)
+    query, key, value = _in_one_dtype(query, key, value)
     if shards is None and given.specification.is_empty:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
     else:
-        out = chosen(query, key, value, scale=given.scale, dropout_p=dropout_p)
+        out = chosen(query, key, value, scale=given.scale, dropout_p=given.dropout_p)
     for encoding, table in reversed(tables):
         out = encoding.encode_output(out, table)
     return out
+
+
+def _in_one_dtype(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """All three as torch's attention takes them inside autocast, where alone they may differ."""
+    if query.dtype == key.dtype == value.dtype:
+        return query, key, value
+    dtype = torch.get_autocast_dtype(query.device.type)
+    return query.to(dtype), key.to(dtype), value.to(dtype)
 
 
 def explain_attention(

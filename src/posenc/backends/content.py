@@ -1,6 +1,7 @@
 """What attention reads, checked: content, masks over scores, numbers and flags."""
 
 from collections.abc import Sequence
+from math import isfinite
 from numbers import Integral, Real
 from typing import cast
 
@@ -38,7 +39,7 @@ def check_content(
     said = f"query, key and value have shapes {shapes}"
     if not query.ndim == key.ndim == value.ndim == 4:
         raise ValueError(f"{said}; attention takes {LAYOUT}, four axes.")
-    if not (query.dtype == key.dtype == value.dtype or _autocasts(query)):
+    if not (query.dtype == key.dtype == value.dtype or _autocasts(query, key, value)):
         raise TypeError(
             f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}. Give all "
             f"three one dtype."
@@ -105,9 +106,11 @@ def check_hidden(
             )
 
 
-def _autocasts(x: Tensor) -> bool:
-    """Whether torch brings what it multiplies to one dtype by itself."""
-    return not x.is_meta and torch.is_autocast_enabled(x.device.type)
+def _autocasts(*content: Tensor) -> bool:
+    """Whether torch brings what it multiplies to one dtype by itself; it leaves float64."""
+    if any(x.is_meta or x.dtype == torch.float64 for x in content):
+        return False
+    return torch.is_autocast_enabled(content[0].device.type)
 
 
 def checked_positional(positional: object) -> Positional:
@@ -134,7 +137,7 @@ def check_numbers(*, dropout_p: object, scale: object, softcap: object, window: 
         raise _wrong("dropout_p", dropout_p, "a probability between 0 and 1")
     if scale is not None and not _is_number(scale):
         raise _wrong("scale", scale, "a number, or None for 1/√head_dim")
-    if softcap is not None and not (_is_number(softcap) and cast(float, softcap) > 0):
+    if softcap is not None and not (_is_number(softcap) and float(cast(float, softcap)) > 0):
         raise _wrong("softcap", softcap, "a positive number, as 50.0, or None")
     if window is not None and (
         not isinstance(window, int | Integral) or isinstance(window, bool) or window < 1
@@ -147,8 +150,12 @@ def check_numbers(*, dropout_p: object, scale: object, softcap: object, window: 
 
 def _is_number(value: object) -> bool:
     # A tensor would be multiplied into scores, but SDPA takes no tensor for a scale.
-    finite = isinstance(value, Real) and not isinstance(value, bool) and value == value
-    return finite and abs(cast(float, value)) != float("inf")
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:  # of a number that no float holds
+        return False
 
 
 def _wrong(name: str, value: object, expected: str) -> Exception:
@@ -159,7 +166,11 @@ def _wrong(name: str, value: object, expected: str) -> Exception:
 def _told(value: object) -> str:
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    return repr(value) if isinstance(value, Real | str | None) else f"a {type(value).__name__}"
+    if isinstance(value, Real | str | None):
+        return repr(value)
+    kind = type(value)
+    module = "numpy." if (kind.__module__, kind.__name__) == ("numpy", "bool") else ""
+    return f"a {module}{kind.__name__}"
 
 
 def check_flags(**flags: object) -> None:
