@@ -1,6 +1,7 @@
 """What attention takes, what it refuses and in which words; queries that are some of the tokens."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ from torch.nn import functional as F
 
 from posenc import (
     ALiBi,
+    AxialRotary,
     CoPE,
     Forgetting,
     Positional,
+    RoPEMixed,
     Rotary,
     Shaw,
+    SwinBias,
     T5Bias,
     attention,
     explain_attention,
@@ -460,6 +464,37 @@ def test_grids_say_no_order_of_queries_that_are_not_keys():
         attention(x, x, x, q_positions=points, k_positions=torch.arange(6))
 
 
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("tokens", [1, 2])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"scores": SwinBias(HEADS, (1, 2), std=1.0)},
+        {"queries_keys": AxialRotary(WIDTH)},
+        {"queries_keys": (Rotary(WIDTH), RoPEMixed(WIDTH, HEADS))},
+    ],
+    ids=["Swin", "axial", "mixed"],
+)
+def test_a_grid_without_a_batch_axis_is_refused_where_it_fits_rows_of_tokens(
+    encoding, tokens, batch
+):
+    x, grid = torch.randn(batch, HEADS, 2, WIDTH), positions.grid(1, 2)[:tokens]
+    with pytest.raises(ValueError, match=r"Pass .*, axes\]"):
+        attention(x, x, x, positional=Positional(**encoding), q_positions=grid, k_positions=grid)
+
+
+def test_rows_of_two_tokens_each_at_places_of_its_own():
+    x = torch.randn(2, HEADS, 2, WIDTH)
+    places = torch.tensor([[0, 1], [3, 7]])
+    for encoding in ({"queries_keys": Rotary(WIDTH)}, {"scores": ALiBi(HEADS)}):
+        own = Positional(**encoding)
+        got = attention(x, x, x, positional=own, q_positions=places, k_positions=places)
+        for row, place in enumerate(places):
+            part = x[row : row + 1]
+            want = attention(part, part, part, positional=own, q_positions=place, k_positions=place)
+            torch.testing.assert_close(got[row : row + 1], want)
+
+
 def test_positions_may_be_lists_and_ranges():
     query, key, value = content()
     positional = Positional(scores=ALiBi(HEADS))
@@ -483,6 +518,8 @@ BAD = [
     ({"is_causal": torch.ones(4, 4)}, TypeError, "is_causal is a tensor of shape"),
     ({"scale": float("nan")}, ValueError, "scale is nan; it must be a number"),
     ({"scale": torch.tensor(1.0)}, TypeError, r"scale is a tensor of shape \(\)"),
+    ({"scale": 10**400}, ValueError, "it must be a number"),
+    ({"softcap": Fraction(1, 10**400)}, ValueError, "it must be a positive number"),
     ({"softcap": 0.0}, ValueError, "softcap is 0.0; it must be a positive number"),
     ({"window": 0}, ValueError, "window is 0; it must be the number of positions"),
     ({"window": 2.5}, ValueError, "window is 2.5"),
@@ -491,6 +528,7 @@ BAD = [
     ({"window": np.uint64(2**63)}, ValueError, r"must be less than 2\^63"),
     ({"enable_gqa": "False"}, TypeError, "enable_gqa is 'False'; it must be True or False"),
     ({"enable_gqa": 0}, TypeError, "enable_gqa is 0; it must be True or False"),
+    ({"is_causal": np.True_}, TypeError, "is_causal is a numpy.bool; it must be True or False"),
     ({"sinks": torch.zeros(3)}, ValueError, r"sinks have shape \(3,\); there are 2 query heads"),
     ({"sinks": [0.0, 0.0]}, TypeError, "sinks are list"),
     ({"padding_mask": torch.ones(1, 4)}, TypeError, "padding_mask is torch.float32.*pass ~mask"),
@@ -611,6 +649,17 @@ def test_flex_says_what_it_holds():
     said = explain_attention(x, x, x, positional=Positional(scores=ALiBi(2)), backend="flex",
                              q_positions=far, k_positions=far)  # fmt: skip
     assert "a table of queries × keys" in said
+
+
+@pytest.mark.parametrize("backend", [None, "strided", "dense", "explicit"])
+@pytest.mark.parametrize("third", [Fraction(1, 3), np.float32(1 / 3)])
+def test_a_scale_may_be_any_number(backend, third):
+    scores = {"positional": Positional(scores=ALiBi(2))}
+    got = attention(X, X, X, scale=third, dropout_p=Fraction(0), backend=backend, **scores)
+    torch.testing.assert_close(got, attention(X, X, X, scale=1 / 3, backend=backend, **scores))
+    if backend in (None, "strided", "explicit"):
+        got = attention(X, X, X, softcap=third, backend=backend)
+        torch.testing.assert_close(got, attention(X, X, X, softcap=1 / 3, backend=backend))
 
 
 @pytest.mark.parametrize("backend", [None, "dense", "explicit"])

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc._guards import may_look
 from posenc.backends.specification import LAYOUT
 from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.positional import Positional
 from posenc.positions import Coordinates, checked, common_scale, consecutive, over_padding
+
+MOST_AXES = 8
+"""Of points that are told from rows of so many tokens."""
 
 
 class Places:
@@ -106,7 +109,10 @@ def _alike(
 def check_places(
     asked: Places, positional: Positional, is_causal: bool, window: int | None
 ) -> None:
-    """Refuse what would need a place of the queries that nobody has given."""
+    """Refuse what would need a place of the queries that nobody has given, and points in rows."""
+    _check_no_points("q_positions", asked.q_positions, positional)
+    if asked.k_positions is not asked.q_positions:
+        _check_no_points("k_positions", asked.k_positions, positional)
     if asked.q_positions is not None and asked.q_positions.ndim > 2:
         if window is not None:
             raise ValueError(
@@ -131,6 +137,33 @@ def check_places(
                 f"There are {asked.q_len} queries and {asked.k_len} keys, read as {LAYOUT}, and "
                 f"{name} needs to know where the queries stand. Pass q_positions and k_positions."
             )
+
+
+def _check_no_points(
+    name: str, positions: Tensor | Coordinates | None, positional: Positional
+) -> None:
+    """Refuse ``[batch, seq]`` that an encoding takes for the points of one row, ``[seq, axes]``."""
+    if positions is None or positions.ndim != 2:
+        return
+    values = positions.values if isinstance(positions, Coordinates) else positions
+    if not may_look(values) or not 1 < positions.shape[1] <= MOST_AXES:
+        return  # rows of a graph may be of any length
+    for encoding in (*positional.queries_keys, *positional.scores):
+        if not _takes(encoding, positions[0]) and _takes(encoding, positions):
+            raise ValueError(
+                f"{name} have shape {tuple(positions.shape)}, read as [batch, seq], and "
+                f"{type(encoding).__name__} takes points. Pass [batch, seq, axes], as "
+                f"grid(...)[None] for all rows alike."
+            )
+
+
+def _takes(encoding: nn.Module, positions: Tensor | Coordinates) -> bool:
+    sides = (positions,) * (2 if isinstance(encoding, ScoreEncoding) else 1)
+    try:
+        encoding.table(*sides)  # type: ignore[operator]
+    except ValueError:
+        return False
+    return True
 
 
 def remapped_places(
