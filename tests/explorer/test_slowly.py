@@ -104,18 +104,21 @@ def printed(text: str) -> float:
     return float(mantissa) * 10.0 ** int(raised)
 
 
+FAULT = {"rotaryFault": "queries"}
+
+
 def test_the_arithmetic_of_a_pair_gives_the_number_behind_it(said):
     far = [
         {"length": 4096, "position": position, "offset": offset, "base": base, **more}
         for position, offset in ((0, 4000), (4000, -3907), (4000, 90)) for base in (2, 10_000, 1e7)
-        for more in ({"rotaryPair": 1}, {"rotaryPair": 7}, {"rotaryPair": 3, "rotaryFault": "queries"})
+        for more in ({"rotaryPair": 1}, {"rotaryPair": 7}, {"rotaryPair": 3, **FAULT})
     ]  # fmt: skip
     for state, words in said("prose_slowly.aboutPair", STATES + far):
         if "left alone" in words:
             continue
         size, between, sign, steps, omega, adds = re.search(
-            r"between: (\S+) × cos\((\S+) ([+−]) (\d+)(?: \(the query's place\))? × (.+)\) = (.+)\.$",
-            words,
+            r"between: (\S+) × cos\((\S+) ([+−]) (\d+) × (.+)\) = (.+)\.$",
+            words.replace(" (the query's place)", ""),
         ).groups()
         turned = printed(steps) * printed(omega) * (-1 if sign == "−" else 1)
         found = printed(size) * cos(printed(between) + turned)

@@ -74,7 +74,7 @@ def _moved(
 
 
 def _made(encoding: QueryKeyEncoding, positions: Tensor, side: Side) -> Tensor:
-    """What each position makes of a query or key, as a matrix: [positions, head_dim, head_dim]."""
+    """What each position makes of queries, or keys: [positions, head_dim, head_dim]."""
     width = encoding.head_dim
     units = torch.eye(width, dtype=torch.float64)
     return _encoded(encoding, units.expand(len(positions), -1, -1), positions, side).mT
@@ -95,8 +95,8 @@ def _check_linear(encoding: QueryKeyEncoding, side: Side) -> None:
     nothing = torch.zeros(1, 1, encoding.head_dim, dtype=torch.float64)
     if _encoded(encoding, nothing, consecutive(1), side).any():
         raise UserError(
-            f"{type(encoding).__name__} changes {side} by more than a linear map (zeros do not stay "
-            "zeros), so no matrix moves them; posenc distance shows its scores"
+            f"{type(encoding).__name__} changes {side} by more than a linear map (zeros do not "
+            "stay zeros), so no matrix moves them; posenc distance shows its scores"
         )
 
 

@@ -44,9 +44,7 @@ class Stage:
     number: int = 0
 
 
-def stages(
-    encoder: Encoder, embeddings: Tensor, tokens: list[str], *, placed: bool
-) -> list[Stage]:
+def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str], *, placed: bool) -> list[Stage]:
     """All stages of the first block, and the output, numbered in the order in which they happen.
 
     Args:
