@@ -423,3 +423,24 @@ def test_patched_models_compile_whole(name):
         compiled = torch.compile(built(name), backend="eager", fullgraph=True)
         found = compiled(**inputs(name), use_cache=False).logits
     torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        (BloomForCausalLM, BloomConfig(vocab_size=40, hidden_size=48, n_layer=1, n_head=12)),
+        (MptForCausalLM, MptConfig(vocab_size=40, d_model=48, n_layers=1, n_heads=12)),
+    ],
+)
+def test_models_in_float64_round_their_slopes_and_softmax_to_float32(kind, config):
+    """They are as far from ours as those in float32, and admitted with any weights."""
+    for seed in range(12):
+        torch.manual_seed(seed)
+        model = kind(config).eval()
+        for weight in model.parameters():
+            if weight.ndim == 2:
+                torch.nn.init.normal_(weight, 0, 0.5 / weight.shape[-1] ** 0.5)
+        ids, model = torch.arange(30)[None], model.double()
+        before = model(ids).logits
+        with patch_biases(model):
+            torch.testing.assert_close(model(ids).logits, before, rtol=0, atol=1e-5)

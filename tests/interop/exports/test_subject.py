@@ -101,7 +101,14 @@ def test_reading_warns_of_fields_that_the_class_does_not_look_for(reading, recwa
     assert not recwarn
 
 
-@pytest.mark.parametrize("export", [gguf_keys, megatron_arguments, vllm_overrides])
+@pytest.mark.parametrize(
+    "export",
+    [
+        lambda model: gguf_keys(model, architecture="deepseek2"),
+        megatron_arguments,
+        vllm_overrides,
+    ],
+)
 def test_a_softmax_factor_is_that_of_the_families_that_heed_it(export):
     rope = {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0,
             "original_max_position_embeddings": 4096}  # fmt: skip
