@@ -65,6 +65,19 @@ def test_the_backends_agree_on_what_scores_are(backend):
     torch.testing.assert_close(got.double(), want, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("scores", [ALiBi(HEADS, slopes=(0.001, 0.01)), KERPLE(HEADS)], ids=str)
+@pytest.mark.parametrize("backend", ["strided", "dense"])
+def test_autocast_rounds_content_and_no_bias(scores, backend):
+    given = {"positional": Positional(scores=scores.requires_grad_(False)), "backend": backend}
+    for grads in (True, False):
+        wide, narrow = (
+            [x.to(dtype).requires_grad_(grads) for x in content()]
+            for dtype in (torch.float32, torch.bfloat16)
+        )
+        got = inside(lambda leaves=wide: attention(*leaves, **given))
+        assert torch.equal(got.bfloat16(), attention(*narrow, **given))
+
+
 def test_scores_by_distance_in_a_graph():
     """There Transformer-XL multiplies each pair by itself."""
     encoding = TransformerXL(HEADS, WIDTH, std=1.0)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc._guards import may_look
 from posenc.backends.masks import nothing_of
-from posenc.backends.sdpa import TORCHS_ATTENTION, grouped
+from posenc.backends.sdpa import grouped, masked_attention
 from posenc.backends.toeplitz import Toeplitz
 
 ROWS = 256
@@ -112,7 +112,7 @@ def _attend(
     if may_look(q) and not k.shape[-2]:
         return q.new_zeros(*q.shape[:-1], v.shape[-1]) + nothing_of(q, k, v)
     mask = bias.reversed_rows(q.shape[-2], k.shape[-2], first=first)
-    out = TORCHS_ATTENTION(q.flip(-2), k, v, mask, dropout_p, scale=scale, enable_gqa=grouped(q, k))
+    out = masked_attention(q.flip(-2), k, v, mask, dropout_p, scale=scale, enable_gqa=grouped(q, k))
     return out.flip(-2)
 
 

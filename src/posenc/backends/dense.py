@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from posenc._guards import may_look, recorded, transformed
 from posenc.backends.base import Backend, Request
 from posenc.backends.masks import added, joined
-from posenc.backends.sdpa import SDPA, TORCHS_ATTENTION, grouped
+from posenc.backends.sdpa import SDPA, grouped, masked_attention
 
 FAR = 1000.0
 """Where the logarithm of a sum has three digits left behind the point, in float32."""
@@ -47,7 +47,7 @@ class Dense:
         ):
             mask = mask.to(query.dtype)
         attend = partial(
-            TORCHS_ATTENTION, query, key, value, mask, dropout_p, scale=scale,
+            masked_attention, query, key, value, mask, dropout_p, scale=scale,
             enable_gqa=grouped(query, key),
         )  # fmt: skip
         recording = recorded(query, key, value, mask)

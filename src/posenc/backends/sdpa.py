@@ -1,11 +1,14 @@
 """``scaled_dot_product_attention`` of torch and nothing else: no number of our own is held."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from posenc.backends.base import Backend, Request
+from posenc.numerics.product import without_autocast
 
 TORCHS_ATTENTION = F.scaled_dot_product_attention
 """As it was on import: ``context_parallel`` puts another function in its place."""
@@ -25,6 +28,26 @@ def refuse_context_parallel() -> None:
             "k_positions saying where the tokens stand; or it, or an Encoder, with "
             "shards=posenc.distributed.Shards(...)."
         )
+
+
+def masked_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, dropout_p: float, **named: Any
+) -> Tensor:
+    """Torch's attention with a mask, which autocast on a CPU would round as it does content.
+
+    Example:
+        >>> x, mask = torch.ones(1, 1, 2, 8), torch.tensor([[0.0, 1 / 3]])
+        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
+        ...     inside = masked_attention(x, x, x, mask, 0.0)
+        >>> torch.equal(inside, masked_attention(*[x.bfloat16()] * 3, mask, 0.0))
+        True
+    """
+    if not query.is_cpu or not torch.is_autocast_enabled("cpu"):
+        return TORCHS_ATTENTION(query, key, value, mask, dropout_p, **named)
+    dtype, content = torch.get_autocast_dtype("cpu"), (query, key, value)
+    query, key, value = (x if x.dtype == torch.float64 else x.to(dtype) for x in content)
+    with without_autocast(query):
+        return TORCHS_ATTENTION(query, key, value, mask, dropout_p, **named)
 
 
 def grouped(query: Tensor, key: Tensor) -> bool:
