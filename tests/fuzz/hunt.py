@@ -9,7 +9,16 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.fuzz import attention, caches, commands, constructors, kernels, places, shards
+from tests.fuzz import (
+    attention,
+    caches,
+    commands,
+    constructors,
+    kernels,
+    long_rows,
+    places,
+    shards,
+)
 from tests.fuzz.tally import TALLY, Tally
 
 PHASES = [Phase.generate, Phase.shrink]
@@ -77,6 +86,7 @@ def compile_some(count: int, start: int) -> None:
 
 HUNTS = {
     "attention": Hunt(of_cases(attention.cases(), attention.check), 0.55),
+    "long": Hunt(of_cases(long_rows.cases(), long_rows.check), 0.02),
     "packing": Hunt(of_cases(caches.packings(), caches.check_packing), 0.1),
     "conversations": Hunt(converse, 0.04),
     "places": Hunt(of_cases(places.layouts(), places.check_layout), 0.04),

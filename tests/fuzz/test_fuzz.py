@@ -6,14 +6,30 @@ from hypothesis import Phase
 from tests.fuzz.hunt import HUNTS, hunt
 
 from posenc import positions
-from posenc.backends import arguments, choice, specification, strided, token_masks
+from posenc.backends import (
+    arguments,
+    choice,
+    explicit,
+    flash,
+    learned_bias,
+    specification,
+    strided,
+    token_masks,
+)
 from posenc.positions import over_padding
 from posenc.transformer import placement
 
 
 @pytest.mark.parametrize(
     ("name", "cases"),
-    [("attention", 20), ("packing", 5), ("conversations", 2), ("places", 60), ("coordinates", 20)],
+    [
+        ("attention", 20),
+        ("long", 5),
+        ("packing", 5),
+        ("conversations", 2),
+        ("places", 60),
+        ("coordinates", 20),
+    ],
 )
 def test_a_short_hunt_finds_nothing(name, cases):
     hunt([name], cases, start=0)
@@ -104,6 +120,22 @@ def a_scale_unheard(monkeypatch):
     monkeypatch.setattr(choice.Explicit, "__call__", unheard)
 
 
+def scores_that_autocast_rounds(monkeypatch):
+    """Products of queries and keys are formed in 16 bits inside autocast, and anew in float32."""
+    for module in (flash, explicit):
+        monkeypatch.setattr(module, "product", torch.matmul)
+
+
+def what_learns_from_16_bits(monkeypatch):
+    """A bias learns from a result that was rounded as its content is."""
+    kept = learned_bias.add_gradients
+
+    def rounded(block, grads, q, k, v, bias, out, *rest):
+        kept(block, grads, q, k, v, bias, out.to(q.dtype), *rest)
+
+    monkeypatch.setattr(learned_bias, "add_gradients", rounded)
+
+
 def starts_that_run_over(monkeypatch):
     """Positions behind a start at the end of int64 come out at 0."""
     monkeypatch.setattr(
@@ -131,6 +163,8 @@ FAULTS = {
     distances_that_wrap: "attention",
     order_by_rows: "attention",
     a_scale_unheard: "attention",
+    scores_that_autocast_rounds: "long",
+    what_learns_from_16_bits: "long",
     padding_that_waits: "conversations",
     starts_that_run_over: "places",
     sizes_that_are_cut: "places",
