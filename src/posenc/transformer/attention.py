@@ -96,7 +96,7 @@ class MultiHeadAttention(Settled):
 
     settled = frozenset({"dim", "head_dim", "heads", "kv_heads"})
     handed_on = frozenset({"bias"})
-    meaning = frozenset({"head_dim", "scale"})  # of the former and shapes follow the heads
+    meaning = frozenset({"head_dim", "scale"})  # with the former shapes tell how many heads
 
     @with_plain_numbers
     def __init__(
