@@ -263,3 +263,26 @@ def test_fields_beside_the_parts_of_a_model_without_layers_of_its_own_are_none_o
         pytest.raises(ValueError, match=r"made of parts .* Pass the configuration of one"),
     ):
         rotary_from_config(file)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "field", "odd"),
+    [
+        *(("llama", "partial_rotary_factor", odd) for odd in (float("nan"), [1], {"a": 1}, True)),
+        *(("deepseek_v3", "partial_rotary_factor", odd) for odd in (float("inf"), "a", [None])),
+        *(("mpt", "attn_config", odd) for odd in (3, True, "a")),
+        ("mpt", "alibi_bias_max", [1]),
+        *(("mistral4", "rope_parameters", odd) for odd in (True, 3, [1])),
+        ("pixtral", "rope_parameters", True),
+        ("recurrent_gemma", "block_types", []),
+        *(("gemma3_text", "per_layer_config", odd) for odd in ({"a": 1}, {"0": 1}, {"9": {}})),
+        ("granite", "attention_multiplier", {}),
+        ("llama4_text", "no_rope_layer_interval", {"a": 1}),
+    ],
+)
+def test_no_field_ends_in_an_error_of_python(model_type, field, odd):
+    told = {"attn_config": {field: odd}} if field == "alibi_bias_max" else {field: odd}
+    rope = {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    own = rope if field == "partial_rotary_factor" else {}
+    with pytest.raises(ValueError, match=f"{field} is "):
+        positional_setup({"model_type": model_type, **PLAIN, **own, **told})

@@ -42,7 +42,7 @@ def image_part(config: Configuration, name: str) -> Part:
 
 def _base(config: Configuration) -> float | None:
     """The base of both axes, None where nothing says; these models rescale no frequencies."""
-    rope = config.get("rope_parameters", "rope_scaling") or {}
+    rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
     kind = rope.get("rope_type", rope.get("type"))
     if kind not in (None, "axial", "default") and config.model_type != "llama4_vision_model":
         raise ValueError(

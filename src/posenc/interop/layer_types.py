@@ -65,6 +65,8 @@ def _blocks(config: Configuration) -> list[str] | None:
     if (blocks := config.get("block_types")) is None:
         return None
     blocks = _listed(config, "block_types", blocks)
+    if not blocks:
+        raise ValueError("block_types is empty; it must name the type of one layer at least.")
     return [
         SLIDING if blocks[i % len(blocks)] == "attention" else "recurrent"
         for i in range(config.whole("layers"))
@@ -189,7 +191,7 @@ def _rotated(config: Configuration, count: int) -> Sequence | None:
         return [(count - 1 - index) % 4 for index in range(count)]
     if config.family not in ("smollm3", "llama4", "mistral_large4"):
         return None
-    period = config.get("no_rope_layer_interval") or 4
+    period = config.whole("no_rope_layer_interval") if config.get("no_rope_layer_interval") else 4
     flags = config.get("no_rope_layers")
     if flags is None or flags == []:
         flags = [(i + 1) % period for i in range(count)]

@@ -382,7 +382,8 @@ def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
         return 1.0
     if config.family in HALVED:
         return (head_dim / 2) ** -0.5
-    if (given := config.get("attention_multiplier")) is not None and config.family in MULTIPLIED:
+    given = config.number("attention_multiplier") if config.family in MULTIPLIED else None
+    if given is not None:
         return float(given)
     read_scalar = not config.facts or config.family in SCALAR_READ
     scalar = config.number("query_pre_attn_scalar") if read_scalar else None

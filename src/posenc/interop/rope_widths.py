@@ -41,12 +41,17 @@ def _said_width(config: Configuration, layer_type: str | None) -> int:
     field, usual = rope_models.FULL_HEADS.get(config.family, ("global_head_dim", None))
     if layer_type == "full_attention" and (usual or not config.facts) and config.get(field):
         return config.whole(field)
-    types = layer_types(config) if layer_type else None
+    types = layer_types(config) or [] if layer_type else []
     layers = config.dictionary("per_layer_config")
     if layer_type == "full_attention" and usual and not layers:
         return usual
-    for layer, fields in layers.items():
-        if types and types[int(layer)] == layer_type and fields.get("head_dim"):
+    for layer, fields in layers.items() if types else ():
+        if not (str(layer).isdecimal() and int(layer) < len(types) and isinstance(fields, Mapping)):
+            raise ValueError(
+                f"per_layer_config is {layers!r}; it must have an object by the number of a layer, "
+                f"from 0 to {len(types) - 1}. Correct the file."
+            )
+        if types[int(layer)] == layer_type and fields.get("head_dim"):
             return Configuration(fields, "").whole("head_dim")
     read_channels = not config.facts or config.family in rope_models.CHANNELS_READ
     names = ("head_dim", "kv_channels") if read_channels else ("head_dim",)
@@ -143,7 +148,7 @@ def _whole_head(config: Configuration, values: Mapping[str, Any], head_dim: int)
     Raises:
         ValueError: The model cannot run.
     """
-    share = values.get("partial_rotary_factor", config.get("partial_rotary_factor"))
+    share = values.get(SHARE_FIELDS[0], config.number(SHARE_FIELDS[0]))
     plain = values.get("rope_type", values.get("type", "default")) in ("default", None)
     if share is None or plain or int(head_dim * share) == head_dim:
         return head_dim
@@ -159,7 +164,7 @@ def _whole_latent(config: Configuration, values: Mapping[str, Any], width: int) 
     Raises:
         ValueError: It says another, and the model cannot run.
     """
-    share = values.get("partial_rotary_factor", config.get("partial_rotary_factor"))
+    share = values.get(SHARE_FIELDS[0], config.number(SHARE_FIELDS[0]))
     if share is None or int(width * share) == width or int(width_of_head(config) * share) == width:
         return width
     raise ValueError(

@@ -59,7 +59,7 @@ def _llama4(config: Configuration, types: list) -> QueryTemperatures:
 
 
 def _mistral(config: Configuration, types: list) -> QueryTemperatures:
-    rope = config.get("rope_parameters", "rope_scaling") or {}
+    rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
     beta, period = rope.get("llama_4_scaling_beta"), rope.get("original_max_position_embeddings")
     if beta is None or period is None:
         raise ValueError(
@@ -71,7 +71,7 @@ def _mistral(config: Configuration, types: list) -> QueryTemperatures:
 
 
 def _beam(config: Configuration, types: list) -> QueryTemperatures:
-    rope = config.get("rope_parameters") or {"full_attention": None}
+    rope = config.dictionary("rope_parameters") or {"full_attention": None}
     made = QueryTemperature(width_of_head(config), 0.1, 2048, form="beam")
     return tuple(made if kind in rope and rope[kind] is None else None for kind in types)
 

@@ -218,14 +218,14 @@ def _buckets(config: Configuration) -> list[Part]:
 
 def _slopes(config: Configuration, name: str) -> Part:
     heads = config.whole("heads")
-    attention = config.values.get("attn_config") or {}
+    attention = config.dictionary("attn_config")
     steepest = attention.get("alibi_bias_max", 8) if config.model_type == "mpt" else 8
     if config.model_type == "mpt" and attention.get("alibi") is False:
         raise ValueError(
             "attn_config of this MPT says alibi: false; transformers adds it all the same, and the "
             "authors' code learned positions instead. Correct the file."
         )
-    slopes = ALiBi(heads, alibi_bias_max=float(steepest))
+    slopes = ALiBi(heads, alibi_bias_max=float(finite("alibi_bias_max", steepest)))
     scale = width_of_head(config) ** -0.5
     notes = ()
     if steepest != 8:
