@@ -35,7 +35,9 @@ DUPLICATE = re.compile(r"\.\d$")
 ELSEWHERE = re.compile(r"(^|\.)(vision\w*|visual|audio\w*|encoder|decoder|indexer|cross_attn)\.")
 """Other parts of a model, which are not converted: their channels stay as they are."""
 
-ROWS = re.compile(r"^(weight|bias|lora_B(\.\w+)?\.weight|lora_magnitude_vector(\.\w+)?\.weight)$")
+ROWS = re.compile(
+    r"^(weight|bias|lora_B(\.\w+)?\.(weight|bias)|lora_magnitude_vector(\.\w+)?(\.weight)?)$"
+)
 """Tensors whose first axis is the channels that a projection gives."""
 
 COLUMNS = re.compile(r"^(lora_A(\.\w+)?\.weight|(input|activation)_scale)$")
@@ -70,7 +72,8 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
 
     Queries and keys (fused with values or not), their biases, their norms, the rotated part of
     latent attention, the second matrices of LoRA, and scales that go by rows. Layers that do not
-    rotate stay as they are, and so do values, outputs, and the towers of other modalities.
+    rotate stay as they are, and so do values, outputs, and the towers of other modalities. LoRA's
+    matrices may come alone, of queries without keys too: they are for weights in that pairing.
 
     Args:
         config: Of the model, as ``positional_setup`` takes it.
@@ -122,8 +125,16 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
             f"a time."
         )
     # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection of them.
-    _check_complete(layers, places, modules, bool(known.get("num_kv_shared_layers")))
+    shared = bool(known.get("num_kv_shared_layers"))
+    _check_complete(layers, places, None if _is_adapter(shapes) else modules, shared)
     return found
+
+
+def _is_adapter(shapes: Iterable[str]) -> bool:
+    """Whether these are LoRA's matrices of projections, and none of the projections themselves."""
+    places = [place for name in shapes if (place := PLACE.match(name))]
+    leaves = [place["leaf"] for place in places if place["module"] in layouts.PROJECTIONS]
+    return bool(leaves) and all(leaf.startswith("lora_") for leaf in leaves)
 
 
 def convert_weights(
@@ -276,9 +287,10 @@ def _refuse_foreign(name: str) -> None:
 def _check_complete(
     layers: Iterable[Rotary | None],
     places: Mapping[int, set[str]],
-    modules: Mapping[int, set[str]],
+    modules: Mapping[int, set[str]] | None,
     shared: bool,
 ) -> None:
+    """Refuse layers in several places, and those whose ``modules`` lack queries or keys."""
     for number, layer in enumerate(layers):
         if layer is None:
             continue
@@ -288,6 +300,8 @@ def _check_complete(
                 f"Layer {number} is found in several places: {', '.join(sorted(found))}. Convert "
                 f"one part at a time."
             )
+        if modules is None:
+            continue
         names = modules.get(number, set())
         queries = names & {"q_proj", "q_b_proj"}
         keys = names & {"k_proj", *layouts.LATENT} or shared
