@@ -1,7 +1,6 @@
 """What attention reads, checked: content, masks over scores, numbers and flags."""
 
 from collections.abc import Sequence
-from math import isfinite
 from numbers import Integral, Real
 from typing import cast
 
@@ -153,7 +152,7 @@ def _is_number(value: object) -> bool:
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
-        return isfinite(value)
+        return abs(float(value)) < float("inf")
     except OverflowError:  # of a number that no float holds
         return False
 
