@@ -48,7 +48,7 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, tor
 SCALING = (Temperature, LogTemperature)
 """What multiplies scores by where the query stands."""
 
-TOO_FAR = r"no int64|leaves float32|int64 does not hold"
+TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
 ASTRAY = "these run on where one begins|Positions of keys repeat"
 

@@ -9,6 +9,7 @@ from posenc import (
     ALiBi,
     AxialSinusoidal,
     CoPE,
+    DAPEv2,
     DINOv3Rotary,
     Forgetting,
     Positional,
@@ -166,6 +167,19 @@ def test_gradients_of_terms_that_an_xpos_made_large_are_held_to_their_rounding()
         mask_shape=(False,), sunk=False, softcap=None, layout="contiguous",
         builders=[lambda: XPos(Rotary(8), scale_base=64.0)], score_builders=[], remapping=None,
         scale=None, omit=False, poisoned=False, compiled=False,
+    )  # fmt: skip
+    hunter.check(case)
+
+
+def test_a_call_that_is_refused_twice_over_may_be_refused_in_either_words():
+    """Padding stands where the token before it does, beside a factor that float16 does not hold."""
+    case = hunter.AttentionCase(
+        seed=0, dtype=torch.float16, batch=1, kv_heads=1, group=1, k_len=2, value_dim=1,
+        relation="self", chosen=[0, 1], positions=[1000, 1001], is_causal=False, window=None,
+        padding=[[True, False]], documents=None, as_cu_seqlens=False, mask="none",
+        mask_shape=(False,), sunk=False, softcap=None, layout="contiguous",
+        builders=[lambda: XPos(Rotary(8), scale_base=64.0)],
+        score_builders=[lambda: DAPEv2(1, ALiBi(1), 4)], remapping=None, scale=None, omit=False,
     )  # fmt: skip
     hunter.check(case)
 
