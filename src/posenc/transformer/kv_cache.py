@@ -170,35 +170,6 @@ class KeyValueCache:
         for layer in self.layers:
             layer.hand_over()
 
-    def check_rows(self, rows: int, name: str = "x") -> None:
-        """Refuse so many rows of new tokens where others are kept.
-
-        Args:
-            rows: How many there are.
-            name: Of what, for the words of an error.
-
-        Raises:
-            ValueError: The cache holds another number of them.
-
-        Example:
-            >>> cache = KeyValueCache()
-            >>> cache.extend(torch.arange(2), torch.ones(2, 2, dtype=torch.bool))
-            >>> cache.check_rows(3)
-            Traceback (most recent call last):
-            ...
-            ValueError: 3 rows of x come to a cache that holds 2. Use one cache for one batch; \
-cache.repeat(n) makes several rows of each.
-        """
-        told = [self.padding_mask, *[layer.keys for layer in self.layers[:1]]]
-        kept = [each.shape[0] for each in told if each is not None]
-        if self.positions is not None and self.positions.ndim > 1 and self.positions.shape[0] > 1:
-            kept.append(self.positions.shape[0])
-        if any(held != rows for held in kept):
-            raise ValueError(
-                f"{rows} rows of {name} come to a cache that holds {kept[0]}. Use one cache for "
-                f"one batch; cache.repeat(n) makes several rows of each."
-            )
-
     def extend(
         self,
         positions: Int64[Tensor, "*batch new"] | Coordinates,
@@ -229,9 +200,9 @@ cache.repeat(n) makes several rows of each.
                 "step, as Rotary(Linear(schedule, factor))."
             )
         if padding_mask is not None:
-            self.check_rows(len(padding_mask), "padding_mask")
+            check_rows(self, len(padding_mask), "padding_mask")
         elif positions.ndim > 1 and positions.shape[0] > 1:
-            self.check_rows(positions.shape[0], "positions")
+            check_rows(self, positions.shape[0], "positions")
         if isinstance(positions, Tensor) and not positions.numel():
             raise ValueError(
                 "There are no tokens to keep. Leave the call out: a cache goes on as it is."
@@ -479,6 +450,32 @@ cache.repeat(n) makes several rows of each.
             for index, layer in enumerate(self.layers):
                 layer.crop(lengths[index] if index < len(lengths) else 0)
             raise
+
+
+def check_rows(cache: KeyValueCache, rows: int, name: str = "x") -> None:
+    """Refuse so many rows of new tokens where others are kept.
+
+    Raises:
+        ValueError: The cache holds another number of them.
+
+    Example:
+        >>> cache = KeyValueCache()
+        >>> cache.extend(torch.arange(2), torch.ones(2, 2, dtype=torch.bool))
+        >>> check_rows(cache, 3)
+        Traceback (most recent call last):
+        ...
+        ValueError: 3 rows of x come to a cache that holds 2. Use one cache for one batch; \
+cache.repeat(n) makes several rows of each.
+    """
+    told = [cache.padding_mask, *[layer.keys for layer in cache.layers[:1]]]
+    kept = [each.shape[0] for each in told if each is not None]
+    if cache.positions is not None and cache.positions.ndim > 1 and cache.positions.shape[0] > 1:
+        kept.append(cache.positions.shape[0])
+    if any(held != rows for held in kept):
+        raise ValueError(
+            f"{rows} rows of {name} come to a cache that holds {kept[0]}. Use one cache for one "
+            f"batch; cache.repeat(n) makes several rows of each."
+        )
 
 
 def _joined_rows(

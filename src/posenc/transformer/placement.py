@@ -22,7 +22,7 @@ from posenc.positions import (
     runs,
 )
 from posenc.positions.checks import checked_within
-from posenc.transformer.kv_cache import KeyValueCache
+from posenc.transformer.kv_cache import KeyValueCache, check_rows
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def placed(
     remaps = positional is not None and positional.remaps
     if cache is not None:
         check_cache(is_causal, document_ids, remaps)
-        cache.check_rows(batch)
+        check_rows(cache, batch)
         check_pointwise(positional)
     below, given = None, positions is not None
     if given:
