@@ -57,3 +57,9 @@ def test_unlike_encodings_in_every_description_order_and_dtype(ranks, module, na
     made = ranks.run(4, CASES, module=module, name=name, thorough=True)
     assert made == [made[0]] * 4
     assert made[0].count("gather") == 24
+
+
+def test_what_learns_in_a_ring_beside_bfloat16_has_gradients_of_float32(ranks):
+    for found in ranks.run(2, "tests.distributed.cases:learned_beside_bfloat16"):
+        assert found
+        assert max(found.values()) < 1e-4

@@ -205,7 +205,11 @@ class _Ring(torch.autograd.Function):
         sinks: Tensor | None,
         *tensors: Tensor,
     ) -> Tensor:
-        made, schedule = nothing_seen(q, v), ring.schedule
+        # What learns is told by δ, a difference that a result rounded to 16 bits would spoil.
+        learns = any(ctx.needs_input_grad[5:])
+        wide = working_dtype(q.dtype) if learns else q.dtype
+        query = q.to(wide)
+        made, schedule = nothing_seen(query, v.to(wide)), ring.schedule
         own = torch.cat((k, v), dim=-1).contiguous()
         coming = None
         for step in (0, *schedule.steps):
@@ -214,22 +218,23 @@ class _Ring(torch.autograd.Function):
                 coming = schedule.content(own, step + 1)
             part = ring.parts[schedule.source(step)]
             if part is not None and there is not None:
-                keys, values = there.split((k.shape[-1], v.shape[-1]), dim=-1)
-                made = merge(made, part(q, keys, values, scale=scale))
+                keys, values = there.to(wide).split((k.shape[-1], v.shape[-1]), dim=-1)
+                made = merge(made, part(query, keys, values, scale=scale))
         if sinks is not None:
             made = with_sinks(made, sinks)
-        out = made.out.to(q.dtype)
+        out = made.out.to(wide)
         # What it learns is saved too, so that autograd sees when somebody changes it in between.
         ctx.save_for_backward(q, k, v, out, made.lse, sinks, *tensors)
         ctx.ring, ctx.scale = ring, scale
-        return out
+        return out.to(q.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, out, lse, sinks, *_ = ctx.saved_tensors
         ring, schedule = ctx.ring, ctx.ring.schedule
-        merged, wide = merged_results(out, lse, grad), lse.dtype
+        merged, wide = merged_results(out, lse, grad.to(out.dtype)), lse.dtype
+        query = q.to(out.dtype)
         own = torch.cat((k, v), dim=-1).contiguous()
         dq, dkv = torch.zeros_like(q, dtype=wide), torch.zeros_like(own, dtype=wide)
         learned: list[tuple[Tensor, ...]] = [()] * len(ring.parts)
@@ -241,8 +246,10 @@ class _Ring(torch.autograd.Function):
                 coming = schedule.content(own, step + 1)
             part, made = ring.parts[source], None
             if part is not None and there is not None:
-                keys, values = there.split((k.shape[-1], v.shape[-1]), dim=-1)
-                to_q, to_k, to_v, *rest = part.gradients(q, keys, values, merged, scale=ctx.scale)
+                keys, values = there.to(out.dtype).split((k.shape[-1], v.shape[-1]), dim=-1)
+                to_q, to_k, to_v, *rest = part.gradients(
+                    query, keys, values, merged, scale=ctx.scale
+                )
                 dq += to_q
                 made, learned[source] = torch.cat((to_k, to_v), dim=-1).contiguous(), tuple(rest)
             if step == 0:
