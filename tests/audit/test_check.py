@@ -14,7 +14,7 @@ import pytest
 import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
 from tests.audit.zoo.right.grids import Patches
-from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
+from tests.audit.zoo.right.rotary import VLLM, LeftToTheScale, LlamaRotary
 from tests.audit.zoo.wrong import places
 from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
@@ -333,6 +333,70 @@ def test_a_configuration_beside_it():
 
 
 # What it says.
+
+
+def notes(report):
+    return {fault.name for fault in report.found if fault.severity == "note"}
+
+
+def test_what_may_be_meant_is_noted_alone():
+    """1,000 is a base in use, and what i for 2i makes of 1,000,000; DeepSeek scales its scores."""
+
+    class Thousand(Turn):
+        base = 1000.0
+
+    for thing, note in ((Thousand, "perhaps-wrong-exponent"), (LeftToTheScale, "factor-left-out")):
+        report = check(thing)
+        assert note in notes(report)
+        assert not report.faults
+
+
+def test_queries_beside_keys_that_grow_are_held_to_their_own_size():
+    """xPos' keys grow to 10⁸, in which a query of another position would be lost."""
+
+    class Growing(Turn):
+        def turn(self, x, positions, sign=1):
+            cos, sin = self.waveform(positions)
+            size = 1.02 ** (sign * positions.double()[:, None, :, None] / 8)
+            return ((x * cos + torch.cat((-x[..., 16:], x[..., :16]), -1) * sin) * size).to(x.dtype)
+
+        def keys(self, k, positions):
+            return self.turn(k, positions, -1)
+
+    class NarrowQueries(Growing):
+        def forward(self, q, k, positions):
+            return self.turn(q, positions.to(q.dtype)), self.keys(k, positions)
+
+    assert "positions-in-16-bits" not in names(check(Growing))
+    assert "positions-in-16-bits" in names(check(NarrowQueries))
+
+
+def test_one_bias_for_rows_of_any_padding_is_not_blamed():
+    def alibi(attention_mask, num_heads):
+        index = torch.arange(attention_mask.shape[-1])
+        slopes = torch.tensor([2 ** (-8 * (h + 1) / num_heads) for h in range(num_heads)])
+        return (slopes[:, None, None] * (index[None] - index[:, None]))[None]
+
+    report = check(alibi)
+    assert report.status == 0
+    assert "rows-have-their-own-padding" in {verdict.question for verdict in report.not_asked}
+
+
+def test_rows_that_begin_behind_that_of_padding_are_not_blamed():
+    """RoBERTa's positions are rows of its table, of which the first of a text is the third."""
+
+    class Roberta(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(512, 32)
+
+        def forward(self, inputs_embeds, position_ids=None, past_key_values_length=0):
+            if position_ids is None:
+                first = 2 + past_key_values_length
+                position_ids = torch.arange(first, first + inputs_embeds.shape[1])
+            return inputs_embeds + self.table(position_ids)
+
+    assert "positions-misread" not in names(check(Roberta))
 
 
 def test_arguments_that_are_never_said_are_told():

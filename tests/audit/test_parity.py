@@ -305,3 +305,16 @@ def test_projections_have_their_biases(tmp_path):
     norm = {"layers.0.self_attn.q_norm.weight": torch.ones(32)}
     save_file({**stored, **norm}, path)
     assert "q_norm.weight left out" in content_of(path, 4, 5, 32, 0, 0)[2]
+
+
+def test_heads_whose_rotated_part_was_not_seen_are_refused():
+    from transformers import PhiConfig
+
+    phi = PhiConfig(hidden_size=64, num_attention_heads=4, num_hidden_layers=1)
+    with pytest.raises(CannotCheckError, match="heads of width 16 and build of 8"):
+        parity("transformers", phi, config=phi, length=20)
+
+
+def test_a_dictionary_is_held_to_the_code_of_its_model():
+    found = parity("transformers", "exact", config={"model_type": "cohere"}, length=20)
+    assert "that of this model gives other bits" in found.notes[0]

@@ -377,3 +377,17 @@ def test_rows_of_one_layer_are_held_to_what_those_of_all_are(size):
     assert torch.equal(layer.values, values[[1, 0, 2]])
     layer.reorder(torch.tensor([True, False, True]))
     assert torch.equal(layer.keys, keys[[1, 2]])
+
+
+@pytest.mark.parametrize("length", [5, 3, 0])
+def test_a_fixed_cache_that_is_cropped_leaves_its_steps_to_their_gradients(length):
+    encoder, x = Encoder(8, 2, 1, is_causal=True), torch.randn(1, 5, 8)
+    grown, fixed = (KeyValueCache(size) for size in (None, 16))
+    found = []
+    for cache in (grown, fixed):
+        encoder.zero_grad()
+        made = encoder(x, cache=cache)
+        cache.crop(length)
+        made.square().sum().backward()
+        found.append([p.grad.clone() for p in encoder.parameters()])
+    torch.testing.assert_close(*found)

@@ -1,5 +1,8 @@
 """State dicts of layers say by which arguments they are read; contradictions are refused."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -71,3 +74,16 @@ def test_a_function_of_ones_own_says_nothing():
 def test_another_encoding_takes_the_weights_as_they_are():
     state = Encoder(16, 4, 1).state_dict()
     Encoder(16, 4, 1, positional=Positional(scores=ALiBi(4))).load_state_dict(state)
+
+
+@pytest.mark.parametrize("head_dim", [24, 48, 96])
+def test_a_scale_that_is_spelled_otherwise_is_the_same(head_dim):
+    """1/√d and d^−½ differ in the last bit."""
+    theirs = MultiHeadAttention(head_dim, 1).state_dict()
+    MultiHeadAttention(head_dim, 1, scale=head_dim**-0.5).load_state_dict(theirs)
+
+
+@pytest.mark.parametrize("scale", [Fraction(3, 2), np.float32(1.5)])
+def test_numbers_of_any_kind_are_told_so_that_files_load(scale, tmp_path):
+    torch.save(TokenEmbedding(5, 8, scale=scale).state_dict(), tmp_path / "state.pt")
+    TokenEmbedding(5, 8, scale=1.5).load_state_dict(torch.load(tmp_path / "state.pt"))

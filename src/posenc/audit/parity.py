@@ -282,7 +282,9 @@ def _of_its_own_code(sides: list[Side], config: Any, dtype: torch.dtype) -> Iter
     profile = next(side for side in sides if side.name == "transformers")
     hint = "; compare model:PATH of its configuration instead"
     try:
-        own = side_of(config, profile.rotary)  # type: ignore[attr-defined]
+        own = side_of(_as_object(config), profile.rotary)  # type: ignore[attr-defined]
+        if own.head_dim != profile.head_dim:
+            raise CannotCheckError(f"it rotates {own.head_dim} of {profile.head_dim} channels")
         seq = min(NEAR, _built_for(own))
         q, k = random_content(own.kv_heads, seq, own.head_dim, 0)
         line = torch.arange(seq)
@@ -296,11 +298,20 @@ def _of_its_own_code(sides: list[Side], config: Any, dtype: torch.dtype) -> Iter
             torch.equal(x, y) for x, y in zip(made, own.both(told[0], told[1], line), strict=True)
         )
     except (CannotCheckError, ValueError, RuntimeError, ImportError, OSError) as reason:
-        words = str(reason).splitlines()[0][:100]
+        words = str(reason).partition("\n")[0].partition(";")[0]
         yield f"the profile is Llama's code, not held against that of this model ({words}){hint}"
         return
     if not same:
         yield f"the profile is Llama's code, and that of this model gives other bits{hint}"
+
+
+def _as_object(config: Any) -> Any:
+    """A dictionary as the configuration that transformers makes of it."""
+    if not isinstance(config, Mapping):
+        return config
+    from transformers import AutoConfig
+
+    return AutoConfig.for_model(**config)
 
 
 NEAR = 64

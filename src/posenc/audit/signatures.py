@@ -81,9 +81,13 @@ def parameters_of(thing: Any) -> list[Parameter]:
         given = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
         return []
+    # An offset that is some other number where it is left out is no place behind a cache.
+    fixed = lambda p: type(p.default) is int and p.default and role_of(p.name) == "offset"  # noqa: E731
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [
-        Parameter(p.name, role_of(p.name), p.default is inspect.Parameter.empty)
+        Parameter(
+            p.name, None if fixed(p) else role_of(p.name), p.default is inspect.Parameter.empty
+        )
         for p in given
         if p.kind not in variable
     ]

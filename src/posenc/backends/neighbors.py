@@ -78,7 +78,8 @@ def check_padding_is_outside(
         documents: ``[batch, seq]``: tokens with equal numbers are one document.
 
     Raises:
-        ValueError: One of them reads neighbors, and padding lies between two tokens of a document.
+        ValueError: One of them reads neighbors, and padding lies between two tokens of a document
+            whose positions follow one another.
 
     Example:
         >>> import torch
@@ -91,11 +92,13 @@ def check_padding_is_outside(
 tokens of one document. Pad rows at their ends.
     """
     reading = [each for each in encodings if _reads_neighbors(each)]
-    if real is None or not reading or places.ndim > 2:
+    if real is None or not reading or isinstance(places, Coordinates) or places.ndim > 2:
         return
     index = torch.arange(real.shape[-1], device=real.device)
     last = torch.where(real, index, -1).cummax(-1).values[:, :-1]  # real token before the next one
-    inside = real[:, 1:] & (last >= 0) & (last < index[:-1])
+    at = places.expand(real.shape)
+    follows = at[:, 1:] == at.gather(-1, last.clamp(min=0)) + 1
+    inside = real[:, 1:] & (last >= 0) & (last < index[:-1]) & follows
     if documents is not None:
         inside = inside & (documents.gather(-1, last.clamp(min=0)) == documents[:, 1:])
     words = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any, cast
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -149,7 +150,11 @@ def _check_no_points(
     if not may_look(values) or not 1 < positions.shape[1] <= MOST_AXES:
         return  # rows of a graph may be of any length
     for encoding in (*positional.queries_keys, *positional.scores):
-        if not _takes(encoding, positions[0]) and _takes(encoding, positions):
+        if encoding in _of_rows:
+            continue
+        if _takes(encoding, positions[0]):
+            _of_rows.add(encoding)
+        elif _takes(encoding, positions):
             raise ValueError(
                 f"{name} have shape {tuple(positions.shape)}, read as [batch, seq], and "
                 f"{type(encoding).__name__} takes points. Pass [batch, seq, axes], as "
@@ -157,6 +162,11 @@ def _check_no_points(
             )
 
 
+_of_rows: WeakSet[nn.Module] = WeakSet()
+"""Encodings that are known to take one number a token, and no points."""
+
+
+@torch.no_grad()
 def _takes(encoding: nn.Module, positions: Tensor | Coordinates) -> bool:
     sides = (positions,) * (2 if isinstance(encoding, ScoreEncoding) else 1)
     try:

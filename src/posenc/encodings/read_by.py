@@ -1,16 +1,16 @@
 """State dicts that tell by which arguments their numbers are read."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from math import isclose
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from posenc.frequencies import Schedule
 
 ALIKE = 1e-5
-"""How far apart wavelengths may be, by their size, that are the same but for rounding."""
+"""How far apart numbers may be, by their size, that are the same but for rounding."""
 
 
 class ReadByArguments(nn.Module):
@@ -39,7 +39,7 @@ dict(state_dict), which says nothing of that.
         if next(_own_parameters(self), None) is None:
             return {}
         held = {name: vars(self)[name] for name in sorted(self.meaning) if name in vars(self)}
-        return {name: _written(value) for name, value in held.items()}
+        return {n: _written(v) for n, v in held.items() if not isinstance(v, Tensor)}
 
     def _save_to_state_dict(
         self, destination: dict[str, Any], prefix: str, keep_vars: bool
@@ -83,15 +83,20 @@ dict(state_dict), which says nothing of that.
 def _written(value: Any) -> Any:
     """A number or a schedule as ``torch.load`` takes it from any file; all else as it is."""
     if isinstance(value, Schedule):
-        return {"schedule": repr(value), "wavelengths": list(value.wavelengths())}
-    return float(value) if isinstance(value, Fraction) else value
+        numbers = [*value.wavelengths(), value.attention_factor]
+        return {"schedule": repr(value), "numbers": numbers}
+    if isinstance(value, Integral):
+        return value if isinstance(value, bool) else int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether two arguments are the same; schedules are by their numbers, however they are told."""
+    if _is_real(one) and _is_real(other):
+        return isclose(one, other, rel_tol=ALIKE)
     if not (_is_schedule(one) and _is_schedule(other)):
         return one == other
-    ours, theirs = one["wavelengths"], other["wavelengths"]
+    ours, theirs = one["numbers"], other["numbers"]
     return len(ours) == len(theirs) and all(
         isclose(a, b, rel_tol=ALIKE) for a, b in zip(ours, theirs, strict=True)
     )
@@ -102,7 +107,11 @@ def _told(value: Any) -> str:
 
 
 def _is_schedule(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"schedule", "wavelengths"}
+    return isinstance(value, dict) and value.keys() == {"schedule", "numbers"}
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _own_parameters(module: nn.Module) -> Iterator[nn.Parameter]:

@@ -59,9 +59,10 @@ def row_axes(method: Callable) -> int | None:
         [2, 3, None]
     """
     annotation = getattr(method, "__annotations__", {}).get("table")
-    tokens, *row = getattr(annotation, "dim_str", "").split() or [""]
-    row = row[row.index("seq") + 1 :] if "seq" in row else row
-    told = tokens.startswith("*") and row and not any(a.startswith(("*", ".")) for a in row)
+    tokens, *named = getattr(annotation, "dim_str", "").split() or [""]
+    row = named[named.index("seq") + 1 :] if "seq" in named else named
+    known = tokens == "*rows" or "seq" in named
+    told = known and row and not any(a.startswith(("*", ".")) for a in row)
     return len(row) if told else None
 
 

@@ -168,7 +168,8 @@ def _later_keys_matter(case: Case, subject: Subject) -> bool:
         scores, *tokens = content
         first = scores[..., :count, :count], *(part[..., :count, :] for part in tokens)
         alone = subject.call(module, first, consecutive(count))[0]
-        if (alone - whole[..., :count, :count]).tril().abs().max() >= TOLERANCE:
+        before = whole[..., :count, :count]
+        if (alone - before).masked_fill(alone == before, 0.0).tril().abs().max() >= TOLERANCE:
             return True
     return False
 

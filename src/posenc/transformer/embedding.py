@@ -62,7 +62,7 @@ exists.
         self.reset_parameters()
 
     def _read_by(self) -> dict[str, Any]:
-        return {"scale": 1.0 if self.factor is None else self.factor}
+        return {"scale": 1.0 if self.factor is None else float(self.factor)}
 
     @torch.no_grad()
     def reset_parameters(self) -> None:

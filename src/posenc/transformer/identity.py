@@ -5,7 +5,10 @@ from typing import Any
 from weakref import finalize
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 _fused_steps: dict[int, int] = {}
 """How often fused optimizers wrote to each weight, past torch's count, by its ``id``."""
@@ -75,7 +78,8 @@ def version_of_all(*modules: torch.nn.Module) -> int | None:
 @cache
 def _hear_of_fused_steps() -> None:
     """Once in a process, and not before a cache is filled there."""
-    register_optimizer_step_post_hook(_note_fused_step)
+    register_optimizer_step_pre_hook(_note_fused_step)  # hooks of its own may clear gradients
+    register_optimizer_step_post_hook(_note_fused_step)  # which a closure may make in the step
 
 
 def _note_fused_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:

@@ -199,9 +199,10 @@ class FixedLayerCache(LayerCache):
 
     def clear(self, places: slice) -> None:
         """Make what stands there zero: it is hidden, but 0 times what is not finite is NaN."""
-        for kept in (self.keys, self.values, *self.features):
-            if kept is not None:
-                kept[:, :, places] = 0.0
+        if places.stop <= places.start or self.keys is None or self.values is None:
+            return
+        self.keys, self.values = (_zeroed(x, places) for x in (self.keys, self.values))
+        self.features = [each if each is None else _zeroed(each, places) for each in self.features]
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows that ``rows`` name; in place where there are as many.
@@ -302,6 +303,13 @@ def in_rows(kept: Tensor, rows: Tensor) -> Tensor:
         return kept.copy_(taken)
     with torch.inference_mode(False):
         return taken.clone() if taken.is_inference() else taken
+
+
+def _zeroed(kept: Tensor, places: slice) -> Tensor:
+    """Zeros at these places; in a copy where a backward pass may want what is there."""
+    kept = kept.clone() if kept.requires_grad else kept
+    kept[:, :, places] = 0.0
+    return kept
 
 
 def _empty_places(like: Tensor, size: int) -> Tensor:

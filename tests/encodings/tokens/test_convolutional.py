@@ -119,9 +119,16 @@ def test_padding_between_tokens_is_refused(real):
     """Positions cannot say which of two tokens at one place is read by those beside it."""
     encoding, real = Convolutional(32, 3), torch.tensor([real]).bool()
     encoder = Encoder(32, 2, 1, positional=Positional(encoding))
-    for positions in (None, torch.arange(5)):
-        with refused("padding lies between tokens of one document. Pad rows at their ends."):
-            encoder(content(1, 5, 32), positions, padding_mask=real)
+    with refused("padding lies between tokens of one document. Pad rows at their ends."):
+        encoder(content(1, 5, 32), padding_mask=real)
+
+
+def test_padding_where_a_token_is_missing_is_between_no_neighbors():
+    encoder = Encoder(32, 2, 1, positional=Positional(Convolutional(32, 3))).eval()
+    x, real = content(1, 5, 32), torch.tensor([[True, True, False, True, True]])
+    made = encoder(x, torch.arange(5), padding_mask=real)
+    alone = encoder(x[:, real[0]], torch.arange(5)[real[0]])
+    torch.testing.assert_close(made[:, real[0]], alone, rtol=1e-5, atol=1e-5)
 
 
 def test_padding_between_documents_is_outside_of_both():

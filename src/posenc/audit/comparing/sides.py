@@ -170,9 +170,13 @@ def _of_whole_heads(subject: Subject, layout: str | None, encoding: Rotary) -> R
     if encoding.head_dim == encoding.rotated_dim:
         return None
     try:
-        return rotary.rotary_of(subject, layout, encoding.head_dim)
+        view = rotary.rotary_of(subject, layout, encoding.head_dim)
     except CannotCheckError:
         return None
+    shape = structures.structure(view.matrices(8))
+    begin = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
+    seen = not view.applied.startswith("it gives")
+    return view if seen and (shape.start, shape.width) == (begin, encoding.rotated_dim) else None
 
 
 def _has_a_width(thing: Any) -> bool:

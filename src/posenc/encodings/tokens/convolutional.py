@@ -250,7 +250,8 @@ def _check_padding(positions: Tensor, order: Tensor) -> None:
     inside = repeats[..., :-1] & follows.gather(-1, last)[..., :-1] & follows[..., 1:]
     words = (
         "Positions repeat between tokens that follow one another, as they do where there is "
-        "padding, over which Convolutional does not read. Pad rows at their ends."
+        "padding, over which Convolutional does not read, or where documents share a position. Pad "
+        "rows at their ends, and count documents anew."
     )
     if graph_looks(inside):
         demand(~inside.any(), words)

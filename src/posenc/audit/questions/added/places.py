@@ -55,6 +55,9 @@ def _by_others(view: Added, table: Tensor) -> str | Fault:
     """Three tokens by each other parameter that may say where they stand."""
     heard = []
     line = torch.arange(5, 8)
+    if view.others and view.unsaid is not None:  # which may count its rows from another number
+        whole = torch.zeros(1, int(line[-1]) + 1, view.dim)
+        table = view.unsaid(view.subject.fresh(), whole, None)[0].double()
     for name, run in view.others if len(table) > int(line[-1]) else ():
         try:
             made = run(view.subject.fresh(), torch.zeros(1, len(line), view.dim), line)

@@ -171,9 +171,15 @@ def rows_have_their_own_padding(inquiry: BiasInquiry) -> Answer:
         raise NotAskedError("it takes no mask of padding")
     masks = torch.ones(3, SEQ, dtype=torch.long)
     masks[0, :3], masks[2, -2:] = 0, 0
-    made = view.run(view.subject.fresh(), SEQ, SEQ, torch.float32, mask=masks)
-    if made.numel() % (len(masks) * view.heads * SEQ):
-        raise NotAskedError(f"for {len(masks)} rows it gives the shape {tuple(made.shape)}")
+    made, one = (
+        view.run(view.subject.fresh(), SEQ, SEQ, torch.float32, mask=some)
+        for some in (masks, masks[:1])
+    )
+    if made.shape != (len(masks) * len(one), *one.shape[1:]) or one.numel() % (view.heads * SEQ):
+        raise NotAskedError(
+            f"for {len(masks)} rows it gives the shape {tuple(made.shape)}, for one "
+            f"{tuple(one.shape)}"
+        )
     rows = made.double().reshape(len(masks), view.heads, -1, SEQ)
     worst = 0.0
     for row, real in zip(rows, masks.bool(), strict=True):

@@ -53,12 +53,18 @@ def reads_every_position(inquiry: RotaryInquiry) -> Answer:
 def _by_others(view: RotaryView) -> str | Fault:
     """Three tokens by each other parameter that may say where they stand."""
     line, heard = torch.arange(5, 8), []
-    x = _content(view, len(line))
+    whole = _content(view, int(line[-1]) + 1)
+    x = whole[:, :, line]
     for name, run in view.others:
         keys = x[:, : view.kv_heads].clone()
         try:
             made = run(view.subject.fresh(), x.clone(), keys, line[None])
-            sides = zip(made, view.both(x, keys, line[None]), strict=True)
+            wanted = view.both(x, keys, line[None])
+            if view.unsaid is not None:  # which may count its tokens from another number
+                both = whole.clone(), whole[:, : view.kv_heads].clone()
+                every = view.unsaid(view.subject.fresh(), *both, torch.arange(8)[None])
+                wanted = tuple(None if each is None else each[:, :, line] for each in every)
+            sides = zip(made, wanted, strict=True)
         except NotAskedError:
             continue
         off = max((a - b).abs().max().item() for a, b in sides if a is not None and b is not None)

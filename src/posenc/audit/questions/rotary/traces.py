@@ -78,14 +78,12 @@ def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
     fresh, probe = view.subject.fresh(), inquiry.shape.probe()
     narrow = module.bfloat16()
     exact, made = (
-        torch.cat([view.at(at, x, side, by) for side in view.sides], 1)
+        [view.at(at, x, side, by) for side in view.sides]
         for x, by in ((probe, fresh), (probe.bfloat16(), narrow))
     )
-    far = (made - exact).abs()
-    off = far.max().item()
-    if off < 5 * 2**-8 * max(1.0, exact.abs().max().item()):
+    off, _, row = _farthest(made, exact)
+    if off < ROUNDED:
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
-    row = int(far.amax(1).argmax())
     return fault(
         "cast-breaks-it",
         "lossy",
@@ -107,12 +105,10 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
     at = [p for p in inquiry.far[0] if p < inquiry.length]
     probe = inquiry.shape.probe()
     narrow, wide = (
-        torch.cat([view.at(at, x, side) for side in view.sides], 1)
-        for x in (probe.bfloat16(), probe)
+        [view.at(at, x, side) for side in view.sides] for x in (probe.bfloat16(), probe)
     )
-    far = (narrow - wide).abs()
-    off = far.max().item()
-    if off < 5 * 2**-8 * max(1.0, wide.abs().max().item()):
+    off, whose, row = _farthest(narrow, wide)
+    if off < ROUNDED:
         came = view.turned(torch.ones(1, HEADS, 2, view.dim, dtype=torch.bfloat16)).dtype
         if came != torch.bfloat16:
             return fault(
@@ -123,8 +119,6 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
                 1.0,
             )
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
-    row = int(far.amax(1).argmax())
-    whose = "queries" if int(far[row].argmax()) < view.dim else "keys"
     return fault(
         "positions-in-16-bits",
         "lossy",
@@ -135,6 +129,30 @@ def keeps_positions_in_16_bits(inquiry: RotaryInquiry) -> Answer:
         f"x = torch.ones(1, 4, 300, {view.dim})\n"
         "# subject(x) against subject(x.bfloat16())",
     )
+
+
+ROUNDED = 5 * 2.0**-8
+"""What rounding to bfloat16 costs, of the size of what is rounded."""
+
+
+def _farthest(made: list[Tensor], exact: list[Tensor]) -> tuple[float, str, int]:
+    """How far rows of queries and keys are off, beside their size; whose and which are farthest.
+
+    Each side is held to its own size, and the sizes of both together to what they were: those of
+    xPos grow and shrink, and cancel in scores.
+    """
+    sizes = [
+        [x.abs().amax(1, keepdim=True).clamp(min=1e-30) for x in side] for side in (made, exact)
+    ]
+    offs = [
+        (x / own - y / theirs).abs().amax(1)
+        for x, y, own, theirs in zip(made, exact, *sizes, strict=True)
+    ]
+    both = [torch.stack(part).log().mean(0) * 2 for part in sizes]
+    offs[0] = offs[0].maximum((both[0] - both[1]).expm1().abs().squeeze(1))
+    side = max(range(len(offs)), key=lambda index: offs[index].max().nan_to_num(torch.inf).item())
+    row = int(offs[side].nan_to_num(torch.inf).argmax())
+    return offs[side][row].item(), ("queries", "keys")[side], row
 
 
 @question()
