@@ -318,3 +318,11 @@ def test_heads_whose_rotated_part_was_not_seen_are_refused():
 def test_a_dictionary_is_held_to_the_code_of_its_model():
     found = parity("transformers", "exact", config={"model_type": "cohere"}, length=20)
     assert "that of this model gives other bits" in found.notes[0]
+
+
+@pytest.mark.parametrize("odd", [{}, {"model_type": "nobody"},
+                                 {"model_type": "llama", "vocab_size": "many"}])  # fmt: skip
+def test_a_configuration_that_transformers_does_not_build_is_compared_all_the_same(odd):
+    size = {"hidden_size": 128, "num_attention_heads": 2, "rope_theta": 1e4}
+    (note,) = parity("transformers", "exact", config={**size, **odd}, length=20).notes
+    assert "(transformers makes no configuration of it)" in note

@@ -1,5 +1,6 @@
 """Two implementations of one rotary encoding, compared bit by bit."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -275,30 +276,29 @@ def _of_pairings(sides: list[Side], encoding: Rotary | None) -> Iterator[str]:
 
 def _of_its_own_code(sides: list[Side], config: Any, dtype: torch.dtype) -> Iterator[str]:
     """Whether transformers rotates this model as its profile does, which is that of Llama."""
-    if config is None or "transformers" not in {
-        s.name for s in sides if isinstance(s, ProfileSide)
-    }:
+    profiles = [side for side in sides if isinstance(side, ProfileSide)]
+    profile = next((side for side in profiles if side.name == "transformers"), None)
+    if config is None or profile is None:
         return
-    profile = next(side for side in sides if side.name == "transformers")
     hint = "; compare model:PATH of its configuration instead"
     try:
-        own = side_of(_as_object(config), profile.rotary)  # type: ignore[attr-defined]
+        own = side_of(_as_object(config), profile.rotary)
         if own.head_dim != profile.head_dim:
             raise CannotCheckError(f"it rotates {own.head_dim} of {profile.head_dim} channels")
         seq = min(NEAR, _built_for(own))
         q, k = random_content(own.kv_heads, seq, own.head_dim, 0)
         line = torch.arange(seq)
         told = [x.to(dtype) for x in (q, k)]
-        given = [in_pairing(x, profile, own.pairing or "half", profile.rotary) for x in told]  # type: ignore[attr-defined]
+        given = [in_pairing(x, profile, own.pairing or "half", profile.rotary) for x in told]
         made = [
-            from_pairing(x, profile, own.pairing or "half", profile.rotary)  # type: ignore[attr-defined]
+            from_pairing(x, profile, own.pairing or "half", profile.rotary)
             for x in profile.both(given[0], given[1], line)
         ]
         same = all(
             torch.equal(x, y) for x, y in zip(made, own.both(told[0], told[1], line), strict=True)
         )
     except (CannotCheckError, ValueError, RuntimeError, ImportError, OSError) as reason:
-        words = str(reason).partition("\n")[0].partition(";")[0]
+        words = re.split(r"\n|; |: ", str(reason))[0]
         yield f"the profile is Llama's code, not held against that of this model ({words}){hint}"
         return
     if not same:
@@ -311,7 +311,10 @@ def _as_object(config: Any) -> Any:
         return config
     from transformers import AutoConfig
 
-    return AutoConfig.for_model(**config)
+    try:
+        return AutoConfig.for_model(**config)
+    except Exception as error:  # of whatever kind odd fields bring about
+        raise CannotCheckError("transformers makes no configuration of it") from error
 
 
 NEAR = 64
