@@ -7,7 +7,7 @@ import pickle
 import pytest
 import torch
 
-from posenc import ALiBi, Learned, Positional, Rotary, T5Bias
+from posenc import ALiBi, Learned, Positional, RelativeBias, Rotary, T5Bias
 from posenc.transformer import Encoder, KeyValueCache, LayerCache, MultiHeadAttention
 
 ANOTHER = r"keys that another encoder made.*call cache\.hand_over\(\) first"
@@ -176,6 +176,61 @@ def test_every_weight_that_is_written_to_is_noticed(name):
         model.get_parameter(name).mul_(2)
     with pytest.raises(ValueError, match=WRITTEN), torch.no_grad():
         model(STEP, cache=cache)
+
+
+SETTINGS = {
+    "window": lambda model, value: setattr(model, "windows", [value, None]),
+    "window inside": lambda model, value: model.windows.__setitem__(0, value),
+    "scale": lambda model, value: setattr(model.blocks[0].attention, "scale", value or 0.5),
+    "norm": lambda model, value: setattr(model.blocks[1], "norm", "pre" if value else "post"),
+    "eps": lambda model, value: setattr(model.blocks[0].attention_norm, "eps", value or 1e-5),
+    "activation": lambda model, value: setattr(
+        model.blocks[0].feed_forward, "activation", torch.tanh if value else torch.relu
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_set_while_a_cache_is_filled_is_noticed(name, size):
+    """Keys of a second layer would be those of two models, and the numbers of neither."""
+    model, change = encoder(), SETTINGS[name]
+    change(model, None)
+    cache = filled(model, size)
+    change(model, 2)
+    with pytest.raises(ValueError, match=r"was set to something else.*cache\.hand_over\(\)"):
+        goes_on(model, cache)
+    change(model, None)
+    goes_on(model, cache)
+    change(model, 2)
+    cache.crop(0)
+    with torch.no_grad():
+        model(PROMPT, cache=cache)
+    goes_on(model, cache)
+
+
+def test_what_an_encoding_of_somebody_is_set_to_is_noticed_and_what_it_notes_is_not():
+    class Steep(ALiBi):
+        __module__ = "somebodys"
+
+        def __init__(self, heads, *, steep=1.0):
+            super().__init__(heads)
+            self.steep, self.calls = steep, 0
+
+        table = RelativeBias.table
+
+        def profile(self, *distances, **options):
+            self.calls += 1
+            self.last = self.steep * super().profile(*distances, **options)
+            return self.last
+
+    model = encoder(positional=Positional(scores=Steep(2)))
+    cache = filled(model)
+    goes_on(model, cache)
+    cache.crop(4)
+    model.positional.scores[0].steep = 2.0
+    with pytest.raises(ValueError, match="was set to something else"):
+        goes_on(model, cache)
 
 
 def test_weights_that_are_replaced_twice_are_noticed():

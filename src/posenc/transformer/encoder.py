@@ -244,7 +244,8 @@ class Encoder(Settled):
         Raises:
             TypeError: Positions or ids are not integers, or the mask is not boolean.
             ValueError: A shape does not fit, the arguments exclude each other, or ``cache`` was
-                filled by another encoder, or by this one with other encodings or weights.
+                filled by another encoder, or by this one with other encodings, weights or
+                settings.
             RuntimeError: It is called inside torch's ``context_parallel``.
         """
         _check_depth(cache, len(self.blocks))

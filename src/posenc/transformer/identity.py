@@ -1,7 +1,9 @@
 """Who made the keys that a cache holds."""
 
+import inspect
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import finalize
 
 import torch
@@ -9,6 +11,12 @@ from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
+
+PLAIN = frozenset({bool, float, int, str, type(None)})
+"""Settings that are told by their values; others by their identity."""
+
+_names: dict[type, tuple[str, ...]] = {}
+"""Where modules of a class keep their settings."""
 
 _fused_steps: dict[int, int] = {}
 """How often fused optimizers wrote to each weight, past torch's count, by its ``id``."""
@@ -21,16 +29,28 @@ class Identity:
     """
 
 
+class Version(NamedTuple):
+    """What a module makes keys with: of each a number that is another once it is another.
+
+    Attributes:
+        weights: Of the weights.
+        settings: Of what is set on it and its parts.
+    """
+
+    weights: int
+    settings: int
+
+
 class Maker:
-    """Who made the keys that a cache holds, and with which version of the weights.
+    """Who made the keys that a cache holds, and what with.
 
     Args:
         identity: Of the module.
-        version: Of the weights that make keys and values, as of ``version_of_all``; ``None``:
-            nothing is known of that, as in a graph.
+        version: Of what makes keys and values, as of ``version_of_all``; ``None``: nothing is known
+            of that, as in a graph.
     """
 
-    def __init__(self, identity: Identity, version: int | None = None) -> None:
+    def __init__(self, identity: Identity, version: Version | None = None) -> None:
         self.identity, self.version = identity, version
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Maker":
@@ -43,36 +63,74 @@ class Maker:
         return {"identity": self.identity, "version": None}
 
 
-def version_of_all(*modules: torch.nn.Module) -> int | None:
-    """A number that is another once a weight of ``modules`` is written to, or replaced.
+def version_of_all(*modules: torch.nn.Module) -> Version | None:
+    """What is another once a weight of ``modules`` is written to or replaced, or they are set.
 
     Writes past torch's count are not seen, as into ``weight.data`` or a NumPy array of its memory,
     nor those to buffers and to weights that were made in inference mode, which has no count. Those
     by torch's fused optimizers are counted here, from the first call of this in a process on.
 
+    Settings are, of a class of ours, what stands in public names; of another, what stands in the
+    names of its constructor's arguments. ``training`` and ``dropout`` are none, nor is anything
+    that torch's own modules hold.
+
     Example:
-        >>> layer = torch.nn.Linear(2, 2).requires_grad_(False)
-        >>> before = version_of_all(layer)
-        >>> before == version_of_all(layer)
+        >>> from posenc.transformer import Encoder
+        >>> encoder = Encoder(4, heads=2, depth=1).requires_grad_(False)
+        >>> before = version_of_all(encoder)
+        >>> encoder.windows = 3
+        >>> after = version_of_all(encoder)
+        >>> after.weights == before.weights, after.settings == before.settings
+        (True, False)
+        >>> encoder.windows = None
+        >>> before == version_of_all(encoder)
         True
-        >>> _ = layer.bias.add_(1)
-        >>> before == version_of_all(layer)
+        >>> _ = encoder.blocks[0].attention.keys.bias.add_(1)
+        >>> before == version_of_all(encoder)
         False
     """
     if torch.compiler.is_compiling():
         return None
     _hear_of_fused_steps()
-    left, found = list(modules), []
+    left, weights, settings = list(modules), [], []
     while left:  # torch's parameters() takes ten times as long, and this is done at each step
         module = left.pop()
         left += [part for part in module._modules.values() if part is not None]
         for weight in module._parameters.values():
             # Subclasses gather theirs from other devices, or make them up at each look.
             if type(weight) is torch.nn.Parameter and not weight.is_inference():
-                found.append((id(weight), weight._version, _fused_steps.get(id(weight))))
+                weights.append((id(weight), weight._version, _fused_steps.get(id(weight))))
             elif type(weight) is torch.Tensor and not weight.is_inference():
-                found.append(_of_another_call(weight))
-    return hash(tuple(found))
+                weights.append(_of_another_call(weight))
+        kind, held = type(module), vars(module)
+        names = _names.get(kind)
+        if names is None:
+            names = _names[kind] = _names_of_settings(kind, held)
+        for name in names:
+            value = held.get(name)
+            settings.append(value if type(value) in PLAIN else _settled(value))
+    return Version(hash(tuple(weights)), hash(tuple(settings)))
+
+
+def _names_of_settings(kind: type, held: Iterable[str]) -> tuple[str, ...]:
+    if kind.__module__.startswith("torch."):
+        return ()
+    makers = [vars(each)["__init__"] for each in kind.__mro__[:-1] if "__init__" in vars(each)]
+    names = {name for maker in makers for name in inspect.signature(maker).parameters}
+    if kind.__module__.startswith("posenc."):
+        names |= {name for name in held if name[0] != "_"}
+    for each in ("settled", "handed_on", "fixed"):  # which cannot be set
+        names -= getattr(kind, each, frozenset())
+    return tuple(names - {"self", "args", "kwargs", "dropout", "training"})
+
+
+def _settled(value: object) -> object:
+    """What tells a setting from another: plain values by what they are, all else by who."""
+    if type(value) in PLAIN:
+        return value
+    if type(value) in (list, tuple):
+        return tuple(map(_settled, value))  # type: ignore[arg-type]
+    return id(value)
 
 
 @cache
@@ -105,7 +163,8 @@ def same_maker(kept: Maker | None, given: Maker, what: str) -> Maker:
     """What a cache notes of the module that it is given to.
 
     Raises:
-        ValueError: Another module made the keys that are kept, or this one with other weights.
+        ValueError: Another module made the keys that are kept, or this one with other weights or
+            settings.
 
     Example:
         >>> kept = same_maker(None, Maker(Identity()), "encoder")
@@ -130,10 +189,16 @@ cache.hand_over() first.
         )
     if kept.version is None:
         return kept if given.version is None else given
-    if given.version not in (None, kept.version):
+    if given.version in (None, kept.version):
+        return kept
+    if given.version.weights != kept.version.weights:
         raise ValueError(
             f"The cache holds keys that this {what} made before its weights were written to, as "
             f"an optimizer or load_state_dict does. Fill a cache anew; where older keys are meant, "
             f"as in a memory kept while training, call cache.hand_over() first."
         )
-    return kept
+    raise ValueError(
+        f"The cache holds keys that this {what} made before it or a part of it was set to "
+        f"something else, as a window or a scale. Set that back, or fill a cache anew; where older "
+        f"keys are meant, call cache.hand_over() first."
+    )

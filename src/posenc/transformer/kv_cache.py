@@ -34,9 +34,9 @@ class KeyValueCache:
     are those of all tokens so far, one record for all layers, and each row knows the position of
     its next token, so ``encoder(x_new, cache=cache)`` is all that a step needs.
 
-    Keys of another encoder, of other encodings or of other weights are refused. What is set on an
-    encoder, on its layers or on an encoding while the cache is filled (windows, a scale, the order
-    of norms, an offset) is not seen: begin a cache anew after that.
+    Keys of another encoder, of other encodings or of other weights are refused, and so are those
+    that were made before something was set on the encoder, its layers or an encoding, as windows,
+    a scale or the order of norms.
 
     Args:
         size: For decoding under ``torch.compile``: the largest number of tokens. All buffers have
