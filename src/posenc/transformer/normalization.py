@@ -33,7 +33,38 @@ class NormStages:
     scaled: Tensor
 
 
-class LayerNorm(nn.Module):
+class _Normalization(nn.Module):
+    """What norms have in common: a weight γ and a bias β for each feature, and ε."""
+
+    @with_plain_numbers
+    def __init__(self, dim: int, eps: float = 1e-5):
+        super().__init__()
+        check_whole(dim=dim)
+        check_number(0.0, eps=eps)
+        self.dim, self.eps = dim, eps
+        self.weight = nn.Parameter(torch.empty(dim))
+        self.bias = nn.Parameter(torch.empty(dim))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """γ = 1 and β = 0."""
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def _check_width(self, x: Tensor) -> None:
+        """Refuse another width, from which γ and β would make this one."""
+        if x.shape[-1] != self.dim:
+            raise ValueError(
+                f"x has width {x.shape[-1]}; {type(self).__name__} was built for dim {self.dim}. "
+                f"Build it with dim={x.shape[-1]}."
+            )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.dim}, eps={self.eps}"
+
+
+class LayerNorm(_Normalization):
     """Each token standardized over its own features.
 
     y = γ·(x − mean) / √(variance + ε) + β, mean and variance over the last axis
@@ -53,21 +84,6 @@ class LayerNorm(nn.Module):
         tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
 
-    @with_plain_numbers
-    def __init__(self, dim: int, eps: float = 1e-5):
-        super().__init__()
-        check_whole(dim=dim)
-        check_number(0.0, eps=eps)
-        self.dim, self.eps = dim, eps
-        self.weight = nn.Parameter(torch.empty(dim))
-        self.bias = nn.Parameter(torch.empty(dim))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """γ = 1 and β = 0."""
-        nn.init.ones_(self.weight)
-        nn.init.zeros_(self.bias)
-
     def forward(self, x: Float[Tensor, "*shape dim"]) -> Float[Tensor, "*shape dim"]:
         """``stages(x).scaled``, in one kernel."""
         return F.layer_norm(x, (self.dim,), self.weight, self.bias, self.eps)
@@ -78,19 +94,11 @@ class LayerNorm(nn.Module):
         Raises:
             ValueError: ``x`` has another width, from which γ and β would make this one.
         """
-        if x.shape[-1] != self.dim:
-            raise ValueError(
-                f"x has width {x.shape[-1]}; LayerNorm was built for dim {self.dim}. Build it with "
-                f"dim={x.shape[-1]}."
-            )
+        self._check_width(x)
         return _stages(x, -1, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self.dim}, eps={self.eps}"
 
-
-class BatchNorm(nn.Module):
+class BatchNorm(_Normalization):
     """Each feature standardized over all tokens of the batch: what transformers do not do.
 
     y = γ·(x − mean) / √(variance + ε) + β, mean and variance over every axis but the last
@@ -113,21 +121,6 @@ class BatchNorm(nn.Module):
                 [ 1., -1.]])
     """
 
-    @with_plain_numbers
-    def __init__(self, dim: int, eps: float = 1e-5):
-        super().__init__()
-        check_whole(dim=dim)
-        check_number(0.0, eps=eps)
-        self.dim, self.eps = dim, eps
-        self.weight = nn.Parameter(torch.empty(dim))
-        self.bias = nn.Parameter(torch.empty(dim))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """γ = 1 and β = 0."""
-        nn.init.ones_(self.weight)
-        nn.init.zeros_(self.bias)
-
     def forward(self, x: Float[Tensor, "*tokens dim"]) -> Float[Tensor, "*tokens dim"]:
         """``stages(x).scaled``.
 
@@ -142,11 +135,7 @@ class BatchNorm(nn.Module):
         Raises:
             ValueError: There are fewer than two tokens.
         """
-        if x.shape[-1] != self.dim:
-            raise ValueError(
-                f"x has width {x.shape[-1]}; BatchNorm was built for dim {self.dim}. Build it with "
-                f"dim={x.shape[-1]}."
-            )
+        self._check_width(x)
         tokens = x.numel() // max(x.shape[-1], 1)
         if tokens < 2:
             raise ValueError(
@@ -154,10 +143,6 @@ class BatchNorm(nn.Module):
                 f"or more to tell a feature's mean and variance. Pass a batch, or use LayerNorm."
             )
         return _stages(x, tuple(range(x.ndim - 1)), self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self.dim}, eps={self.eps}"
 
 
 def _stages(
