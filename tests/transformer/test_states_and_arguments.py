@@ -9,7 +9,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from posenc import ALiBi, Positional
-from posenc.transformer import Block, Encoder, FeedForward, MultiHeadAttention, TokenEmbedding
+from posenc.transformer import (
+    Block,
+    Encoder,
+    FeedForward,
+    LayerNorm,
+    MultiHeadAttention,
+    TokenEmbedding,
+)
 
 REFUSED = [
     (MultiHeadAttention, (16,), {"heads": 4}, {"heads": 2}, "head_dim=4, .* has head_dim=8"),
@@ -17,6 +24,8 @@ REFUSED = [
     (TokenEmbedding, (9, 16), {"scale": "sqrt_dim"}, {}, "scale=4.0, and this one has scale=1.0"),
     (Encoder, (16, 4, 1), {"scale": 1.0}, {}, r"\(blocks.0.attention\) .* with scale=1.0, and"),
     (Block, (16, 4), {}, {"norm": "pre"}, "norm='post', .* has norm='pre'"),
+    (LayerNorm, (4,), {"eps": 1e-12}, {}, "eps=1e-12, .* has eps=1e-05"),
+    (Encoder, (16, 4, 1), {}, {"eps": 1e-6}, r"\(blocks.0.attention_norm\) .* has eps=1e-06"),
     (FeedForward, (4, 8), {}, {"activation": "gelu"}, "activation='relu', .* activation='gelu'"),
     (
         Encoder,

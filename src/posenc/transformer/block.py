@@ -119,12 +119,14 @@ class Block(Settled):
             *("inner", "kv_heads", "scale", "window"),
         }
     )
-    meaning = frozenset({"norm"})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "norm":
             check_choice(get_args(Norm), norm=value)
         super().__setattr__(name, value)
+
+    def _read_by(self) -> dict[str, Any]:
+        return {"norm": self.norm}  # all parameters are its parts', in that order
 
     def forward(
         self, x: Float[Tensor, "batch seq dim"], *, drop: Dropout | None = None, **attention: Any

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.encodings.arguments import check_number, check_whole
+from posenc.encodings.read_by import ReadByArguments
 from posenc.positions.whole import with_plain_numbers
 
 
@@ -33,8 +34,10 @@ class NormStages:
     scaled: Tensor
 
 
-class _Normalization(nn.Module):
+class _Normalization(ReadByArguments):
     """What norms have in common: a weight γ and a bias β for each feature, and ε."""
+
+    meaning = frozenset({"eps"})
 
     @with_plain_numbers
     def __init__(self, dim: int, eps: float = 1e-5):
