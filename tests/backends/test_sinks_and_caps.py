@@ -209,6 +209,18 @@ def test_an_infinite_sink_takes_all_of_its_head(backend, dtype):
     assert torch.equal(got[:, 1:], beside[:, 1:])
 
 
+@pytest.mark.parametrize("backend", ["explicit", "dense", "strided", "flex"])
+def test_no_sink_and_no_key_are_no_output(backend):
+    """The first rows of a padded batch: −∞ less −∞ would be no number."""
+    q, k, v = (x.detach() for x in content())
+    real = torch.arange(SEQ) > 0
+    with torch.no_grad():
+        out = attention(q, k, v, sinks=torch.full((HEADS,), -torch.inf), is_causal=True,
+                        padding_mask=real.expand(BATCH, -1), backend=backend)  # fmt: skip
+    assert not out[:, :, 0].any()
+    assert out[:, :, 1:].isfinite().all()
+
+
 @pytest.mark.parametrize("backend", ["explicit", "dense", "strided"])
 def test_nothing_is_learned_from_an_infinite_sink(backend):
     q, k, v = content()

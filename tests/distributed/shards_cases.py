@@ -2,7 +2,7 @@
 
 import torch
 
-from posenc import ALiBi, CoPE, Positional, attention, explain_attention
+from posenc import ALiBi, CoPE, Positional, Shaw, attention, explain_attention
 from posenc.distributed import KeyShards, Shards
 
 IDS = torch.tensor([[5, 5, 5, 5, 5, 8, 8, 8, 8, 5, 5], [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]])
@@ -121,6 +121,8 @@ def locally_refused(group) -> dict[str, str]:
     shards = Shards(group, length=8)
     x = torch.zeros(1, 2, shards.local, 4)
     ids = torch.zeros(1, shards.local, dtype=torch.int64)
+    capped = {"positional": Positional(scores=Shaw(2, 4, 3)), "softcap": 4.0}
+    places = {"q_positions": range(shards.local), "k_positions": range(shards.local)}
     made = {
         "documents": lambda: attention(x, x, x, document_ids=ids, shards=shards),
         "mask": lambda: attention(x, x, x, torch.ones(1, 1).bool(), shards=shards),
@@ -132,6 +134,8 @@ def locally_refused(group) -> dict[str, str]:
         "lengths": lambda: attention(x[:, :, 1:], x, x, shards=shards),
         "cut": lambda: shards.cut(torch.zeros(2, 5)),
         "rank": lambda: shards.of_rank(9),
+        "cap in a ring": lambda: attention(x, x, x, shards=shards, spread="ring", **capped),
+        "cap of cut keys": lambda: attention(x, x, x, shards=KeyShards(group), **places, **capped),
     }  # fmt: skip
     told = {}
     for name, call in made.items():

@@ -97,3 +97,5 @@ def test_what_one_rank_can_see_it_refuses_by_itself(ranks):
         assert "There are 3 queries and 4 keys" in told["lengths"]
         assert "axis 1 must hold 8 tokens" in told["cut"]
         assert "rank is 9 of 2" in told["rank"]
+        for cut in ("cap in a ring", "cap of cut keys"):
+            assert "softcap is 4.0 and Shaw forms scores by itself" in told[cut]

@@ -87,7 +87,7 @@ def considered(
 ) -> tuple[Backend, dict[str, str]]:
     """The backend, and why each before it was passed over; arguments as for ``chosen``."""
     check_heads(scores, heads)
-    _check_softcap(scores, specification)
+    check_softcap(scores, specification)
     check_scores_know_documents(scores, specification)
     if backend not in (None, *BACKENDS):
         raise ValueError(
@@ -172,7 +172,8 @@ def _check_table(encoding: ScoreEncoding, table: Tensor, q_len: int, k_len: int)
         )
 
 
-def _check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification) -> None:
+def check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification) -> None:
+    """Raise where scores are to be capped that an encoding forms by itself."""
     if spec.softcap is None:
         return
     for encoding in scores:

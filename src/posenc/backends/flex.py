@@ -127,11 +127,12 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
             return (first[_row(b, first), q] <= key) & (key <= last[_row(b, last), q])
 
         hidden_by.append(within)
-    if (real := spec.padding_mask) is not None:
+    if spec.padding_mask is not None:
+        real = _apart(spec.padding_mask)
         hidden_by.append(lambda b, h, q, k: real[b, k])
-    if (documents := spec.documents) is not None:
-        of_queries = spec.q_documents
-        assert of_queries is not None
+    if spec.documents is not None:
+        assert spec.q_documents is not None
+        documents, of_queries = _apart(spec.documents), _apart(spec.q_documents)
         hidden_by.append(lambda b, h, q, k: of_queries[b, q] == documents[b, k])
     if not hidden_by:
         return None
@@ -181,15 +182,16 @@ class Flex:
         if self.sinks is None:
             return attend(query, key, value, **given)
         out, log_sum = _with_log_sum(attend, query, key, value, given)
-        # A sink adds exp(sink) to the sum of a row's exponentials.
-        share = torch.sigmoid(log_sum - self.sinks.to(log_sum.dtype).view(1, -1, 1))
+        # A sink adds exp(sink) to the sum of a row's exponentials; a row that sees nothing is zero.
+        ahead = log_sum - self.sinks.to(log_sum.dtype).view(1, -1, 1)
+        share = torch.sigmoid(ahead.masked_fill(log_sum == -torch.inf, -torch.inf))
         return (out * share.unsqueeze(-1)).to(out.dtype)
 
 
 def _without_gradient(x: Tensor) -> Tensor:
     """What torch's FlexAttention takes on a CPU: a tensor that asks for nothing, even unrecorded.
 
-    Each a tensor of its own: the guards of torch's compiler fail where two arguments are one.
+    Each a tensor of its own; see ``_apart``.
     """
     if torch.is_grad_enabled() and x.requires_grad:
         raise ValueError(
@@ -266,7 +268,12 @@ def _why(request: Request) -> str:
 
 
 def _with_batch(positions: Tensor) -> Tensor:
-    return positions if positions.ndim >= 2 else positions.unsqueeze(0)
+    return _apart(positions) if positions.ndim >= 2 else positions.unsqueeze(0)
+
+
+def _apart(told: Tensor) -> Tensor:
+    """These as a tensor of their own: torch's compiler may fail where it reads one twice."""
+    return told.view_as(told)
 
 
 def _interpreted() -> Callable[..., Tensor]:

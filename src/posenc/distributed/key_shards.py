@@ -11,7 +11,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from posenc._guards import recorded
 from posenc.backends.base import Backend, Request, Sizes, TableBuilder
-from posenc.backends.choice import built, check_heads
+from posenc.backends.choice import built, check_heads, check_softcap
 from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.agreement import agree
@@ -125,6 +125,7 @@ class CutKeys:
                 for that this way does not know.
         """
         check_heads(scores, sizes.heads)
+        check_softcap(scores, specification)
         self.shards.check(scores)
         unknown = {"spread": spread, "backend": backend, "dropout_p": dropout_p or None,
                    "attn_mask": specification.attn_mask}  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from posenc.backends.base import Backend, Sizes, TableBuilder
-from posenc.backends.choice import built, check_heads
+from posenc.backends.choice import built, check_heads, check_softcap
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.gather import gather
 from posenc.distributed.heads import heads
@@ -89,6 +89,7 @@ class ShardedAttention:
                 f"given; each rank would draw other weights. Drop hidden states instead."
             )
         check_heads(scores, sizes.heads)
+        check_softcap(scores, specification)
         asked = (specification.batch, self.shards.local, sizes, specification.order, spread,
                  tuple(type(e).__name__ for e in scores))  # fmt: skip
         self.shards.settle("attention", asked)
