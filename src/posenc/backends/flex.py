@@ -121,9 +121,10 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
         hidden_by.append(lambda b, h, q, k: near[_row(b, near), q, k])
     elif spec.reach is not None:
         first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.reach))
+        placed = _apart(keys)
 
         def within(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            key = keys[_row(b, keys), k]
+            key = placed[_row(b, placed), k]
             return (first[_row(b, first), q] <= key) & (key <= last[_row(b, last), q])
 
         hidden_by.append(within)
