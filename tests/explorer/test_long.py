@@ -3,14 +3,16 @@
 import itertools
 import json
 from fractions import Fraction
-from math import floor, tau
+from math import floor, log, tau
 
 import numpy as np
 import pytest
 import torch
 from tests.explorer.conftest import numbers
 
+from posenc import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
+from posenc.inspection.attention import rotary_scores
 
 METHODS = ["none", "linear", "ntk", "yarn", "llama3"]
 STATES = [
@@ -140,10 +142,24 @@ def test_what_is_said_of_the_drift(said, javascript):
         assert far.max() == target
         expected = []
         for method in ("none", state["method"])[: 1 + (state["method"] != "none")]:
-            score = np.cos(far[:, None] * radians(state, method)).mean(1)
+            factor = schedule(state, method).attention_factor
+            score = factor**2 * np.cos(far[:, None] * radians(state, method)).mean(1)
             expected += [score.min(), score.max()]
         told = [x for part in words.split("between")[1:] for x in numbers(part)[:2]]
         assert told == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_drift_is_what_rotary_attention_scores(javascript, method):
+    """Of ones that meet themselves, over the pairs: YaRN's attention factor is in both of them."""
+    state = {"dim": 64, "base": 10_000, "factor": 4, "trained": 64, "method": method}
+    asked = f"prose_long.scoresOf({json.dumps(state)}, {json.dumps(method)})"
+    found = javascript([f"Array.from({{ length: 256 }}, (_, d) => {asked}(d))"])[0]
+    ones = torch.ones(64, dtype=torch.float64)
+    expected = rotary_scores(Rotary(64, frequencies=schedule(state, method)), ones, ones, 256) / 64
+    assert found == pytest.approx(expected.tolist(), abs=1e-12)
+    whole = (0.1 * log(4) + 1) ** 2 if method == "yarn" else 1.0
+    assert found[0] == pytest.approx(whole, rel=1e-14)
 
 
 def test_what_is_said_of_narrow_positions(said):

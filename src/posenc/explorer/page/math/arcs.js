@@ -22,9 +22,14 @@ export const angleErrors = {
     Math.abs(Math.fround(Math.fround(position) * Math.fround(omega)) - position * omega),
 };
 
-/** Σ cos(distance·ω_i) over the number of pairs: the score of a query that meets its own key. */
-export const ownScore = (frequencies, distance) =>
-  frequencies.reduce((sum, omega) => sum + Math.cos(distance * omega), 0) / frequencies.length;
+/**
+ * a² Σ cos(distance·ω_i) over the number of pairs: the score of a query that meets its own key.
+ *
+ * The attention factor a is in cosines and sines of both of them.
+ */
+export const ownScore = (frequencies, distance, attention = 1) =>
+  (attention ** 2 * frequencies.reduce((sum, omega) => sum + Math.cos(distance * omega), 0)) /
+  frequencies.length;
 
 /** About `count` whole numbers from 1 to `most`, equally far apart in ratio. */
 export function spread(most, count) {

@@ -3,7 +3,7 @@
 import { counted, fixed, grouped, significant } from "../interface/numbers.js";
 import { angleErrors, arcs, ownScore, spread } from "../math/arcs.js";
 import { toBfloat16 } from "../math/rounding.js";
-import { targetLength } from "../math/scaling.js";
+import { targetLength, yarnAttention } from "../math/scaling.js";
 import { longSchedulesOf, schedulesRefusal } from "../state/facts.js";
 import { METHODS } from "../state/limits.js";
 
@@ -49,12 +49,21 @@ export function aboutNear(state) {
     : `Neighboring tokens are ${significant(kept, 3)} times as far apart in the fastest pair as in training: new angles are avoided, and near ones crowded.`;
 }
 
+/** What a method multiplies cosines and sines with. */
+export const attentionOf = ({ factor }, method) => (method === "yarn" ? yarnAttention(factor) : 1);
+
+/** The score over the distance under a method: that of a query that meets its own key. */
+export function scoresOf(state, method) {
+  const [frequencies, attention] = [longSchedulesOf(state)[method], attentionOf(state, method)];
+  return (distance) => ownScore(frequencies, distance, attention);
+}
+
 /** The smallest and the largest score from one distance to another, at the distances drawn. */
-export function scoreRange(frequencies, from, to) {
+function scoreRange(scoreAt, from, to) {
   let [low, high] = [Infinity, -Infinity];
   for (const d of driftDistances(to)) {
     if (d < from) continue;
-    const score = ownScore(frequencies, d);
+    const score = scoreAt(d);
     [low, high] = [Math.min(low, score), Math.max(high, score)];
   }
   return [low, high];
@@ -64,18 +73,20 @@ export const driftDistances = (most) => spread(most, 240);
 
 /** How low the score falls beyond the trained length. */
 export function aboutDrift(state) {
-  const found = longSchedulesOf(state);
-  if (!found) return schedulesRefusal(state);
+  if (!longSchedulesOf(state)) return schedulesRefusal(state);
   const length = targetLength(state);
   if (length <= state.trained) return "Choose a factor above 1 to see the score beyond training.";
   const range = (name) => {
-    const [low, high] = scoreRange(found[name], state.trained, length).map((x) => fixed(x, 3));
+    const [low, high] = scoreRange(scoresOf(state, name), state.trained, length).map((x) =>
+      fixed(x, 3),
+    );
     return `between ${low} and ${high}`;
   };
   const plain = `Beyond ${grouped(state.trained)} positions, at the distances drawn, the unchanged score lies ${range("none")}`;
-  return state.method === "none"
-    ? `${plain}.`
-    : `${plain}; with ${METHODS[state.method]} ${range(state.method)}.`;
+  if (state.method === "none") return `${plain}.`;
+  const attention = attentionOf(state, state.method) ** 2;
+  const times = attention === 1 ? "" : `, times ${fixed(attention, 3)} by its attention factor included`;
+  return `${plain}; with ${METHODS[state.method]} ${range(state.method)}${times}.`;
 }
 
 /** The largest error of an angle at a position, over all pairs. */

@@ -1,12 +1,12 @@
 // The score beyond the trained length, and the error of angles in narrow dtypes.
 
-import { decades } from "../draw/axes.js";
+import { decades, ticks } from "../draw/axes.js";
 import { chart } from "../draw/chart.js";
 import { createFigure } from "../interface/figure.js";
 import { grouped, power } from "../interface/numbers.js";
-import { ownScore, spread } from "../math/arcs.js";
+import { spread } from "../math/arcs.js";
 import { targetLength } from "../math/scaling.js";
-import { driftDistances, worstAngle } from "../prose/long.js";
+import { attentionOf, driftDistances, scoresOf, worstAngle } from "../prose/long.js";
 import { longSchedulesOf, schedulesRefusal } from "../state/facts.js";
 import { METHODS } from "../state/limits.js";
 import { refused } from "./arcs.js";
@@ -31,16 +31,16 @@ export function createDrift(root, context, needs) {
 function drawDrift(view) {
   if (refused(view)) return undefined;
   const { pen, state, colors } = view;
-  const found = longSchedulesOf(state);
   const target = targetLength(state);
   const distances = driftDistances(target);
   const drawn = state.method === "none" ? ["none"] : ["none", state.method];
+  const most = Math.max(...drawn.map((method) => attentionOf(state, method) ** 2));
   const { x, box } = chart(view, {
     x: { low: 1, high: target, log: true, label: "distance, positions", name: grouped },
-    y: { low: -1, high: 1, label: "score, all pairs alike" },
+    y: { low: -most, high: most, marks: ticks(-most, most, 8), label: "score, all pairs alike" },
     lines: drawn.map((method, i) => ({
       name: method === "none" ? "unchanged" : METHODS[method],
-      points: distances.flatMap((d) => [d, ownScore(found[method], d)]),
+      points: distances.flatMap((d) => [d, scoresOf(state, method)(d)]),
       style: { stroke: i ? colors.lines[1] : colors.lines[0], width: i ? 2 : 1.4 },
     })),
   });
@@ -54,17 +54,13 @@ function drawDrift(view) {
 }
 
 function driftData(state) {
-  const found = longSchedulesOf(state);
-  if (!found) return { columns: ["distance"], count: 1, row: () => [schedulesRefusal(state)] };
+  if (!longSchedulesOf(state)) return { columns: ["distance"], count: 1, row: () => [schedulesRefusal(state)] };
   const distances = driftDistances(targetLength(state));
+  const [unchanged, changed] = ["none", state.method].map((method) => scoresOf(state, method));
   return {
     columns: ["distance", "unchanged", METHODS[state.method]],
     count: distances.length,
-    row: (r) => [
-      distances[r],
-      ownScore(found.none, distances[r]),
-      ownScore(found[state.method], distances[r]),
-    ],
+    row: (r) => [distances[r], unchanged(distances[r]), changed(distances[r])],
     nearRow: distances.length - 1,
   };
 }
