@@ -418,6 +418,24 @@ def test_what_is_said_of_schemes_and_of_stages(said, javascript):
         assert ("Zeros" in words) is (scheme not in ("sinusoidal", "learned"))
 
 
+def test_an_output_knows_its_place_where_equal_words_part_and_orders_do(said, javascript):
+    """Rows of equal words, from the run; and pairs of words, which a symmetric bias cannot tell."""
+    sentences = ["cat cat cat", "cat dog cat", "cat dog", "cat", "your cat is a lovely cat"]
+    unmoved = {("cat dog", "alibi"), ("cat", "rotary"), ("cat", "alibi"), ("cat", "t5")}
+    schemes = ["none", "sinusoidal", "learned", "rotary", "alibi", "t5"]
+    states = [
+        {"attended": sentence, "scheme": scheme, "base": 10_000}
+        for sentence in sentences for scheme in schemes
+    ]  # fmt: skip
+    for state, words in said("((state) => prose_encoder.aboutStage(state, 'output'))", states):
+        asked = (state["attended"], state["scheme"])
+        run = javascript([f"state_facts.encoderRunOf('{asked[0]}', 10000, '{asked[1]}')"])[0]
+        output = run["on"]["output"]
+        rows = {tuple(round(value, 6) for value in row) for row in output}
+        placed = state["scheme"] != "none" and asked not in unmoved and len(rows) == len(output)
+        assert ("and its place" in words) is placed, (state, words)
+
+
 def test_rotary_biases_and_scaling(said):
     states = [
         {"offset": k, "moved": t, "pairing": pairing, "position": 20}

@@ -254,6 +254,28 @@ def test_a_causal_walk_knows_its_place_by_encodings_that_change_something(run):
         assert ("and its place" in out) is placed
 
 
+@pytest.mark.parametrize(
+    ("words", "encoding", "causal"),
+    [
+        ("cat cat cat", "Rotary(8)", False),
+        ("cat cat cat", "Rotary(8)", True),
+        ("cat dog cat", "ALiBi(2)", False),
+        ("cat dog cat", "ALiBi(2)", True),
+        ("cat cat dog", "ALiBi(2)", True),
+        ("cat dog cat", "Rotary(8)", False),
+        ("cat cat cat", "Sinusoidal(16)", False),
+        ("cat", "Sinusoidal(16)", False),
+        ("cat", "Rotary(8)", False),
+    ],
+)
+def test_equal_rows_are_not_said_to_know_their_place(run, words, encoding, causal):
+    given = ["--encoding", encoding, "--stage", "output", *["--causal"] * causal]
+    (output,) = json.loads(run("walk", words, "--format", "json", *given).out)["stages"]
+    rows = [tuple(round(value, 6) for value in row) for row in output["values"]]
+    placed = len(set(rows)) == len(rows) and (len(rows) > 1 or "Sinusoidal" in encoding)
+    assert ("its place" in output["about"]) is placed
+
+
 def test_one_token_walks(run):
     assert "from here on a vector knows its place" in run("walk", "cat").out
 

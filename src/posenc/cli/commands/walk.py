@@ -191,17 +191,25 @@ class Model:
         return self.embedding(torch.tensor([self.words[token] for token in tokens]))
 
     def places(self, x: "Tensor", rounding: float) -> bool:
-        """Whether the output tells by the encodings where a token stands.
+        """Whether the output tells by the encodings where a token stands, each of equal ones too.
 
-        A causal mask tells orders apart by itself; there it is asked whether encodings do anything.
+        A causal mask tells orders apart by itself, and one token has no other order; there it is
+        asked whether encodings do anything.
         """
+        import torch
+
         from posenc.inspection.order import both_orders
 
-        if self.encoder.is_causal:
-            return bool((self.encoder(x[None]) - self.without(x[None])).abs().max() >= rounding)
+        output, without = (encoder(x[None])[0] for encoder in (self.encoder, self.without))
+        equal = torch.cdist(x, x, p=torch.inf) == 0
+        if (equal & (torch.cdist(output, output, p=torch.inf) < rounding)).sum() > len(x):
+            return False
+        if self.encoder.is_causal or len(x) == 1:
+            return bool((output - without).abs().max() >= rounding)
         first, *others = range(len(x))
         orders = [[*others, first], [*others[:1], first, *others[1:]]]
-        return any(both_orders(self.encoder, x, order).tells_apart(rounding) for order in orders)
+        moved = (both_orders(self.encoder, x, order).output_difference for order in orders)
+        return any(difference >= rounding for difference in moved)
 
 
 def _check_draws_nothing(positional: "Positional") -> None:

@@ -1,7 +1,7 @@
 // What section 9 says of the sentence.
 
 import { counted, fixed, power } from "../interface/numbers.js";
-import { encoderRunOf } from "../state/facts.js";
+import { encoderRunOf, placesOf } from "../state/facts.js";
 
 const HEAD = 0;
 
@@ -61,7 +61,8 @@ export function aboutScheme({ attended, base, scheme }) {
 }
 
 /** What a stage is where the scheme makes it another; nothing where the common words hold. */
-export function aboutStage({ scheme }, stage) {
+export function aboutStage({ attended, base, scheme }, stage) {
+  if (stage === "output") return aboutOutput(placesOf(attended, base, scheme));
   const adds = scheme === "sinusoidal" || scheme === "learned";
   if (adds) return undefined;
   return {
@@ -73,7 +74,12 @@ export function aboutStage({ scheme }, stage) {
       scheme === "alibi" || scheme === "t5"
         ? "Q Kᵀ / √depth, and the bias of the distance."
         : undefined,
-    output:
-      scheme === "none" ? "One vector a token, that knows its neighbors but not its place." : undefined,
   }[stage];
+}
+
+function aboutOutput({ told, joined }) {
+  if (!told) return "One vector a token, that knows its neighbors but not its place.";
+  return joined
+    ? "One vector a token, that knows its neighbors; of equal words some came out as one."
+    : "One vector a token, that knows its neighbors and its place.";
 }

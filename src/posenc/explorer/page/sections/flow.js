@@ -27,7 +27,7 @@ const STAGES = {
   activated: ["ReLU", "Negative numbers become 0."],
   fed: ["narrow", "And back to the width of the model."],
   summedAgain: ["add", "Again what came in is added."],
-  output: ["norm", "One vector a token, that knows its neighbors and its place."],
+  output: ["norm", "One vector a token."],
 };
 
 /** What stands between a stage and the next where it is no arrow. */

@@ -13,7 +13,7 @@ import { geometric, hasRamp, linear, llama3, ntk, yarn } from "../math/scaling.j
 import { scheme, withRows } from "../math/schemes.js";
 import { seen } from "../math/seen.js";
 import { embedding, tokens } from "../math/sentences.js";
-import { gram } from "../math/similarity.js";
+import { distance, gram } from "../math/similarity.js";
 import { block, frequency, value, wavelength } from "../math/sincos.js";
 import { CONTENT_SEED, GRID_DIM, MODEL, ROTARY, SENTENCE_DIM, SLOW } from "./defaults.js";
 
@@ -201,9 +201,38 @@ const parameters = randomParameters(MODEL.dim, MODEL.inner, MODEL.seed);
 export const encoderRunOf = kept((attended, base, name = "sinusoidal") => {
   const words = tokens(attended).kept;
   const embeddings = words.map((word) => embedding(word, MODEL.dim, Math.sqrt(MODEL.dim)));
-  const chosen = scheme(name, { ...MODEL, count: words.length, base });
-  const { encoding, sum } = withRows(embeddings, chosen);
   const off = forward(embeddings, parameters, MODEL.heads);
+  return { words, off, ...encoded(embeddings, base, name) };
+});
+
+function encoded(embeddings, base, name) {
+  const chosen = scheme(name, { ...MODEL, count: embeddings.length, base });
+  const { encoding, sum } = withRows(embeddings, chosen);
   const on = { embeddings, encoding, sum, ...forward(sum, parameters, MODEL.heads, chosen) };
-  return { words, off, on, bias: chosen.bias };
+  return { on, bias: chosen.bias };
+}
+
+/** What differs by less is the same number, summed in another order. */
+const SAME = 1e-9;
+
+/** Whether words in another order come out as others, and whether two equal words come out as one. */
+export const placesOf = kept((attended, base, name) => {
+  const { off, on } = encoderRunOf(attended, base, name);
+  const { embeddings, output } = on;
+  const [first, ...others] = embeddings.keys();
+  const orders = [
+    [...others, first],
+    [...others.slice(0, 1), first, ...others.slice(1)],
+  ];
+  const moved = (order) => {
+    const found = encoded(order.map((i) => embeddings[i]), base, name).on.output;
+    return order.some((i, place) => distance(found[place], output[i]) >= SAME);
+  };
+  // A word alone has no other order: there it is asked whether the encoding does anything.
+  const alone = others.length === 0;
+  const told = alone ? distance(output[0], off.output[0]) >= SAME : orders.some(moved);
+  const alike = (i, j) =>
+    distance(embeddings[i], embeddings[j]) === 0 && distance(output[i], output[j]) < SAME;
+  const joined = output.some((_, i) => output.slice(0, i).some((_, j) => alike(i, j)));
+  return { told, joined };
 });
