@@ -330,3 +330,81 @@ def test_tensors_that_train_are_drawn_in_any_dtype(draw, dtype):
     draw(table * 1)
     with pytest.raises(TypeError, match="Complex numbers have two parts"):
         draw(torch.eye(4, dtype=torch.complex64))
+
+
+def shown(ax, **options):
+    """What each picture of ``ax`` is made of once it is saved, and its room in pixels."""
+    ax.figure.savefig(io.BytesIO(), **options)
+    images = [np.asarray(image.get_array()) for image in ax.images]
+    corners = [
+        ax.transData.transform([image.get_extent()[::2], image.get_extent()[1::2]])
+        for image in ax.images
+    ]
+    return images, [np.abs(b - a)[::-1] for a, b in corners]
+
+
+def test_a_shift_map_loses_no_weight():
+    """Single weights of any place, and each where it is."""
+    dim, at = 1024, [(0, 0), (511, 3), (700, 701), (1023, 1023)]
+    matrix = np.zeros((dim, dim))
+    for sign, place in zip((1, -1, 1, -1), at, strict=True):
+        matrix[place] = sign * 0.75
+    ax = shift_map(matrix, offset=1, residual=0.0)
+    (image,), ((high, wide),) = shown(ax)
+    count = -(-dim // image.shape[0])
+    assert count > 1
+    assert image.shape[0] <= high + 0.5
+    assert image.shape[1] <= wide + 0.5
+    assert f"each pixel is the largest by size of {count} rows by {count} col" in ax.get_xlabel()
+    for sign, (row, column) in zip((1, -1, 1, -1), at, strict=True):
+        assert image[row // count, column // count] == sign * 0.75
+    assert np.count_nonzero(image) == len(at)
+
+
+SQUARE = np.random.default_rng(0).normal(size=(900, 900))
+MEANS = {
+    "similarity": lambda: plots.similarity_matrix(SQUARE),
+    "sum": lambda: plots.embedding_sum(SQUARE[:8], SQUARE[:8]),
+    "bits": lambda: binary_comparison(SQUARE[:8]),
+    "attention": lambda: plots.attention(SQUARE[:8] ** 2, SQUARE[:8] ** 2),
+    "patches": lambda: plots.patch_similarity({"A": SQUARE, "B": SQUARE}, (0, 0)),
+    "channels": lambda: grid_channels(SQUARE[:, :8].repeat(40, 0), (180, 200)),
+}
+
+
+@pytest.mark.parametrize("make", MEANS.values(), ids=MEANS)
+def test_pictures_of_more_cells_than_pixels_show_means_and_say_so(make):
+    ax = make()
+    before = ax.get_xlabel()
+    assert "each pixel is the mean of " in before
+    images, rooms = shown(ax, dpi=ax.figure.dpi)
+    assert ax.get_xlabel() == before
+    for image, room in zip(images, rooms, strict=True):
+        assert (np.array(image.shape) <= room + 0.5).all()
+    finer, _ = shown(ax, dpi=4 * ax.figure.dpi)
+    assert all(len(many) >= len(few) for many, few in zip(finer, images, strict=True))
+    assert finer[-1].shape[1] > images[-1].shape[1]
+
+
+def test_a_mean_is_that_of_its_cells():
+    (image,) = plots.similarity_matrix(SQUARE).images
+    found = np.asarray(image.get_array())
+    count = -(-900 // len(found))
+    expected = SQUARE[count : 2 * count, 2 * count : 3 * count].mean()
+    assert found[1, 2] == pytest.approx(expected, abs=1e-12)
+
+
+def test_pictures_are_fitted_to_what_a_layout_leaves_of_their_axes():
+    """By the layout of the whole figure, and by what comes into it afterwards."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 2.6), layout="constrained")
+    values = Sinusoidal(200).table(range(195))
+    heatmap(values, ax=left, title="a title\nof two lines")
+    assert "each pixel is the mean of 2 rows" in left.get_xlabel()
+    heatmap(values, ax=right)
+    right.set_title("\n".join(["a title of many lines"] * 5))
+    for ax in (left, right):
+        (image,), (room,) = shown(ax, dpi=figure.dpi)
+        assert (np.array(image.shape) <= room + 0.5).all()
+        each = -(-195 // image.shape[0])
+        assert f"mean of {each} rows" in ax.get_xlabel()
+        assert ax.get_xlabel().count("each pixel") == 1

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
+from posenc.plots.cells import fitted
 from posenc.plots.style import Theme, bar, check_limit, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
 from posenc.positions.whole import check_several_whole_numbers
@@ -75,4 +76,5 @@ def grid_channels(
     if title:
         ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
+    fitted(ax)
     return ax

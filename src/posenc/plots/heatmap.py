@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
+from posenc.plots.cells import cells, fitted
 from posenc.plots.style import (
     Look,
     Theme,
@@ -104,19 +105,12 @@ def heatmap(
     shades = ScalarMappable(Normalize(-most, most), colors.signed)
     # The bar first: beside axes that came it takes some of their room.
     bar(shades, ax, "value", colors, values, place)
-    values, (down, across) = _for_pixels(values, ax)
-    image = ax.imshow(
-        values,
-        cmap=colors.signed,
-        vmin=-most,
-        vmax=most,
-        aspect="auto",
-        interpolation="none",
-        extent=(first_column - 0.5, right - 0.5, bottom - 0.5, start - 0.5),
-    )
-    _label(ax, title, colors, xlabel + _means(down * each, across), ylabel)
+    extent = (first_column - 0.5, right - 0.5, bottom - 0.5, start - 0.5)
+    image = cells(ax, values, colors.signed, (-most, most), extent, aspect="auto", each=each)
+    _label(ax, title, colors, xlabel, ylabel)
+    fitted(ax)
     if annotate:
-        _write_numbers(image, values, most, colors)
+        _write_numbers(image, image.shown, most, colors)
     return ax
 
 
@@ -195,40 +189,6 @@ def _label(ax: Axes, title: str | None, colors: Look, xlabel: str, ylabel: str) 
         count = max(2, min(9, int(pixels * DPI / ax.figure.dpi / MARK)))  # type: ignore[union-attr]
         axis.set_major_locator(MaxNLocator(nbins=count, integer=True, min_n_ticks=1))
     dress(ax, colors)
-
-
-def _for_pixels(values: np.ndarray, ax: Axes) -> tuple[np.ndarray, tuple[int, int]]:
-    """Means of so many rows and columns that none of them is smaller than a pixel."""
-    box = ax.get_window_extent()
-    room = max(1, round(box.height)), max(1, round(box.width))
-    counts = [-(-count // pixels) for count, pixels in zip(values.shape, room, strict=True)]
-    for axis, count in enumerate(counts):
-        values = means(values, count, axis)
-    return values, (counts[0], counts[1])
-
-
-def means(values: np.ndarray, count: int, axis: int) -> np.ndarray:
-    """The mean of every ``count`` rows (axis 0) or columns (axis 1); the last may be of fewer.
-
-    Example:
-        >>> means(np.array([[1.0], [3.0], [5.0]]), 2, axis=0)
-        array([[2.],
-               [5.]])
-    """
-    if count == 1:
-        return values
-    starts = np.arange(0, values.shape[axis], count)
-    sizes = np.diff(np.append(starts, values.shape[axis]))
-    return np.add.reduceat(values, starts, axis=axis) / np.expand_dims(sizes, 1 - axis)
-
-
-def _means(down: int, across: int) -> str:
-    """Says how many numbers a pixel stands for."""
-    if down == across == 1:
-        return ""
-    parts = [f"{count:,} {name}" for count, name in ((down, "rows"), (across, "columns"))
-             if count > 1]  # fmt: skip
-    return f"\neach pixel is the mean of {' by '.join(parts)}"
 
 
 def _write_numbers(image: AxesImage, values: np.ndarray, most: float, colors: Look) -> None:

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from posenc.plots.cells import LARGEST, cells, fitted
 from posenc.plots.style import Theme, bar, check_places, dress, look, new_axes, numbers, reach
 from posenc.positions.whole import check_whole_numbers
 
@@ -18,6 +19,8 @@ def similarity_matrix(
     theme: Theme = "light",
 ) -> Axes:
     """Draws the dot products of all pairs of positions, in colors centered at zero.
+
+    Where pixels are fewer than cells, each shows the mean of several, and the picture says so.
 
     Args:
         products: [positions, positions].
@@ -43,9 +46,7 @@ def similarity_matrix(
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most, size = np.abs(values).max() or 1.0, len(values)
     edges = (start - 0.5, start + size - 0.5, start + size - 0.5, start - 0.5)
-    image = ax.imshow(
-        values, cmap=colors.signed, vmin=-most, vmax=most, interpolation="none", extent=edges
-    )
+    image = cells(ax, values, colors.signed, (-most, most), edges)
     ax.set_xlabel("position (token)")
     ax.set_ylabel("position (token)")
     bar(image, ax, "dot product", colors)
@@ -64,6 +65,8 @@ def shift_map(
     """Draws the linear map that takes every row p of an encoding to row p + offset.
 
     For a paired convention it is a rotation in each pair of channels: 2 × 2 blocks on the diagonal.
+    Where there are fewer pixels than weights, each shows the one of several that is farthest from
+    zero, and the picture says so.
 
     Args:
         matrix: [dim, dim].
@@ -87,7 +90,9 @@ def shift_map(
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most = reach(values)
-    image = ax.imshow(values, cmap=colors.signed, vmin=-most, vmax=most, interpolation="none")
+    edges = (-0.5, len(values) - 0.5, len(values) - 0.5, -0.5)
+    # A mean would dim weights that stand alone.
+    image = cells(ax, values, colors.signed, (-most, most), edges, summary=LARGEST)
     ax.set_xlabel(f"dimension before (index)\nlargest error of the shift: {residual:.1e}")
     ax.set_ylabel(f"dimension {offset} positions later (index)")
     bar(image, ax, "weight", colors)
@@ -107,4 +112,5 @@ def _finished(ax: Axes, title: str | None, theme: Theme) -> Axes:
     if title:
         ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, look(theme))
+    fitted(ax)
     return ax

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from posenc.plots.cells import fitted
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
 from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
@@ -67,4 +68,5 @@ def patch_similarity(
     if title:
         ax.set_title(title, fontsize="medium", wrap=True)
     dress(ax, colors)
+    fitted(ax)
     return ax

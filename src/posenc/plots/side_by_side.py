@@ -1,13 +1,18 @@
-"""Matrices beside each other in one picture: sums, bits, and attention with its difference."""
+"""Matrices beside each other in one picture: sums, bits, and attention with its difference.
+
+Where there are fewer pixels than cells, each shows the mean of several, and the picture says so.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Colormap
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
 from posenc.encodings.arguments import check_whole
+from posenc.plots.cells import cells, fitted
 from posenc.plots.style import Look, Theme, bar, dress, look, new_axes, numbers, reach
 
 
@@ -157,7 +162,7 @@ def _beside(
     parts: Sequence[np.ndarray],
     names: Sequence[str],
     colors: Look,
-    maps: Sequence[object],
+    maps: Sequence[Colormap | str],
     limits: Sequence[tuple[float, float]],
     *,
     columns: Sequence[str] | None = None,
@@ -171,14 +176,13 @@ def _beside(
     for index, (part, color_map, (low, high)) in enumerate(zip(parts, maps, limits, strict=True)):
         rows, width = part.shape
         images.append(
-            ax.imshow(
+            cells(
+                ax,
                 part,
-                cmap=color_map,  # type: ignore[arg-type]
-                vmin=low,
-                vmax=high,
+                color_map,
+                (low, high),
+                (left - 0.5, left + width - 0.5, rows - 0.5, -0.5),
                 aspect="auto",
-                interpolation="none",
-                extent=(left - 0.5, left + width - 0.5, rows - 0.5, -0.5),
             )
         )
         ax.text(
@@ -230,4 +234,5 @@ def _finished(ax: Axes, title: str | None, colors: Look) -> Axes:
     if title:
         ax.set_title(title, fontsize="medium", pad=22, wrap=True)
     dress(ax, colors)
+    fitted(ax)
     return ax

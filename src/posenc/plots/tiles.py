@@ -1,4 +1,7 @@
-"""Small pictures side by side in one, each with its name above."""
+"""Small pictures side by side in one, each with its name above.
+
+Where there are fewer pixels than cells, each shows the mean of several, and the picture says so.
+"""
 
 from collections.abc import Sequence
 from math import ceil
@@ -7,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
+from posenc.plots.cells import cells
 from posenc.plots.style import Look
 
 
@@ -33,14 +37,8 @@ def tiled(
     for index, (picture, name) in enumerate(zip(pictures, names, strict=True)):
         left, top = across * (index % columns), down * (index // columns)
         corners.append((left, top))
-        image = ax.imshow(
-            picture,
-            cmap=colors.signed,
-            vmin=-limit,
-            vmax=limit,
-            interpolation="none",
-            extent=(left - 0.5, left + wide - 0.5, top + high - 0.5, top - 0.5),
-        )
+        extent = (left - 0.5, left + wide - 0.5, top + high - 0.5, top - 0.5)
+        image = cells(ax, picture, colors.signed, (-limit, limit), extent)
         ax.text(left + wide / 2 - 0.5, top - 0.5 - 0.03 * high, name, ha="center", va="bottom",
                 color=colors.ink, fontsize="small")  # fmt: skip
     rows = ceil(len(pictures) / columns)
