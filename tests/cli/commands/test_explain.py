@@ -115,7 +115,10 @@ def test_an_equation_is_not_said_to_give_what_it_does_not(run):
 @pytest.mark.parametrize("encoding", ["Rotary(8, {})", "Sinusoidal(8, {})"])
 def test_what_another_arithmetic_rounds_is_told(run, encoding):
     words = ["explain", "--position", 100_003, "--dimension", 2, "--encoding"]
-    assert "by float32 arithmetic" in run(*words, encoding.format("arithmetic='float32'")).out
+    out = " ".join(run(*words, encoding.format("arithmetic='float32'")).out.split())
+    assert "by float32 arithmetic" in out
+    assert "float32 arithmetic rounds it before the value" in out
+    assert "The value is that of the exact angle" not in out
     assert "arithmetic" not in run(*words, encoding.format("base=10000.0")).out.split("\n\n")[1]
 
 

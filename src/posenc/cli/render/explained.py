@@ -12,6 +12,7 @@ from posenc.cli.limits import check_range
 from posenc.cli.render.explanation import (
     Explanation,
     Step,
+    by,
     check_column,
     exactly,
     of_large,
@@ -62,7 +63,7 @@ def _(encoding: Sinusoidal, position: int, dimension: int, value: float) -> Expl
     given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
     exact = encoding.arithmetic == "exact"
     value = given.value(position, dimension) if exact else value
-    return sinusoid_steps(given, position, dimension, value, _by(encoding.arithmetic))
+    return sinusoid_steps(given, position, dimension, value, encoding.arithmetic)
 
 
 @_explained.register
@@ -76,19 +77,19 @@ def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanat
         Step("angle", "p · ω", f"{position} · {short(omega)}", angle),
         Step(
             "value",
-            f"{kind}(angle){_by(encoding.arithmetic)}",
+            f"{kind}(angle){by(encoding.arithmetic)}",
             f"{kind}({short(angle)})",
             value / factor,
         ),
     ]
     if factor != 1:
-        by = f"{short(value / factor)} · {short(factor)}"
-        steps.append(Step("times the attention factor", "value · a", by, value))
+        numbers = f"{short(value / factor)} · {short(factor)}"
+        steps.append(Step("times the attention factor", "value · a", numbers, value))
     one, other = _channels(encoding, pair)
     asked = f"column {dimension} is the {'cosine' if kind == 'cos' else 'sine'} of pair {pair}"
     turned = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
     asked = f"{asked}; p = {position}"
-    note = turned + repeats("2π / ω", omega) + of_large(angle)
+    note = turned + repeats("2π / ω", omega) + of_large(angle, encoding.arithmetic)
     return Explanation(name_of(encoding), asked, steps, note)
 
 
@@ -170,8 +171,3 @@ def _equation(encoding: Any) -> str:
     paragraphs = (type(encoding).__doc__ or "").split("\n\n")[:2]
     found = (" ".join(each.split()) for each in paragraphs if any(sign in each for sign in "=→"))
     return next(found, "")
-
-
-def _by(arithmetic: str) -> str:
-    """How a value was rounded, where that is not once."""
-    return "" if arithmetic == "exact" else f", by {arithmetic} arithmetic"

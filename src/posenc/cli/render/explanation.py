@@ -73,9 +73,9 @@ def check_column(thing: str, index: int, width: str, columns: int) -> None:
 
 
 def sinusoid_steps(
-    given: Sinusoid, position: int, dimension: int, value: float, rounded: str = ""
+    given: Sinusoid, position: int, dimension: int, value: float, arithmetic: str = "exact"
 ) -> Explanation:
-    """The same, where the value is known, and how it was ``rounded``."""
+    """The same, where the value is known, and by which ``arithmetic`` it came."""
     channel = given.channel(dimension)
     title = f"{given.convention.name}: {given.convention.formula}"
     asked = (
@@ -99,12 +99,12 @@ def sinusoid_steps(
         Step("angle", f"{symbol} / n^e", f"{counted} / {short(divisor)}", angle),
         Step(
             "value",
-            f"{channel.function}(angle){rounded}",
+            f"{channel.function}(angle){by(arithmetic)}",
             f"{channel.function}({short(angle)})",
             value,
         ),
     ]
-    note = repeats("2π × n^e", channel.frequency) + of_large(angle)
+    note = repeats("2π × n^e", channel.frequency) + of_large(angle, arithmetic)
     return Explanation(title, asked, steps, note)
 
 
@@ -113,15 +113,26 @@ def repeats(formula: str, omega: float) -> str:
     return f"It repeats every {formula} = {short(math.tau / omega)} positions." if omega else ""
 
 
-def of_large(angle: float) -> str:
+def by(arithmetic: str) -> str:
+    """How a value was rounded, where that is not once."""
+    return "" if arithmetic == "exact" else f", by {arithmetic} arithmetic"
+
+
+def of_large(angle: float, arithmetic: str = "exact") -> str:
     """What is to be known of an angle of which ten digits are too few to go on with.
 
     Example:
         >>> of_large(3.0), of_large(-1e6)
         ('', ' The value is that of the exact angle, of which ten digits are shown.')
+        >>> of_large(-1e6, "float32")
+        ' Ten digits of the exact angle are shown; float32 arithmetic rounds it before the value.'
     """
-    few = " The value is that of the exact angle, of which ten digits are shown."
-    return few if abs(angle) >= LARGE else ""
+    if abs(angle) < LARGE:
+        return ""
+    if arithmetic == "exact":
+        return " The value is that of the exact angle, of which ten digits are shown."
+    shown = "Ten digits of the exact angle are shown"
+    return f" {shown}; {arithmetic} arithmetic rounds it before the value."
 
 
 LARGE = 100.0
