@@ -1,6 +1,7 @@
 """The figures of the gallery draw the numbers they are given, labeled with units, where asked."""
 
 import runpy
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -76,6 +77,19 @@ def test_wavelengths_are_drawn_on_a_logarithmic_axis_with_both_lengths():
     assert [t.get_text() for t in ax.texts] == ["trained length 100", "target length 800"]
     flat = plots.wavelengths({"a": (6.0, float("inf"))})
     assert flat.lines[0].get_ydata().tolist() == [6.0]  # what does not turn is left out
+
+
+@pytest.mark.parametrize(("trained", "target"), [(4096, 4096), (4096, 4100), (4100, 4096)])
+def test_names_of_lengths_do_not_stand_on_each_other(trained, target):
+    given = {"trained_length": trained, "target_length": target}
+    ax = plots.wavelengths({"a": Geometric(64).wavelengths()}, **given)
+    lines = {line.get_ydata()[0] for line in ax.lines[1:]}
+    assert lines == {trained, target}
+    assert len(ax.lines[1:]) == len(ax.texts) == len(lines)
+    assert all(f"{length:,}" in "".join(t.get_text() for t in ax.texts) for length in lines)
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(one.overlaps(other) for one, other in pairwise(boxes))
 
 
 def test_pairs_that_turn_backwards_stand_where_others_of_their_size_do():

@@ -73,16 +73,20 @@ def wavelengths(
 
 
 def draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None) -> None:
-    """The trained and the target length as lines with their names."""
-    for length, name in ((trained, "trained length"), (target, "target length")):
-        if length is not None:
-            ax.axhline(length, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
-            ax.annotate(
-                f"{name} {length:,}",
-                (0.01, length),
-                xycoords=("axes fraction", "data"),
-                ha="left",
-                va="bottom",
-                fontsize="small",
-                color=colors.ink,
-            )
+    """The trained and the target length as lines with their names, one where they are the same."""
+    named = [(trained, "trained length"), (target, "target length")]
+    if trained == target:
+        named = [(trained, "trained and target length")]
+    known = sorted((length, name) for length, name in named if length is not None)
+    for place, (length, name) in enumerate(known, 1):
+        ax.axhline(length, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+        ax.annotate(
+            f"{name} {length:,}",
+            (0.01, length),
+            xycoords=("axes fraction", "data"),
+            ha="left",
+            # On the outer sides of two lines, which may stand next to each other.
+            va="bottom" if place == len(known) else "top",
+            fontsize="small",
+            color=colors.ink,
+        )

@@ -1,6 +1,7 @@
 """``posenc inspect``: what it says of one file and of two, and what it refuses."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -385,6 +386,27 @@ def lines_of(monkeypatch, run, *words) -> list[str]:
     legend = drawn[0].get_legend()
     found = [text.get_text() for text in legend.texts] if legend else []
     return [*found, drawn[0].get_title()]
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["one/config.json", "two/config.json"], ["A one: ", "B two: "]),
+        (["one/old.json", "one/new.json"], ["A old.json: ", "B new.json: "]),
+        (["x/one/config.json", "y/one/config.json"], ["A x/one/config.json: ", "B y/one/"]),
+        (["x/one", "x/two"], ["A one: ", "B two: "]),
+    ],
+)
+def test_a_figure_of_two_files_names_what_tells_them_apart(
+    run, monkeypatch, tmp_path, files, names
+):
+    monkeypatch.chdir(tmp_path)
+    for file, base in zip(files, (1e4, 5e5), strict=True):
+        path = Path(file) if file.endswith("json") else Path(file, "config.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**LLAMA, "rope_theta": base}))
+    told = lines_of(monkeypatch, run, *files)
+    assert all(text.startswith(name) for text, name in zip(told[:2], names, strict=True))
 
 
 def test_a_figure_of_frequencies_that_a_length_decides(run, written, tmp_path):

@@ -50,8 +50,8 @@ def _told(rotary: RotaryNumbers) -> str:
 def _kinds(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> dict[str, LayerNumbers]:
     """Each kind of layer once: by model, part and type, and by its layers where these differ."""
     found: dict[str, LayerNumbers] = {}
-    for letter, path, model in zip("AB", paths, models, strict=False):
-        before = f"{letter} {path.parent.name or path}: " if len(models) > 1 else ""
+    for letter, name, model in zip("AB", _names(paths), models, strict=False):
+        before = f"{letter} {name}: " if len(models) > 1 else ""
         for part in model.parts:
             groups = grouped(part.layers)
             types = [layer.layer_type for _, layer in groups]
@@ -61,6 +61,15 @@ def _kinds(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> dict[str, L
                 told = [part.name, *([kind] if kind else []), *([layers(places)] * several)]
                 found[before + ", ".join(told)] = layer
     return found
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """The folders where these tell the files apart, else the files, else the whole paths."""
+    files = [path / "config.json" if path.is_dir() else path for path in paths]
+    for names in ([file.parent.name for file in files], [file.name for file in files]):
+        if all(names) and len(set(names)) == len(names):
+            return names
+    return [str(path) for path in paths]
 
 
 def _wavelengths(layer: LayerNumbers) -> Sequence[float]:
