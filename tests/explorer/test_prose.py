@@ -17,6 +17,7 @@ from tests.explorer.conftest import numbers
 from posenc import ALiBi, Rotary, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.frequencies import Geometric, YaRN
+from posenc.inspection.similarity import closest_pair
 from posenc.numerics.buckets import t5_buckets
 
 DIMS = [2, 3, 4, 14, 15, 128]
@@ -434,6 +435,13 @@ def test_an_output_knows_its_place_where_equal_words_part_and_orders_do(said, ja
         rows = {tuple(round(value, 6) for value in row) for row in output}
         placed = state["scheme"] != "none" and asked not in unmoved and len(rows) == len(output)
         assert ("and its place" in words) is placed, (state, words)
+
+
+def test_the_closest_of_rows_that_nearly_coincide_are_the_librarys(said):
+    state = {"convention": "double_exponent", "dim": 2, "base": 1_000_000, "length": 500}
+    ((_, words),) = said("prose_similarity.aboutClosest", [state])
+    pair = closest_pair(Sinusoidal(2, 1e6, convention="double_exponent"), 500)
+    assert f" {pair.first} and {pair.second}, 0.0000 apart. A near-collision." in words
 
 
 def test_rotary_biases_and_scaling(said):

@@ -43,8 +43,15 @@ export function largestProduct({ difference, sum }, length) {
   return Math.max(...squares);
 }
 
-/** The two nearest positions; where only the offset matters, the first such pair. */
-export function closest(profiles, length) {
+/** Squared distances below this, a column, are differences of sums that round too much to compare. */
+const COARSE = 1e-8;
+
+/**
+ * The two nearest positions; where only the offset matters, the first such pair.
+ *
+ * table() is all rows, one after the other: it is asked for where distances must be measured.
+ */
+export function closest(profiles, length, table) {
   const { difference, sum } = profiles;
   // Differences below this are rounding: the first of equally near pairs is named.
   const clear = 1e-12 * difference[0];
@@ -58,7 +65,47 @@ export function closest(profiles, length) {
       if (squared < best.squared - clear) best = { first: p, second: q, squared };
     }
   }
+  const width = 2 * difference[0];
+  if (sum && best.squared < COARSE * width) best = nearer(table(), length, best);
   return { first: best.first, second: best.second };
+}
+
+/**
+ * The nearest pair, given one: two that are nearer are as near in every column.
+ *
+ * So only those are measured that are in the column with the longest range.
+ */
+function nearer(rows, length, given) {
+  const width = rows.length / length;
+  const row = (p) => rows.subarray(p * width, (p + 1) * width);
+  const at = widest(rows, length, width);
+  const places = Array.from({ length }, (_, p) => p).sort((p, q) => row(p)[at] - row(q)[at]);
+  let best = { ...given, away: distance(row(given.first), row(given.second)) };
+  for (let step = 1, met = true; met && step < length; step++) {
+    met = false;
+    for (let i = 0; i + step < length; i++) {
+      const [one, other] = [places[i], places[i + step]];
+      if (row(other)[at] - row(one)[at] >= best.away) continue;
+      met = true;
+      const away = distance(row(one), row(other));
+      // Of equally near pairs, which rounding would tell apart, the given one stays.
+      if (away < best.away * (1 - 1e-9))
+        best = { first: Math.min(one, other), second: Math.max(one, other), away };
+    }
+  }
+  return best;
+}
+
+function widest(rows, length, width) {
+  const ranges = Array.from({ length: width }, (_, j) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (let p = 0; p < length; p++) {
+      const v = rows[p * width + j];
+      [low, high] = [Math.min(low, v), Math.max(high, v)];
+    }
+    return high - low;
+  });
+  return ranges.indexOf(Math.max(...ranges));
 }
 
 /** a · b. */

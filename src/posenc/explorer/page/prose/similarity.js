@@ -2,7 +2,7 @@
 
 import { counted, fixed, grouped, significant, whole } from "../interface/numbers.js";
 import { closest, distance, dot, product } from "../math/similarity.js";
-import { gramOf, pairsOf, rowOf, wavelengthsOf } from "../state/facts.js";
+import { gramOf, pairsOf, rowOf, rowsOf, wavelengthsOf } from "../state/facts.js";
 
 const productsOf = ({ convention, dim, base, length }) => gramOf(convention, dim, base, length);
 
@@ -44,7 +44,7 @@ export function aboutTwo(state) {
 
 /** The two nearest positions of all. */
 export function aboutClosest(state) {
-  const { first, second } = closest(productsOf(state), state.length);
+  const { first, second } = closest(productsOf(state), state.length, () => rowsOf(state));
   const apart = distance(rowOf(state, first), rowOf(state, second));
   const near = apart < 0.2 ? " A near-collision." : "";
   return `Closest of all ${grouped(state.length)} positions: ${first} and ${second}, ${fixed(apart)} apart.${near}`;

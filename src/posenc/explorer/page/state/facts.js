@@ -50,6 +50,10 @@ export const gramOf = kept((convention, dim, base, length) =>
   gram(channelsOf(convention, dim), base, CONVENTIONS[convention].first, length),
 );
 
+/** All rows of the table, one after the other. */
+export const rowsOf = ({ convention, dim, base, length }) =>
+  block(channelsOf(convention, dim), base, CONVENTIONS[convention].first, length);
+
 /** One row of the table, at any position. */
 export const rowOf = ({ convention, dim, base }, position) =>
   channelsOf(convention, dim).map((channel) =>
