@@ -222,6 +222,7 @@ def test_how_many_dimensions_turn(said):
         )  # fmt: skip
         assert claimed == full
         assert ("the others" in words) is (0 < full < len(found))
+        assert "near from far" not in words  # a column's value comes again within half a turn
     for state, words in said("prose_curves.aboutBase", grid(length=[50])):
         found = wavelengths(state)
         assert ("there is one wavelength" in words) is (

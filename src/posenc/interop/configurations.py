@@ -26,6 +26,12 @@ BESIDE = frozenset(
 )
 """Nested objects that are no part of their own: they speak of the model that they stand in."""
 
+FILL_IN = (
+    "load it with transformers.AutoConfig, which fills them in, and pass the object, or the file "
+    "that its save_pretrained writes."
+)
+"""What to do about a file that leaves out what its class has."""
+
 ALIASES = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
@@ -115,8 +121,7 @@ class Configuration:
             names = " or ".join(dict.fromkeys((named, *ALIASES.get(name, (name,)))))
             raise ValueError(
                 f"The configuration has no {names}; a whole number from 1 to {MOST:,} is needed. "
-                f"Files may leave defaults out: load it with transformers.AutoConfig, which fills "
-                f"them in, and pass the object."
+                f"Files may leave defaults out: {FILL_IN}"
             )
         value = self.values[field]
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:

@@ -6,7 +6,7 @@ from typing import Any
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
-from posenc.interop.configurations import Configuration, is_made_of_parts, missing_parts
+from posenc.interop.configurations import FILL_IN, Configuration, is_made_of_parts, missing_parts
 from posenc.interop.image_models import AXIAL
 from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_types import rope_type_of
@@ -108,9 +108,8 @@ def _check_left_out(config: Configuration) -> None:
     suffices = share is not None and family in rope_models.SHARE_SUFFICES
     if family in rope_models.ROPE_NEEDED and not suffices:
         raise ValueError(
-            f"This configuration of {config.model_type} leaves rope_parameters out, and its class "
-            f"fills them in with values of its own. Load it with transformers.AutoConfig, and pass "
-            f"the object."
+            f"This configuration of {config.model_type} leaves rope_parameters out, for which its "
+            f"class has values of its own: {FILL_IN}"
         )
     for name, own in rope_models.OWN_VALUES.get(family, {}).items():
         if (given := config.get(name)) not in (None, own):

@@ -12,7 +12,13 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
-from posenc.interop.configurations import Configuration, check_length, read, warn_of_strays
+from posenc.interop.configurations import (
+    FILL_IN,
+    Configuration,
+    check_length,
+    read,
+    warn_of_strays,
+)
 from posenc.interop.layer_types import layer_bases, layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, rope_of
 from posenc.interop.rope_types import schedule_of
@@ -168,9 +174,8 @@ def read_layers_of(
     count, types = known.whole("layers"), layer_types(known)
     if types is None and known.family in rope_models.TYPES_NEEDED:
         raise ValueError(
-            f"This configuration of {known.model_type} leaves layer_types out, and its class lays "
-            f"them out by a rule of its own. Load it with transformers.AutoConfig, and pass the "
-            f"object."
+            f"This configuration of {known.model_type} leaves layer_types out, for which its "
+            f"class has a rule of its own: {FILL_IN}"
         )
     if types is not None and len(types) != count:
         raise ValueError(

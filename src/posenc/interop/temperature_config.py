@@ -5,7 +5,7 @@ from typing import Any
 
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.log_temperature import LogTemperature
-from posenc.interop.configurations import Configuration, read, warn_of_strays
+from posenc.interop.configurations import FILL_IN, Configuration, read, warn_of_strays
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_widths import width_of_head
 
@@ -65,7 +65,7 @@ def _mistral(config: Configuration, types: list) -> QueryTemperatures:
         raise ValueError(
             f"The rope dictionary of {config.model_type!r} has llama_4_scaling_beta = {beta!r} and "
             f"original_max_position_embeddings = {period!r}; its queries need both. Files may "
-            f"leave defaults out: load it with transformers.AutoConfig, and pass the object."
+            f"leave defaults out: {FILL_IN}"
         )
     return (QueryTemperature(width_of_head(config), beta, period, form="mistral"),) * len(types)
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from transformers import GptOssConfig
 
 from posenc.inspection.rotary import inspect_config
 
@@ -386,6 +387,15 @@ def lines_of(monkeypatch, run, *words) -> list[str]:
     legend = drawn[0].get_legend()
     found = [text.get_text() for text in legend.texts] if legend else []
     return [*found, drawn[0].get_title()]
+
+
+def test_a_file_that_leaves_defaults_out_is_read_once_transformers_has_written_it(
+    run, refused, written, tmp_path
+):
+    left_out = {"model_type": "gpt_oss", "num_hidden_layers": 2}
+    assert "the file that its save_pretrained writes" in refused("inspect", written(left_out))
+    GptOssConfig(num_hidden_layers=2).save_pretrained(tmp_path / "whole")
+    assert "yarn" in run("inspect", tmp_path / "whole").out
 
 
 @pytest.mark.parametrize(

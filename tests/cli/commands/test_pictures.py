@@ -67,6 +67,15 @@ def test_numbers_of_columns_stand_above_their_own(run, dim, left):
         assert number.start() - gutter + left == int(number[0])
 
 
+@pytest.mark.parametrize("left", [96, 97, 98, 99])
+def test_no_number_of_a_column_stands_beyond_the_line(run, left):
+    out = run("heatmap", "--dim", 300, "--first-dimension", left, "--length", 300).out
+    axis, row = out.splitlines()[1:3]
+    assert "200" in axis
+    assert len(axis) <= 120  # of a line in a pipe
+    assert len(row) > 115
+
+
 @pytest.mark.parametrize("start", [0, 7, 100, 12_345_678_901])
 @pytest.mark.parametrize(("length", "left"), [(5, 0), (12, 3), (40, 0), (40, 21)])
 def test_keys_of_a_bias_are_numbered_as_its_queries(run, start, length, left):

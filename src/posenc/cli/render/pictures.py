@@ -49,7 +49,7 @@ def heatmap(rows: Rows, title: str, *, start: int, length: int, left: int) -> No
     # A bias is a matrix, whose columns are the keys at the positions of its queries.
     first = start if rows.counted == "query" else 0
     screen.print(title)
-    screen.print(_axis(first + left, columns, gutter))
+    screen.print(_axis(first + left, columns, gutter, width))
     drawn = _colored_lines if color else _plain_lines
     for line in drawn(table / limit, start, gutter):
         screen.print(line)
@@ -138,14 +138,16 @@ def _plain_lines(table: Tensor, start: int, gutter: int) -> list[str]:
     ]
 
 
-def _axis(first: int, columns: int, gutter: int) -> str:
-    """The numbers of the columns, counted from ``first`` on, each above its own."""
+def _axis(first: int, columns: int, gutter: int, width: int) -> str:
+    """The numbers of the columns, counted from ``first`` on, each above its own within a line."""
     wide = columns > 12
     digits = max(len(str(first)), len(str(first + columns)))
     step = 10 * (1 + digits // 10) if wide else digits + 1
     line = " " * gutter
     for number in range(-(-first // step) * step if wide else first, first + columns, step):
-        line = line.ljust(gutter + number - first) + str(number)
+        longer = line.ljust(gutter + number - first) + str(number)
+        if len(longer) <= width:
+            line = longer
     return line
 
 

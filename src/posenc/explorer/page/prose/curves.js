@@ -41,14 +41,14 @@ export function aboutWavelengths(state) {
   const full = found.filter((lambda) => lambda <= state.length).length;
   const within = `within L = ${grouped(state.length)}`;
   if (!full) {
-    return `None of ${counted(found.length, "dimension")} completes a turn ${within} (open dots): all of them tell near from far without repeating.`;
+    return `None of ${counted(found.length, "dimension")} completes a turn ${within} (open dots): none of them begins again.`;
   }
   if (full === found.length) {
     return `All of ${counted(found.length, "dimension")} turn at least once ${within} (filled dots).`;
   }
   return (
     `${grouped(full)} of ${counted(found.length, "dimension")} turn at least once ${within} ` +
-    `(filled dots); the others tell near from far without repeating.`
+    `(filled dots); the others never begin again.`
   );
 }
 
