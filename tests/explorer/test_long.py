@@ -156,7 +156,7 @@ def test_the_drift_is_what_rotary_attention_scores(javascript, method):
     asked = f"prose_long.scoresOf({json.dumps(state)}, {json.dumps(method)})"
     found = javascript([f"Array.from({{ length: 256 }}, (_, d) => {asked}(d))"])[0]
     ones = torch.ones(64, dtype=torch.float64)
-    expected = rotary_scores(Rotary(64, frequencies=schedule(state, method)), ones, ones, 256) / 64
+    expected = rotary_scores(Rotary(schedule(state, method)), ones, ones, 256) / 64
     assert found == pytest.approx(expected.tolist(), abs=1e-12)
     whole = (0.1 * log(4) + 1) ** 2 if method == "yarn" else 1.0
     assert found[0] == pytest.approx(whole, rel=1e-14)

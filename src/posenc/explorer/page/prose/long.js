@@ -85,7 +85,7 @@ export function aboutDrift(state) {
   const plain = `Beyond ${grouped(state.trained)} positions, at the distances drawn, the unchanged score lies ${range("none")}`;
   if (state.method === "none") return `${plain}.`;
   const attention = attentionOf(state, state.method) ** 2;
-  const times = attention === 1 ? "" : `, times ${fixed(attention, 3)} by its attention factor included`;
+  const times = attention === 1 ? "" : `, the ${fixed(attention, 3)} of its attention factor included`;
   return `${plain}; with ${METHODS[state.method]} ${range(state.method)}${times}.`;
 }
 
