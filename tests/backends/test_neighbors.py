@@ -107,6 +107,24 @@ def test_documents_of_one_token_are_convolved_apart():
     torch.testing.assert_close(encoder(x, document_ids=ids), alone)
 
 
+@pytest.mark.parametrize(
+    ("ids", "at"),
+    [
+        ([0, 0, 0, -1, 1, 1, 1, -1], [0, 1, 2, 0, 4, 5, 6, 0]),
+        ([0, 0, 1, 2, 2, 2, 2, 2], [0, 1, 0, 3, 4, 5, 6, 7]),
+    ],
+    ids=["padding between", "a document between"],
+)
+def test_documents_that_do_not_touch_are_convolved_apart(ids, at):
+    """Their positions go on from one another's by as many as there are tokens between."""
+    ids, at, x = torch.tensor([ids]), torch.tensor([at]), torch.randn(1, 8, DIM)
+    encoder = Encoder(DIM, HEADS, 1, positional=Positional(Convolutional(DIM, 9, groups=4))).eval()
+    made = encoder(x, at, document_ids=ids, padding_mask=ids >= 0)
+    for document in ids[ids >= 0].unique():
+        own = ids[0] == document
+        torch.testing.assert_close(made[:, own], encoder(x[:, own], at[:, own]))
+
+
 COUNTING = {
     "cope": lambda: CoPE(HEADS, WIDTH, 8, std=1.0),
     "forgetting": lambda: Forgetting(HEADS, WIDTH, std=1.0),

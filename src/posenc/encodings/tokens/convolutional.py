@@ -16,7 +16,7 @@ from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.neighbors import check_content
 from posenc.positions import Integers, checked, consecutive
 
-NO_RUN = -(2**63)
+NO_RUN = -1
 
 
 class Convolutional(TokenEncoding):
@@ -29,8 +29,9 @@ class Convolutional(TokenEncoding):
     than the positions, and each token depends on k others (``is_pointwise`` is false): a token
     cannot be encoded alone, there is no decoding with a cache, and shards need their neighbors'
     tokens. What positions do say is who is beside whom: tokens that do not follow one another by
-    1, as documents in a packed row or a sentence and its padding, are not, and count as nothing.
-    Padding must stand before or behind a document's tokens, not between them.
+    1, as documents in a packed row or a sentence and its padding, are not, and count as nothing, as
+    does what lies behind such a break. Padding must stand before or behind a document's tokens, not
+    between them.
 
     wav2vec 2.0, HuBERT, WavLM, UniSpeech and SEW have one such layer whose weights are normalized
     for each o; data2vec has five narrower ones with a layer norm: ``Convolutional(dim, 19,
@@ -182,10 +183,12 @@ class Convolutional(TokenEncoding):
         """
         check_content(x, table, name="Convolutional", dim=self.dim, coordinates=1)
         order = consecutive(x.shape[-2], device=x.device)
-        runs = order - table[..., 0]  # tokens that follow one another have this in common
-        if may_look(runs) and bool((runs == runs[..., :1]).all()):
+        positions = table[..., 0]
+        follows = positions[..., 1:] == positions[..., :-1] + 1
+        if may_look(follows) and bool(follows.all()):
             return self.ordered(x)
-        _check_padding(table[..., 0], order)
+        _check_padding(positions, order)
+        runs = F.pad((~follows).cumsum(-1), (1, 0))[..., : x.shape[-2]]
         return self._layers(x, runs.expand(x.shape[:-1]))
 
     def ordered(self, x: Float[Tensor, "*batch seq dim"]) -> Float[Tensor, "*batch seq dim"]:
