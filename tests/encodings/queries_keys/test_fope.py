@@ -120,6 +120,10 @@ def test_it_decodes_behind_a_cache_as_it_reads_in_one_pass():
                               positional=Positional(queries_keys=FoPE(8, 2, 100))),
             "built for 2 key heads; content has 3",
         ),
+        (
+            lambda: FoPE(8, 2, 100)(torch.ones(1, 4, 3, 8), torch.ones(1, 4, 3, 8)),
+            "built for 2 key heads; keys have 4. Build it with heads=4",
+        ),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(build, words):

@@ -105,6 +105,10 @@ def test_an_encoder_decodes_with_it_as_it_reads():
                               positional=Positional(queries_keys=GRAPE(8, 2))),
             "built for 2 key heads; content has 3",
         ),
+        (
+            lambda: GRAPE(8, 2)(torch.ones(1, 4, 3, 8), torch.ones(1, 4, 3, 8)),
+            "built for 2 key heads; keys have 4. Build it with heads=4",
+        ),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(build, words):

@@ -10,7 +10,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
 from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
@@ -177,7 +177,12 @@ class FoPE(QueryKeyEncoding):
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` turned as queries are."""
+        """``k`` turned as queries are.
+
+        Raises:
+            ValueError: There are more or fewer key heads.
+        """
+        check_key_heads(k, self.heads, name="FoPE", heads_first=self.heads_first)
         return self.encode_queries(k, table)
 
     def extra_repr(self) -> str:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
 from posenc.encodings.scores.content import products
 from posenc.positions import Positions, checked, in_float64
 
@@ -137,7 +137,12 @@ class GRAPE(QueryKeyEncoding):
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` turned as queries are."""
+        """``k`` turned as queries are.
+
+        Raises:
+            ValueError: There are more or fewer key heads.
+        """
+        check_key_heads(k, self.heads, name="GRAPE", heads_first=self.heads_first)
         return self.encode_queries(k, table)
 
     def extra_repr(self) -> str:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import check_fit, rotation_table
+from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads, rotation_table
 from posenc.frequencies import Schedule
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
@@ -138,12 +138,7 @@ class PoPE(QueryKeyEncoding):
             ValueError: Width, length or number of heads does not fit.
         """
         cos, sin = self._rows(k, table)
-        heads = k.shape[-3 if self.heads_first else -2]
-        if heads != self.heads:
-            raise ValueError(
-                f"PoPE was built for {self.heads} key heads; keys have {heads}. Build it with "
-                f"heads={heads}."
-            )
+        check_key_heads(k, self.heads, name="PoPE", heads_first=self.heads_first)
         delta = self.bias.to(cos.dtype).clamp(-2 * pi, 0.0)
         if self.heads_first:
             delta = delta.unsqueeze(-2)

@@ -207,6 +207,28 @@ def check_fit(
     _check_batch(x, lead)
 
 
+def check_key_heads(k: Tensor, built: int, *, name: str, heads_first: bool) -> None:
+    """Refuse keys of other heads than an encoding with parameters of each key head was built for.
+
+    Content without an axis of heads is left to ``check_fit``.
+
+    Raises:
+        ValueError: There are more or fewer.
+
+    Example:
+        >>> check_key_heads(torch.zeros(1, 4, 5, 8), 2, name="FoPE", heads_first=True)
+        Traceback (most recent call last):
+        ...
+        ValueError: FoPE was built for 2 key heads; keys have 4. Build it with heads=4.
+    """
+    heads = k.shape[-3 if heads_first else -2] if k.ndim > 2 else built
+    if heads != built:
+        raise ValueError(
+            f"{name} was built for {built} key heads; keys have {heads}. Build it with "
+            f"heads={heads}."
+        )
+
+
 def _check_batch(x: Tensor, lead: Sequence[int]) -> None:
     try:
         fits = torch.broadcast_shapes(x.shape[:-3], lead) == x.shape[:-3]
