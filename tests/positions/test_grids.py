@@ -81,6 +81,11 @@ def test_coordinates_stay_int64():
         (lambda: prefixed([1, 2]), "points have shape (2,); they must be [*batch, seq, axes]"),
         (lambda: prefixed([[1, 2]], -1), "count is -1; it must be a whole number from 0 to 65535"),
         (lambda: prefixed([[1, 2]], at=(1,)), "at is (1,); the points have 2 axes."),
+        (lambda: prefixed(prefixed(grid(2, 2)), 2), "points hold class tokens or registers"),
+        (
+            lambda: prefixed(Coordinates(prefixed([[1, 2]]))),
+            "points hold class tokens or registers",
+        ),
         (lambda: packed_grids([]), "sizes are []; give one or more images"),
         (lambda: packed_grids([(1, 2), (3,)]), "all with as many axes"),
         (lambda: packed_grids([(2, 2)], length=3), "The images have 4 tokens together, and length"),
@@ -139,6 +144,11 @@ def test_a_prefix_stands_nowhere_or_where_it_is_put():
     assert prefixed(points, at=(-1, 5))[1, 0].tolist() == [-1, 5]
     assert torch.equal(prefixed(points, 0), points)
     assert torch.equal(prefixed(points, 0, at=3), points)
+    marked = prefixed(points, 2)
+    assert torch.equal(prefixed(marked, 0), marked)
+    assert torch.equal(prefixed(marked, at=3)[:, 1:], marked)
+    padded, _ = packed_grids([(1, 2)], length=3)
+    assert torch.equal(prefixed(padded, 2)[2:], padded)  # padding has no number
 
 
 def test_dropping_keeps_each_token_where_it_stands():

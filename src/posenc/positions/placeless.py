@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc._guards import demand, graph_looks, may_look
 from posenc.positions.checks import Integers, Positions, checked, is_one_a_row
 from posenc.positions.coordinates import MANY, NOWHERE, Coordinates
 from posenc.positions.whole import CODES, check_whole_numbers
@@ -50,7 +50,8 @@ def prefixed(
 
     Raises:
         TypeError: ``points`` are not integers, or ``at`` holds no whole numbers.
-        ValueError: They have no axes, ``count`` is negative or too large, or ``at`` has other axes.
+        ValueError: They have no axes, ``count`` is negative or too large, ``at`` has other axes, or
+            marks of other tokens are there, whose numbers would be given twice.
 
     Example:
         >>> prefixed(torch.tensor([[0, 0], [0, 1]]), at=0).tolist()
@@ -67,6 +68,8 @@ def prefixed(
         raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY - 1}.")
     axes = points.shape[-1]
     if at is None:
+        if count:
+            _check_unmarked(points)
         rows = torch.arange(int(count), device=points.device).unsqueeze(-1).expand(-1, axes)
         rows = rows + NOWHERE
     else:
@@ -78,6 +81,20 @@ def prefixed(
         rows = torch.tensor([place] * int(count), dtype=torch.int64, device=points.device)
         rows = rows.reshape(int(count), axes)
     return torch.cat((rows.expand(*points.shape[:-2], -1, -1), points), dim=-2)
+
+
+def _check_unmarked(points: Tensor) -> None:
+    """Refuse points that hold class tokens or registers already; padding has a mark of its own."""
+    marked = placeless(points) & (points[..., 0] != PADDING)
+    words = (
+        "points hold class tokens or registers already, and those put before them would have the "
+        "same numbers. Put all before the grid at once, as prefixed(grid(14, 14), 5), or pass at= "
+        "the point where these stand."
+    )
+    if graph_looks(marked):
+        demand(~marked.any(), words)
+    elif may_look(marked) and bool(marked.any()):
+        raise ValueError(words)
 
 
 def placeless(
