@@ -55,7 +55,7 @@ def test_constant_gates_are_alibi():
 def test_a_models_own_gates_go_in_as_a_mask():
     q, v = random(1, HEADS, 6, WIDTH), random(1, HEADS, 6, WIDTH, seed=1)
     bias = forgetting_bias(F.logsigmoid(random(1, HEADS, 6, seed=2)))
-    got = attention(q, q, v, bias, is_causal=True)
+    got = attention(q, q, v, attn_mask=bias, is_causal=True)
     scores = q @ q.mT / WIDTH**0.5 + bias + torch.full((6, 6), -torch.inf).triu(1)
     torch.testing.assert_close(got, scores.softmax(-1) @ v)
 

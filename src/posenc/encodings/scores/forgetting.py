@@ -21,7 +21,8 @@ def forgetting_bias(
     """Σ log f_l over the tokens l after key j and not after query i.
 
     This is the bias of the paper for gates that a model computes itself, there from the hidden
-    state: pass it to ``posenc.attention`` as ``mask``. Pairs whose key comes after its query get 0.
+    state: pass it to ``posenc.attention`` as ``attn_mask``. Pairs whose key comes after its query
+    get 0.
 
     Args:
         log_forget: log f of every key, as ``torch.nn.functional.logsigmoid`` gives it.
