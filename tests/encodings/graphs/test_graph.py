@@ -28,6 +28,16 @@ def test_edges_listed_twice_add_and_those_of_no_weight_are_none():
     assert made[0, 1] == 3
 
 
+def test_edges_listed_several_times_in_another_order_go_both_ways():
+    """.1 + .2 + .3 and .3 + .2 + .1 differ in their last bit."""
+    weight = torch.tensor([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], dtype=torch.float64)
+    graph = Graph(edges(*[(0, 1)] * 3, *[(1, 0)] * 3), edge_weight=weight)
+    assert not graph.is_directed
+    LaplacianEncoding(k=1).table(graph)
+    weight[0] += 0.1
+    assert graph.is_directed
+
+
 def test_undirected_takes_the_larger_weight_both_ways():
     graph = Graph(edges((0, 1), (1, 0), (1, 2)), edge_weight=torch.tensor([1.0, 4.0, 2.0]))
     assert graph.is_directed

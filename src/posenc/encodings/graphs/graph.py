@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -103,13 +104,16 @@ class Graph:
             ModuleNotFoundError: SciPy is not installed.
         """
         sparse = scipy_sparse()
-        rows, columns = self.edge_index.cpu().numpy()
-        weight = self.edge_weight
-        if weight is None:
-            weight = torch.ones(self.edge_index.shape[1])
-        values = weight.detach().cpu().double().numpy()
+        edges = self.edge_index.cpu().numpy()
+        if self.edge_weight is None:
+            values = np.ones(edges.shape[1])
+        else:
+            values = self.edge_weight.detach().cpu().double().numpy()
+            # Edges listed several times are summed in one order, so that both ways have one sum.
+            order = np.lexsort((values, *edges[::-1]))
+            edges, values = edges[:, order], values[order]
         shape = (self.num_nodes, self.num_nodes)
-        made = sparse.coo_array((values, (rows, columns)), shape=shape).tocsr()
+        made = sparse.coo_array((values, tuple(edges)), shape=shape).tocsr()
         made.eliminate_zeros()
         return made
 
