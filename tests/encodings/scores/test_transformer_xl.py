@@ -102,3 +102,9 @@ def test_what_is_missing_is_named():
         TransformerXL(2, 8)(torch.zeros(1, 2, 3, 3), q=torch.zeros(1, 2, 3, 8))
     with pytest.raises(ValueError, match="k has 3 heads, which cannot serve 4 query heads evenly"):
         grouped_keys(torch.zeros(1, 3, 5, 8), 4)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 7), (1, 7)])
+def test_an_odd_width_is_refused(sizes):
+    with pytest.raises(ValueError, match=r"dim is 7; half of the channels .* Build it with dim=8"):
+        TransformerXL(*sizes)

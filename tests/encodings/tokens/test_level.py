@@ -57,6 +57,11 @@ def test_tokens_without_a_place_have_no_level():
             ValueError,
         ),
         (
+            lambda: LevelEmbedding(AxialSinusoidal(8), 2).table([[0, 0, -1]]),
+            "Level -1 was asked for; levels count from 0 on, to 1. Pass points of levels",
+            ValueError,
+        ),
+        (
             lambda: LevelEmbedding(Sinusoidal(8)).table([[0, 0]]),
             "Sinusoidal(8) takes positions [*batch, seq]; LevelEmbedding takes an encoding of",
             ValueError,

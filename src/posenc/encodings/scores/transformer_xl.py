@@ -34,7 +34,7 @@ class TransformerXL(ScoreEncoding):
         dtype: Their dtype.
 
     Raises:
-        ValueError: A number is not positive, or queries or keys were not given.
+        ValueError: A number is not positive, ``dim`` is odd, or queries or keys were not given.
 
     Reference:
         Dai et al. 2019, "Transformer-XL", section 3.3 (arXiv:1901.02860);
@@ -67,6 +67,12 @@ class TransformerXL(ScoreEncoding):
         check_whole(heads=heads, head_dim=head_dim)
         check_number(0.0, std=std)
         dim = heads * head_dim if dim is None else dim
+        check_whole(dim=dim)
+        if dim % 2:
+            raise ValueError(
+                f"dim is {dim}; half of the channels of TransformerXL are sines and half cosines. "
+                f"Build it with dim={dim + 1}, or another even width."
+            )
         if clamp_len is not None:
             check_whole(clamp_len=clamp_len)
         self.heads, self.head_dim, self.dim, self.std = heads, head_dim, dim, std

@@ -112,10 +112,15 @@ class LevelEmbedding(TokenEncoding):
         if not may_look(level) or not level.numel():
             return
         first, last = (int(end) for end in level.aminmax())
-        if first < 0 or last >= self.levels:
+        if first < 0:
             raise ValueError(
-                f"Level {last if last >= self.levels else first} was asked for; there are "
-                f"{self.levels}, from 0 on. Build LevelEmbedding(..., levels={last + 1})."
+                f"Level {first} was asked for; levels count from 0 on, to {self.levels - 1}. Pass "
+                f"points of levels, as of posenc.positions.on_levels."
+            )
+        if last >= self.levels:
+            raise ValueError(
+                f"Level {last} was asked for; there are {self.levels}, from 0 on. Build "
+                f"LevelEmbedding(..., levels={last + 1})."
             )
 
     def encode(
