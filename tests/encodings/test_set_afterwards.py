@@ -8,19 +8,27 @@ import torch
 
 from posenc import (
     DAPE,
+    GRAPE,
     KERPLE,
     ALiBi,
     AxialLearned,
+    CoPE,
+    Cyclic,
     Learned,
+    LogTemperature,
     MultimodalRotary,
     NeRFFeatures,
     PerceiverFeatures,
+    QueryTemperature,
+    RelativeLogits,
     RemappedRotary,
     ReRoPE,
     Rotary,
     Shaw,
     Sinusoidal,
     T5Bias,
+    Temperature,
+    TransformerXL,
 )
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
@@ -109,6 +117,30 @@ def test_what_was_computed_from_stays_as_it_is(encoding, name, value):
     with pytest.raises(AttributeError, match=f"{kind} computed from {name} .*Build another {kind}"):
         setattr(encoding, name, value)
     setattr(encoding, name, getattr(encoding, name))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "value"),
+    [
+        (Cyclic(2, ALiBi(2), 6), "period", -3),
+        (Cyclic(2, ALiBi(2), 6), "period", 0),
+        (TransformerXL(2, 4), "clamp_len", -3),
+        (RelativeLogits(2, 8, clip=1.0), "clip", 0.0),
+        (LogTemperature(2), "floor", 0),
+        (LogTemperature(2), "alpha", float("nan")),
+        (QueryTemperature(8), "period", 0),
+        (Temperature(2), "scale", "0.5"),
+        (GRAPE(8, 2), "speed", 0.0),
+        (Sinusoidal(8), "batch_first", "no"),
+        (CoPE(2, 4, 8), "scaled", 1),
+    ],
+)  # fmt: skip
+def test_what_is_set_is_held_to_what_the_constructor_asks(encoding, name, value):
+    before = getattr(encoding, name)
+    with pytest.raises(ValueError, match=rf"{name} is {value!r}; it must be "):
+        setattr(encoding, name, value)
+    assert getattr(encoding, name) == before
+    setattr(encoding, name, before)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,23 @@ def check_flag(**values: object) -> None:
             raise ValueError(f"{name} is {value!r}; it must be True or False.")
 
 
+def or_none(check: Callable[..., None]) -> Callable[..., None]:
+    """A check that lets ``None`` pass.
+
+    Example:
+        >>> or_none(check_whole)(clamp_len=None)
+        >>> or_none(check_whole)(clamp_len=0)
+        Traceback (most recent call last):
+        ...
+        ValueError: clamp_len is 0; it must be a whole number from 1 on.
+    """
+
+    def checked(**values: object) -> None:
+        check(**{name: value for name, value in values.items() if value is not None})
+
+    return checked
+
+
 def is_row(value: object) -> TypeGuard[Sequence[Any]]:
     """Whether ``value`` is a sequence, and not a text or bytes, which are rows of letters.
 

@@ -1,7 +1,7 @@
 """Modules that stay what they were built as: arguments are settled, and parameters are reals."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc._guards import FLOATING
-from posenc.encodings.arguments import with_checked_flags
+from posenc.encodings.arguments import check_flag, with_checked_flags
 from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tensors import METHODS, held_to_tensors
@@ -31,6 +31,8 @@ class FixedOnceBuilt(ReadByArguments):
     Attributes:
         fixed: Names of arguments that cannot be set.
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
+        settable: What is asked of those that can, by the constructor as by whoever sets them;
+            switches stay switches.
 
     Example:
         >>> from posenc import Rotary
@@ -43,11 +45,16 @@ class FixedOnceBuilt(ReadByArguments):
 
     fixed: ClassVar[frozenset[str]] = frozenset()
     fixed_beside_parameters: ClassVar[frozenset[str]] = frozenset()
+    settable: ClassVar[Mapping[str, Callable[..., None]]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
         if name in CALLED:
             self._check_method(name, value)
+        if name in self.settable:
+            self.settable[name](**{name: value})
+        elif isinstance(vars(self).get(name), bool):
+            check_flag(**{name: value})
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
         of = vars(self).get("_modules", {}).get(name)
         replaced = isinstance(of, FixedOnceBuilt) and of is not value

@@ -1,6 +1,7 @@
 """Query temperatures: attention sharpens slowly as the context grows."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import torch
@@ -55,6 +56,8 @@ class QueryTemperature(QueryKeyEncoding):
     is_relative = False
     keeps_neighbors_apart = False  # the temperature grows by steps
 
+    settable = MappingProxyType({"period": check_whole, "scale": check_number})
+
     def __init__(
         self,
         head_dim: int,
@@ -65,8 +68,7 @@ class QueryTemperature(QueryKeyEncoding):
         heads_first: bool = True,
     ):
         super().__init__()
-        check_whole(head_dim=head_dim, period=period)
-        check_number(scale=scale)
+        check_whole(head_dim=head_dim)
         check_choice(get_args(Form), form=form)
         self.head_dim, self.scale, self.period = head_dim, scale, period
         check_flag(heads_first=heads_first)

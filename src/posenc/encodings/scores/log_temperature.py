@@ -1,5 +1,7 @@
 """Inkling's temperature: scores sharpen with the logarithm of the context, from a floor on."""
 
+from types import MappingProxyType
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -39,10 +41,11 @@ class LogTemperature(ScoreEncoding):
     is_relative = False
     is_pairwise = True
 
+    settable = MappingProxyType({"floor": check_whole, "alpha": check_number})
+
     def __init__(self, heads: int, floor: int = 128_000, alpha: float = 0.1):
         super().__init__()
-        check_whole(heads=heads, floor=floor)
-        check_number(alpha=alpha)
+        check_whole(heads=heads)
         self.heads, self.floor, self.alpha = heads, floor, alpha
 
     def table(

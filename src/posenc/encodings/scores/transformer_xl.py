@@ -1,11 +1,13 @@
 """Transformer-XL: queries meet sinusoids of the distance, and keys a preference of their own."""
 
+from types import MappingProxyType
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import may_look
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.encodings.arguments import check_number, check_whole, or_none
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
@@ -47,6 +49,7 @@ class TransformerXL(ScoreEncoding):
     """
 
     meaning = ScoreEncoding.meaning | {"base"}
+    settable = MappingProxyType({"clamp_len": or_none(check_whole)})
 
     is_relative = True
     is_pairwise = True
@@ -73,8 +76,6 @@ class TransformerXL(ScoreEncoding):
                 f"dim is {dim}; half of the channels of TransformerXL are sines and half cosines. "
                 f"Build it with dim={dim + 1}, or another even width."
             )
-        if clamp_len is not None:
-            check_whole(clamp_len=clamp_len)
         self.heads, self.head_dim, self.dim, self.std = heads, head_dim, dim, std
         self.base, self.clamp_len = base, clamp_len
         self.sinusoid = Sinusoidal(dim, base, convention="concatenated")
