@@ -167,3 +167,15 @@ def test_errors_say_what_to_do(build, error, words):
 def test_schedules_are_values():
     assert YaRN(PLAIN, 16.0, 8192) == YaRN(Geometric(64, 500_000.0), 16.0, 8192)
     assert len({Llama3(PLAIN), Llama3(PLAIN), Linear(PLAIN, 2.0)}) == 2
+
+
+def test_a_pair_that_turns_backwards_is_rescaled_as_one_that_turns_forwards():
+    """Of frequencies that are kept, that lie between, and that are divided."""
+    plain = [1.0, 0.002, 0.001]
+    ahead, back = (Llama3(FromCheckpoint([sign * w for w in plain])) for sign in (1, -1))
+    assert back.radians() == tuple(-w for w in ahead.radians())
+    assert back.float32("float32").tolist() == [-w for w in ahead.float32("float32").tolist()]
+    for schedule in (ahead, back):
+        assert schedule.float32("float32").tolist() == pytest.approx(
+            [float(w) for w in schedule.radians()], rel=1e-6
+        )

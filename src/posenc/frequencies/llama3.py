@@ -31,7 +31,7 @@ class Llama3(Schedule):
     left alone, what turns less than ``low`` times is divided by s. Where the two are one number, as
     in Llama 4 Scout, there is a step and no middle. With low=1 and high=32 this is NTK-by-parts as
     the paper of YaRN states it; see ``YaRN``. A pair that turns backwards, by a frequency below 0,
-    makes fewer than 0 turns, so that it is divided by s.
+    makes as many turns as one that turns forwards.
 
     Args:
         of: The schedule to rescale; its attention factor is kept.
@@ -79,7 +79,7 @@ class Llama3(Schedule):
         low, high, slowing = exact(self.low), exact(self.high), 1 - 1 / exact(self.factor)
 
         def slowed(w: Decimal) -> Decimal:
-            turns = exact(self.trained_length) * w / TWO_PI
+            turns = exact(self.trained_length) * abs(w) / TWO_PI
             if low == high:
                 return w if turns >= low else w * (1 - slowing)
             kept = min(max((turns - low) / (high - low), Decimal(0)), Decimal(1))
@@ -91,7 +91,7 @@ class Llama3(Schedule):
         """The frequencies as transformers' float32 code has them."""
         plain, factor = self.of.float32(form), float(self.factor)
         length, low, high = self.trained_length, self.low, self.high
-        wavelengths = 2 * pi / plain
+        wavelengths = 2 * pi / plain.abs()
         scaled = torch.where(wavelengths > length / low, plain / factor, plain)
         smooth = (length / wavelengths - low) / (high - low)
         middle = ~(wavelengths < length / high) & ~(wavelengths > length / low)
