@@ -11,13 +11,20 @@ from tests.encodings.test_set_afterwards import same, seen, shapes
 from torch import nn
 
 from posenc import (
+    DAPE,
     FIRE,
     ALiBi,
+    AxialSinusoidal,
+    Cyclic,
     DecomposedRelative,
     FoPE,
     Learned,
+    LevelEmbedding,
     Positional,
+    RelativeLogits,
+    RePo,
     Rotary,
+    SelectiveRoPE,
     SwinV2Bias,
     T5Bias,
 )
@@ -31,6 +38,8 @@ CASES = {
     for name, case in importlib.import_module(f"tests.contracts.{file.stem}").CASES.items()
     if next(case.module().parameters(), None) is not None
 }
+NEIGHBORS, DETR = Rotary(4, pairing="interleaved"), AxialSinusoidal(8, "detr")
+LAST = Rotary(4, head_dim=6, rotated="suffix")
 ONE_WAY, BOTH_WAYS = T5Bias(2, bidirectional=False), T5Bias(2)
 REFUSED = r"saved with bidirectional=True, and this one has bidirectional=False"
 
@@ -75,6 +84,13 @@ def test_what_changes_the_meaning_of_parameters_is_noticed(name):
         (FoPE(8, 2, 10**5, base=100.0), FoPE(8, 2, 10**5), r"frequencies=Geometric\(.*base=100"),
         (DecomposedRelative(2, 4, 4, key_stride=2), DecomposedRelative(2, 4, 4), "key_stride="),
         (FIRE(2, threshold=64.0), FIRE(2), "threshold=64.0"),
+        (RelativeLogits(2, 8, clip=2.0), RelativeLogits(2, 8, clip=1.0), "clip=2.0"),
+        (Cyclic(2, T5Bias(2), 6), Cyclic(2, T5Bias(2), 8), "period=6"),
+        (DAPE(2, Cyclic(2, ALiBi(2), 6)), DAPE(2, Cyclic(2, ALiBi(2), 8)), "bias.period=6"),
+        (RePo(2, Rotary(4), 8), RePo(2, NEIGHBORS, 8), "rotary.pairing='half'"),
+        (SelectiveRoPE(2, NEIGHBORS, 8), SelectiveRoPE(2, Rotary(4), 8), "rotary.pairing='inter"),
+        (RePo(2, LAST, 8), RePo(2, Rotary(4, head_dim=6), 8), "rotary.rotated='suffix'"),
+        (LevelEmbedding(AxialSinusoidal(8)), LevelEmbedding(DETR), "of.form='mae'"),
     ],
 )
 def test_what_a_shape_does_not_tell(saved, other, told):

@@ -193,7 +193,7 @@ class TokenEncoding(FixedOnceBuilt, ABC):
         }
     )
     fixed_beside_parameters = frozenset({"layer_norm", "offset"})
-    meaning = frozenset({"function", "join", "layer_norm", "offset", "size"})
+    meaning = frozenset({"form", "function", "join", "layer_norm", "offset", "size"})
 
     dim: int
     batch_first: bool
@@ -269,7 +269,7 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
             "variant",
         }
     )
-    meaning = frozenset({"slow", "speed"})
+    meaning = frozenset({"pairing", "rotated", "slow", "speed"})
 
     head_dim: int
     heads_first: bool = True
@@ -427,8 +427,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     )
     meaning = frozenset(
         {
-            *("bidirectional", "blend", "buckets", "far", "kernel", "key_stride", "max_distance"),
-            *("negative_slope", "pretrained_window", "scaled", "threshold", "window"),
+            *("bidirectional", "blend", "buckets", "clip", "far", "kernel", "key_stride"),
+            *("max_distance", "negative_slope", "period", "pretrained_window", "scaled"),
+            *("threshold", "window"),
         }
     )
 

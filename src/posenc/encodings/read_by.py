@@ -1,6 +1,5 @@
 """State dicts that tell by which arguments their numbers are read."""
 
-from collections.abc import Iterator
 from math import isclose
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ class ReadByArguments(nn.Module):
 
     They stand beside torch's own version number, in ``_metadata``, and a module that was built with
     others refuses it. Names and numbers of the state dict are those that they would be without.
+    Those of a part that has no parameters stand with the whole, as ``rotary.pairing``.
 
     Attributes:
         meaning: Names of arguments by which parameters are read, and which no shape tells.
@@ -36,10 +36,7 @@ dict(state_dict), which says nothing of that.
     meaning: ClassVar[frozenset[str]] = frozenset()
 
     def _read_by(self) -> dict[str, Any]:
-        if next(_own_parameters(self), None) is None:
-            return {}
-        held = {name: vars(self)[name] for name in sorted(self.meaning) if name in vars(self)}
-        return {n: _written(v) for n, v in held.items() if not isinstance(v, Tensor)}
+        return _settled(self) if _learns(self) else {}
 
     def _save_to_state_dict(
         self, destination: dict[str, Any], prefix: str, keep_vars: bool
@@ -81,13 +78,13 @@ dict(state_dict), which says nothing of that.
 
 
 def _written(value: Any) -> Any:
-    """A number or a schedule as ``torch.load`` takes it from any file; all else as it is."""
+    """An argument as ``torch.load`` takes it from any file; a form of a grid by its name."""
     if isinstance(value, Schedule):
         numbers = [*value.wavelengths(), value.attention_factor]
         return {"schedule": repr(value), "numbers": numbers}
     if isinstance(value, Integral):
         return value if isinstance(value, bool) else int(value)
-    return float(value) if isinstance(value, Real) else value
+    return float(value) if isinstance(value, Real) else getattr(value, "name", value)
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -114,9 +111,15 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _own_parameters(module: nn.Module) -> Iterator[nn.Parameter]:
-    """Those of a module and its parts, but for parts that say themselves how to read theirs."""
-    yield from module.parameters(recurse=False)
-    for part in module.children():
-        if not isinstance(part, ReadByArguments):
-            yield from _own_parameters(part)
+def _settled(module: ReadByArguments) -> dict[str, Any]:
+    """The arguments of a module, and of its parts that have no parameters to say theirs beside."""
+    held = {name: vars(module)[name] for name in sorted(module.meaning) if name in vars(module)}
+    told = {name: _written(value) for name, value in held.items() if not isinstance(value, Tensor)}
+    for at, part in module.named_children():
+        if isinstance(part, ReadByArguments) and not _learns(part):
+            told |= {f"{at}.{name}": value for name, value in _settled(part).items()}
+    return told
+
+
+def _learns(module: nn.Module) -> bool:
+    return next(module.parameters(), None) is not None
