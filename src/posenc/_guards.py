@@ -20,6 +20,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``overridden(module)``  before all weights of a module are taken over by another
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
+``working_dtype(dtype)`` before content meets a table: float32 at least
 ``floating(dtype)``     before reals are rounded to a dtype that somebody asked for
 ``check_dense(x=x, …)`` before anything reads a tensor by rows and columns
 ======================  =====================================================================
@@ -107,6 +108,29 @@ def widest(device: torch.device) -> torch.dtype:
 
 
 FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+
+
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype in which an encoding meets content of ``dtype``: float32 at least.
+
+    Raises:
+        TypeError: It is a floating one of fewer than 16 bits, which torch promotes to no other.
+
+    Example:
+        >>> working_dtype(torch.bfloat16), working_dtype(torch.float64)
+        (torch.float32, torch.float64)
+        >>> working_dtype(torch.float8_e4m3fn)
+        Traceback (most recent call last):
+        ...
+        TypeError: Content is torch.float8_e4m3fn; posenc encodes float16, bfloat16, float32 and \
+float64. Pass x.to(torch.bfloat16), times its scale if it has one.
+    """
+    if dtype.is_floating_point and dtype not in FLOATING:
+        raise TypeError(
+            f"Content is {dtype}; posenc encodes float16, bfloat16, float32 and float64. Pass "
+            f"x.to(torch.bfloat16), times its scale if it has one."
+        )
+    return torch.promote_types(dtype, torch.float32)
 
 
 def floating(dtype: torch.dtype | None) -> torch.dtype:

@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from posenc import (
+    GRAPE,
     ALiBi,
     AxialRotary,
+    CayleySTRING,
     CoPE,
     CounterRotary,
     DirectedRotary,
@@ -14,13 +16,16 @@ from posenc import (
     PoPE,
     QueryTemperature,
     Rotary,
+    Shaw,
     Sinusoidal,
     StartTokenRotary,
     T5Bias,
     XPos,
+    attention,
     move_keys,
 )
 from posenc.positions import NOWHERE, Coordinates, grid, prefixed
+from posenc.transformer import Encoder
 
 HERE = torch.arange(3)
 
@@ -72,6 +77,31 @@ def test_scores_that_would_cut_a_bias_off_are_refused(encoding, dtype):
     scores, q = torch.ones(1, 2, 3, 3).to(dtype), torch.ones(1, 2, 3, 8)
     with pytest.raises(TypeError, match="takes floating ones"):
         encoding(scores, HERE, HERE, q=q, k=q)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: Rotary(8)(x, x),
+        lambda x: Rotary(8).encode_queries(x, Rotary(8).table(range(4))),
+        lambda x: CayleySTRING(8).encode_queries(x, CayleySTRING(8).table(grid(2, 2))),
+        lambda x: FoPE(8, 4, 100)(x, x),
+        lambda x: GRAPE(8, 4)(x, x),
+        lambda x: PoPE(8, 4)(x, x),
+        lambda x: QueryTemperature(8)(x, x),
+        lambda x: Sinusoidal(8)(x[0]),
+        lambda x: Sinusoidal(8).encode(x[0], Sinusoidal(8).table(range(4))),
+        lambda x: ALiBi(4)(x[..., :4]),
+        lambda x: ALiBi(4).encode(x[..., :4], ALiBi(4).table(range(4), range(4))),
+        lambda x: Shaw(4, 8, 3)(torch.zeros(1, 4, 4, 4), q=x, k=x),
+        lambda x: attention(x, x, x),
+        lambda x: Encoder(8, 2, 1)(x[0]),
+    ],
+)
+def test_numbers_of_eight_bits_are_refused_in_words(call, dtype):
+    with pytest.raises(TypeError, match=rf"Content is {dtype}; .* Pass x\.to\(torch\.bfloat16\)"):
+        call(torch.ones(1, 4, 4, 8).to(dtype))
 
 
 def test_one_row_of_a_bias_is_not_for_all_queries():

@@ -29,6 +29,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import check_dense, floating, may_look
+from posenc._guards import working_dtype as working_dtype
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
 from posenc.encodings.hooks import LAYERS, held_to_layers
 from posenc.encodings.narrow import held_to_float16
@@ -48,16 +49,6 @@ from posenc.positions import (
     checked_distances,
     consecutive,
 )
-
-
-def working_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The dtype in which an encoding meets content of ``dtype``: float32 at least.
-
-    Example:
-        >>> working_dtype(torch.bfloat16), working_dtype(torch.float64)
-        (torch.float32, torch.float64)
-    """
-    return torch.promote_types(dtype, torch.float32)
 
 
 def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Tensor, "*tokens"]:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from posenc._guards import FLOATING, working_dtype
+
 INT64 = torch.int64
 HEADS, ANY = -1, -2  # of an axis that is as long as there are heads, and of one that may be any
 
@@ -127,6 +129,7 @@ def check_given(name: str, what: str, given: Tensor) -> None:
         raise TypeError(
             f"{what} are {given.dtype}; {name} takes floating ones, products of queries and keys."
         )
+    working_dtype(given.dtype)  # which refuses eight bits
     if given.ndim < 3:
         raise ValueError(
             f"{what} have shape {tuple(given.shape)}; {name} takes [*batch, heads, q_len, k_len]."
@@ -182,9 +185,9 @@ def check_table(
 2, 3]. Pass the positions of these queries and keys, one each.
     """
     size, shape = given.shape, table.shape
-    if not given.is_floating_point() or not _fits(size, shape, between):
+    if given.dtype not in FLOATING or not _fits(size, shape, between):
         _refuse(name, what, heads, given, tuple(shape), between)
-    if whole is None or (table.dtype is INT64 if whole else table.is_floating_point()):
+    if whole is None or (table.dtype is INT64 if whole else table.dtype in FLOATING):
         return
     kind = "whole numbers, int64" if whole else "floating numbers"
     raise TypeError(

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc._guards import working_dtype
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.read_by import ReadByArguments
 from posenc.positions.whole import with_plain_numbers
@@ -153,7 +154,7 @@ def _stages(
 ) -> NormStages:
     if not x.is_floating_point():  # the square of a complex number is no variance
         raise TypeError(f"x is {x.dtype}; norms take floating tokens [*tokens, dim].")
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))  # in which squares have room, and ε
+    wide = x.to(working_dtype(x.dtype))  # in which squares have room, and ε
     mean = wide.mean(axes, keepdim=True)
     variance = (wide - mean).square().mean(axes, keepdim=True)
     normalized = (wide - mean) / (variance + eps).sqrt()

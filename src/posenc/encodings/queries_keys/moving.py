@@ -1,10 +1,9 @@
 """Keys that are cached at some positions, moved to others."""
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense
+from posenc._guards import check_dense, working_dtype
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
@@ -70,7 +69,7 @@ def move_keys(
         )
     step = _difference(from_positions, to_positions, rotary)
     check_dense(keys=keys)
-    dtype = torch.promote_types(keys.dtype, torch.float32)
+    dtype = working_dtype(keys.dtype)
     if isinstance(rotary, Rotary):
         table = rotation_table(rotary.sincos, step, dtype)
     else:

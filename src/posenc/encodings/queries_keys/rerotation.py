@@ -1,9 +1,9 @@
 """Keys that are cached under one schedule, rotated further to another."""
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import working_dtype
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
@@ -63,7 +63,7 @@ def rerotate(
             f"subtracted exactly. Build both with arithmetic='exact'."
         )
     step = Difference(new.frequencies, old.frequencies)
-    dtype = torch.promote_types(keys.dtype, torch.float32)
+    dtype = working_dtype(keys.dtype)
     return rotate_heads(
         keys,
         rotation_table(SinCos(step), positions, dtype, step.attention_factor),

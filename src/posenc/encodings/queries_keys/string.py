@@ -109,7 +109,7 @@ class CayleySTRING(QueryKeyEncoding):
         """
         name, layout = "CayleySTRING", {"head_dim": self.head_dim, "heads_first": self.heads_first}
         check_fit(q, table, (2, self.head_dim // 2), name=name, **layout)
-        wide = torch.promote_types(q.dtype, torch.float32)
+        wide = working_dtype(q.dtype)
         based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
         return rotate_heads(
             based, table, name=name, rotated_dim=self.head_dim, pairing="interleaved", **layout

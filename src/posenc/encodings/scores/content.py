@@ -5,6 +5,8 @@ from math import sqrt
 import torch
 from torch import Tensor
 
+from posenc._guards import working_dtype
+
 
 def products(x: Tensor, rows: Tensor) -> Tensor:
     """``x @ rowsᵀ`` in the dtype of ``x``, also inside autocast: scores are summed in float32.
@@ -66,6 +68,7 @@ def checked_content(
             )
         if not x.is_floating_point():
             raise TypeError(f"{letter} is {x.dtype}; {name} takes floating numbers.")
+        working_dtype(x.dtype)  # which refuses eight bits
         if not _fits(x.shape, size, letter, head_dim):
             raise ValueError(_misfit(name, letter, tuple(x.shape), tuple(size), head_dim))
 

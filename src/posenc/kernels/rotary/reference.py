@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._guards import working_dtype
 from posenc.kernels.out import written
 from posenc.kernels.rows import rows_at
 from posenc.numerics.joined import joined
@@ -57,7 +58,7 @@ def rotate(
     rest = x.shape[-1] - width
     begin = 0 if rotated == "prefix" else rest
     end = begin + width
-    wide = torch.promote_types(torch.promote_types(x.dtype, cos.dtype), torch.float32)
+    wide = torch.promote_types(working_dtype(x.dtype), working_dtype(cos.dtype))
     a, b = (channels.to(wide) for channels in split(x[..., begin:end] if rest else x, pairing))
     if conjugate:
         sin = -sin
