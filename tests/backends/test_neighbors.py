@@ -18,7 +18,7 @@ from posenc import (
     attention,
     positions,
 )
-from posenc.transformer import Encoder
+from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, WIDTH, DIM, LONG = 4, 8, 32, 6
 DOCUMENTS = torch.arange(2).repeat_interleave(LONG)[None]
@@ -123,6 +123,47 @@ def test_documents_that_do_not_touch_are_convolved_apart(ids, at):
     for document in ids[ids >= 0].unique():
         own = ids[0] == document
         torch.testing.assert_close(made[:, own], encoder(x[:, own], at[:, own]))
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    "ids",
+    [[0, 1, 1, 2, 2, 2], [0, 1, 2, 3, 3, 4], [-1, 0, -1, 1, 1, 1], [-1, -1, 0, 0, 0, 0],
+     [0, 0, 0, 0, -1, -1], [0, 0, -1, 1, 1, -1]],
+    ids=str,
+)  # fmt: skip
+def test_scores_know_documents_of_one_token_and_padding_at_the_ends(name, is_causal, ids):
+    torch.manual_seed(0)
+    positional = Positional(scores=SCORES[name]())
+    encoder = Encoder(DIM, HEADS, 1, positional=positional, is_causal=is_causal).double().eval()
+    ids, x = torch.tensor([ids]), torch.randn(1, LONG, DIM).double()
+    made = encoder(x, document_ids=ids, padding_mask=ids >= 0)
+    for document in ids[ids >= 0].unique():
+        own = ids[0] == document
+        torch.testing.assert_close(made[:, own], encoder(x[:, own]), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("size", [None, 9])
+def test_scores_decode_behind_padding(name, size):
+    torch.manual_seed(0)
+    positional = Positional(scores=SCORES[name]())
+    encoder = Encoder(DIM, HEADS, 1, positional=positional, is_causal=True).double().eval()
+    x, cache = torch.randn(1, LONG, DIM).double(), KeyValueCache(size=size)
+    with torch.no_grad():
+        encoder(x[:, :4], padding_mask=torch.tensor([[False, False, True, True]]), cache=cache)
+        steps = torch.cat([encoder(x[:, i : i + 1], cache=cache) for i in (4, 5)], dim=1)
+        torch.testing.assert_close(steps, encoder(x[:, 2:])[:, 2:], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("real", [[1, 1, 0, 1, 1, 1], [1, 0, 1, 1, 1, 1]], ids=str)
+def test_padding_between_tokens_is_refused_by_scores(name, real):
+    encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))
+    real = torch.tensor([real]).bool()
+    with pytest.raises(ValueError, match="padding lies between tokens of one document"):
+        encoder(torch.randn(1, LONG, DIM), padding_mask=real)
 
 
 COUNTING = {

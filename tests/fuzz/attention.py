@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby, pairwise
 from math import exp, prod
 from typing import Any
 
@@ -50,7 +51,7 @@ SCALING = (Temperature, LogTemperature)
 
 TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
-ASTRAY = "these run on where one begins|Positions of keys repeat"
+ASTRAY = "these run on where one begins|padding lies between tokens|Positions repeat between tokens"
 
 COUNTED = "would count tokens of the next document"
 
@@ -320,19 +321,31 @@ def _reads_neighbors(case: AttentionCase) -> bool:
 def _reads_astray(case: AttentionCase) -> bool:
     """Whether an encoding would read, beside a token, padding or another document.
 
-    Documents are told by positions that begin anew; padding stands where another token does.
+    Documents are told by positions that fall or repeat, and so is padding at their ends.
     """
     if not _reads_neighbors(case):
         return False
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
     if case.padding is not None:
         keys = over_padding(keys, torch.tensor(case.padding))
-    here, after = keys[..., :-1], keys[..., 1:]
-    astray = here == after
-    if case.documents is not None:
-        ids = torch.tensor(case.documents)
-        astray = astray | ((ids[:, 1:] != ids[:, :-1]) & (here < after))
-    return bool(astray.any())
+    keys = keys.expand(case.batch, -1)
+    ids = torch.zeros_like(keys) if case.documents is None else torch.tensor(case.documents)
+    real = torch.ones_like(keys) if case.padding is None else torch.tensor(case.padding).long()
+    rows = zip(keys.tolist(), ids.tolist(), real.expand(keys.shape).tolist(), strict=True)
+    return any(_row_reads_astray(*row) for row in rows)
+
+
+def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:
+    steps = [(b > a) - (b < a) for a, b in pairwise(keys)]
+    run_on = any(step > 0 and a != b for step, (a, b) in zip(steps, pairwise(ids), strict=True))
+    moves = [list(group) for _, group in groupby(steps)]
+    repeats = any(
+        before[0] > 0 and between[0] == 0 and after[0] > 0
+        for before, between, after in zip(moves, moves[1:], moves[2:], strict=False)
+    )
+    told = [place for place, one in enumerate(real) if one]
+    padded = any(b > a + 1 and keys[b] > keys[a] and ids[a] == ids[b] for a, b in pairwise(told))
+    return run_on or repeats or padded
 
 
 def _counts_astray(case: AttentionCase, given: dict[str, Any]) -> tuple[bool, bool]:

@@ -48,7 +48,7 @@ posenc.positions.packed gives them, or each document as a row of its own.
         if places.ndim < 3:
             here, after = places[..., :-1], places[..., 1:]
             falls = isinstance(encoding, ScoreEncoding)
-            begins = begins & (after >= here if falls else after == here + 1)
+            begins = begins & (after > here if falls else after == here + 1)
         words = (
             f"{type(encoding).__name__} reads the tokens beside each token and knows documents by "
             f"positions that begin anew, and these run on where one begins. Pass positions that "
@@ -72,7 +72,7 @@ def check_padding_is_outside(
     On a grid whoever stands at the next point is the neighbor, whatever lies between in the row.
 
     Args:
-        encodings: Those of tokens.
+        encodings: Those that are applied.
         places: Where they take the tokens to stand.
         real: ``[batch, seq]``: which tokens are no padding; ``None``: all.
         documents: ``[batch, seq]``: tokens with equal numbers are one document.
@@ -97,7 +97,9 @@ tokens of one document. Pad rows at their ends.
     index = torch.arange(real.shape[-1], device=real.device)
     last = torch.where(real, index, -1).cummax(-1).values[:, :-1]  # real token before the next one
     at = places.expand(real.shape)
-    follows = at[:, 1:] == at.gather(-1, last.clamp(min=0)) + 1
+    before, after = at.gather(-1, last.clamp(min=0)), at[:, 1:]
+    rises = any(isinstance(each, ScoreEncoding) for each in reading)
+    follows = after > before if rises else after == before + 1
     inside = real[:, 1:] & (last >= 0) & (last < index[:-1]) & follows
     if documents is not None:
         inside = inside & (documents.gather(-1, last.clamp(min=0)) == documents[:, 1:])
@@ -125,10 +127,11 @@ def check_scores_know_documents(
         given: Where queries and keys stand, and in which documents.
 
     Raises:
-        ValueError: As of ``check_documents_are_told``; or a query would count tokens of the
+        ValueError: As of the two checks above; or a query would count tokens of the
             document after its own.
     """
     check_documents_are_told(encodings, given.keys, given.documents)
+    check_padding_is_outside(encodings, given.keys, given.padding_mask, given.documents)
     between = [each for each in encodings if not each.is_pairwise and not _reads_neighbors(each)]
     queries, keys = given.queries, given.keys
     documents, q_documents = given.documents, given.q_documents

@@ -394,8 +394,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         is_pairwise: Claim: the change of one score depends on its own query and key alone, not on
             the tokens between or beside them. Attention over parts of the keys needs that.
         reads_neighbors: Claim, denied where a class does not set it: the change reads tokens beside
-            the key, and knows by positions that begin anew where a document ends. Attention then
-            refuses packed documents at positions that run on.
+            the key, and knows by positions that fall or repeat where a document ends or padding
+            lies. Attention then refuses packed documents at positions that run on, and padding
+            between tokens of one document.
         reads_later: Claim, denied where a class does not set it: the change reads keys after the
             query, as a mean over all keys does. It is for rows whose tokens all see each other;
             encoders refuse a cache.

@@ -114,11 +114,11 @@ def test_decoding_behind_a_cache_is_the_whole_pass():
 def test_what_does_not_fit_is_told(example):
     with pytest.raises(ValueError, match="kernel is 2; it must be odd"):
         DAPEv2(4, ALiBi(4), kernel=2)
-    with pytest.raises(ValueError, match="Positions of keys repeat, as they do where there is"):
-        example()(random_scores(3), [0, 0, 1], [0, 0, 1])
+    with pytest.raises(ValueError, match="there is padding, over which DAPEv2 does not read"):
+        example()(random_scores(4), [0, 1, 1, 2], [0, 1, 1, 2])
     q = torch.randn(1, 4, 5, 8)
-    real = torch.tensor([[False, True, True, True, True]])
-    with pytest.raises(ValueError, match="Pack documents instead, and let a KeyValueCache grow"):
+    real = torch.tensor([[True, False, True, True, True]])
+    with pytest.raises(ValueError, match="padding lies between tokens of one document"):
         posenc.attention(
             q, q, q, padding_mask=real, positional=Positional(scores=DAPEv2(4, ALiBi(4)))
         )

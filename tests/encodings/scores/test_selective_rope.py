@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from posenc import Positional, Rotary, SelectiveRoPE, attention
 from posenc.frequencies import Geometric
-from posenc.positions import consecutive, decoding, left_padded, packed
+from posenc.positions import consecutive, decoding, over_padding, packed
 from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, WIDTH, DIM, SEQ = 2, 6, 8, 7
@@ -143,9 +143,9 @@ def test_gradients_reach_every_parameter():
 
 def test_what_does_not_fit_is_refused():
     of, (x, q, k) = built(), content()
-    mask = torch.tensor([False, False] + [True] * 5)
-    with pytest.raises(ValueError, match="which SelectiveRoPE cannot tell from the tokens"):
-        scored(of, q, k, x, left_padded(mask), left_padded(mask))
+    places = over_padding(range(7), torch.tensor([True, True, False, True, True, True, True]))
+    with pytest.raises(ValueError, match="over which SelectiveRoPE does not read"):
+        scored(of, q, k, x, places, places)
     with pytest.raises(ValueError, match=r"7, which 2 heads cannot share evenly"):
         SelectiveRoPE(2, Rotary(4), 7)
     with pytest.raises(TypeError, match=r"rotary is 4; pass a Rotary, as Rotary\(64\)"):

@@ -5,9 +5,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.both import both_positions, of_each
 from posenc.encodings.scores.content import checked_content
 from posenc.encodings.scores.dape import check_bias
@@ -26,9 +26,9 @@ class DAPEv2(ScoreEncoding):
     where all others have them: units of the hidden layer that lie past the row are left out. Here
     every query is treated as those others are, so that a decoded token equals that of a whole pass.
 
-    Padding lies between neighbors and cannot be told from them here; rows in which positions repeat
-    are refused where they can be looked at. Pack documents instead, and let a ``KeyValueCache``
-    grow. Memory is that of 4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
+    Documents are known by positions that fall or repeat, and so is padding, which must stand before
+    or behind a document's tokens, not between them. Memory is that of 4 · ⌊kernel/2⌋ + 1 copies of
+    the scores and the bias.
 
     The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2, whose kernels have an
     axis of one more, as ``expand`` and ``contract``. Where the bias is FIRE, it is theirs as
@@ -46,7 +46,7 @@ class DAPEv2(ScoreEncoding):
     Raises:
         TypeError: ``bias`` is no ``ScoreBias``.
         ValueError: A number is not positive, ``kernel`` is even, the bias is of other heads, or
-            positions repeat.
+            positions repeat between others that rise, as far as can be seen.
 
     Reference:
         Zheng et al. 2024, "DAPE V2: Process Attention Score as Feature Map for Length
@@ -151,16 +151,9 @@ def _window(keys: Int64[Tensor, "*rows k_len"], reach: int) -> tuple[Tensor, Ten
     Both are ``[*rows, k_len, 2 · reach + 1]``.
     """
     before, after = keys[..., :-1], keys[..., 1:]  # compared: a difference may wrap
-    repeat = (
-        "Positions of keys repeat, as they do where there is padding, which DAPEv2 cannot tell "
-        "from neighbors. Pack documents instead, and let a KeyValueCache grow."
-    )
-    if graph_looks(keys):
-        demand((before != after).all(), repeat)
-    elif may_look(keys) and bool((before == after).any()):
-        raise ValueError(repeat)
+    check_repeats("DAPEv2", after > before, after == before)
     row = torch.arange(keys.shape[-1], device=keys.device)
-    begins = F.pad(after < before, (1, 0), value=True)[..., : keys.shape[-1]]
+    begins = F.pad(after <= before, (1, 0), value=True)[..., : keys.shape[-1]]
     start = torch.where(begins, row, 0).cummax(-1).values
     there = row.unsqueeze(-1) + torch.arange(-reach, reach + 1, device=keys.device)
     begun = there >= start.unsqueeze(-1)

@@ -7,12 +7,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc._guards import may_look
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
+from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
@@ -36,11 +37,10 @@ class SelectiveRoPE(ScoreEncoding):
     of scores, and no rotary encoding stands beside it. A cache keeps u beside unrotated keys; what
     it has dropped counts as nothing. Sums and angles are float64.
 
-    A row of one document is rotated token by token. In a packed row, where positions fall, every
-    document begins anew, and angles are those of pairs: a pass over all scores for each pair of
-    channels. So it is in graphs and transforms, where nobody can look. Padding cannot be told from
-    the tokens that are convolved: rows in which positions repeat are refused where they can be
-    looked at. Pack documents instead, and let a ``KeyValueCache`` grow.
+    A row of one document is rotated token by token. In a packed row, where positions fall or
+    repeat, every document begins anew, and angles are those of pairs: a pass over all scores for
+    each pair of channels. So it is with padding, which must stand before or behind a document's
+    tokens, not between them, and in graphs and transforms, where nobody can look.
 
     The paper makes u of the query; the authors' code, and this, of the hidden state. Theirs has as
     many key heads as query heads; fewer are repeated here, and turned for each query head.
@@ -59,7 +59,8 @@ class SelectiveRoPE(ScoreEncoding):
     Raises:
         TypeError: ``rotary`` is no ``Rotary``.
         ValueError: A number is not positive, a switch is none, heads do not divide ``dim``,
-            positions repeat, or queries, keys or the hidden state of the keys were not given.
+            positions repeat between others that rise, as far as can be seen, or queries, keys or
+            the hidden state of the keys were not given.
 
     Reference:
         Movahedi et al. 2025, "Selective Rotary Position Embedding" (arXiv:2511.17388);
@@ -263,16 +264,9 @@ def _documents(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, bo
     """Which document each key is of, by number; and whether it is known that there is but one."""
     step = (distance[..., :1, :-1] - distance[..., :1, 1:]).sum(-2)  # over one query, or none
     known = may_look(step)
-    repeat = (
-        "Positions of keys repeat, as they do where there is padding, which SelectiveRoPE cannot "
-        "tell from the tokens that it convolves. Pack documents instead, and let a KeyValueCache "
-        "grow."
-    )
-    if distance.shape[-2] and graph_looks(step):
-        demand((step != 0).all(), repeat)
-    elif known and distance.shape[-2] and bool((step == 0).any()):
-        raise ValueError(repeat)
-    begins = F.pad(step < 0, (1, 0), value=False)[..., : distance.shape[-1]]
+    if distance.shape[-2]:
+        check_repeats("SelectiveRoPE", step > 0, step == 0)
+    begins = F.pad(step <= 0, (1, 0), value=False)[..., : distance.shape[-1]]
     return begins.cumsum(-1), known and not bool(begins.any())
 
 

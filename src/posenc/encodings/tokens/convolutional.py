@@ -10,11 +10,12 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc._guards import may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
+from posenc.encodings.repeats import check_repeats
 from posenc.encodings.tokens.neighbors import check_content
-from posenc.positions import Integers, checked, consecutive
+from posenc.positions import Integers, checked
 
 NO_RUN = -1
 
@@ -182,12 +183,11 @@ class Convolutional(TokenEncoding):
                 between others of one run, as they do where padding lies between tokens.
         """
         check_content(x, table, name="Convolutional", dim=self.dim, coordinates=1)
-        order = consecutive(x.shape[-2], device=x.device)
         positions = table[..., 0]
         follows = positions[..., 1:] == positions[..., :-1] + 1
         if may_look(follows) and bool(follows.all()):
             return self.ordered(x)
-        _check_padding(positions, order)
+        check_repeats("Convolutional", follows, positions[..., 1:] == positions[..., :-1])
         runs = F.pad((~follows).cumsum(-1), (1, 0))[..., : x.shape[-2]]
         return self._layers(x, runs.expand(x.shape[:-1]))
 
@@ -242,24 +242,6 @@ class Convolutional(TokenEncoding):
         told += [f"{name}={getattr(self, name)}" for name, value in usual.items()
                  if getattr(self, name) != value]  # fmt: skip
         return ", ".join(told)
-
-
-def _check_padding(positions: Tensor, order: Tensor) -> None:
-    """Refuse positions that go on, repeat, and go on again, as 0, 1, 1, 2."""
-    before, after = positions[..., :-1], positions[..., 1:]
-    repeats, follows = after == before, after == before + 1
-    # The last step that is no repeat, if there is one, says what the repeats come behind.
-    last = torch.where(repeats, -1, order[:-1]).cummax(-1).values.clamp(min=0)
-    inside = repeats[..., :-1] & follows.gather(-1, last)[..., :-1] & follows[..., 1:]
-    words = (
-        "Positions repeat between tokens that follow one another, as they do where there is "
-        "padding, over which Convolutional does not read, or where documents share a position. Pad "
-        "rows at their ends, and count documents anew."
-    )
-    if graph_looks(inside):
-        demand(~inside.any(), words)
-    elif may_look(inside) and bool(inside.any()):
-        raise ValueError(words)
 
 
 def _lengths(weight: Tensor) -> Tensor:
