@@ -80,13 +80,13 @@ CASES: dict[str, Case] = {
     "ids that come back": (
         attended("document_ids", q_document_ids=DOCUMENTS), DOCUMENTS,
         torch.tensor([[0, 0, 1, 1, 0, 0]])),
-    "padding before DAPEv2": (
-        within_documents(DAPE), ANEW, torch.tensor([0, 0, 1, 0, 1, 2])),
+    "repeats before DAPEv2": (
+        within_documents(DAPE), ANEW, torch.tensor([0, 1, 2, 2, 3, 4])),
     "neighbors across documents": (within_documents(DAPE), ANEW, RUNNING),
     "counts across documents": (
         within_documents(posenc.CoPE(1, 16, 8)), ANEW, torch.tensor([0, 5, 2, 3, 4, 5])),
-    "padding before SelectiveRoPE": (
-        selective, ANEW, torch.tensor([0, 0, 1, 0, 1, 2])),
+    "repeats before SelectiveRoPE": (
+        selective, ANEW, torch.tensor([0, 1, 2, 2, 3, 4])),
     "distances of 2^63": (
         lambda keys: checked_distances(torch.tensor([2**62]), keys), RUNNING,
         torch.tensor([-(2**62)])),
@@ -123,8 +123,8 @@ CASES: dict[str, Case] = {
 
 
 COSTLY = {
-    "padding before DAPEv2",
-    "padding before SelectiveRoPE",
+    "repeats before DAPEv2",
+    "repeats before SelectiveRoPE",
     "counts across documents",
     "two tokens at one point",
 }
