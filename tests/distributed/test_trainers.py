@@ -53,3 +53,9 @@ def test_a_ring_is_refused_in_a_graph_on_every_rank(ranks, fullgraph):
 @pytest.mark.parametrize("world", [4])
 def test_checkpoints_come_back(ranks, world):
     assert max(ranks.run(world, f"{CASES}:saved")) == 0
+
+
+@pytest.mark.parametrize("again", [True, False, None])
+@pytest.mark.parametrize("cut", ["blocks", "encoder"])
+def test_gathered_weights_are_no_others_for_a_cache(ranks, cut, again):
+    assert max(ranks.run(2, f"{CASES}:decoded", cut=cut, again=again)) < 1e-5

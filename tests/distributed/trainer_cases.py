@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from posenc import ALiBi, Positional, Rotary, T5Bias, attention
 from posenc.distributed import Shards
-from posenc.transformer import Encoder
+from posenc.transformer import Encoder, KeyValueCache
 
 DIM, HEADS, LENGTH, BATCH = 16, 4, 26, 2
 IDS = torch.arange(3).repeat_interleave(torch.tensor([9, 12, 5])).expand(BATCH, -1)
@@ -172,3 +172,17 @@ def saved(group) -> float:
     if group.rank() == 0:
         shutil.rmtree(folder[0])
     return farthest(found, expected)
+
+
+def decoded(group, cut: str, again: bool | None) -> float:
+    """Token by token with a cache, where FSDP2 gathers weights at each step or leaves them so."""
+    mesh, x = init_device_mesh("cpu", (group.size(),)), content()[0]
+    with torch.no_grad():
+        expected = built()(x)
+    encoder, cache, steps = built(), KeyValueCache(), []
+    for block in encoder.blocks if cut == "blocks" else (encoder,):
+        fully_shard(block, mesh=mesh, reshard_after_forward=again)
+    with torch.no_grad():
+        for tokens in (x[:, :-3], *x[:, -3:].split(1, dim=1)):
+            steps.append(encoder(tokens, cache=cache))
+    return float((torch.cat(steps, dim=1) - expected).abs().max())

@@ -267,10 +267,31 @@ def test_a_layer_alone_notices_its_values():
             layer(STEP, cache=cache)
 
 
-def test_another_dtype_or_mode_is_no_write():
+def test_another_mode_is_no_write_and_no_cast_is_none():
     model = encoder()
     cache = filled(model)
-    goes_on(model.train().eval().double().float(), cache)
+    goes_on(model.train().eval().float().requires_grad_(False), cache)
+
+
+REPLACED = {
+    "cast to and fro": lambda model: model.bfloat16().float(),
+    "cast to more and back": lambda model: model.double().float(),
+    "vector_to_parameters": lambda model: torch.nn.utils.vector_to_parameters(
+        torch.nn.utils.parameters_to_vector(encoder(1).parameters()), model.parameters()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_weights_whose_data_is_another_are_noticed(name):
+    """Torch counts no write there."""
+    model = encoder()
+    cache, versions = filled(model), [p._version for p in model.parameters()]
+    REPLACED[name](model)
+    assert [p._version for p in model.parameters()] == versions
+    with pytest.raises(ValueError, match=WRITTEN), torch.no_grad():
+        model(STEP, cache=cache)
+    goes_on(model, filled(model))
 
 
 def test_one_cache_for_two_layers_is_refused():

@@ -21,6 +21,12 @@ _names: dict[type, tuple[str, ...]] = {}
 _fused_steps: dict[int, int] = {}
 """How often fused optimizers wrote to each weight, past torch's count, by its ``id``."""
 
+_gathered: set[int] = set()
+"""Modules whose weights were seen cut among devices, by their ``id``.
+
+``fully_shard`` has whole ones in their place while a pass is under way, or from then on.
+"""
+
 
 class Identity:
     """Who a module is: a copy of it is another, and so is what was unpickled.
@@ -66,9 +72,11 @@ class Maker:
 def version_of_all(*modules: torch.nn.Module) -> Version | None:
     """What is another once a weight of ``modules`` is written to or replaced, or they are set.
 
-    Writes past torch's count are not seen, as into ``weight.data`` or a NumPy array of its memory,
-    nor those to buffers and to weights that were made in inference mode, which has no count. Those
-    by torch's fused optimizers are counted here, from the first call of this in a process on.
+    A weight is replaced, too, where ``weight.data`` is set, as a cast does. Writes past torch's
+    count are not seen, as in place of ``weight.data`` or into a NumPy array of its memory, nor those
+    to buffers, to weights that were made in inference mode, which has no count, and to those that
+    are cut among devices. Those by torch's fused optimizers are counted here, from the first call
+    of this in a process on.
 
     Settings are, of a class of ours, what stands in public names; of another, what stands in the
     names of its constructor's arguments. ``training`` and ``dropout`` are none, nor is anything
@@ -96,12 +104,17 @@ def version_of_all(*modules: torch.nn.Module) -> Version | None:
     while left:  # torch's parameters() takes ten times as long, and this is done at each step
         module = left.pop()
         left += [part for part in module._modules.values() if part is not None]
-        for weight in module._parameters.values():
-            # Subclasses gather theirs from other devices, or make them up at each look.
-            if type(weight) is torch.nn.Parameter and not weight.is_inference():
-                weights.append((id(weight), weight._version, _fused_steps.get(id(weight))))
+        before = len(weights)
+        for weight in () if id(module) in _gathered else module._parameters.values():
+            if type(weight) is torch.nn.Parameter:
+                weights.append((id(weight), _fused_steps.get(id(weight)), _written(weight)))
             elif type(weight) is torch.Tensor and not weight.is_inference():
                 weights.append(_of_another_call(weight))
+            elif hasattr(weight, "device_mesh"):  # of which this process holds a part
+                _gathered.add(id(module))
+                finalize(module, _gathered.discard, id(module))
+                del weights[before:]
+                break
         kind, held = type(module), vars(module)
         names = _names.get(kind)
         if names is None:
@@ -149,6 +162,18 @@ def _note_fused_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
             if not known:
                 finalize(weight, _fused_steps.pop, id(weight), None)
             _fused_steps[id(weight)] = known + 1
+
+
+def _written(weight: torch.nn.Parameter) -> tuple[object, ...]:
+    """The storage of a weight, and how often it was written to, as far as torch counts.
+
+    ``weight.data = ...`` gives it another storage, as a cast does, and its memory alone moves where
+    ``fully_shard`` frees and gathers it.
+    """
+    try:
+        return weight.untyped_storage()._cdata, weight.storage_offset(), weight._version
+    except RuntimeError:  # one of inference has no count; one of a transform has no storage
+        return (weight.untyped_storage()._cdata,) if weight.is_inference() else ()
 
 
 def _of_another_call(weight: torch.Tensor) -> tuple[int, int]:
