@@ -18,6 +18,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``recorded(x, …)``      before a result is handed back: will autograd want its gradient?
 ``hooked(module)``      before a module's weight is taken without a call of the module
 ``overridden(module)``  before all weights of a module are taken over by another
+``in_backward()``       before a cache is written to: does a backward pass compute this anew?
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
 ``working_dtype(dtype)`` before content meets a table: float32 at least
@@ -52,6 +53,7 @@ _batched = _private(_functorch, "is_batchedtensor", careful=True)
 _in_older_vmap = _private(_functorch, "is_legacy_batchedtensor", careful=True)
 _trace = _private(torch._C, "_get_tracing_state", careful=True)
 _modes = _private(torch._C, "_len_torch_dispatch_stack", careful=1)
+_backward_pass = _private(torch._C, "_current_graph_task_id", careful=-1)
 _assert_later = _private(torch, "_assert_async", careful=None)
 
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
@@ -447,6 +449,16 @@ def overridden(module: nn.Module) -> list[str]:
         ['forward']
     """
     return [name for name in vars(module) if callable(getattr(type(module), name, None))]
+
+
+def in_backward() -> bool:
+    """Whether this runs inside a backward pass, as what gradient checkpointing computes anew.
+
+    Example:
+        >>> in_backward()
+        False
+    """
+    return not is_compiling() and _backward_pass() != -1
 
 
 def captured(x: Tensor) -> bool:

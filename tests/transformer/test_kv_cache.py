@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
-from posenc import Forgetting, Learned, Positional, Sinusoidal
-from posenc.transformer import Encoder, KeyValueCache, LayerCache
+from posenc import CABLE, Forgetting, Learned, Positional, Rotary, Sinusoidal
+from posenc.transformer import Encoder, KeyValueCache, LayerCache, MultiHeadAttention
 
 
 def test_it_gives_back_all_that_was_appended():
@@ -391,3 +392,131 @@ def test_a_fixed_cache_that_is_cropped_leaves_its_steps_to_their_gradients(lengt
         made.square().sum().backward()
         found.append([p.grad.clone() for p in encoder.parameters()])
     torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("part", ["encoder", "layer"])
+def test_what_a_backward_pass_computes_anew_enters_no_cache(part, reentrant):
+    """It entered twice, and gradients were those of the second time."""
+    module, cache = (
+        (Encoder(8, 2, 1, is_causal=True), KeyValueCache())
+        if part == "encoder"
+        else (MultiHeadAttention(8, 2), LayerCache())
+    )
+    x = torch.randn(1, 3, 8, requires_grad=True)
+    out = checkpoint(lambda x: module(x, cache=cache), x, use_reentrant=reentrant)
+    with pytest.raises(RuntimeError, match=r"inside a backward pass.*Leave the cache out"):
+        out.sum().backward()
+    assert cache.length == 3
+    assert x.grad is None
+
+
+ENCODER, LAYER, TOKENS = (
+    Encoder(8, 2, 1, is_causal=True),
+    MultiHeadAttention(8, 2),
+    torch.ones(1, 3, 8),
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ENCODER(TOKENS, cache={}), r"cache is a dict; .* KeyValueCache\(\) once"),
+        (lambda: ENCODER(TOKENS, cache=LayerCache()), "cache is a LayerCache; an encoder takes"),
+        (lambda: LAYER(TOKENS, cache=KeyValueCache()), r"a KeyValueCache; .*\.layer\(0\)"),
+        (lambda: LAYER(TOKENS, tables=Positional()), "tables are a Positional; .*AttentionTables"),
+        (lambda: LAYER.stages(TOKENS, tables=[]), "tables are a list; .*AttentionTables"),
+        (lambda: KeyValueCache(shards=KeyValueCache()), r"shards is a KeyValueCache; .*KeyShards"),
+    ],
+    ids=["mapping", "layer's", "whole", "encodings", "stages", "shards"],
+)
+def test_what_is_no_cache_and_no_table_is_refused_by_its_name(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+def decoder(**options) -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(8, 2, 2, is_causal=True, **options).eval()
+
+
+@torch.no_grad()
+def decodes(model: Encoder, cache: KeyValueCache, rows: int, seq: int = 4) -> None:
+    dtype = next(model.parameters()).dtype
+    x = torch.randn(rows, seq, 8, generator=torch.Generator().manual_seed(rows)).to(dtype)
+    got = [model(part, cache=cache) for part in (x[:, :-1], x[:, -1:])]
+    torch.testing.assert_close(torch.cat(got, dim=1), model(x))
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_a_first_step_that_fails_leaves_no_rows(size):
+    model, cache = decoder(), KeyValueCache(size)
+    hook = model.blocks[1].register_forward_hook(lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        decodes(model, cache, rows=4)
+    hook.remove()
+    decodes(model, cache, rows=2)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize(
+    "positional",
+    [
+        Positional(queries_keys=Rotary(4)),
+        Positional(scores=CABLE(2, 8)),
+        Positional(scores=Forgetting(2, 4)),
+    ],
+    ids=["rotary", "cable", "forgetting"],
+)
+def test_an_emptied_cache_takes_another_batch_dtype_and_depth(positional, size):
+    """Buffers of a fixed size stay for a batch like the last one, and serve no other."""
+    model, cache = decoder(positional=positional).double(), KeyValueCache(size)
+    decodes(model, cache, rows=4)
+    cache.crop(0)
+    decodes(model, cache, rows=2)
+    cache.crop(0)
+    decodes(model.float(), cache, rows=2)
+    cache.crop(0)
+    for depth in (3, 1):
+        decodes(Encoder(8, 2, depth, is_causal=True).eval(), cache, rows=1)
+        cache.crop(0)
+
+
+def test_an_emptied_cache_of_fixed_size_keeps_its_buffers_for_a_batch_of_the_same_kind():
+    model, cache = decoder(), KeyValueCache(8)
+    decodes(model, cache, rows=2)
+    before = [cache.positions, *(layer.keys for layer in cache.layers)]
+    cache.crop(0)
+    decodes(model, cache, rows=2)
+    after = [cache.positions, *(layer.keys for layer in cache.layers)]
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (torch.float32, torch.float16),
+        (torch.float64, torch.float32),
+        (torch.float32, torch.float64),
+    ],
+)
+def test_keys_of_another_dtype_are_refused_in_either_direction(before, after, size):
+    model, cache = decoder().to(before), KeyValueCache(size)
+    with torch.no_grad():
+        model(torch.zeros(1, 3, 8, dtype=before), cache=cache)
+        cache.hand_over()
+        with pytest.raises(TypeError, match=f"keys are {after}, and the cache holds {before}"):
+            model.to(after)(torch.zeros(1, 1, 8, dtype=after), cache=cache)
+    assert cache.length == 3
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_autocast_goes_on_behind_wider_keys(size):
+    model, cache = decoder(), KeyValueCache(size)
+    x = torch.randn(1, 4, 8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        model(x[:, :-1], cache=cache)
+        with torch.autocast("cpu", torch.bfloat16):
+            got = model(x[:, -1:], cache=cache)
+        torch.testing.assert_close(got, model(x)[:, -1:], atol=0.1, rtol=0.1)

@@ -18,7 +18,7 @@ from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker, version_of_all
-from posenc.transformer.layer_cache import LayerCache
+from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
 from posenc.transformer.layers import check_window
 from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables
@@ -161,19 +161,23 @@ class MultiHeadAttention(Settled):
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
 
         Raises:
-            TypeError: The mask is neither boolean nor floating, or ``is_causal`` is no flag.
+            TypeError: The mask is neither boolean nor floating, ``is_causal`` is no flag, or
+                ``tables`` or ``cache`` are of another kind.
             ValueError: ``cache`` holds keys of another layer, or of this one with other weights;
                 the mask does not broadcast to these scores; or ``tables`` bring a backend, which
                 holds masks and encodings of scores, and they are given beside it.
-            RuntimeError: It is called inside torch's ``context_parallel``.
+            RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
+                backward pass.
         """
-        tables = AttentionTables() if tables is None else tables
+        tables = _checked_tables(tables)
+        _check_kind(cache)
         check_flags(is_causal=is_causal)
         if tables.backend is not None:
             self._check_alone(tables, attn_mask, is_causal)
         check_dense(x=x)
         if cache is None or torch.compiler.is_compiling():  # a graph has no errors to undo
             return self._attended(x, tables, attn_mask, is_causal, cache)
+        refuse_in_backward()
         length = cache.length
         try:
             return self._attended(x, tables, attn_mask, is_causal, cache)
@@ -217,7 +221,7 @@ class MultiHeadAttention(Settled):
     ) -> AttentionStages:
         """The same attention with every number between, for one whole sequence."""
         refuse_context_parallel()
-        tables = AttentionTables() if tables is None else tables
+        tables = _checked_tables(tables)
         check_flags(is_causal=is_causal)
         if tables.backend is not None:
             raise ValueError(
@@ -312,6 +316,26 @@ class MultiHeadAttention(Settled):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"{self.dim}, heads={self.heads}, kv_heads={self.kv_heads}"
+
+
+def _checked_tables(tables: object) -> AttentionTables:
+    if tables is None:
+        return AttentionTables()
+    if not isinstance(tables, AttentionTables):
+        raise TypeError(
+            f"tables are a {type(tables).__name__}; attention takes AttentionTables, in which each "
+            f"encoding comes with its table: AttentionTables(queries_keys=((encoding, "
+            f"encoding.table(positions)),)). An Encoder makes them of a Positional."
+        )
+    return tables
+
+
+def _check_kind(cache: object) -> None:
+    if cache is not None and not isinstance(cache, LayerCache):
+        raise TypeError(
+            f"cache is a {type(cache).__name__}; a layer of attention takes a LayerCache, as "
+            f"KeyValueCache().layer(0) is one."
+        )
 
 
 def split(

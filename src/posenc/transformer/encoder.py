@@ -27,6 +27,7 @@ from posenc.transformer.dropout import dropped, drops
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.identity import Identity, Maker, version_of_all
 from posenc.transformer.kv_cache import KeyValueCache
+from posenc.transformer.layer_cache import refuse_in_backward
 from posenc.transformer.layers import (
     ScoreEncodings,
     check_later,
@@ -242,12 +243,15 @@ class Encoder(Settled):
             spread: How queries and keys of all devices meet; see ``posenc.attention``.
 
         Raises:
-            TypeError: Positions or ids are not integers, or the mask is not boolean.
+            TypeError: Positions or ids are not integers, the mask is not boolean, or ``cache`` is
+                of another kind.
             ValueError: A shape does not fit, the arguments exclude each other, or ``cache`` was
                 filled by another encoder, or by this one with other encodings, weights or
                 settings.
-            RuntimeError: It is called inside torch's ``context_parallel``.
+            RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
+                backward pass.
         """
+        _check_kind(cache)
         _check_depth(cache, len(self.blocks))
         _check_kept(cache, len(self.blocks))
         graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
@@ -473,8 +477,23 @@ class Encoder(Settled):
         return partial(self.tables.biases, below=placement.below)
 
 
+def _check_kind(cache: object) -> None:
+    if cache is None:
+        return
+    if not isinstance(cache, KeyValueCache):
+        raise TypeError(
+            f"cache is a {type(cache).__name__}; an encoder takes a KeyValueCache. Build "
+            f"KeyValueCache() once, and give it to every step."
+        )
+    refuse_in_backward()
+
+
 def _check_depth(cache: KeyValueCache | None, depth: int) -> None:
-    if cache is None or cache.is_empty or len(cache.layers) in (0, depth):
+    if cache is None:
+        return
+    if cache.is_empty and len(cache.layers) > depth:
+        del cache.layers[depth:]  # of a deeper encoder, whose keys are forgotten
+    if cache.is_empty or len(cache.layers) in (0, depth):
         return
     raise ValueError(
         f"The cache holds keys of {len(cache.layers)} layers, and this encoder has {depth}. Give "

@@ -73,10 +73,10 @@ def version_of_all(*modules: torch.nn.Module) -> Version | None:
     """What is another once a weight of ``modules`` is written to or replaced, or they are set.
 
     A weight is replaced, too, where ``weight.data`` is set, as a cast does. Writes past torch's
-    count are not seen, as in place of ``weight.data`` or into a NumPy array of its memory, nor those
-    to buffers, to weights that were made in inference mode, which has no count, and to those that
-    are cut among devices. Those by torch's fused optimizers are counted here, from the first call
-    of this in a process on.
+    count are not seen, as those into ``weight.data`` or a NumPy array of its memory, nor those to
+    buffers, to weights that were made in inference mode, which has no count, and to those that are
+    cut among devices. Those by torch's fused optimizers are counted here, from the first call of
+    this in a process on.
 
     Settings are, of a class of ours, what stands in public names; of another, what stands in the
     names of its constructor's arguments. ``training`` and ``dropout`` are none, nor is anything

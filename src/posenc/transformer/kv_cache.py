@@ -61,6 +61,7 @@ class KeyValueCache:
         maker: The encoder whose keys are kept; no other is served.
 
     Raises:
+        TypeError: ``shards`` is no ``KeyShards``.
         ValueError: ``size`` is not positive, or more tokens come than it has places; ``shards`` is
             given beside it.
 
@@ -79,6 +80,11 @@ class KeyValueCache:
         whole = isinstance(size, Integral) and not isinstance(size, bool)
         if size is not None and (not whole or size < 1):
             raise ValueError(f"size is {size!r}; it must be a number of tokens from 1 on, or None.")
+        if shards is not None and not hasattr(shards, "kept"):
+            raise TypeError(
+                f"shards is a {type(shards).__name__}; keys are cut among devices by "
+                f"KeyShards(group). Leave it out where each device has them all."
+            )
         if size is not None and shards is not None:
             raise ValueError(
                 f"size is {size} and shards were given; a graph of one step holds all keys. Leave "
@@ -120,8 +126,15 @@ class KeyValueCache:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was kept yet."""
+        """Whether no token is kept; buffers of a fixed size may be there already."""
+        if isinstance(self._length, Tensor) and may_look(self._length):
+            return not self.length
         return self.positions is None
+
+    @property
+    def begins(self) -> bool:
+        """Whether the tokens that are being written to a fixed size are its first."""
+        return self.writing is not None and may_look(self.writing) and not int(self.writing[0])
 
     def layer(self, index: int) -> LayerCache:
         """The part of one attention layer.
@@ -302,9 +315,14 @@ class KeyValueCache:
         seq = positions.shape[-1]
         if positions.ndim > 2:
             raise ValueError("Grid positions and a cache of fixed size were given. Let it grow.")
+        if batch is None and padding_mask is not None:
+            batch = len(padding_mask)
+        if batch is None and positions.ndim == 2 and len(positions) > 1:
+            batch = len(positions)
+        if batch is not None:
+            self.make_room(batch, positions.device)
         if self.positions is None:
-            rows = batch if batch is not None else (len(positions) if positions.ndim == 2 else 1)
-            self._allocate(rows, positions.device)
+            self._allocate(batch or 1, positions.device)
         assert isinstance(self._length, Tensor)
         if may_look(self._length) and self.length + seq > self.size:
             raise ValueError(
@@ -322,6 +340,14 @@ class KeyValueCache:
         self.padding_mask.index_copy_(1, self.writing, real)  # type: ignore[union-attr]
         self.next_position.copy_(_one_past(positions, real, so_far))  # type: ignore[union-attr]
         self._length.add_(seq)
+
+    def make_room(self, rows: int, device: torch.device) -> None:
+        """Leave emptied buffers of a fixed size to their own batch, for one of other rows."""
+        if not isinstance(self.positions, Tensor) or self.size is None or not self.is_empty:
+            return
+        if rows != len(self.positions) or device != self.positions.device:
+            self.positions = self.padding_mask = self.next_position = None
+            self._length = 0
 
     def _allocate(self, batch: int, device: torch.device) -> None:
         assert self.size is not None
@@ -440,15 +466,18 @@ class KeyValueCache:
                 else value
                 for name, value in vars(self).items()
             }
-        lengths = [layer.length for layer in self.layers]
+        lengths = [None if each.keys is None else each.length for each in self.layers]
         try:
             yield
         except BaseException:
             written = self._length
             vars(self).update(records)
             self._clear(slice(self.length, int(written)))
-            for index, layer in enumerate(self.layers):
-                layer.crop(lengths[index] if index < len(lengths) else 0)
+            del self.layers[len(lengths) :]
+            for length, layer in zip(lengths, self.layers, strict=True):
+                layer.crop(length or 0)
+                if length is None:
+                    layer.forget()
             raise
 
 
@@ -467,6 +496,8 @@ def check_rows(cache: KeyValueCache, rows: int, name: str = "x") -> None:
         ValueError: 3 rows of x come to a cache that holds 2. Use one cache for one batch; \
 cache.repeat(n) makes several rows of each.
     """
+    if cache.is_empty:
+        return
     told = [cache.padding_mask, *[layer.keys for layer in cache.layers[:1]]]
     kept = [each.shape[0] for each in told if each is not None]
     if cache.positions is not None and cache.positions.ndim > 1 and cache.positions.shape[0] > 1:

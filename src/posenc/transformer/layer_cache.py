@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc._guards import demand, graph_looks, in_backward, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.positions import checked
 from posenc.transformer.identity import Maker, same_maker
@@ -126,8 +126,12 @@ class LayerCache:
         check_whole(0, length=length)
         self.length = min(self.length, length)
         if not self.length:
-            self.keys = self.values = self.maker = None
-            self.features = []
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget all, as if nothing had been appended."""
+        self.length, self.features = 0, []
+        self.keys = self.values = self.maker = None
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows of the batch that ``rows`` name, in that order.
@@ -169,7 +173,13 @@ class FixedLayerCache(LayerCache):
         Float[Tensor, "batch kv_heads size head_dim"],
         Float[Tensor, "batch kv_heads size head_dim"],
     ]:
-        """Write these at their places, and give all places; raises as ``LayerCache.append``."""
+        """Write these at their places, and give all places; raises as ``LayerCache.append``.
+
+        Emptied buffers of another batch or dtype are left for new ones.
+        """
+        fit = _fits(keys, self.keys) and _fits(values, self.values)
+        if not fit and self.owner.begins:
+            self.keys = self.values = None
         self._check_tokens(keys, values)
         size, writing = self.owner.size, self.owner.writing
         assert size is not None
@@ -185,6 +195,11 @@ class FixedLayerCache(LayerCache):
         size, writing = self.owner.size, self.owner.writing
         assert size is not None
         assert writing is not None
+        fit = len(features) == len(self.features) and all(
+            _fits(new.unsqueeze(1), kept) for new, kept in zip(features, self.features, strict=True)
+        )
+        if not fit and self.owner.begins:
+            self.features = []
         self._check_features(features, self.features or [None] * len(features))
         if not self.features:
             self.features = [_empty_places(each.unsqueeze(1), size) for each in features]
@@ -248,19 +263,50 @@ class CutLayerCache(LayerCache):
         return (keys, values) if self.owner.reads_shards else kept
 
 
+def refuse_in_backward() -> None:
+    """Refuse to write to a cache what a backward pass computes anew.
+
+    Raises:
+        RuntimeError: It is called inside a backward pass.
+    """
+    if in_backward():
+        raise RuntimeError(
+            "A cache was given inside a backward pass, as where gradients are checkpointed: what "
+            "is computed anew there would enter it twice. Leave the cache out there."
+        )
+
+
 def _check_like(name: str, new: Tensor, kept: Tensor | None) -> None:
-    if kept is None:
+    if kept is None or _fits(new, kept):
         return
     if _but_length(new) != _but_length(kept):
         raise ValueError(
             f"{name} have [batch, kv_heads, head_dim] = {_but_length(new)}; the cache holds "
             f"{_but_length(kept)}. Use one cache for one batch of one model."
         )
-    if torch.promote_types(new.dtype, kept.dtype) != kept.dtype:
-        raise TypeError(
-            f"{name} are {new.dtype}, and the cache holds {kept.dtype}, to which they would be "
-            f"rounded. Begin a cache anew where a model is cast, or autocast ends."
+    if new.device != kept.device:
+        raise ValueError(
+            f"{name} lie on {new.device}, and the cache on {kept.device}. Begin a cache anew where "
+            f"a model is moved."
         )
+    rounded = torch.promote_types(new.dtype, kept.dtype) != kept.dtype
+    raise TypeError(
+        f"{name} are {new.dtype}, and the cache holds {kept.dtype}"
+        f"{', to which they would be rounded' if rounded else ''}. Begin a cache anew where a "
+        f"model is cast, or autocast ends."
+    )
+
+
+def _fits(new: Tensor, kept: Tensor | None) -> bool:
+    """Whether new keys can stand beside those that are kept; autocast may make narrower ones."""
+    if kept is None:
+        return True
+    if _but_length(new) != _but_length(kept) or new.device != kept.device:
+        return False
+    if new.dtype == kept.dtype:
+        return True
+    narrower = torch.promote_types(new.dtype, kept.dtype) == kept.dtype != torch.float64
+    return narrower and torch.is_autocast_enabled(new.device.type)
 
 
 def _but_length(keys: Tensor) -> tuple[int, ...]:

@@ -66,6 +66,7 @@ def placed(
     if cache is not None:
         check_cache(is_causal, document_ids, remaps)
         check_rows(cache, batch)
+        cache.make_room(batch, x.device)
         check_pointwise(positional)
     below, given = None, positions is not None
     if given:
