@@ -78,7 +78,7 @@ def test_parts_of_two_dtypes_promote_with_gradients_or_without(part):
 )
 def test_types_that_are_none_are_refused_in_words(pair, types, error):
     ours, _ = pair
-    with torch.no_grad(), pytest.raises(error, match=r"ids are|Token id"):
+    with torch.no_grad(), pytest.raises(error, match=r"[Tt]oken.type"):
         ours(torch.zeros(1, 2, dtype=torch.int64), torch.tensor(types))
 
 
@@ -94,3 +94,19 @@ def test_ids_that_are_no_tensor_are_refused(pair):
     for part in (ours, ours.words):
         with pytest.raises(TypeError, match=r"ids are a list; .*torch\.as_tensor\(ids\)"):
             part([[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("types", "error", "said"),
+    [
+        (torch.tensor([[2]]), ValueError, r"^Token type 2 is none of 2, .* with types=3"),
+        (torch.tensor([[-1]]), ValueError, r"^Token type -1 is none of 2, .* Pass one of these"),
+        (torch.tensor([[True]]), TypeError, r"^token_types are torch.bool; .*token_types.long"),
+        ([[1]], TypeError, r"^token_types are a list; .*as_tensor\(token_types\)"),
+    ],
+    ids=["past", "negative", "boolean", "list"],
+)
+def test_types_are_refused_by_their_own_name(types, error, said):
+    """They were called token ids of a vocabulary."""
+    with pytest.raises(error, match=said):
+        BertEmbeddings(8, num_embeddings=9, max_len=5)(torch.tensor([[1]]), types)

@@ -1,6 +1,6 @@
 """Where queries and keys stand, checked, and where encodings take them to stand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -115,11 +115,8 @@ def check_places(
     if asked.k_positions is not asked.q_positions:
         _check_no_points("k_positions", asked.k_positions, positional)
     if asked.q_positions is not None and asked.q_positions.ndim > 2:
-        if window is not None:
-            raise ValueError(
-                f"window is {window} and positions are points of a grid, which have no distance "
-                f"in one line. Pass attn_mask with the neighbors of each point."
-            )
+        instead = "Pass attn_mask with the neighbors of each point."
+        check_points("q_positions", asked.q_positions, positional.scores, (window,), instead)
         if is_causal and not asked.queries_are_keys:
             raise ValueError(
                 "is_causal is True, positions are points of a grid, and the queries are not the "
@@ -138,6 +135,52 @@ def check_places(
                 f"There are {asked.q_len} queries and {asked.k_len} keys, read as {LAYOUT}, and "
                 f"{name} needs to know where the queries stand. Pass q_positions and k_positions."
             )
+
+
+def check_points(
+    name: str,
+    positions: Tensor | Coordinates,
+    scores: Iterable[nn.Module],
+    windows: Sequence[int | None],
+    instead: str = "Leave the window out.",
+) -> None:
+    """Refuse points of a grid where a distance in one line is asked for.
+
+    Raises:
+        ValueError: There is a window, or an encoding of scores that takes one number a token.
+    """
+    if positions.ndim < 3:
+        return
+    for window in windows:
+        if window is not None:
+            raise ValueError(
+                f"window is {window} and positions are points of a grid, which have no distance "
+                f"in one line. {instead}"
+            )
+    values = positions.values if isinstance(positions, Coordinates) else positions
+    if not may_look(values) or not values.numel():
+        return
+    for encoding in scores:
+        if encoding not in _of_points:
+            if _takes_numbers(cast(ScoreEncoding, encoding), positions):
+                raise ValueError(
+                    f"{name} have shape {tuple(positions.shape)}, points of a grid, and "
+                    f"{type(encoding).__name__} takes one number a token. Pass [seq] or [batch, "
+                    f"seq], or an encoding of points, as SwinBias."
+                )
+            _of_points.add(encoding)
+
+
+def _takes_numbers(encoding: ScoreEncoding, positions: Tensor | Coordinates) -> bool:
+    """Whether it reads the axes of points as so many tokens."""
+    points = positions[:1, :1].expand(1, positions.shape[-1] + 1, -1)  # another number than axes
+    try:
+        with torch.no_grad():
+            table = encoding.table(points, points)  # type: ignore[arg-type]
+    except (IndexError, TypeError, ValueError):  # for reasons of its own, which it says itself
+        return False
+    both = (points.shape[1],) * 2
+    return tuple(table.shape[-2:]) != both and _takes(encoding, points[0, :, 0])
 
 
 def _check_no_points(
@@ -164,6 +207,9 @@ def _check_no_points(
 
 _of_rows: WeakSet[nn.Module] = WeakSet()
 """Encodings that are known to take one number a token, and no points."""
+
+_of_points: WeakSet[nn.Module] = WeakSet()
+"""Encodings of scores that are known to take points."""
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens import Learned
 from posenc.positions import consecutive
 from posenc.positions.whole import with_plain_numbers
-from posenc.transformer.embedding import TokenEmbedding
+from posenc.transformer.embedding import TokenEmbedding, checked_ids, ends_of
 from posenc.transformer.normalization import LayerNorm
 
 
@@ -82,8 +82,10 @@ class BertEmbeddings(nn.Module):
         length = ids.shape[-1]
         types = ids.new_zeros(length) if token_types is None else token_types
         places = consecutive(length, device=ids.device) if positions is None else positions
-        types = self.token_types.checked(types)
-        _check_types(types, ids)
+        types = checked_ids(
+            types, "token_types", "[*batch, seq] or [*batch, 1]", "Pass token_types.long()."
+        )
+        _check_types(types, ids, self.token_types.num_embeddings)
         if self._in_one_pass(ids, types):
             x = self.words(ids, self.token_types.weight, types.expand(ids.shape))
         else:
@@ -99,10 +101,18 @@ class BertEmbeddings(nn.Module):
         return not hooked(self.words) and not hooked(self.token_types)
 
 
-def _check_types(types: Tensor, ids: Tensor) -> None:
+def _check_types(types: Tensor, ids: Tensor, count: int) -> None:
     pairs = zip(types.shape[::-1], ids.shape[::-1], strict=False)
     if not all(own == size or 1 in (own, size) for own, size in pairs):
         raise ValueError(
             f"token_types have shape {tuple(types.shape)} and ids {tuple(ids.shape)}. Pass one a "
             f"token, or one a row, [*batch, 1]."
+        )
+    first, last = ends_of(types)
+    if first < 0 or last >= count:
+        wrong = last if last >= count else first
+        larger = f"Build BertEmbeddings with types={last + 1} or more, or pass"
+        raise ValueError(
+            f"Token type {wrong} is none of {count}, which are 0 … {count - 1}. "
+            f"{larger if wrong > 0 else 'Pass'} one of these."
         )

@@ -135,23 +135,8 @@ exists.
             TypeError: They are not integers.
             ValueError: An id is negative or past the vocabulary.
         """
-        if not isinstance(ids, Tensor):
-            raise TypeError(
-                f"ids are a {type(ids).__name__}; they must be a tensor of integers [*batch, seq]. "
-                f"Pass torch.as_tensor(ids)."
-            )
-        check_dense(ids=ids)
-        if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
-            raise TypeError(
-                f"ids are {ids.dtype}; they must be integers (int64) [*batch, seq]. "
-                f"Look tokens up in the vocabulary first."
-            )
-        if ids.dtype not in (torch.int64, torch.int32):  # the lookup takes no narrower ones
-            ids = ids.to(torch.int64)
-        # Values cannot be looked at while compiling or on meta; there the lookup itself complains.
-        if not may_look(ids) or not ids.numel():
-            return ids
-        first, last = (int(end) for end in ids.aminmax())
+        ids = checked_ids(ids)
+        first, last = ends_of(ids)
         if first < 0 or last >= self.num_embeddings:
             count, wrong = self.num_embeddings, last if last >= self.num_embeddings else first
             larger = f"Build TokenEmbedding with num_embeddings={last + 1} or more, or map"
@@ -166,3 +151,39 @@ exists.
         """The arguments that say what is stored."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.dim}{padding}"
+
+
+def checked_ids(
+    ids: Tensor,
+    name: str = "ids",
+    axes: str = "[*batch, seq]",
+    otherwise: str = "Look tokens up in the vocabulary first.",
+) -> Tensor:
+    """``ids`` as int64, or int32 as they were.
+
+    Raises:
+        TypeError: They are not integers.
+    """
+    if not isinstance(ids, Tensor):
+        raise TypeError(
+            f"{name} are a {type(ids).__name__}; they must be a tensor of integers {axes}. "
+            f"Pass torch.as_tensor({name})."
+        )
+    check_dense(**{name: ids})
+    if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
+        raise TypeError(
+            f"{name} are {ids.dtype}; they must be integers (int64) {axes}. {otherwise}"
+        )
+    # the lookup takes no narrower ones
+    return ids if ids.dtype in (torch.int64, torch.int32) else ids.to(torch.int64)
+
+
+def ends_of(ids: Tensor) -> tuple[int, int]:
+    """The least and the largest of them; 0 and 0 where there is none, or nobody may look.
+
+    Values cannot be looked at while compiling or on meta; there the lookup itself complains.
+    """
+    if not may_look(ids) or not ids.numel():
+        return 0, 0
+    first, last = (int(end) for end in ids.aminmax())
+    return first, last
