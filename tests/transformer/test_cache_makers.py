@@ -100,12 +100,28 @@ def test_a_copied_encoder_takes_keys_when_that_is_said():
     [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))],
     ids=["copied", "pickled"],
 )
-def test_copied_together_they_serve_each_other(copied):
+@pytest.mark.parametrize("order", [1, -1])
+def test_copied_together_they_serve_each_other(copied, order):
     first = encoder()
-    twin, cache = copied((first, filled(first)))
+    twin, cache = copied((first, filled(first))[::order])[::order]
     with pytest.raises(ValueError, match=ANOTHER):
         first(STEP, cache=copy.copy(cache))
     goes_on(twin, cache)
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_gradients_pass_through_a_copy(copied, size):
+    model, x, cache = encoder(), PROMPT.clone().requires_grad_(), KeyValueCache(size)
+    model(x, cache=cache)
+    found, expected = (
+        torch.autograd.grad(out.square().sum(), x, retain_graph=True)[0]
+        for out in (
+            model(STEP, cache=copied(cache)),
+            model(torch.cat((x, STEP), dim=1))[:, -1:],
+        )
+    )
+    torch.testing.assert_close(found, expected)
 
 
 def test_a_cache_from_a_file_is_asked_whose_it_is():

@@ -34,6 +34,12 @@ class Identity:
     A cache that is copied or pickled together with its module goes on serving that module's copy.
     """
 
+    def __deepcopy__(self, memo: dict[Any, Any]) -> "Identity":
+        copied = memo[id(self)] = Identity()
+        for maker in memo.get((Maker, id(self)), ()):  # of caches that were copied before
+            maker.identity, maker.version = copied, None
+        return copied
+
 
 class Version(NamedTuple):
     """What a module makes keys with: of each a number that is another once it is another.
@@ -59,11 +65,13 @@ class Maker:
     def __init__(self, identity: Identity, version: Version | None = None) -> None:
         self.identity, self.version = identity, version
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "Maker":
+    def __deepcopy__(self, memo: dict[Any, Any]) -> "Maker":
         copied = memo.get(id(self.identity))
         if isinstance(copied, Identity):  # with its module, whose weights begin to count anew
             return Maker(copied)
-        return Maker(self.identity, self.version)
+        alone = Maker(self.identity, self.version)
+        memo.setdefault((Maker, id(self.identity)), []).append(alone)  # its module may follow
+        return alone
 
     def __getstate__(self) -> dict[str, object]:
         return {"identity": self.identity, "version": None}

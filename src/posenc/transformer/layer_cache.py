@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from jaxtyping import Float, Int64
@@ -59,6 +59,14 @@ class LayerCache:
     def __copy__(self) -> "LayerCache":
         # Two copies would write their tokens to the same places of one buffer.
         return deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        for x in (self.keys, self.values, *self.features):
+            if x is not None and not x.is_leaf:  # which torch does not copy
+                memo[id(x)] = x.clone()
+        vars(copied).update(deepcopy(vars(self), memo))
+        return copied
 
     def append(
         self,
