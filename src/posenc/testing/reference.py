@@ -1,7 +1,7 @@
 """Attention by its definition, one query and one key after the other: what everything must equal.
 
-It shares nothing with the backends. Everything is float64, dense, and written in the order in which
-the definition is read; it is slow, and meant to be.
+It shares nothing with the backends but what ``attention`` refuses. Everything is float64, dense,
+and written in the order in which the definition is read; it is slow, and meant to be.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +11,16 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from posenc.backends.content import (
+    check_flags,
+    check_hidden,
+    check_numbers,
+    checked_positional,
+    checked_sinks,
+)
+from posenc.backends.features import read, readers
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
-from posenc.encodings.scores.hidden import refuse_unread
 
 Visible = Callable[[int, int, int], bool]
 """(row of the batch, index of the query, index of the key) → whether the query may see the key."""
@@ -56,9 +63,11 @@ def reference_attention(
         k_hidden: That of the keys.
 
     Raises:
-        TypeError: ``added`` holds no floating numbers; what may meet is told by ``visible``.
-        ValueError: No encoding reads the hidden state that was given, or ``positional`` changes
-            positions, which each call may draw anew; shapes do not belong together.
+        TypeError: An argument is of another kind than said here; what may meet is told by
+            ``visible``.
+        ValueError: A number has no meaning, as a ``softcap`` of 0; no encoding reads the hidden
+            state that was given, or one would and none was; ``positional`` changes positions, which
+            each call may draw anew; shapes do not belong together.
 
     Example:
         >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
@@ -67,7 +76,7 @@ def reference_attention(
         >>> torch.allclose(causal[:, :, 0], x[:, :, 0].double())
         True
     """
-    positional = Positional() if positional is None else positional
+    positional = checked_positional(positional)
     if positional.remaps:
         raise ValueError(
             f"positional changes positions, by {positional.positions}, which may draw others at "
@@ -75,10 +84,13 @@ def reference_attention(
             f"and encodings without it."
         )
     encodings = cast("Sequence[ScoreEncoding]", positional.scores)
-    given = q_hidden is not None or k_hidden is not None
-    if given and not any(each.reads_hidden for each in encodings):
-        refuse_unread(*(type(each).__name__ for each in encodings))
-    _check(query, key, value, added, sinks)
+    _check(query, key, value, added)
+    check_numbers(dropout_p=0.0, scale=scale, softcap=softcap, window=None)
+    check_flags(keys_encoded=keys_encoded)
+    check_hidden(query, key, q_hidden, k_hidden, positional)
+    checked_sinks(sinks, query)
+    if q_hidden is None:
+        read(readers(encodings), q_hidden, k_hidden)  # which says that it was not given
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
@@ -99,11 +111,11 @@ def reference_attention(
     tables = []
     for encoding in encodings:
         table = encoding.table(q_positions, k_positions, dtype=torch.float64)
-        read = {}
+        features = {}
         if encoding.reads_hidden:
-            read["q_features"] = encoding.query_features(cast(Tensor, q_hidden).double())
-            read["k_features"] = encoding.key_features(cast(Tensor, k_hidden).double())
-        scores = encoding.encode(scores, table, q=query, k=key, scale=scale, **read)
+            features["q_features"] = encoding.query_features(cast(Tensor, q_hidden).double())
+            features["k_features"] = encoding.key_features(cast(Tensor, k_hidden).double())
+        scores = encoding.encode(scores, table, q=query, k=key, scale=scale, **features)
         tables.append((encoding, table))
     if added is not None:
         scores = scores + added.double().expand_as(scores)
@@ -116,10 +128,12 @@ def reference_attention(
     return out
 
 
-def _check(
-    query: Tensor, key: Tensor, value: Tensor, added: Tensor | None, sinks: Tensor | None
-) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> None:
     """Refuse what would be broadcast, or added as if it were a number."""
+    for name, x in {"query": query, "key": key, "value": value}.items():
+        if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim != 4:
+            kind = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise TypeError(f"{name} is {kind}; it must be floating [batch, heads, seq, width].")
     heads, kv_heads = query.shape[1], key.shape[1]
     alike = len(query) == len(key) and key.shape[:3] == value.shape[:3]
     if not alike or kv_heads == 0 or heads % kv_heads:
@@ -132,11 +146,6 @@ def _check(
         raise TypeError(
             f"added is {added.dtype}; it must be floating numbers. For a mask pass visible=, as "
             f"lambda row, q, k: bool(mask[q, k])."
-        )
-    if sinks is not None and sinks.shape != (heads,):
-        raise ValueError(
-            f"sinks have shape {tuple(sinks.shape)}; there are {heads} query heads, so they must "
-            f"be [{heads}]."
         )
 
 
