@@ -170,7 +170,7 @@ class KeyValueCache:
 
         Example:
             >>> from copy import deepcopy
-            >>> from posenc.transformer import Encoder
+            >>> from posenc.transformer import Encoder, KeyValueCache
             >>> encoder = Encoder(8, 2, 1, is_causal=True).eval()
             >>> cache, twin = KeyValueCache(), deepcopy(encoder)
             >>> with torch.no_grad():
