@@ -312,6 +312,21 @@ class Ours(nn.Module):
         return self.inner(x)
 
 
+class Wide(Annotated):
+    """The paper's sum at the width of large models: embeddings times the root of the width."""
+
+    def __init__(self, d_model=1024, max_len=300):
+        super().__init__(d_model, 0.1, max_len)
+        self.d_model = d_model
+
+    def forward(self, x, attention_mask=None):
+        """x: [batch, seq, dim]"""
+        if attention_mask is None:
+            return super().forward(x * math.sqrt(self.d_model))
+        places = (attention_mask.cumsum(1) - 1).clamp(min=0)
+        return x * math.sqrt(self.d_model) + self.pe[0, places]
+
+
 RIGHT = [
     right(Tutorial, "convention paper, base 10,000"),
     right(Annotated, "convention paper, base 10,000"),
@@ -340,4 +355,5 @@ RIGHT = [
     right(SquareOfBase100, ""),
     right(DropsByFunction, "convention tensor2tensor"),
     right(Ours, "convention paper"),
+    right(Wide, "convention paper"),
 ]

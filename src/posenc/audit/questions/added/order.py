@@ -212,14 +212,14 @@ def padding_moves_nothing(inquiry: AddedInquiry) -> Answer:
     mask = torch.zeros(len(rows), seq, dtype=torch.long)
     for row, (_, real) in zip(mask, rows.values(), strict=True):
         row[real] = 1
-    apart = {}
+    apart, allowed = {}, ROUNDING * max(1.0, view.scale or 0.0)
     for beside, x in (("", torch.zeros(seq, view.dim)), (", beside content", _content(view, seq))):
         made = masked(thing, x.expand(len(rows), -1, -1).clone(), mask).double()
         for row, (where, (padding, real)) in zip(made, rows.items(), strict=True):
             added = (row - (view.scale or 0.0) * x.double())[real]
             off = (added - plain[: len(added)]).abs().max().nan_to_num(math.inf).item()
             apart[where + beside, padding] = off
-    wrong = [place for place, off in apart.items() if off >= ROUNDING]
+    wrong = [place for place, off in apart.items() if off >= allowed]
     if not wrong:
         return f"{max(apart.values()):.1g} apart around {pad} padding tokens"
     (where, padding), far = wrong[0], apart[wrong[0]]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.questions.added.inquiry import AddedInquiry
+from posenc.audit.questions.added.inquiry import ROUNDING, AddedInquiry
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
 from posenc.audit.questions.ways import CHANCE, Way, alike, by_chance, training
 
@@ -26,7 +26,8 @@ def same_however_it_is_given(inquiry: AddedInquiry) -> Answer:
 
 
 def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
-    view, close = inquiry.view, 1e-5
+    view, close = inquiry.view, ROUNDING
+    beside = close * max(1.0, view.scale or 0.0)  # sums round at the size of what they are of
     for batch in (3, 5):
         yield (
             f"in a batch of {batch}",
@@ -37,7 +38,7 @@ def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
         for size in (1.0, LARGE):
             yield (
                 f"beside content of size {size:,.0f}",
-                close * size,
+                beside * size,
                 lambda size=size: (_beside(inquiry, size), plain),
             )
     # a table that is held in 16 bits is a loss as well
@@ -58,7 +59,7 @@ def _ways(inquiry: AddedInquiry, plain: Tensor) -> Iterator[Way]:
         return
     yield "in training", close, lambda: (view.added(by=thing), plain)
     if view.scale is not None:
-        yield "in training, beside content", close, lambda: (_beside(inquiry, 1.0, thing), plain)
+        yield "in training, beside content", beside, lambda: (_beside(inquiry, 1.0, thing), plain)
 
 
 def _beside(inquiry: AddedInquiry, size: float, by: nn.Module | None = None) -> Tensor:
