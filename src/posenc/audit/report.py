@@ -24,6 +24,10 @@ class CallFailedError(NotAskedError):
     """The thing refused a call; its text is its own error."""
 
 
+class FewerRowsError(CallFailedError):
+    """The thing answered, but not for every token."""
+
+
 class OtherResultError(CallFailedError):
     """The thing answered, but with something that no other shape of content would change."""
 

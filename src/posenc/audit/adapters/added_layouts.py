@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from posenc.audit.report import CallFailedError
+from posenc.audit.report import CallFailedError, FewerRowsError
 
 LAYOUTS = ("bsd", "sbd", "sd", "bhwd", "bdhw")
 """b batch, s sequence, d width of an embedding, h and w height and width of a grid."""
@@ -34,6 +34,7 @@ def taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
 
     Raises:
         CallFailedError: Its shape is none that can be added to such embeddings.
+        FewerRowsError: It has fewer rows than there are tokens.
     """
     shape = tuple(made.shape)
     if layout == "bdhw" and made.ndim == 4 and shape[1] == dim:
@@ -50,6 +51,6 @@ def taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
         made = made.reshape(len(made), -1, made.shape[-1])
     if made.ndim != 3 or made.shape[-1] != dim or made.shape[1] != seq:
         if made.ndim == 3 and made.shape[-1] == dim and made.shape[1] < seq:
-            raise CallFailedError(f"{seq} tokens give {made.shape[1]} rows")
+            raise FewerRowsError(f"for {seq} tokens {made.shape[1]} rows come back")
         raise CallFailedError(f"it gives the shape {shape}")
     return made

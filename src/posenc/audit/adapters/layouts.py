@@ -7,7 +7,7 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-from posenc.audit.report import CallFailedError, OtherResultError
+from posenc.audit.report import CallFailedError, FewerRowsError, OtherResultError
 
 LAYOUTS = ("bhsd", "bshd", "sbhd", "bsx", "tx", "thd", "bsd", "hsd")
 """b batch, h heads, s sequence, d head_dim, t tokens of one row, x heads and head_dim in one."""
@@ -82,15 +82,15 @@ def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
 
     Raises:
         CallFailedError: It has another shape than what went in.
+        FewerRowsError: It has fewer numbers than went in.
     """
     b, h, s, d = like.shape
     wanted = laid_out(like, layout).shape
     if not isinstance(made, Tensor):
         raise OtherResultError(f"it gives {type(made).__name__}")
     if made.shape != wanted and made.squeeze(0).shape != wanted:
-        raise CallFailedError(
-            f"{SAID.get(layout, layout)} of {tuple(wanted)} gives {tuple(made.shape)}"
-        )
+        kind = FewerRowsError if made.numel() < wanted.numel() else CallFailedError
+        raise kind(f"{SAID.get(layout, layout)} of {tuple(wanted)} gives {tuple(made.shape)}")
     made = made.reshape(wanted)
     if layout in ("bshd",):
         return made.transpose(1, 2)

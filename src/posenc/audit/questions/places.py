@@ -1,17 +1,21 @@
 """Positions as they are said: several at once, far along, in any order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-from posenc.audit.report import NotAskedError
+from posenc.audit.questions.asking import fault
+from posenc.audit.report import Fault, FewerRowsError, NotAskedError
 
 NEAR = 20
 """Below it, what one token receives alone and among others is held to rounding."""
 
 ANYHOW = [7, 3, 19, 3, 0]
 """Positions in no order, one of them twice."""
+
+STARTS = torch.tensor([0, 5, 1, 3, 2])
+"""Where rows of a batch begin, whose padding is on the left."""
 
 
 def lines(length: int, *, in_any_order: bool) -> Iterator[Tensor]:
@@ -60,3 +64,36 @@ def told(asked: list[Tensor]) -> str:
     most = max(int(line.max()) for line in asked)
     rises = all(bool((line.diff() == 1).all()) for line in asked)
     return f"three at once up to position {most:,}" + ("" if rises else "; in any order")
+
+
+def over_the_edge(call: Callable[[Tensor], Tensor], edge: int, reproduction: str) -> Fault | None:
+    """A fault where one token at the position ``edge``, or two across it, are answered wrongly.
+
+    A slice of a table that ends there is shorter than the tokens, and joins them all the same
+    where it has one row, or where there is one token.
+
+    Args:
+        call: From positions to a row for each.
+        edge: How many positions there are, as far as is known.
+        reproduction: Lines with ``{count}`` tokens and the ``{first}`` position.
+    """
+    for first, count in ((edge, 1), (edge - 1, 2), (edge, 2)):
+        try:
+            made = call(torch.arange(first, first + count))
+        except FewerRowsError as reason:
+            words = f"no row for each comes back, without a word ({reason})"
+        except NotAskedError:
+            continue
+        else:
+            if count == 1 or not torch.equal(made[0], made[1]):
+                continue
+            words = "both receive one and the same, without a word"
+        tokens = f"a token at {first:,}" if count == 1 else f"{count} tokens from {first:,} on"
+        return fault(
+            "truncated-silently",
+            "wrong",
+            f"the table ends before position {edge:,}; of {tokens}, {words}",
+            edge,
+            reproduction.format(count=count, first=first),
+        )
+    return None

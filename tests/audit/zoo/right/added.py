@@ -201,6 +201,7 @@ class Started(nn.Module):
         self.register_buffer("pe", torch.stack((angles.sin(), angles.cos()), -1).flatten(1))
 
     def forward(self, x, start=0):
+        assert start + x.shape[1] <= len(self.pe)
         return x + self.pe[start : start + x.shape[1]].to(x.dtype)
 
 

@@ -170,6 +170,55 @@ class HalfInABatch(Falls):
         return scores + bias * share[:, None, None, None]
 
 
+class SlicesToItsEnd(Started):
+    """A table of 128 rows, cut where they are read: beyond its end nothing is left to add."""
+
+    def forward(self, x, start_pos=0):
+        """x: [batch, seq, dim]"""
+        table = self.table(torch.arange(128))[start_pos : start_pos + x.shape[1]]
+        return x + table.to(x.dtype)
+
+
+class RotarySlicesToItsEnd(Turn):
+    """The same of queries and keys."""
+
+    def __init__(self, max_len=256):
+        super().__init__()
+        self.max_len = max_len
+
+    def forward(self, q, k, start_pos=0):
+        """q: [batch, heads, seq, head_dim]"""
+        at = torch.arange(self.max_len)[None, start_pos : start_pos + q.shape[2]]
+        return super().forward(q, k, at)
+
+
+class FirstRowDecodes(Said):
+    """Single tokens of a batch stand where that of the first row does."""
+
+    def read(self, positions):
+        decodes = positions.ndim > 1 and positions.shape[1] == 1
+        return positions[:1].expand_as(positions) if decodes else positions
+
+
+class FarthestDecodes(Turn):
+    """Single tokens of a batch stand where the farthest of them does."""
+
+    def forward(self, q, k, position_ids):
+        """q: [batch, heads, seq, head_dim]"""
+        if q.shape[2] == 1:
+            position_ids = position_ids.max().expand_as(position_ids)
+        return super().forward(q, k, position_ids)
+
+
+class FirstRowOfMany(Turn):
+    """More than four rows stand where the first of them does."""
+
+    def forward(self, q, k, position_ids):
+        """q: [batch, heads, seq, head_dim]"""
+        rows = 1 if len(q) > 4 else len(position_ids)
+        return super().forward(q, k, position_ids[:rows])
+
+
 WRONG = [
     wrong(keys_in_a_row, "keys in a row", "positions-misread"),
     wrong(queries_at_the_end, "queries at the end", "positions-misread"),
@@ -185,4 +234,9 @@ WRONG = [
     wrong(SquareEnds, "long squares end", "bias-without-cache-offset"),
     wrong(SomeFromTheFirst, "several queries are the first", "bias-without-cache-offset"),
     wrong(HalfInABatch, "half in a batch", "scores-changed"),
+    wrong(SlicesToItsEnd, "slices to its end", "truncated-silently"),
+    wrong(RotarySlicesToItsEnd, "slices to its end, rotary", "truncated-silently"),
+    wrong(FirstRowDecodes, "decodes where the first row is", "padding-shifts-positions"),
+    wrong(FarthestDecodes, "decodes where the farthest row is", "padding-shifts-positions"),
+    wrong(FirstRowOfMany, "the first of many rows", "padding-shifts-positions"),
 ]

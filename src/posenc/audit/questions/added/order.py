@@ -17,7 +17,7 @@ from posenc.audit.questions.asking import (
     fault,
     question,
 )
-from posenc.audit.report import Fault, NotAskedError
+from posenc.audit.report import Fault, FewerRowsError, NotAskedError
 
 
 def _call(inquiry: AddedInquiry) -> str:
@@ -97,15 +97,15 @@ def _truncation(view: Added, built: list[int]) -> Fault | str:
     for n in built[:2]:
         try:
             view.added(n + 5)
-        except NotAskedError as reason:
-            if f"{n + 5} tokens give {n}" in str(reason) or "rows" in str(reason):
-                return fault(
-                    "truncated-silently",
-                    "wrong",
-                    f"{reason}: the tokens beyond are lost without a word",
-                    n,
-                    f"import torch\nsubject(torch.zeros(1, {n + 5}, {view.dim})).shape",
-                )
+        except FewerRowsError as reason:
+            return fault(
+                "truncated-silently",
+                "wrong",
+                f"{reason}: the tokens beyond are lost without a word",
+                n,
+                f"import torch\nsubject(torch.zeros(1, {n + 5}, {view.dim})).shape",
+            )
+        except NotAskedError:
             return f"; it refuses more than {n:,}"
     return ""
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from posenc.audit.adapters.added import Added
 from posenc.audit.questions.added.inquiry import ROUNDING, AddedInquiry
 from posenc.audit.questions.asking import NO_PLACE, Answer, fault, question
-from posenc.audit.questions.places import allowed, lines, said, told
+from posenc.audit.questions.places import STARTS, allowed, lines, over_the_edge, said, told
 from posenc.audit.report import Fault, NotAskedError
 
 BATCH, MOST = 2, 2**22
@@ -36,6 +36,17 @@ def reads_every_position(inquiry: AddedInquiry) -> Answer:
         if off > ROUNDING:
             return _misread(view, "two rows, each with positions of its own,", off)
         words += "; row by row"
+        if (off := _one_by_one(view, table)) > ROUNDING:
+            return fault(
+                "padding-shifts-positions",
+                "wrong",
+                f"{len(STARTS)} rows of one token each, at {said(STARTS)}, receive encodings up "
+                f"to {off:.3g} away from those of these positions in a row",
+                off,
+                f"import torch\nx = torch.zeros({len(STARTS)}, 1, {view.dim})\n"
+                f"at = torch.tensor({STARTS.tolist()})[:, None]\n# {view.text} there",
+            )
+        words += ", of one token too"
     if view.unsaid is not None:
         count = max(1, min(len(table), MOST // view.dim))
         made = view.unsaid(view.subject.fresh(), torch.zeros(BATCH, count, view.dim), None)
@@ -43,7 +54,17 @@ def reads_every_position(inquiry: AddedInquiry) -> Answer:
         if off > ROUNDING:
             return _misread(view, f"a row of {count:,} tokens without {view.moves}", off)
         words += f"; without {view.moves}, {count:,} tokens"
-    return "; ".join(filter(None, (words, others)))
+    beyond = None if view.fixed else _beyond(view, len(table))
+    return beyond or "; ".join(filter(None, (words, others)))
+
+
+def _beyond(view: Added, count: int) -> Fault | None:
+    """What becomes of one token, and of two, that reach beyond as many rows as it gives."""
+    return over_the_edge(
+        lambda line: view.added(positions=line)[0],
+        count,
+        f"import torch\nx = torch.zeros(1, {{count}}, {view.dim})\n# {view.text} at {{first}}",
+    )
 
 
 def _not_said(view: Added) -> Answer:
@@ -79,6 +100,16 @@ def _row_by_row(view: Added, table: Tensor) -> float | None:
     except NotAskedError:
         return None
     return (made.double() - table[line]).abs().max().item() if len(made) == len(line) else None
+
+
+def _one_by_one(view: Added, table: Tensor) -> float:
+    """The same of the tokens that rows with padding on the left decode next; 0 where refused."""
+    line = STARTS[:, None].clamp(max=len(table) - 1)
+    try:
+        made = view.call(torch.zeros(*line.shape, view.dim), line)
+    except NotAskedError:
+        return 0.0
+    return (made.double() - table[line]).abs().max().item()
 
 
 def _misread(view: Added, what: str, off: float) -> Fault:

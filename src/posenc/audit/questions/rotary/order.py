@@ -16,6 +16,7 @@ from posenc.audit.questions.asking import (
     fault,
     question,
 )
+from posenc.audit.questions.places import STARTS, said
 from posenc.audit.questions.rotary.inquiry import NEAR, ROUNDING, RotaryInquiry
 from posenc.audit.report import Fault, NotAskedError
 
@@ -76,10 +77,10 @@ def positions_stay_apart(inquiry: RotaryInquiry) -> Answer:
     )
     if found is not None:
         return found
-    said = f"; beyond {line[-1]:,} it refuses ({refused[:80]})" if refused else ""
+    ends = f"; beyond {line[-1]:,} it refuses ({refused[:80]})" if refused else ""
     if ITS_GRID in refused:  # which was not asked further
-        said = f"; {refused[refused.index(ITS_GRID) :]}"
-    return f"{len(line):,} positions to {line[-1]:,}, all turned differently{said}"
+        ends = f"; {refused[refused.index(ITS_GRID) :]}"
+    return f"{len(line):,} positions to {line[-1]:,}, all turned differently{ends}"
 
 
 @question(essential=True, after=(*NO_ORDER, *NO_STATE))
@@ -317,24 +318,37 @@ def rows_have_their_own_positions(inquiry: RotaryInquiry) -> Answer:
     view = inquiry.view
     if view.moves != "rows" or view.layout in layouts.ONE_ROW:
         raise NotAskedError("positions cannot be said for each row")
-    x = torch.randn(2, HEADS, 6, view.dim, generator=torch.Generator().manual_seed(4))
-    at = torch.stack((torch.arange(6), torch.arange(6) + 5))
-    both = view.both(x, x[:, : view.kv_heads], at)
-    rows = [view.both(x[i : i + 1], x[i : i + 1, : view.kv_heads], at[i : i + 1]) for i in (0, 1)]
-    far = max(
-        (made - torch.cat(alone)).abs().max().item()  # type: ignore[arg-type]
-        for made, alone in zip(both, zip(*rows, strict=True), strict=True)
+    worst = 0.0
+    for count in (6, 1):  # a row of a prompt, and the token that is decoded after one
+        far = _among_rows(view, count)
+        worst = max(worst, far)
+        if far >= ROUNDING:
+            tokens = "one token each" if count == 1 else f"{count} tokens each"
+            return fault(
+                "padding-shifts-positions",
+                "wrong",
+                f"with rows of {tokens} that begin at {said(STARTS)}, tokens come out up to "
+                f"{far:.3g} away from the same rows alone",
+                far,
+                "import torch\n"
+                f"x = torch.randn({len(STARTS)}, 4, {count}, {view.dim})\n"
+                f"at = torch.tensor({STARTS.tolist()})[:, None] + torch.arange({count})\n"
+                f"# {view.text} at these positions against each row alone",
+            )
+    return f"{worst:.1g} apart from the rows alone, of 6 tokens and of one"
+
+
+def _among_rows(view: RotaryView, count: int) -> float:
+    """How far rows of so many tokens that begin elsewhere each come out from themselves alone."""
+    generator = torch.Generator().manual_seed(4)
+    x = torch.randn(len(STARTS), HEADS, count, view.dim, generator=generator)
+    at = STARTS[:, None] + torch.arange(count)
+    rows = zip(x.split(1), at.split(1), strict=True)
+    alone = [view.both(row, row[:, : view.kv_heads], line) for row, line in rows]
+    return max(
+        (made - torch.cat(each)).abs().max().item()  # type: ignore[arg-type]
+        for made, each in zip(
+            view.both(x, x[:, : view.kv_heads], at), zip(*alone, strict=True), strict=True
+        )
         if made is not None
-    )
-    if far < ROUNDING:
-        return f"{far:.1g} apart from the rows alone"
-    return fault(
-        "padding-shifts-positions",
-        "wrong",
-        f"with rows that begin at 0 and at 5, tokens come out up to {far:.3g} away from the same "
-        "rows alone",
-        far,
-        "import torch\n"
-        f"x = torch.randn(2, 4, 6, {view.dim})\n"
-        "at = torch.stack((torch.arange(6), torch.arange(6) + 5))  # positions of both rows",
     )

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.questions.asking import NO_PLACE, Answer, fault, question
-from posenc.audit.questions.places import ANYHOW, allowed, lines, said, told
+from posenc.audit.questions.places import ANYHOW, allowed, lines, over_the_edge, said, told
 from posenc.audit.questions.rotary.inquiry import ROUNDING, RotaryInquiry
 from posenc.audit.report import Fault, NotAskedError
 
@@ -47,7 +47,23 @@ def reads_every_position(inquiry: RotaryInquiry) -> Answer:
         if off > ROUNDING:
             return _misread(view, f"a row of {count:,} tokens is turned without positions", off)
         words += f"; without positions, {count:,} tokens"
-    return "; ".join(filter(None, (words, others)))
+    return _beyond(inquiry) or "; ".join(filter(None, (words, others)))
+
+
+def _beyond(inquiry: RotaryInquiry) -> Fault | None:
+    """What becomes of one token, and of two, that reach beyond the positions that it has."""
+    view = inquiry.view
+    line, _, refused = inquiry.far
+    for edge in dict.fromkeys(filter(None, (line[-1] + 1 if refused else None, view.built_for))):
+        found = over_the_edge(
+            lambda line: view.at(line.tolist(), inquiry.shape.probe(), inquiry.side),
+            edge,
+            f"import torch\nx = torch.ones(1, 4, {{count}}, {view.dim})\n"
+            f"# {view.text} at {{first}}",
+        )
+        if found is not None:
+            return found
+    return None
 
 
 def _by_others(view: RotaryView) -> str | Fault:
