@@ -7,6 +7,7 @@ from math import isqrt
 import torch
 from torch import Tensor, nn
 
+from posenc.audit.identity import masks
 from posenc.numerics import slopes
 from posenc.numerics.buckets import t5_buckets
 
@@ -181,7 +182,7 @@ class Buckets:
     """A bias that is looked up by T5's buckets.
 
     Attributes:
-        index: The row of the table that each distance −n … n reads.
+        index: The row of the table that each distance −n … n reads; −1 where keys are hidden.
         rows: Number of rows.
         kind: ``t5`` with its numbers, ``clipped`` of one row a distance, or what slipped.
         max_distance: Of the fitted rule; of one row a distance, the last that has its own.
@@ -224,7 +225,7 @@ class Buckets:
 
 def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
     """For the distances −(n − 1) … n − 1, which row of an embedding the bias reads, and how many
-    rows it has; None if it reads none.
+    rows it has; None if it reads none. Distances at which all heads are hidden read the row −1.
 
     ``square`` is the bias ``[heads, n, n]`` of a module with a table ``[rows, heads]``.
     """
@@ -232,14 +233,18 @@ def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
         return None
     n = square.shape[-1]
     profile = torch.cat((square[:, 0, 1:].flip(1), square[:, :, 0]), 1).T  # from −(n − 1) on
+    away = masks.hidden(profile.T[:, None])[:, 0].all(0)
+    if bool(away[n - 1 : n + 1].any()):  # nothing near is left to be known by
+        return None
     for weight in module.parameters():
         if weight.ndim != 2 or weight.shape[0] < 4:
             continue
         for table in (weight, weight.T):
             if table.shape[1] != len(square):
                 continue
-            gaps = torch.cdist(profile, table.detach().double())
+            gaps = torch.cdist(profile.masked_fill(away[:, None], 0.0), table.detach().double())
             least, index = gaps.min(1)
+            least, index = least.masked_fill(away, 0.0), index.masked_fill(away, -1)
             if bool((least < 1e-4 * table.abs().max().item()).all()):
                 if len(profile) != 2 * n - 1:
                     return None
@@ -255,7 +260,7 @@ def buckets(index: Tensor, rows: int) -> Buckets:
     for kind, bidirectional, most in _rules(rows):
         sign = -1 if kind == "turned" else 1
         ours = t5_buckets(sign * distance, rows, most, bidirectional)
-        wrong = ours != index
+        wrong = (ours != index) & (index >= 0)
         if not bidirectional:
             wrong = wrong & (distance >= 0)  # what a causal mask hides does not count
         off = int(wrong.sum())
@@ -277,7 +282,7 @@ def _one_a_distance(index: Tensor, rows: int) -> Buckets | None:
     n = (len(index) + 1) // 2
     distance, own = torch.arange(-(n - 1), n), int(index[n - 1])
     for sign in (1, -1):
-        same = (own + sign * distance).clamp(0, rows - 1) == index
+        same = ((own + sign * distance).clamp(0, rows - 1) == index) | (index < 0)
         bidirectional = 0 < own < rows - 1
         if bool((same if bidirectional else same[n - 1 :]).all()):
             most = max(own, rows - 1 - own)

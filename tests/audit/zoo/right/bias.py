@@ -305,6 +305,56 @@ class ScoresNamedX(nn.Module):
         return x - self.slopes.to(x.dtype) * far.abs()
 
 
+def apart(q_len, k_len):
+    """How far each of the last queries stands behind each key."""
+    return torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+
+
+def hiding(q_len, k_len, away):
+    """ALiBi of 8 heads with keys hidden."""
+    return alibi(q_len, k_len).masked_fill(away, float("-inf"))
+
+
+def sliding(q_len, k_len):
+    """Mistral's window: each query sees itself and the 6 tokens before."""
+    far = apart(q_len, k_len)
+    return hiding(q_len, k_len, (far < 0) | (far > 6))
+
+
+def local(q_len, k_len):
+    """Longformer's window, to both sides."""
+    return hiding(q_len, k_len, apart(q_len, k_len).abs() > 100)
+
+
+def streaming(q_len, k_len):
+    """A window of speech: 40 tokens back and 4 ahead."""
+    far = apart(q_len, k_len)
+    return hiding(q_len, k_len, (far > 40) | (far < -4))
+
+
+def chunks(q_len, k_len):
+    """Chunks of 8 tokens see themselves."""
+    queries, keys = torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
+    return hiding(q_len, k_len, queries // 8 != keys // 8)
+
+
+def windows_by_head(q_len, k_len):
+    """Half of the heads look 5 tokens back, the others as far as they will."""
+    far = apart(q_len, k_len)
+    near = torch.arange(8)[:, None, None] < 4
+    return hiding(q_len, k_len, (far < 0) | near & (far > 5))
+
+
+class CausalT5(T5Decoder):
+    """T5's for the past, with the mask in it."""
+
+    def forward(self, query_length, key_length):
+        made = super().forward(query_length, key_length, key_length - query_length)
+        return made.masked_fill(apart(query_length, key_length) < 0, -10000.0)
+
+    compute_bias = forward
+
+
 RIGHT = [
     right(Short, "ALiBi for 8 heads"),
     right(ShortLearned, "one number for each distance up to 39"),
@@ -330,4 +380,10 @@ RIGHT = [
     right(Clipped, "one number for each distance up to 8"),
     right(Kerple, "a learned bias"),
     right(Ours, "ALiBi for 6 heads"),
+    right(sliding, ""),
+    right(local, "ALiBi for 8 heads"),
+    right(streaming, ""),
+    right(chunks, ""),
+    right(windows_by_head, ""),
+    right(CausalT5, "T5's bias, 32 buckets for the past, maximal distance 128"),
 ]

@@ -17,6 +17,7 @@ from posenc.audit.questions.bias.identity import (
     stays_on_its_line,
 )
 from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.questions.bias.masks import hides_what_a_mask_should
 from posenc.audit.questions.bias.traces import (
     gradients_flow,
     hands_scores_on,
@@ -29,6 +30,7 @@ __all__ = ["QUESTIONS", "BiasInquiry"]
 
 
 QUESTIONS: tuple[Question, ...] = (
+    hides_what_a_mask_should,
     tells_distances_apart,
     leaves_its_input_alone,
     keeps_no_state,

@@ -3,15 +3,16 @@
 import torch
 
 from posenc.audit.adapters.bias import SEQ
+from posenc.audit.identity import masks
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.places import said
-from posenc.audit.report import NotAskedError
+from posenc.audit.report import Fault, NotAskedError
 
 ROUNDING = 1e-4
 
 
-@question(essential=True)
+@question(essential=True, after=("mask-misplaced",))
 def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
     """Does the bias differ between keys of one query?"""
     if (lost := inquiry.broken) is not None:
@@ -25,7 +26,7 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
         )
     seen = inquiry.seen
     visible = torch.ones(seen.shape[-2:], dtype=torch.bool).tril()
-    apart = seen[:, visible].nan_to_num(0.0).abs().max().item()
+    apart = seen[:, visible].nan_to_num(0.0, 0.0, 0.0).abs().max().item()
     if apart == 0:
         return fault(
             "encodes-nothing",
@@ -35,7 +36,7 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
             inquiry.shown("8, 8"),
             1.0,
         )
-    silent = int((seen[:, visible].nan_to_num(0.0).abs().amax(1) == 0).sum())
+    silent = int((seen[:, visible].nan_to_num(0.0, 0.0, 0.0).abs().amax(1) == 0).sum())
     if silent:
         return fault(
             "encodes-nothing",
@@ -85,7 +86,13 @@ def same_at_another_length(inquiry: BiasInquiry) -> Answer:
     _refuse_on_square(inquiry)
     seq, short = inquiry.seen.shape[-1], inquiry.view.seen(SEQ, SEQ)
     visible = torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
-    off = (inquiry.seen[:, :SEQ, :SEQ] - short)[:, visible].nan_to_num(0.0).abs().max().item()
+    off = (
+        (inquiry.seen[:, :SEQ, :SEQ] - short)[:, visible]
+        .nan_to_num(0.0, 0.0, 0.0)
+        .abs()
+        .max()
+        .item()
+    )
     if off <= ROUNDING:
         return f"{off:.1g} apart between {SEQ} and {seq} tokens"
     return fault(
@@ -110,10 +117,12 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
     far = inquiry.far_square.shape[-1]
     worst = 0.0
     for q_len, k_len in (*((n, SEQ) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)):
+        if (other := _hidden_otherwise(inquiry, q_len, k_len)) is not None:
+            return other
         whole = (inquiry.far_square if k_len == far else view.seen(SEQ, SEQ))[:, -q_len:]
         part = view.seen(q_len, k_len)
         visible = torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
-        off = (whole - part)[:, visible].nan_to_num(0.0).abs().max().item()
+        off = (whole - part)[:, visible].nan_to_num(0.0, 0.0, 0.0).abs().max().item()
         worst = max(worst, off)
         if off < ROUNDING:
             continue
@@ -128,6 +137,23 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
             inquiry.shown(f"{q_len}, {k_len}"),
         )
     return f"{worst:.1g} apart for the last queries of {SEQ} and of {far} tokens"
+
+
+def _hidden_otherwise(inquiry: BiasInquiry, q_len: int, k_len: int) -> Fault | None:
+    """A fault where the last queries alone are hidden from other keys than in the square."""
+    whole, part = (masks.hidden(inquiry.view.bias(n, k_len)) for n in (k_len, q_len))
+    other = int((whole[:, -q_len:] != part).any(0).sum())
+    if not other:
+        return None
+    queries = "one query" if q_len == 1 else f"{q_len} queries"
+    return fault(
+        "bias-without-cache-offset",
+        "wrong",
+        f"for {queries} and {k_len} keys it hides other keys than in the last rows of the square, "
+        f"in {other} places: queries are taken to stand elsewhere",
+        other,
+        inquiry.shown(f"{q_len}, {k_len}"),
+    )
 
 
 @question(

@@ -139,15 +139,14 @@ def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
     view, found = inquiry.view, inquiry.linear
     if found is None or found.rule != "alibi" or view.slopes_only:
         raise NotAskedError("it is no ALiBi")
-    made = inquiry.longest_row(torch.bfloat16)
+    made, distance = inquiry.visible_row(torch.bfloat16)
     if made.dtype == torch.float32 and not _held(made):
         return (
             f"float32, {len(made[0].unique()):,} different values of {made.shape[1]:,} in the "
             "steepest head"
         )
     rule = torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
-    near = made[:, -64:].double()
-    distance = torch.arange(near.shape[1] - 1, -1, -1, dtype=torch.float64)
+    near, distance = made[:, -64:].double(), distance[-64:]
     wanted = -rule[:, None] * distance
     off = (near - near[:, -1:] - wanted).abs().max().item()
     kind = str(made.dtype).removeprefix("torch.")

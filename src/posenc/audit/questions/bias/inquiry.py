@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
-from posenc.audit.identity import biases
+from posenc.audit.identity import biases, masks
 from posenc.audit.report import NotAskedError
 
 FAR, FAR_SQUARE = 4096, 1024
@@ -70,6 +70,14 @@ class BiasInquiry:
         if self.view.fixed:
             return self.view.seen(self.view.fixed, self.view.fixed)
         return longest(lambda seq: self.view.seen(seq, seq), least, most)
+
+    @cached_property
+    def mask(self) -> masks.Mask | None:
+        """Which keys it hides, where it gives numbers for each query."""
+        if self.view.slopes_only or self.view.key_only or self.broken is not None:
+            return None
+        seq = self.far_square.shape[-1]
+        return masks.mask(masks.hidden(self.view.bias(seq, seq)))
 
     @cached_property
     def room(self) -> float:
@@ -151,6 +159,17 @@ class BiasInquiry:
             max(SEQ + 1, most),
         )
 
+    def visible_row(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """The same without keys that are hidden from a head, and how far each stands away.
+
+        Raises:
+            NotAskedError: It gives none of this dtype.
+        """
+        row = self.longest_row(dtype)
+        away = masks.hidden(row[:, None])[:, 0].any(0)
+        distance = torch.arange(row.shape[-1] - 1, -1, -1, dtype=torch.float64)
+        return row[:, ~away], distance[~away]
+
     @cached_property
     def broken(self) -> tuple[int, int] | None:
         """The nearest distance at which the bias is no number, −∞ apart, and in how many keys.
@@ -201,6 +220,8 @@ class BiasInquiry:
             return ""
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
         said += self._rounded(found)
+        if self.mask is not None and self.mask.slip:
+            return f"{said}, though it {self.mask.said}"
         if biases.knows_later_keys(self.seen, self.given, found.fall):
             return said
         return f"{said}, for keys up to the query's; those after it receive another bias"
@@ -208,14 +229,19 @@ class BiasInquiry:
     def _rounded(self, found: biases.Linear) -> str:
         """That its line is told by 16 bits alone, if it is."""
         with suppress(NotAskedError):
-            row = self.seen[:, -1] if self.view.fixed else self.longest_row(torch.float32)
-            line = found.fall[:, None] * torch.arange(row.shape[-1])
+            row, distance = self.visible_row(torch.float32)
+            line = found.fall[:, None] * distance
             if biases.room(row, line) != biases.room(line, line):
                 return ", as far as numbers of 16 bits tell"
         return ""
 
     def _looked_up(self, found: biases.Buckets) -> str:
-        return f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
+        said = f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
+        return (
+            said
+            if self.mask is None or not self.mask.slip
+            else f"{said}, though it {self.mask.said}"
+        )
 
     def shown(self, call: str) -> str:
         """Lines that show a bias of ``call``, its lengths, to whoever has the subject."""

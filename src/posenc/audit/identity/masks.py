@@ -1,0 +1,97 @@
+"""Which keys a bias hides: later ones, those beyond a window, or others than a mask should."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+FAR_BELOW = 5000.0
+"""Numbers so far below the largest of a head leave a key no weight, as -10000 does."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What a bias hides.
+
+    Attributes:
+        said: Which keys, in words that follow "it".
+        slip: Whether no mask is meant to hide these.
+        doubtful: Whether few are, so that it is worth knowing.
+    """
+
+    said: str
+    slip: bool = False
+    doubtful: bool = False
+
+
+def hidden(given: Tensor) -> Tensor:
+    """Which keys a bias ``[heads, q_len, k_len]`` leaves no weight.
+
+    Example:
+        >>> hidden(torch.tensor([[[0.0, -10000.0], [-torch.inf, -600.0]]]))
+        tensor([[[False,  True],
+                 [ True, False]]])
+    """
+    made = given.double()
+    top = made.masked_fill(~made.isfinite(), -1e8).amax((1, 2), keepdim=True)
+    return (made < -1e8) | (made < top - FAR_BELOW)
+
+
+def mask(away: Tensor) -> Mask:
+    """What is hidden of a square ``[heads, n, n]``.
+
+    Example:
+        >>> later = torch.ones(5, 5, dtype=torch.bool).triu(1)
+        >>> mask(later[None]).said
+        'hides the keys after each query, and no others'
+        >>> mask(later[None].triu(2)).said
+        'hides keys after each query, but not the next one'
+    """
+    if not bool(away.any()):
+        return Mask("hides no key")
+    if bool((away == away[:1]).all()):
+        return _of_one(away[0])
+    each = [_of_one(head) for head in away]
+    for number, found in enumerate(each):
+        if found.slip:
+            return Mask(f"{found.said} (in head {number})", slip=True)
+    return Mask("hides other keys in each head", doubtful=any(one.doubtful for one in each))
+
+
+def _of_one(away: Tensor) -> Mask:
+    """The same of one head."""
+    past, later = away[:, 0], away[0]  # at the distances 0, 1, …, if distance is all that counts
+    index = torch.arange(len(away))
+    apart = index[:, None] - index
+    if not torch.equal(away, torch.where(apart >= 0, past[apart.abs()], later[apart.abs()])):
+        return _by_place(away)
+    own, before, after = bool(past[0]), past[1:], later[1:]
+    if own:
+        sides = [("before", before), ("after", after)]
+        others = " and ".join(f"those {side}" for side, far in sides if bool(far.any()))
+        if not others:
+            return Mask("hides each query's own key, and no others", doubtful=True)
+        return Mask(f"hides each query's own key, and {others} it", slip=True)
+    if bool(before.all()):
+        return Mask("hides every key before each query", slip=True)
+    back, ahead = (int((~far).cumprod(0).sum()) for far in (before, after))
+    if not (bool(before[back:].all()) and bool(after[ahead:].all())):
+        return Mask("hides some keys by their distance, between others")
+    if back == len(before):
+        if ahead == 0:
+            return Mask("hides the keys after each query, and no others")
+        leaked = "the next one" if ahead == 1 else f"the next {ahead}"
+        return Mask(f"hides keys after each query, but not {leaked}", slip=True)
+    if ahead == 0:
+        return Mask(f"hides the keys after each query, and those more than {back} before it")
+    if ahead == len(after):
+        return Mask(f"hides the keys more than {back} before each query, and none after it")
+    return Mask(f"hides the keys more than {back} before each query and more than {ahead} after it")
+
+
+def _by_place(away: Tensor) -> Mask:
+    """Of what goes by more than distance, as blocks do."""
+    none = away.all(1).nonzero().flatten().tolist()
+    if none:
+        return Mask(f"hides every key of the query at {none[0]}", slip=True)
+    return Mask("hides keys by their places, as blocks do")
