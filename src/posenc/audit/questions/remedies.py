@@ -29,6 +29,8 @@ REMEDIES: dict[str, str] = {
     "longest row so far",
     "cast-breaks-it": "compute frequencies from Python numbers in float32 inside forward, or build "
     "the table once in float32 and keep it out of .to()",
+    "autocast-breaks-it": "multiply positions and frequencies by broadcasting, or with autocast "
+    "off: torch.autocast(x.device.type, enabled=False)",
     "perhaps-wrong-exponent": "look whether the base is meant: the exponent is 2i/d, d the width "
     "that is rotated",
     "factor-left-out": "multiply the scale of scores with the factor's square",

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.questions.asking import Answer, fault
-from posenc.audit.report import NotAskedError
+from posenc.audit.report import Fault, NotAskedError
 
 Way = tuple[str, float, Callable[[], tuple[Tensor, Tensor]]]
 """What it is called, what rounding costs there, and a call: what came, and what should have."""
@@ -70,3 +70,20 @@ def by_chance(call: Callable[[], Tensor]) -> bool:
         except REFUSALS:
             return False  # which is told where it is asked
     return not torch.equal(*made)
+
+
+def autocast() -> torch.autocast:
+    """Within, products of matrices are rounded to bfloat16, whatever they are of."""
+    return torch.autocast("cpu", torch.bfloat16)
+
+
+def autocast_fault(what: str, off: float, x: str) -> Fault:
+    """Angles, or what is made of them, that autocast rounds; ``x`` is a line that makes content."""
+    return fault(
+        "autocast-breaks-it",
+        "lossy",
+        f"inside torch.autocast to bfloat16, {what}: angles by a product of matrices are rounded "
+        "with the layers around",
+        off,
+        f"import torch\n{x}\nwith torch.autocast('cpu', torch.bfloat16):\n    made = subject(x)",
+    )

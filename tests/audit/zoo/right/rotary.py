@@ -1,6 +1,7 @@
 """What public code does to queries and keys, in its usual styles."""
 
 import math
+from contextlib import nullcontext
 
 import torch
 from tests.audit.zoo.right import complex_numbers, lazy_tables
@@ -417,6 +418,23 @@ class OneTensorOfHeadsLast(OneTensor):
         return self.turned(x, self.angles(x.shape[1])[:, None])
 
 
+class OutsideOfAutocast(nn.Module):
+    """transformers': a product of matrices, with autocast switched off around it."""
+
+    dim, within = 32, False
+
+    def forward(self, q, k, position_ids):
+        """q: [batch, heads, seq, head_dim]"""
+        inv_freq = 10000.0 ** (-torch.arange(0, self.dim, 2) / self.dim)
+        rates = inv_freq[None, :, None].expand(len(position_ids), -1, 1)
+        off = torch.autocast(q.device.type, enabled=False)
+        with nullcontext() if self.within else off:
+            angles = (rates @ position_ids[:, None].float()).mT[:, None]
+        both = torch.cat((angles, angles), -1)
+        cos, sin = both.cos().to(q.dtype), both.sin().to(q.dtype)
+        return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+
 PLAIN = "half pairing, base 10,000"
 NEIGHBORS = "interleaved pairing, base 10,000"
 RIGHT = [
@@ -448,4 +466,5 @@ RIGHT = [
     right(Ours, "half pairing, base 500,000"),
     right(OneTensor, PLAIN, "cast-breaks-it"),
     right(OneTensorOfHeadsLast, PLAIN, "cast-breaks-it"),
+    right(OutsideOfAutocast, PLAIN),
 ]

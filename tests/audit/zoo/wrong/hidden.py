@@ -1,10 +1,12 @@
 """Slips that near queries of plain content do not show."""
 
 import torch
+from tests.audit.zoo.right.rotary import OutsideOfAutocast
 from tests.audit.zoo.specimen import wrong
 from tests.audit.zoo.wrong.added import Sum
 from tests.audit.zoo.wrong.bias import Alibi, distances
 from tests.audit.zoo.wrong.rotary import Turn, halves
+from torch import nn
 
 
 class FarKeysWrap(Turn):
@@ -165,6 +167,22 @@ class CappedScores(OfScores):
         return scores.clamp(-5, 5)
 
 
+class WithinAutocast(OutsideOfAutocast):
+    """Autocast rounds positions and frequencies to bfloat16."""
+
+    within = True
+
+
+class SumWithinAutocast(nn.Module):
+    """The same of the paper's sum."""
+
+    def forward(self, x):
+        """x: [batch, seq, dim]"""
+        rates = 10000.0 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        angles = torch.arange(x.shape[1]).float()[:, None] @ rates[None]
+        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(-2).to(x.dtype)
+
+
 WRONG = [
     wrong(OfScores, "scaled scores", "scores-changed"),
     wrong(CutScores, "detached scores", "gradient-cut"),
@@ -187,4 +205,6 @@ WRONG = [
     wrong(FarQuery, "one far query", "depends-on-absolute-positions"),
     wrong(NearQuery, "one near query", "depends-on-absolute-positions"),
     wrong(OneSlope, "one slope", "wrong-slopes"),
+    wrong(WithinAutocast, "angles within autocast", "autocast-breaks-it"),
+    wrong(SumWithinAutocast, "a sum within autocast", "autocast-breaks-it"),
 ]

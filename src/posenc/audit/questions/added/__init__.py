@@ -16,6 +16,7 @@ from posenc.audit.questions.added.traces import (
     keeps_the_dtype,
     leaves_its_input_alone,
     survives_a_cast,
+    survives_autocast,
 )
 from posenc.audit.questions.added.ways import same_however_it_is_given
 from posenc.audit.questions.asking import Question
@@ -37,5 +38,6 @@ QUESTIONS: tuple[Question, ...] = (
     is_precise,
     keeps_the_dtype,
     survives_a_cast,
+    survives_autocast,
     gradients_flow,
 )

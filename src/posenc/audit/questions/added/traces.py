@@ -15,7 +15,7 @@ from posenc.audit.questions.asking import (
     question,
 )
 from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
-from posenc.audit.questions.ways import training
+from posenc.audit.questions.ways import autocast, autocast_fault, training
 from posenc.audit.report import NotAskedError
 
 
@@ -83,6 +83,24 @@ def survives_a_cast(inquiry: AddedInquiry) -> Answer:
         "half = copy.deepcopy(subject).bfloat16()\n"
         f"half(torch.zeros(1, {seq}, {view.dim}).bfloat16()) - subject(torch.zeros(1, {seq}, "
         f"{view.dim}))",
+    )
+
+
+@question(after=(*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits"))
+def survives_autocast(inquiry: AddedInquiry) -> Answer:
+    """Inside autocast to bfloat16, do float32 embeddings receive what they do outside of it?"""
+    view = inquiry.view
+    seq = view.longest(min(inquiry.length, 4096))
+    exact = view.rows(seq)
+    with autocast():
+        made = view.rows(seq)
+    off = (made - exact).abs().max().item()
+    if off < 5 * 2**-8 * max(1.0, exact.abs().max().item()):
+        return f"up to {off:.1g} off over {seq:,} positions"
+    return autocast_fault(
+        f"encodings of {seq:,} positions are up to {off:.3g} off",
+        off,
+        f"x = torch.zeros(1, {seq}, {view.dim})",
     )
 
 

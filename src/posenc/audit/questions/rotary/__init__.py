@@ -28,6 +28,7 @@ from posenc.audit.questions.rotary.traces import (
     keeps_positions_in_16_bits,
     leaves_its_input_alone,
     survives_a_cast,
+    survives_autocast,
 )
 from posenc.audit.questions.rotary.ways import same_however_it_is_given
 
@@ -54,5 +55,6 @@ QUESTIONS: tuple[Question, ...] = (
     is_precise,
     keeps_positions_in_16_bits,
     survives_a_cast,
+    survives_autocast,
     gradients_flow,
 )

@@ -16,7 +16,7 @@ from posenc.audit.questions.asking import (
 )
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
-from posenc.audit.questions.ways import training
+from posenc.audit.questions.ways import autocast, autocast_fault, training
 from posenc.audit.report import NotAskedError
 
 SEQ = 23
@@ -93,6 +93,26 @@ def survives_a_cast(inquiry: RotaryInquiry) -> Answer:
         "import copy, torch\n"
         "half = copy.deepcopy(subject).bfloat16()\n"
         f"# compare half and subject at position {at[row]}",
+    )
+
+
+@question(after=(*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits"))
+def survives_autocast(inquiry: RotaryInquiry) -> Answer:
+    """Inside autocast to bfloat16, are float32 queries turned as they are outside of it?"""
+    view = inquiry.view
+    if not inquiry.shape.firsts:
+        raise NotAskedError("nothing turns")
+    at, probe = [p for p in inquiry.far[0] if p < inquiry.length], inquiry.shape.probe()
+    exact = [view.at(at, probe, side) for side in view.sides]
+    with autocast():
+        made = [view.at(at, probe, side) for side in view.sides]
+    off, whose, row = _farthest(made, exact)
+    if off < ROUNDED:
+        return f"up to {off:.1g} off to position {at[-1]:,}"
+    return autocast_fault(
+        f"{whose} at {at[row]:,} are turned up to {off:.3g} otherwise than outside",
+        off,
+        f"x = torch.ones(1, 4, {at[row] + 1}, {view.dim})",
     )
 
 
