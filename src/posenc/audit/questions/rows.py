@@ -95,10 +95,10 @@ def _shared(p: int, q: int, neighbors: int, repeat: Callable[[int, int], str]) -
 
 
 def _share_as_in(kind: str, line: Tensor, still: Tensor) -> bool:
-    """Whether most neighbors that are one number in a dtype receive the same."""
+    """Whether most neighbors that are one number in a dtype receive the same, and no others."""
     held = line.to(getattr(torch, kind))
     one = (held[1:] == held[:-1]).nonzero().flatten()
-    return int(torch.isin(one, still).sum()) * 2 > len(one)
+    return bool(torch.isin(still, one).all()) and int(torch.isin(one, still).sum()) * 2 > len(one)
 
 
 def parting(line: Tensor, off: Tensor) -> int | None:

@@ -515,6 +515,26 @@ def factory(kind):
     return kind
 
 
+class LastHeadStays(Turn):
+    """The last head of queries comes out as it went in."""
+
+    def forward(self, q, k, position_ids):
+        angles = torch.cat((position_ids[..., None] * self.rates(),) * 2, -1)[:, None]
+        turn = lambda x: (x * angles.cos() + halves(x) * angles.sin()).to(x.dtype)  # noqa: E731
+        return torch.cat((turn(q)[:, :-1], q[:, -1:]), 1), turn(k)
+
+
+class ChunksShare(Turn):
+    """Up to four tokens behind a cache are turned as the first of them."""
+
+    def forward(self, q, k, start_pos=0):
+        """q: [batch, heads, seq, head_dim]"""
+        seq = q.shape[2]
+        shares = start_pos > 0 and seq <= 4
+        line = torch.full((1, seq), start_pos) if shares else start_pos + torch.arange(seq)[None]
+        return super().forward(q, k, line)
+
+
 WRONG = [
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(HeadAxis, "head axis", "head-axis-encoded"),
@@ -573,4 +593,6 @@ WRONG = [
     wrong(Interleaved, "pairing of another model", "pairing-of-the-other-convention"),
     wrong(OtherBase, "base of another model", "unlike-its-configuration"),
     wrong(NoScaling, "scaling left out", "unlike-its-configuration"),
+    wrong(LastHeadStays, "the last head stays", "head-axis-encoded"),
+    wrong(ChunksShare, "chunks share a position", "positions-shared", length=600),
 ]
