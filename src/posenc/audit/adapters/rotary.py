@@ -200,6 +200,8 @@ def rotary_of(subject: Subject, layout: str | None, width: int | None) -> Rotary
             continue
         if fit is None:
             continue
+        if best is not None and best[1].moves == "rows" and _takes_heads_for_tokens(view):
+            continue
         _take_back(view)
         rank = fit, not view.is_one_of_several or _is_sound(view)
         if best is None or rank > best[0]:
@@ -226,6 +228,22 @@ def _may_end(view: RotaryView, rank: tuple[int, bool]) -> bool:
     Unless one of several functions applied its own, and made no rotation of them.
     """
     return bool(view.applied or view.fed) and (rank[1] or not view.is_one_of_several)
+
+
+def _takes_heads_for_tokens(view: RotaryView) -> bool:
+    """Whether a line of positions changes what tokens receive by how many there are.
+
+    So does one head that is treated otherwise, where it is taken for the last token. What takes
+    positions by row stands in another order of axes then.
+    """
+    if view.moves != "line":
+        return False
+    x = torch.ones(1, HEADS, SEQ, view.dim)
+    try:
+        whole, fewer = view.turned(x), view.turned(x[:, :, :-1])
+    except CallFailedError:
+        return False
+    return bool((whole[:, :, :-1] - fewer).abs().max() > 1e-3)
 
 
 def _take_back(view: RotaryView) -> None:

@@ -3,7 +3,8 @@
 REMEDIES: dict[str, str] = {
     "batch-axis-encoded": "index the table by the sequence axis: x.shape[1] of [batch, seq, dim], "
     "x.shape[0] of [seq, batch, dim]; say --layout if the order is meant",
-    "head-axis-encoded": "index by the axis that holds the sequence, or say --layout",
+    "head-axis-encoded": "index by the axis that holds the sequence, turn all heads alike, or say "
+    "--layout",
     "encodes-nothing": "check that positions reach the sum or the rotation",
     "not-a-number": "look for a logarithm or a root of 0, a division by 0, and an overflow of "
     "16 bits",

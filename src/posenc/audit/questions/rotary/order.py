@@ -35,10 +35,12 @@ def encodes_the_sequence(inquiry: RotaryInquiry) -> Answer:
     ):
         across = max(varies(m, axis) for m in (queries, keys) if m is not None)
         if across > 1e-6:
+            still = "" if axis == 0 else _unturned(queries)
             return fault(
                 name,
                 "wrong",
-                f"equal {words} come out up to {across:.3g} apart, positions of a row {along:.3g}",
+                f"equal {words} come out up to {across:.3g} apart, positions of a row {along:.3g}"
+                f"{still}",
                 across,
                 "import torch\n"
                 f"x = torch.ones(3, 4, 6, {view.dim})  # {layouts.SAID[view.layout]}\n"
@@ -56,6 +58,12 @@ def encodes_the_sequence(inquiry: RotaryInquiry) -> Answer:
             1.0,
         )
     return f"neighbors up to {along:.3g} apart, equal rows and heads 0"
+
+
+def _unturned(queries: Tensor) -> str:
+    """Which heads of ones come out as they went in, in words."""
+    still = (queries == 1).flatten(2).all(2).all(0).nonzero().flatten().tolist()
+    return f"; left as they are: head {', '.join(map(str, still))}" if still else ""
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE))
