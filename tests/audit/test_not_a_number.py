@@ -1,5 +1,7 @@
 """What is infinite or no number is wrong, wherever it stands, and is called equal to nothing."""
 
+import json
+
 import pytest
 import torch
 from torch import nan, nn
@@ -123,3 +125,22 @@ def test_gradients_that_are_no_numbers_are_found():
 def test_state_that_makes_numbers_vanish_is_found():
     _, wrong = found(Remembering)
     assert set(wrong) == {"first-dtype-cached"}
+
+
+class LostOnceUsed(nn.Module):
+    """Right in its first call, and no numbers after."""
+
+    used = False
+
+    def forward(self, x):
+        """x: [batch, seq, dim]"""
+        made = x + Sinusoidal(32).table(torch.arange(x.shape[1]), dtype=x.dtype)
+        made, self.used = made * nan if self.used else made, True
+        return made
+
+
+def test_reports_are_json_where_a_number_is_infinite():
+    report = check(LostOnceUsed, dim=32)
+    assert max(fault.number for fault in report.faults) == torch.inf
+    told = json.loads(json.dumps(report.as_dict(), allow_nan=False))
+    assert None in [fault["number"] for fault in told["faults"]]

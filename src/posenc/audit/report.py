@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any, Literal
 
 Severity = Literal["wrong", "lossy", "note"]
@@ -157,7 +158,7 @@ class Report:
         return self.status == 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Everything, for JSON, which has no infinity: numbers that are none are None."""
         return {
             "subject": self.subject,
             "kind": self.kind,
@@ -166,12 +167,12 @@ class Report:
             "status": self.status,
             "ok": self.ok,
             "length": self.length,
-            "faults": [asdict(fault) for fault in self.faults],
-            "notes": [asdict(fault) for fault in self.notes],
+            "faults": [_plain(asdict(fault)) for fault in self.faults],
+            "notes": [_plain(asdict(fault)) for fault in self.notes],
             "ignored": self.left_out,
             "passed": [{"question": v.question, "measured": v.told} for v in self.passed],
             "not_asked": [{"question": v.question, "why": v.told} for v in self.not_asked],
-            "errors": {str(position): error for position, error in self.errors.items()},
+            "errors": _plain({str(position): error for position, error in self.errors.items()}),
         }
 
     def __str__(self) -> str:
@@ -199,6 +200,12 @@ class Report:
             parts = [_counted("wrong", wrong), _counted("lossy", lossy)]
             return f"{'; '.join(filter(None, parts))} ({counts})."
         return f"Nothing wrong was found ({counts})."
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with None for what is no finite number."""
+    lost = lambda value: isinstance(value, float) and not isfinite(value)  # noqa: E731
+    return {name: None if lost(value) else value for name, value in values.items()}
 
 
 def merged(name: str, reports: Iterable[Report]) -> Report:
