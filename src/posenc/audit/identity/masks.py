@@ -27,6 +27,8 @@ class Mask:
 def hidden(given: Tensor) -> Tensor:
     """Which keys a bias ``[heads, q_len, k_len]`` leaves no weight.
 
+    Those of a bias that falls so far step by step are not hidden, but far.
+
     Example:
         >>> hidden(torch.tensor([[[0.0, -10000.0], [-torch.inf, -600.0]]]))
         tensor([[[False,  True],
@@ -34,7 +36,9 @@ def hidden(given: Tensor) -> Tensor:
     """
     made = given.double()
     top = made.masked_fill(~made.isfinite(), -1e8).amax((1, 2), keepdim=True)
-    return (made < -1e8) | (made < top - FAR_BELOW)
+    low, lost = made < top - FAR_BELOW, made < -1e8
+    between = low.logical_not() & (made < top - FAR_BELOW / 2)
+    return lost | low & ~between.any(2, keepdim=True).any(1, keepdim=True)
 
 
 def mask(away: Tensor) -> Mask:

@@ -320,7 +320,7 @@ def _joins_a_cache(view: RotaryView) -> Answer:
     )
 
 
-@question(after=(*NO_LENGTH, *NO_STATE))
+@question(after=(*NO_LENGTH, *NO_STATE, "depends-on-how-it-is-given"))
 def rows_have_their_own_positions(inquiry: RotaryInquiry) -> Answer:
     """In a batch with padding on the left, is each row turned by its own positions?"""
     view = inquiry.view
