@@ -435,6 +435,33 @@ class OutsideOfAutocast(nn.Module):
         return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
 
+class BesideLongerKeys(nn.Module):
+    """Queries are the last of their keys."""
+
+    dim = 32
+
+    def first(self, q_len, k_len):
+        return k_len - q_len
+
+    def turn(self, x, start):
+        angles = torch.arange(start, start + x.shape[2]).double()[:, None] * 10000.0 ** (
+            -torch.arange(0, self.dim, 2).double() / self.dim
+        )
+        both = torch.cat((angles, angles), -1)
+        return (x * both.cos() + rotate_half(x) * both.sin()).to(x.dtype)
+
+    def forward(self, q, k):
+        """q: [batch, heads, seq, head_dim]"""
+        return self.turn(q, self.first(q.shape[2], k.shape[2])), self.turn(k, 0)
+
+
+class WholeRows(BesideLongerKeys):
+    """Queries are the first of a row, as where there is no cache."""
+
+    def first(self, q_len, k_len):
+        return 0
+
+
 PLAIN = "half pairing, base 10,000"
 NEIGHBORS = "interleaved pairing, base 10,000"
 RIGHT = [
@@ -467,4 +494,6 @@ RIGHT = [
     right(OneTensor, PLAIN, "cast-breaks-it"),
     right(OneTensorOfHeadsLast, PLAIN, "cast-breaks-it"),
     right(OutsideOfAutocast, PLAIN),
+    right(BesideLongerKeys, PLAIN),
+    right(WholeRows, PLAIN),
 ]

@@ -1,6 +1,7 @@
 """What is right token by token, and misreads positions that are said in another way."""
 
 import torch
+from tests.audit.zoo.right.rotary import BesideLongerKeys
 from tests.audit.zoo.specimen import wrong
 from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
@@ -219,6 +220,20 @@ class FirstRowOfMany(Turn):
         return super().forward(q, k, position_ids[:rows])
 
 
+class OneBeforeTheirKeys(BesideLongerKeys):
+    """Fewer queries than keys stand one token before the last."""
+
+    def first(self, q_len, k_len):
+        return max(k_len - q_len - 1, 0)
+
+
+class InTheMiddleOfTheirKeys(BesideLongerKeys):
+    """Fewer queries than keys stand in the middle."""
+
+    def first(self, q_len, k_len):
+        return (k_len - q_len) // 2
+
+
 WRONG = [
     wrong(keys_in_a_row, "keys in a row", "positions-misread"),
     wrong(queries_at_the_end, "queries at the end", "positions-misread"),
@@ -239,4 +254,6 @@ WRONG = [
     wrong(FirstRowDecodes, "decodes where the first row is", "padding-shifts-positions"),
     wrong(FarthestDecodes, "decodes where the farthest row is", "padding-shifts-positions"),
     wrong(FirstRowOfMany, "the first of many rows", "padding-shifts-positions"),
+    wrong(OneBeforeTheirKeys, "queries one before", "off-by-one-after-cache"),
+    wrong(InTheMiddleOfTheirKeys, "queries in the middle", "decoding-differs-from-prefill"),
 ]

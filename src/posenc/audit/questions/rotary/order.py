@@ -270,7 +270,7 @@ FLOAT32 = 2.0**-20
 def _unheard(view: RotaryView) -> Answer:
     """One token, first at 0 and then at 5, by a parameter that did not show in longer rows."""
     if view.unheard is None:
-        raise NotAskedError("positions cannot be said")
+        return _beside_longer_keys(view)
     name, run = view.unheard
     x = torch.randn(1, HEADS, 1, view.dim, generator=torch.Generator().manual_seed(3))
     made = [
@@ -289,6 +289,47 @@ def _unheard(view: RotaryView) -> Answer:
         f"x = torch.randn(1, 4, 1, {view.dim})\n"
         f"# subject(x, {name}=0) and subject(x, {name}=5) are the same",
         1.0,
+    )
+
+
+def _beside_longer_keys(view: RotaryView) -> Answer:
+    """The last queries beside all keys, where no positions can be said.
+
+    What is built for whole rows alone takes fewer queries for the first, and is right for these.
+    """
+    x = torch.randn(1, HEADS, 9, view.dim, generator=torch.Generator().manual_seed(3))
+    keys, few = x[:, : view.kv_heads], 3
+    refused = NotAskedError("positions cannot be said")
+    if not view.sees_keys or view.layout in layouts.ONE_ROW:
+        raise refused
+    whole, all_keys = view.both(x, keys)
+    try:
+        made, beside = view.both(x[:, :, -few:], keys, torch.arange(9)[None])
+    except NotAskedError:
+        raise refused from None
+    if all_keys is None or beside is None or (beside - all_keys).abs().max() > ROUNDING:
+        raise refused
+    off = (made - whole[:, :, -few:]).abs().max().item()
+    if off < ROUNDING:
+        return f"{few} queries beside 9 keys {off:.1g} away from the last of the row"
+    first = view.both(x[:, :, -few:], keys[:, :, -few:])[0]
+    if (made - first).abs().max() < ROUNDING:
+        raise NotAskedError(
+            f"positions cannot be said; {few} queries beside 9 keys are turned as the first of a "
+            "row, so it serves none behind a cache"
+        )
+    early = torch.cat((x[:, :, : -few - 1], x[:, :, -few:]), 2)  # they stand one before the end
+    late = view.both(early, early[:, : view.kv_heads])[0][:, :, -few:]
+    by_one = bool((made - late).abs().max() < ROUNDING)
+    return fault(
+        "off-by-one-after-cache" if by_one else "decoding-differs-from-prefill",
+        "wrong",
+        f"{few} queries beside 9 keys are turned up to {off:.3g} away from the last of a row, "
+        + ("as if they stood one token before" if by_one else "and otherwise than the first"),
+        off,
+        "import torch\n"
+        f"x = torch.randn(1, 4, 9, {view.dim})\n"
+        f"# subject(x[:, :, -{few}:], x) against subject(x, x)",
     )
 
 
