@@ -413,7 +413,7 @@ def test_a_pass_is_a_measurement_and_an_omission_has_a_reason():
     assert all(verdict.told for verdict in report.verdicts)
     assert report.conclusion.startswith("Nothing wrong was found (")
     asked = len(report.verdicts) - len(report.not_asked)
-    assert f"{asked} of 20 questions asked" in report.conclusion
+    assert f"{asked} of 21 questions asked" in report.conclusion
 
 
 def test_what_learned_nothing_is_no_pass():
@@ -471,7 +471,7 @@ def test_heads_on_the_last_axis_are_found_where_they_are_as_many_as_tokens(heads
 
     report = check(bias)
     assert names(report) == []
-    assert len(report.passed) == 9
+    assert len(report.passed) == 10
     assert report.identity.startswith(f"ALiBi for {heads} heads: equal to")
 
 
