@@ -54,6 +54,8 @@ def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
     names = {k: v for k, v in kind.attribute_map.items() if TELLING.search(k) or k in ROLES}
     if names:
         found["names"] = names
+        if kept := _kept(kind, names):
+            found["kept"] = kept
     if parts := _parts(kind):
         found["parts"] = parts
     if usual := _usual(kind, parts):
@@ -74,6 +76,23 @@ def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
 
 
 ROLES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings")
+
+
+def _kept(kind: type[PreTrainedConfig], names: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """By another name of a field: what the class has made of the field before it looks at it."""
+    found = {}
+    for name, field in names.items():
+        usual = vars(kind).get(field)
+        if type(usual) is not int or name == field:
+            continue
+        try:
+            made, meant = (kind(**{each: 2 * usual}).to_dict() for each in (name, field))
+        except Exception:
+            continue  # it is refused by one of the names
+        own = {k: v for k, v in made.items() if meant[k] != v and TELLING.search(k)}
+        if own := {k: v for k, v in own.items() if v is not None and _is_plain(v)}:
+            found[name] = own
+    return found
 
 
 def _is_plain(value: object) -> bool:

@@ -104,10 +104,10 @@ class Configuration:
             >>> Configuration({}, "gpt2").with_defaults().get("heads")
             12
         """
-        names = self.facts.get("names", {})
-        given = set(self.values) | {names.get(name, name) for name in self.values}
-        absent = {k: v for k, v in self.facts.get("defaults", {}).items() if k not in given}
-        return Configuration({**absent, **self.values}, self.model_type)
+        values = respelled(self.model_type, self.values)
+        usual = respelled(self.model_type, self.facts.get("defaults", {}))
+        absent = {name: value for name, value in usual.items() if name not in values}
+        return Configuration({**absent, **values}, self.model_type)
 
     def whole(self, name: str) -> int:
         """A whole number that must be there.
@@ -279,8 +279,9 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
             continue
         if name in types or name in NESTS or _is_model(config, name, value):
             model_type = _type_of(config, name, value)
-            value = {**config.facts.get("filled", {}).get(name, {}), **value}
-            found[name] = Configuration(respelled(model_type, value), spelled(model_type, value))
+            filled = respelled(model_type, config.facts.get("filled", {}).get(name, {}))
+            value = {**filled, **respelled(model_type, value)}
+            found[name] = Configuration(value, spelled(model_type, value))
     dropped = config.facts.get("dropped", ())
     for name, model_type in types.items():
         if name == "text_config" and config.facts.get("flat"):
@@ -291,7 +292,8 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
         rope = {k: v for k, v in config.values.items() if k in ("rope_scaling", "rope_parameters")}
         beside = {k: v for k, v in {**flat, **rope}.items() if k not in dropped}
         beside = beside if name == "text_config" else {}
-        found[name] = Configuration({**beside, "model_type": model_type}, model_type)
+        value = respelled(model_type, {**beside, "model_type": model_type})
+        found[name] = Configuration(value, model_type)
     return {name: found[name] for name in sorted(found, key=_order)}
 
 

@@ -47,7 +47,8 @@ def _all() -> Mapping[str, Mapping[str, Any]]:
 def known(model_type: str) -> Mapping[str, Any]:
     """What transformers says of a type: defaults, names, parts, theta, derived, partly, sense;
     the usual types of parts that it leaves open, what is filled into a part, and whether fields
-    beside a missing ``text_config`` reach it (flat), and which of them do not (dropped).
+    beside a missing ``text_config`` reach it (flat), and which of them do not (dropped); and what a
+    class makes of a field before it looks at another name of it, by that name (kept).
 
     Example:
         >>> known("llama")["defaults"]["num_attention_heads"], dict(known("ours"))
@@ -62,7 +63,11 @@ def names() -> tuple[str, ...]:
 
 
 def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a file as the type that it means calls them; ``model_type`` as in the file.
+    """The fields of a file as an object of the type that it means calls them.
+
+    ``model_type`` is as in the file. A class has names for some fields of others: ``hidden_size``
+    for GPT-2's ``n_embd``. What it makes of a field before it looks at such a name stays what it
+    is: T5 has as many layers in its decoder as ``num_layers`` says, whatever ``num_hidden_layers``.
 
     Raises:
         ValueError: A field is there under both names, with two values.
@@ -70,17 +75,24 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     Example:
         >>> respelled("RefinedWebModel", {"n_head": 71})
         {'num_attention_heads': 71}
+        >>> respelled("t5", {"num_hidden_layers": 4})
+        {'num_layers': 4, 'num_decoder_layers': 6}
     """
-    fields, found = FIELDS.get(model_type, {}), {}
+    facts = known(spelled(model_type, values))
+    fields = {**facts.get("names", {}), **FIELDS.get(model_type, {})}
+    found: dict[str, Any] = {}
     for name, value in values.items():
         today = fields.get(name, name)
-        if today != name and values.get(today, value) != value:
+        if today != name and None not in (value, values.get(today)) and values[today] != value:
             raise ValueError(
                 f"{name} is {value!r} and {today} is {values[today]!r}; they mean the same. "
                 f"Correct the file."
             )
-        found[today] = value
-    return found if fields else values
+        found[today] = found.get(today) if value is None else value
+    for name, kept in facts.get("kept", {}).items():
+        if values.get(name) is not None and values.get(fields.get(name)) is None:
+            found |= {field: own for field, own in kept.items() if found.get(field) is None}
+    return found
 
 
 def spelled(model_type: str, values: Mapping[str, Any]) -> str:

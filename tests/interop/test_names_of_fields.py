@@ -1,0 +1,95 @@
+"""Fields that a class of transformers has under two names: a file may have either."""
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, BailingHybridConfig
+from transformers.models.bailing_hybrid.modeling_bailing_hybrid import BailingHybridRotaryEmbedding
+
+from posenc.interop.huggingface import positional_setup, rotary_from_config
+from posenc.interop.model_types import known, names
+
+
+def told(config):
+    """What there is to say of the layers of each part, and its trained length."""
+    return {
+        part.name: (part.trained_length, [(*map(repr, (layer.positional, layer.window)),
+                                           layer.softmax_scale) for layer in part.layers])
+        for part in positional_setup(config).parts
+    }  # fmt: skip
+
+
+def aliased(model_type):
+    """Files that say a whole number by either of its two names, and the object of each."""
+    facts = known(model_type)
+    usual = facts.get("defaults", {})
+    for name, field in facts.get("names", {}).items():
+        value = usual.get(field, usual.get(name))
+        if name == field or type(value) is not int:
+            continue
+        for each in (name, field):
+            try:
+                made = CONFIG_MAPPING[model_type](**{each: 2 * value})
+            except Exception:  # transformers refuses in many ways
+                continue
+            yield {"model_type": model_type, each: 2 * value}, made
+
+
+FEW = ("bailing_hybrid", "glm4_moe_lite", "gpt2", "t5", "bart", "kimi_linear", "recurrent_gemma")
+
+
+@pytest.mark.parametrize(
+    "model_type",
+    [
+        *FEW,
+        *(pytest.param(name, marks=pytest.mark.slow("all types")) for name in names()
+          if name not in FEW),
+    ],
+)  # fmt: skip
+def test_either_name_of_a_field_means_what_transformers_takes_it_for(model_type):
+    for file, made in aliased(model_type):
+        try:
+            read = told(file)
+        except ValueError:
+            continue  # some classes must fill in what a file leaves out
+        theirs = told(made)
+        same = read.keys() & theirs.keys()  # classes make parts of their own, as backbones
+        assert {name: read[name] for name in same} == {name: theirs[name] for name in same}, file
+
+
+def test_a_length_under_another_name_is_the_trained_one():
+    config = BailingHybridConfig(
+        max_position_embeddings=4096,
+        rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4},
+    )
+    module = BailingHybridRotaryEmbedding(config)
+    module(torch.zeros(1, 1), torch.arange(8192)[None])
+    for each in (config, config.to_dict()):
+        waves = rotary_from_config(each, length=8192).frequencies.wavelengths()
+        ours = torch.tensor([2 * torch.pi / float(wave) for wave in waves])
+        torch.testing.assert_close(ours, module.inv_freq, rtol=1e-5, atol=0)
+        assert positional_setup(each)["text"].trained_length == 4096
+
+
+def test_what_turns_of_a_latent_head_may_have_the_name_of_the_whole():
+    rotary = rotary_from_config({"model_type": "glm4_moe_lite", "head_dim": 32})
+    assert (rotary.head_dim, rotary.rotated_dim, rotary.rotated) == (192 + 32, 32, "suffix")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"model_type": "bart", "encoder_layers": 6, "num_hidden_layers": 12},
+        {"model_type": "glm4_moe_lite", "head_dim": 256, "qk_rope_head_dim": 64},
+        {"model_type": "llava", "text_config": {"model_type": "gpt2", "n_embd": 8,
+                                                "hidden_size": 16}},
+    ],
+)  # fmt: skip
+def test_two_names_of_a_field_with_two_values_are_refused(file):
+    with pytest.raises(ValueError, match="they mean the same"):
+        positional_setup(file)
+
+
+@pytest.mark.parametrize("value", [{"n_embd": 64, "hidden_size": None}, {"n_embd": 64}])
+def test_a_name_that_is_null_says_nothing(value):
+    file = {"model_type": "gpt2", "n_head": 4, **value}
+    assert positional_setup(file)["text"].layers[0].positional.tokens[0].dim == 64
