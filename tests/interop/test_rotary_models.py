@@ -233,3 +233,18 @@ def test_defaults_are_those_of_the_code(family):
         assert (told.width, told.head_dim) == (untold.width, untold.head_dim)
         if family in rope_models.BASES or family not in rope_models.ROPE_NEEDED:
             assert told.base == untold.base
+
+
+def test_alpha_and_lists_under_the_name_of_another_type_are_read_for_models_that_read_them(oracle):
+    dynamic = {"rope_type": "dynamic", "factor": 2.0, "alpha": 1000.0, "rope_theta": 1e4}
+    config = AutoConfig.for_model("hunyuan_v1_dense", head_dim=64, rope_parameters=dynamic)
+    waves = rotary_from_config(config).frequencies.wavelengths()
+    ours = torch.tensor([2 * torch.pi / float(wave) for wave in waves])
+    torch.testing.assert_close(ours, oracle.module_of(config).inv_freq, rtol=1e-5, atol=0)
+    for model in ("llama", "qwen2", "mistral"):
+        with pytest.raises(ValueError, match="'dynamic' has the unknown key 'alpha'"):
+            rotary_from_config({"model_type": model, "rope_scaling": dynamic})
+    lists = {"type": "yarn", "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
+    assert read_layers({"model_type": "phi3", "rope_scaling": lists})[0].rope.kind == "longrope"
+    with pytest.raises(ValueError, match="'yarn' has the unknown key 'long_factor'"):
+        rotary_from_config({"model_type": "phimoe", "rope_scaling": lists})

@@ -122,7 +122,7 @@ def _read(rope: Rope, length: int | None) -> Schedule:
 
 def _is_early_phi(named: str, values: Any, family: str) -> bool:
     """The first files of Phi-3 called it yarn."""
-    return named == "yarn" and "short_factor" in values and family.startswith("phi")
+    return named == "yarn" and "short_factor" in values and family.startswith(("phi3", "phi4"))
 
 
 ROPE_TYPE = RopeType(

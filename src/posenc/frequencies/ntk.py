@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from jaxtyping import Float32
 from torch import Tensor
@@ -133,12 +134,17 @@ def _read_dynamic(rope: Rope, length: int | None) -> Schedule:
 
 DYNAMIC_ROPE_TYPE = RopeType("dynamic", _read_dynamic, keys=("factor",))
 
-# HunYuan's fixed stretch of the base goes by the name of the dynamic one.
+
+def _is_hunyuans(named: str, values: Any, family: str) -> bool:
+    """HunYuan's fixed stretch goes by the name of the dynamic one; other models read no alpha."""
+    return named == "dynamic" and bool(values.get("alpha")) and family.startswith("hunyuan")
+
+
 ROPE_TYPE = RopeType(
     "ntk_alpha",
     lambda rope, _length: NTK(geometric_of(rope), rope.needed("alpha")),
     keys=("factor", "alpha", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
     factor_key="alpha",
-    claims=lambda named, values, _family: named == "dynamic" and bool(values.get("alpha")),
+    claims=_is_hunyuans,
     in_transformers=False,
 )
