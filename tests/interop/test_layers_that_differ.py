@@ -1,14 +1,16 @@
 """Files that speak of layers one by one or by type, and parts that do not say what they are."""
 
 import pytest
-from transformers import AutoConfig
+from transformers import CONFIG_MAPPING, AutoConfig
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.minimax_m2.modeling_minimax_m2 import MiniMaxM2RotaryEmbedding
 from transformers.models.molmo2.modeling_molmo2 import Molmo2RotaryEmbedding
 
 from posenc import Rotary
 from posenc.interop import rope_models
+from posenc.interop.configurations import read
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
+from posenc.interop.layer_types import layer_types
 from posenc.interop.model_types import known, names
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
@@ -136,3 +138,19 @@ def test_zamba_2_with_a_long_context_has_the_length_of_its_class():
     theirs = AutoConfig.for_model(**file).max_position_embeddings
     assert positional_setup(file)["text"].trained_length == theirs == 16_384
     assert positional_setup({**file, "use_long_context": False})["text"].trained_length == 4096
+
+
+PERIOD_FIELDS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
+                 "full_attention_interval")  # fmt: skip
+
+
+@pytest.mark.parametrize("field", PERIOD_FIELDS)
+@pytest.mark.parametrize("model_type", [
+    "afmoe", "cohere2", "cohere2_moe", "exaone4", "exaone_moe", "gemma3_text", "gemma3n_text",
+    "modernbert", "modernbert-decoder", "olmo3", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next",
+    "t5gemma2_text", "t5gemma2_decoder",
+])  # fmt: skip
+def test_layers_lie_by_the_period_that_the_class_has_a_field_for(model_type, field):
+    said = {"num_hidden_layers": 12, field: 2}
+    made = CONFIG_MAPPING[model_type](**said)
+    assert layer_types(read({"model_type": model_type, **said})) == made.layer_types

@@ -146,13 +146,13 @@ def _period(config: Configuration) -> int | str | None:
     windowless = _windowless(config) and config.family.startswith("exaone")
     if config.family not in periods or windowless:
         return None
-    names = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
-    period = config.get(*names, "full_attention_interval") or periods[config.family]
+    field, usual = periods[config.family]
+    period = config.get(field) or usual
     is_pattern = isinstance(period, str) and set(period) <= {"L", "G"}
     if is_pattern or (isinstance(period, int) and period > 0):
         return period
     raise ValueError(
-        f"The period of layer types is {period!r}; it must be 1 or more, or a pattern as 'LLLG' of "
+        f"{field} is {period!r}; it must be 1 or more, or a pattern as 'LLLG' of "
         f"local and global layers. Correct it."
     )
 

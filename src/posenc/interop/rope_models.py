@@ -257,6 +257,10 @@ TYPES_NEEDED = named(
 )
 """Models whose class lays out layer types that are left out, by a rule that is not here."""
 
+STACK_NEEDED = {"hrm": "num_layers_per_stack"}
+"""The field of a model whose class, where it is left out, takes the number of layers for that of one
+stack, and multiplies it."""
+
 PROPORTIONAL = "proportional"
 """The rope type that rotates a share of a head by leaving the other pairs where they are."""
 
@@ -285,23 +289,24 @@ WINDOWLESS = named("exaone4 exaone_moe kolibri1")
 """Those of them all of whose layers rotate where ``sliding_window`` is null."""
 
 PERIODS = {
-    "afmoe": 4,
-    "cohere2": 4,
-    "cohere2_moe": 4,
-    "exaone4": 4,
-    "exaone_moe": 4,
-    "gemma3": 6,
-    "gemma3n": 5,
-    "modernbert": 3,
-    "modernbert_decoder": 3,
-    "olmo3": 4,
-    "qwen3_5": 4,
-    "qwen3_5_moe": 4,
-    "qwen3_next": 4,
-    "t5gemma2": 6,
-    "t5gemma2_decoder": 6,
+    "afmoe": ("global_attn_every_n_layers", 4),
+    "cohere2": ("sliding_window_pattern", 4),
+    "cohere2_moe": ("sliding_window_pattern", 4),
+    "exaone4": ("sliding_window_pattern", 4),
+    "exaone_moe": ("sliding_window_pattern", 4),
+    "gemma3": ("sliding_window_pattern", 6),
+    "gemma3n": ("", 5),
+    "modernbert": ("global_attn_every_n_layers", 3),
+    "modernbert_decoder": ("global_attn_every_n_layers", 3),
+    "olmo3": ("", 4),
+    "qwen3_5": ("full_attention_interval", 4),
+    "qwen3_5_moe": ("full_attention_interval", 4),
+    "qwen3_next": ("full_attention_interval", 4),
+    "t5gemma2": ("sliding_window_pattern", 6),
+    "t5gemma2_decoder": ("sliding_window_pattern", 6),
 }
-"""Every so many layers one attends to everything, where a configuration does not list the types."""
+"""Every so many layers one attends to everything, where a configuration does not list the types:
+the field that the class has for it ("": none), and the number where that is left out."""
 
 LINEAR = named("qwen3_5 qwen3_5_moe qwen3_next")
 """Of these, models whose other layers have no softmax attention, and nothing to rotate."""
