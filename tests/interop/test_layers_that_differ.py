@@ -154,3 +154,11 @@ def test_layers_lie_by_the_period_that_the_class_has_a_field_for(model_type, fie
     said = {"num_hidden_layers": 12, field: 2}
     made = CONFIG_MAPPING[model_type](**said)
     assert layer_types(read({"model_type": model_type, **said})) == made.layer_types
+
+
+def test_layers_of_one_stack_are_not_taken_for_all():
+    made = CONFIG_MAPPING["hrm_text"](num_hidden_layers=4)
+    assert len(rotaries_from_config(made)) == made.num_hidden_layers == 4 * 2 * (3 + 1)
+    assert len(rotaries_from_config(made.to_dict())) == 32
+    with pytest.raises(ValueError, match="leaves num_layers_per_stack out"):
+        positional_setup({"model_type": "hrm_text", "num_hidden_layers": 4})

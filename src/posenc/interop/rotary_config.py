@@ -177,6 +177,13 @@ def read_layers_of(
             f"This configuration of {known.model_type} leaves layer_types out, for which its "
             f"class has a rule of its own: {FILL_IN}"
         )
+    stack = rope_models.STACK_NEEDED.get(known.family)
+    if stack and known.get(stack) is None:
+        raise ValueError(
+            f"This configuration of {known.model_type} leaves {stack} out, and its class then "
+            f"multiplies {known.field('layers')} by how often it runs its stacks. Load it with "
+            f"transformers.AutoConfig, and pass the object."
+        )
     if types is not None and len(types) != count:
         raise ValueError(
             f"layer_types names {len(types)} layers; the configuration has {count}. Correct one."
