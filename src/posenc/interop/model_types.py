@@ -90,7 +90,7 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
             )
         found[today] = found.get(today) if value is None else value
     for name, kept in facts.get("kept", {}).items():
-        if values.get(name) is not None and values.get(fields.get(name)) is None:
+        if values.get(name) is not None and values.get(fields[name]) is None:
             found |= {field: own for field, own in kept.items() if found.get(field) is None}
     return found
 

@@ -6,7 +6,13 @@ from typing import Any
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop import rope_models
-from posenc.interop.configurations import FILL_IN, Configuration, is_made_of_parts, missing_parts
+from posenc.interop.configurations import (
+    FILL_IN,
+    NESTS,
+    Configuration,
+    is_made_of_parts,
+    missing_parts,
+)
 from posenc.interop.image_models import AXIAL
 from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_types import rope_type_of
@@ -58,6 +64,12 @@ def checked(config: Configuration) -> Configuration:
         raise ValueError(
             f"{config.model_type} is made of parts ({missing_parts(config)}), and has no layers "
             f"beside them. Pass the configuration of one, or read all of them with "
+            f"posenc.interop.huggingface.positional_setup."
+        )
+    if not rotates(config) and (stray := strange(config)):
+        raise ValueError(
+            f"There is no rotary encoding in a {config.model_type}: its class does not look at "
+            f"{', '.join(stray)}. Correct model_type, or read what it has with "
             f"posenc.interop.huggingface.positional_setup."
         )
     if not rotates(config):
@@ -149,11 +161,25 @@ def rotates(config: Configuration) -> bool:
     if not config.facts and kind not in (None, "rotary", "rope"):
         return False
     known = rope_models.HALF | rope_models.INTERLEAVED
-    return (
-        config.family in known
-        or any(sign in config.values for sign in SIGNS)
-        or ("rope_parameters" in config.facts.get("derived", ()))
-    )
+    signs = {*SIGNS} & {*config.values} - {*strange(config)}
+    derived = "rope_parameters" in config.facts.get("derived", ())
+    return config.family in known or bool(signs) or derived
+
+
+def strange(config: Configuration) -> list[str]:
+    """Fields of a rotation in the file of a model whose class has none of them.
+
+    Beside the parts of a model of several they may be those of its language model.
+
+    Example:
+        >>> strange(Configuration({"rope_theta": 1e4}, "gpt2"))
+        ['rope_theta']
+    """
+    facts = config.facts
+    own = {*facts.get("defaults", {}), *facts.get("names", {}), *facts.get("derived", ())}
+    if not facts or {*NESTS} & {*facts.get("parts", {})} or own & {*SIGNS}:
+        return []
+    return [name for name in SIGNS if name in config.values]
 
 
 def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:

@@ -258,8 +258,8 @@ TYPES_NEEDED = named(
 """Models whose class lays out layer types that are left out, by a rule that is not here."""
 
 STACK_NEEDED = {"hrm": "num_layers_per_stack"}
-"""The field of a model whose class, where it is left out, takes the number of layers for that of one
-stack, and multiplies it."""
+"""The field of a model whose class, where it is left out, takes the number of layers for that of
+one stack, and multiplies it."""
 
 PROPORTIONAL = "proportional"
 """The rope type that rotates a share of a head by leaving the other pairs where they are."""

@@ -23,6 +23,7 @@ from posenc.interop.layer_types import layer_bases, layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, rope_of
 from posenc.interop.rope_types import schedule_of
 from posenc.interop.rope_widths import latent_width, width_of_head
+from posenc.interop.unheeded import check_unheeded
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ def rotary_from_config(
     transformers; what it leaves out is taken from what the model's code has by default.
 
     A ``model_type`` that is not known is taken to pair channels i and i + width/2, as most do.
+    Numbers of a rotation in its file that are not read (``rope_ratio``) are refused, and switches
+    (``use_dynamic_ntk``) warned of.
     Fields of a language model that stand beside its parts, as in files of LLaVA's authors, are read
     as its own, with a warning where the class in transformers does not look for them. A class that
     hands on some of them (Qwen2-VL) leaves the others out; so does this, with a warning.
@@ -89,6 +92,7 @@ def rotary_from_config(
     check_length(length)
     warn_of_strays(config)
     known = checked(read(config))
+    check_unheeded(known, length)
     field = _field_of_layers(known)
     found = layers_by_type(known, length) if field is None else _alike(known, field, length)
     if layer_type is None:
@@ -154,6 +158,7 @@ def rotaries_from_config(
         [True, True, True, False]
     """
     warn_of_strays(config)
+    check_unheeded(checked(read(config)), length)
     return tuple(layer and layer.encoding for layer in read_layers(config, length=length))
 
 

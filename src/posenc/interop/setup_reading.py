@@ -27,12 +27,12 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import BASE_FIELDS, SIGNS, dictionaries, rotates
-from posenc.interop.rope_widths import SHARE_FIELDS, width_of_head
+from posenc.interop.rope_layers import rotates
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
 from posenc.interop.token_setup import score_parts, token_parts
+from posenc.interop.unheeded import unheeded
 from posenc.interop.verified import VERIFIED
 from posenc.interop.windows import unverified, window_of
 
@@ -47,10 +47,6 @@ NAMES = {
     "decoder_config": "decoder",
 }
 """What the parts are called; any other field by its own name, less ``_config``."""
-
-
-READ = {*SIGNS, "rope_interleave", "use_mem_rope"}
-"""Fields of rotations that count whatever the model."""
 
 UNREAD = "what its code does with positions is not read here"
 
@@ -139,6 +135,13 @@ def _beside(
 
 def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
     """The parts of a configuration that holds no others."""
+    first, *others = _own_parts(config, name, length)
+    who = "the model does not look at it" if config.facts else "it is not read here"
+    said = [f"{name} stands in the file, and {who}" for name in unheeded(config)]
+    return [replace(first, notes=(*first.notes, *said)), *others]
+
+
+def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
     if config.model_type in AXIAL or config.model_type in schemes.PATCHES:
         return [_sure(image_part(config, name))]
     if (parts := token_parts(config, name) or score_parts(config, name)) is not None:
@@ -271,43 +274,7 @@ def _notes(config: Configuration) -> list[str]:
             said.append(f"sliding layers see keys up to {reach} positions to either side")
     if (words := unverified(config)) is not None:
         said.append(words)
-    who = "the model does not look at it" if config.facts else "it is not read here"
-    said += [f"{name} stands in the file, and {who}" for name in _unheeded(config)]
     return said
-
-
-def _unheeded(config: Configuration) -> list[str]:
-    """Fields of a rotation that stand in a file, and that the class of the model does not read.
-
-    Of a model that is not known here: those that are not read.
-    """
-    if not config.facts:
-        return [
-            name
-            for name, value in config.values.items()
-            if value and name not in READ and any(word in name for word in ("rope", "rotary"))
-        ]
-    told = {name: config.values.get(name) for name in (*SHARE_FIELDS, *BASE_FIELDS)}
-    read = {*rope_models.heeded(config, SHARE_FIELDS), *rope_models.heeded(config, BASE_FIELDS)}
-    stray = [name for name in told if name not in read and told[name] is not None]
-    base = config.get(*rope_models.heeded(config, BASE_FIELDS))
-    stray = [name for name in stray if name not in BASE_FIELDS or told[name] != base]
-    inner = config.get("attn_config")
-    if isinstance(inner, dict) and inner.get("rope_theta") is not None:  # DBRX, since version 5
-        stray.append("rope_theta in attn_config")
-    if config.facts.get("partly"):
-        return [*stray, *_share_of_none(config)]
-    narrow = config.get("rotary_dim") not in (None, width_of_head(config))
-    whole = "partial_rotary_factor" in stray or told["partial_rotary_factor"] in (None, 1, 1.0)
-    stray += ["rotary_dim"] if narrow else []
-    return stray if whole else [*stray, "partial_rotary_factor"]
-
-
-def _share_of_none(config: Configuration) -> list[str]:
-    """The rotated share beside dictionaries by layer type, where the class gives it to none."""
-    beside = config.get(SHARE_FIELDS[0]) is not None
-    inside = config.family in rope_models.SHARE_INSIDE and None not in dictionaries(config)
-    return [SHARE_FIELDS[0]] if beside and inside else []
 
 
 def _indexer(

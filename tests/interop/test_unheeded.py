@@ -1,0 +1,71 @@
+"""Fields of a rotation that a class does not look at, or that are not read: never silently."""
+
+import pytest
+
+from posenc import Learned
+from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
+from posenc.interop.model_types import known, names
+
+SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+QWEN = {"model_type": "qwen", **SIZES, "rotary_emb_base": 10000, "rotary_pct": 1.0,
+        "seq_length": 2048, "max_position_embeddings": 8192}  # fmt: skip
+
+
+@pytest.mark.parametrize("base", [1e4, None])
+@pytest.mark.parametrize("model_type", ["gpt2", "bert", "bloom", "t5", "opt", "inkling_text"])
+def test_a_stray_base_makes_no_model_rotate(model_type, base):
+    file = {"model_type": model_type, "rope_theta": base}
+    with pytest.raises(ValueError, match=f"no rotary encoding in a {model_type}: .* rope_theta"):
+        rotary_from_config(file)
+    stray, plain = positional_setup(file), positional_setup({"model_type": model_type})
+    for with_it, without in zip(stray.parts, plain.parts, strict=True):
+        assert repr(with_it.layers) == repr(without.layers)
+    said = "rope_theta stands in the file, and the model does not look at it"
+    assert (said in stray.parts[0].notes) is (base is not None)
+
+
+@pytest.mark.slow("all types")
+def test_no_type_without_a_rotation_rotates_by_a_stray_base():
+    for model_type in names():
+        file = {"model_type": model_type}
+        if known(model_type).get("parts"):
+            continue  # it may be that of a part
+        try:
+            plain = positional_setup(file)
+            rotary_from_config(file)
+        except ValueError as error:
+            if "no rotary encoding" in str(error):
+                stray = positional_setup({**file, "rope_theta": 1e4})
+                assert repr(stray.parts[0].layers) == repr(plain.parts[0].layers), model_type
+                with pytest.raises(ValueError, match="no rotary encoding"):
+                    rotary_from_config({**file, "rope_theta": 1e4})
+
+
+def test_a_learned_table_stays_what_it_is():
+    setup = positional_setup({"model_type": "gpt2", "rope_theta": 1e4})
+    assert isinstance(setup["text"].layers[0].positional.tokens[0], Learned)
+
+
+def test_switches_of_the_first_qwen_are_told():
+    switches = {"use_dynamic_ntk": True, "use_logn_attn": True}
+    notes = positional_setup({**QWEN, **switches})["text"].notes
+    assert {note.partition(" ")[0] for note in notes} == {*switches, "seq_length"}
+    for read in (rotary_from_config, rotaries_from_config):
+        with pytest.warns(UserWarning, match="seq_length, use_dynamic_ntk, use_logn_attn of qwen"):
+            read({**QWEN, **switches}, length=2048)
+        with pytest.raises(ValueError, match="changes the frequencies of 2049 tokens"):
+            read({**QWEN, **switches}, length=2049)
+    notes = positional_setup({"model_type": "llama", **switches})["text"].notes
+    assert [note.partition(" ")[0] for note in notes] == [*switches]
+
+
+def test_switches_that_are_off_say_nothing(recwarn):
+    off = {"use_dynamic_ntk": False, "use_logn_attn": False, "seq_length": 8192}
+    rotary_from_config({**QWEN, **off})
+    assert not positional_setup({**QWEN, **off})["text"].notes
+    assert not recwarn.list
+
+
+def test_a_number_of_a_rotation_that_is_not_read_is_refused():
+    with pytest.raises(ValueError, match="rope_ratio is 500; what ours rotates by it"):
+        rotary_from_config({"model_type": "ours", **SIZES, "rope_theta": 1e4, "rope_ratio": 500})
