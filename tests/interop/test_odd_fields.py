@@ -286,3 +286,12 @@ def test_no_field_ends_in_an_error_of_python(model_type, field, odd):
     own = rope if field == "partial_rotary_factor" else {}
     with pytest.raises(ValueError, match=f"{field} is "):
         positional_setup({"model_type": model_type, **PLAIN, **own, **told})
+
+
+@pytest.mark.parametrize("model_type", ["bridgetower", "flava"])
+def test_fields_of_the_whole_are_none_of_a_missing_part(model_type):
+    said = {"hidden_size": 1536}
+    made = positional_setup(CONFIG_MAPPING[model_type](**said))
+    file = positional_setup({"model_type": model_type, **said})
+    assert repr(file["text"].layers) == repr(made["text"].layers)
+    assert "1536" not in repr(file["text"].layers)

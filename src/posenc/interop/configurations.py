@@ -259,6 +259,7 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     Older files keep the fields of the language model beside the nested ones, and they are read as
     those of ``text_config``; ``unreached`` says where the class of the model does not do so. A
     class that hands such fields on to its part hands on some alone, and the others are left out.
+    Where it hands on none, fields that it has itself are its own.
 
     Raises:
         ValueError: One of them is no object.
@@ -282,7 +283,8 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
             filled = respelled(model_type, config.facts.get("filled", {}).get(name, {}))
             value = {**filled, **respelled(model_type, value)}
             found[name] = Configuration(value, spelled(model_type, value))
-    dropped = config.facts.get("dropped", ())
+    kept = () if config.facts.get("flat") else _own(config)
+    kept = {*config.facts.get("dropped", ()), *kept}
     for name, model_type in types.items():
         if name == "text_config" and config.facts.get("flat"):
             model_type = model_type or config.facts.get("usual", {}).get(name)
@@ -290,7 +292,7 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
             continue
         flat = {k: v for k, v in config.values.items() if not isinstance(v, Mapping)}
         rope = {k: v for k, v in config.values.items() if k in ("rope_scaling", "rope_parameters")}
-        beside = {k: v for k, v in {**flat, **rope}.items() if k not in dropped}
+        beside = {k: v for k, v in {**flat, **rope}.items() if k not in kept}
         beside = beside if name == "text_config" else {}
         value = respelled(model_type, {**beside, "model_type": model_type})
         found[name] = Configuration(value, model_type)
@@ -319,13 +321,18 @@ def unreached(config: Configuration) -> list[str]:
     if config.facts.get("flat"):
         dropped = config.facts.get("dropped", ())
         return [name for name in config.values if name in dropped and config.get(name) is not None]
-    own = {*config.facts.get("defaults", {}), *config.facts.get("names", {})}
+    own = _own(config)
     told = {alias for names in ALIASES.values() for alias in names} | {"head_dim"}
     return [
         name
         for name, value in config.values.items()
         if name not in own and value is not None and (name in told or "rope_" in name)
     ]
+
+
+def _own(config: Configuration) -> set[str]:
+    """Fields that the class of a model has itself."""
+    return {*config.facts.get("defaults", {}), *config.facts.get("names", {})}
 
 
 def is_made_of_parts(config: Configuration) -> bool:
@@ -336,8 +343,7 @@ def is_made_of_parts(config: Configuration) -> bool:
         [True, False, False]
     """
     parts = {*config.facts.get("parts", {})}
-    own = {*config.facts.get("defaults", {}), *config.facts.get("names", {}),
-           *config.facts.get("derived", ())}  # fmt: skip
+    own = _own(config) | {*config.facts.get("derived", ())}
     sizes = {*ALIASES["hidden_size"], *ALIASES["layers"], "rope_parameters"}
     return bool(parts) and not parts & {*NESTS} and not own & sizes
 
