@@ -248,3 +248,14 @@ def test_alpha_and_lists_under_the_name_of_another_type_are_read_for_models_that
     assert read_layers({"model_type": "phi3", "rope_scaling": lists})[0].rope.kind == "longrope"
     with pytest.raises(ValueError, match="'yarn' has the unknown key 'long_factor'"):
         rotary_from_config({"model_type": "phimoe", "rope_scaling": lists})
+
+
+def test_a_target_below_the_trained_length_extends_nothing(oracle):
+    lists = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 24,
+             "long_factor": [2.0] * 24}  # fmt: skip
+    config = AutoConfig.for_model(
+        "phi3", hidden_size=96, num_attention_heads=2, max_position_embeddings=2048,
+        original_max_position_embeddings=4096, pad_token_id=0, rope_parameters=lists,
+    )  # fmt: skip
+    assert oracle.module_of(config).attention_scaling == 1
+    oracle.agree(rotary_from_config(config), oracle.module_of(config))

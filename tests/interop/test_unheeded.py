@@ -69,3 +69,18 @@ def test_switches_that_are_off_say_nothing(recwarn):
 def test_a_number_of_a_rotation_that_is_not_read_is_refused():
     with pytest.raises(ValueError, match="rope_ratio is 500; what ours rotates by it"):
         rotary_from_config({"model_type": "ours", **SIZES, "rope_theta": 1e4, "rope_ratio": 500})
+
+
+def test_fields_of_the_authors_of_nomic_are_told_where_they_say_something_else():
+    nomic = {"model_type": "nomic_bert", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+             "rotary_scaling_factor": None, "rotary_emb_interleaved": False}  # fmt: skip
+    assert not positional_setup(nomic)["text"].notes
+    other = {"rotary_emb_base": 2000, "rotary_emb_fraction": 0.5, "rotary_scaling_factor": 2.0}
+    notes = positional_setup({**nomic, **other})["text"].notes
+    assert [note.partition(" ")[0] for note in notes] == [*other]
+
+
+@pytest.mark.parametrize(("rope", "said"), [(True, "rotates queries"), (False, "learned")])
+def test_mpt_without_slopes_is_told_what_it_has(rope, said):
+    with pytest.raises(ValueError, match=f"the authors' code {said}"):
+        positional_setup({"model_type": "mpt", "attn_config": {"alibi": False, "rope": rope}})

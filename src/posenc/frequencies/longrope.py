@@ -115,9 +115,15 @@ def _read(rope: Rope, length: int | None) -> Schedule:
         rope.needed("short_factor"),
         rope.needed("long_factor"),
         trained,
-        rope.factor or 1.0,
+        extension(rope),
         scale if scale is not None else given.get("attention_factor"),
     ).at(length)
+
+
+def extension(rope: Rope) -> Number:
+    """By how much the length is extended; 1 where the target is below the trained length."""
+    told = rope.values.get("factor")
+    return max(rope.factor or 1.0, 1.0) if told is None else told
 
 
 def _is_early_phi(named: str, values: Any, family: str) -> bool:

@@ -14,6 +14,7 @@ from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
+from posenc.frequencies.longrope import extension
 from posenc.frequencies.schedule import Number, Schedule, listed
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
@@ -238,7 +239,7 @@ def requests_from_config(
             given["short_factor"],
             given["long_factor"],
             trained,
-            rope.factor or 1.0,
+            extension(rope),
             given.get("long_mscale") or given.get("attention_factor"),
         )
         return rotary, ByLength.longrope(longrope, rope.length("longest"))

@@ -221,9 +221,10 @@ def _slopes(config: Configuration, name: str) -> Part:
     attention = config.dictionary("attn_config")
     steepest = attention.get("alibi_bias_max", 8) if config.model_type == "mpt" else 8
     if config.model_type == "mpt" and attention.get("alibi") is False:
+        instead = "rotates queries and keys" if attention.get("rope") else "learned positions"
         raise ValueError(
-            "attn_config of this MPT says alibi: false; transformers adds it all the same, and the "
-            "authors' code learned positions instead. Correct the file."
+            f"attn_config of this MPT says alibi: false; transformers adds it all the same, and "
+            f"the authors' code {instead} instead. Correct the file."
         )
     slopes = ALiBi(heads, alibi_bias_max=float(finite("alibi_bias_max", steepest)))
     scale = width_of_head(config) ** -0.5

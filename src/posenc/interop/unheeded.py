@@ -32,7 +32,14 @@ def unheeded(config: Configuration) -> list[str]:
     switched = [name for name in SWITCHED if config.values.get(name) and name not in own]
     if not rotates(config):
         return [*(name for name in strange(config) if config.get(name) is not None), *switched]
-    return [*_of_rotation(config), *switched]
+    told = {*own, *SHARE_FIELDS, *BASE_FIELDS, "rotary_dim"}
+    others = [
+        name
+        for name, value in config.values.items()
+        if name.startswith("rotary_") and name not in told
+        if value is True or value not in (None, False, 1)
+    ]
+    return [*_of_rotation(config), *switched, *others]
 
 
 def _is_unread(config: Configuration, name: str) -> bool:
@@ -79,7 +86,9 @@ def _of_rotation(config: Configuration) -> list[str]:
     told = {name: config.values.get(name) for name in (*SHARE_FIELDS, *BASE_FIELDS)}
     read = {*rope_models.heeded(config, SHARE_FIELDS), *rope_models.heeded(config, BASE_FIELDS)}
     stray = [name for name in told if name not in read and told[name] is not None]
-    base = config.get(*rope_models.heeded(config, BASE_FIELDS))
+    inside = config.dictionary("rope_parameters").get("rope_theta")
+    usual = config.facts.get("theta", rope_models.BASES.get(config.family, 10_000.0))
+    base = config.get(*rope_models.heeded(config, BASE_FIELDS)) or inside or usual
     stray = [name for name in stray if name not in BASE_FIELDS or told[name] != base]
     inner = config.get("attn_config")
     if isinstance(inner, dict) and inner.get("rope_theta") is not None:  # DBRX, since version 5
