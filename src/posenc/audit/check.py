@@ -179,6 +179,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 FAULTS = frozenset(REMEDIES) | {
     "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
+    "begins-elsewhere",
 }  # fmt: skip
 """The names of all faults and notes."""
 

@@ -52,11 +52,18 @@ class Rotation:
     whole: Schedule | None = None
 
     def exact(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Our cosines and sines of the pairs that turn, float64, without the attention factor."""
-        table = Rotary(self.schedule).table(positions, dtype=torch.float64)
+        """Our cosines and sines of the pairs that turn, float64, without the attention factor.
+
+        Positions are counted from where the subject begins.
+        """
+        begin, phases = self.structure.begin, self.structure.sense * self.structure.phases
+        table = Rotary(self.schedule).table(positions + (begin or 0), dtype=torch.float64)
         table = table / self.schedule.attention_factor
         kept = [i for i in range(table.shape[-1]) if i not in self.missing]
         cos, sin = table[..., kept].unbind(-2)
+        if begin is None:
+            a, b = phases.cos(), phases.sin()
+            return cos * a - sin * b, sin * a + cos * b
         return cos, sin
 
     @property

@@ -1,11 +1,18 @@
 """Which channels queries and keys turn, with whom, and how fast: from the matrices themselves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import pi
 from typing import Literal
 
 import torch
 from torch import Tensor
+
+PHASE = 1e-5
+"""Radians that cosines and sines of float32 leave open at position 0."""
+
+COARSE = 2e-2
+"""Radians that those leave open which are held in 16 bits, or far away."""
 
 NEAR = 48
 """Positions by which a rotation is fitted."""
@@ -24,6 +31,7 @@ class Structure:
         odd: What is no rotation about it, in words; empty for a rotation.
         odd_number: The number of that.
         rest: What a channel that never turns is multiplied with, the one farthest from 1.
+        phases: Radians by which each pair is turned at position 0, float64, signed; none if empty.
     """
 
     dim: int
@@ -34,6 +42,17 @@ class Structure:
     odd: str = ""
     odd_number: float = 0.0
     rest: float = 1.0
+    phases: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+
+    @cached_property
+    def begin(self) -> int | None:
+        """The number by which the first token is turned: 0, usually; None where there is none."""
+        if not bool((self.phases.abs() > PHASE).any()):
+            return 0
+        slowest = int(self.frequencies.abs().argmin())  # the last whose turns are told apart
+        number = (self.phases[slowest] / self.frequencies[slowest]).round()
+        off = torch.remainder(self.phases - number * self.frequencies + pi, 2 * pi) - pi
+        return int(number) if bool((off.abs() < COARSE).all()) else None
 
     @property
     def pairing(self) -> Literal["half", "interleaved", "other"]:
@@ -121,8 +140,9 @@ def structure(matrices: Tensor) -> Structure:
     size = (aa.square() + ba.square()).sqrt().median().item()
     still = [each for each in range(dim) if each not in {*firsts, *seconds}]
     rest = _rest(matrices[:, still, still], size) if still else 1.0
-    pairs = tuple(firsts), tuple(seconds), _frequencies(aa, ba)
-    return Structure(dim, *pairs, size, odd, number, rest)
+    angles = torch.atan2(ba, aa)
+    pairs = tuple(firsts), tuple(seconds), _frequencies(angles)
+    return Structure(dim, *pairs, size, odd, number, rest, angles[0])
 
 
 def _rest(kept: Tensor, size: float) -> float:
@@ -149,10 +169,13 @@ def _oddity(aa: Tensor, bb: Tensor, ab: Tensor, ba: Tensor) -> tuple[str, float]
 LENGTHS_CHANGE = "lengths of pairs change with position"
 
 
-def _frequencies(cos: Tensor, sin: Tensor) -> Tensor:
-    """Radians per position, refined by farther and farther positions, float64."""
-    angles = torch.atan2(sin, cos)
-    found = angles[1]
+def _frequencies(angles: Tensor) -> Tensor:
+    """Radians per position, refined by farther and farther positions, float64.
+
+    Counted from the angle at position 0, wherever positions begin.
+    """
+    angles = angles - angles[0]
+    found = torch.remainder(angles[1] + pi, 2 * pi) - pi
     for p in (2, 3, 5, 8, 13, 21, 34):
         if p < len(angles):
             turns = ((p * found - angles[p]) / (2 * pi)).round()

@@ -462,6 +462,20 @@ class WholeRows(BesideLongerKeys):
         return 0
 
 
+class FromTwo(OneTensor):
+    """Positions begin at 2, which no score tells."""
+
+    def angles(self, seq):
+        return super().angles(seq + 2)[2:]
+
+
+class FromAnywhere(OneTensor):
+    """The first token is turned too, each pair by an angle of its own."""
+
+    def angles(self, seq):
+        return super().angles(seq) + torch.arange(16.0).square().repeat(2)
+
+
 PLAIN = "half pairing, base 10,000"
 NEIGHBORS = "interleaved pairing, base 10,000"
 RIGHT = [
@@ -496,4 +510,6 @@ RIGHT = [
     right(OutsideOfAutocast, PLAIN),
     right(BesideLongerKeys, PLAIN),
     right(WholeRows, PLAIN),
+    right(FromTwo, "posenc.recipes.llama2(32) from position 2 on", "cast-breaks-it"),
+    right(FromAnywhere, "posenc.recipes.llama2(32) but for its first angle", "cast-breaks-it"),
 ]

@@ -93,6 +93,17 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
                 expected=1.0,
             )
         )
+    if shape.begin != 0:
+        where = "at an angle of its own" if shape.begin is None else f"as position {shape.begin}"
+        found_faults.append(
+            fault(
+                "begins-elsewhere",
+                "note",
+                f"the first token is turned {where}, queries and keys alike: scores, which go by "
+                "distances, are the same",
+                shape.phases.abs().max().item(),
+            )
+        )
     if found.unusual and not found.slip:
         found_faults.append(
             fault("unusual-base", "note", f"{found.named} is that of no known model", 1.0)

@@ -148,6 +148,8 @@ class RotaryInquiry:
         line = line[: self.parting]
         off = self.errors_at(line).abs().max().item()
         where = "" if self.shape.sense > 0 else " turned backwards, by −p at position p,"
+        if (begin := self.shape.begin) != 0:
+            where += f" from position {begin} on," if begin else " but for its first angle,"
         ours, last = f"{found.ours}{where}", f"position {line[-1]:,}"
         if off > ANOTHER:
             return f"{found.said}: near position 0 as {ours}, and up to {off:.1g} away to {last}"
