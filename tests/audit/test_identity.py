@@ -172,6 +172,44 @@ def test_others_are_named_too(thing):
     built(OTHERS[thing])
 
 
+class TimesContent(torch.nn.Module):
+    """A table of ours, added to content times a number."""
+
+    def __init__(self, table: Tensor, times: float):
+        super().__init__()
+        self.register_buffer("table", table.float())
+        self.times = times
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.times + self.table[: x.shape[1]]
+
+
+@pytest.mark.parametrize("times", [1.0, 4.0, 0.25], ids=["plain", "root", "quarter"])
+@pytest.mark.parametrize("convention", ["paper", "tensor2tensor", "double_exponent"])
+def test_what_content_is_multiplied_with_is_told(convention, times):
+    thing = TimesContent(posenc.Sinusoidal(16, convention=convention).table(torch.arange(99)), times)
+    x = torch.randn(1, 99, 16)
+    assert torch.allclose(built(told(thing)).eval()(x), thing(x), atol=1e-6)
+
+
+def test_what_content_is_multiplied_with_is_told_of_patches_and_learned_tables():
+    table = get_2d_sincos_pos_embed(16, (7, 7), base_size=7, output_type="pt")
+    x = torch.randn(1, 49, 16)
+    thing, points = TimesContent(table, 4.0), posenc.positions.grid(7, 7)
+    assert torch.allclose(built(told(thing))(x, points), thing(x), atol=1e-6)
+    learned = TimesContent(torch.randn(99, 16), 4.0)
+    learned.table = torch.nn.Parameter(learned.table)
+    assert "added to content times the root of its width" in check(learned, only=ALONE).identity
+
+
+@pytest.mark.parametrize(("times", "noted"), [(1.0, []), (4.0, []), (0.25, ["content-scaled"])])
+def test_an_unusual_size_of_content_is_noted(times, noted):
+    thing = TimesContent(posenc.Sinusoidal(16).table(torch.arange(99)), times)
+    report = check(thing, only=["encodes-the-sequence", "keeps-the-size-of-content"])
+    assert [note.name for note in report.notes] == noted
+    assert not report.faults
+
+
 @pytest.mark.parametrize(
     "schedule",
     [

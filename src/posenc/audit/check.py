@@ -179,7 +179,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 FAULTS = frozenset(REMEDIES) | {
     "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
-    "begins-elsewhere",
+    "begins-elsewhere", "content-scaled",
 }  # fmt: skip
 """The names of all faults and notes."""
 

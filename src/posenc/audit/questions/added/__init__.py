@@ -1,6 +1,10 @@
 """Questions to what adds to embeddings."""
 
-from posenc.audit.questions.added.identity import is_a_known_function, is_precise
+from posenc.audit.questions.added.identity import (
+    is_a_known_function,
+    is_precise,
+    keeps_the_size_of_content,
+)
 from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.added.order import (
     decodes_as_it_prefills,
@@ -36,6 +40,7 @@ QUESTIONS: tuple[Question, ...] = (
     padding_moves_nothing,
     is_a_known_function,
     is_precise,
+    keeps_the_size_of_content,
     keeps_the_dtype,
     survives_a_cast,
     survives_autocast,

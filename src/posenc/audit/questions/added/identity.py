@@ -69,6 +69,24 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
     )
 
 
+@question(after=NO_STATE)
+def keeps_the_size_of_content(inquiry: AddedInquiry) -> Answer:
+    """Is content added as it comes, or times the root of its width?"""
+    scale, dim = inquiry.scale, inquiry.view.dim
+    if inquiry.view.scale is None:
+        raise NotAskedError("it gives the table alone")
+    if scale is None or scale == "sqrt_dim":
+        return "as it comes" if scale is None else f"times √{dim}"
+    return fault(
+        "content-scaled",
+        "note",
+        f"content is multiplied with {scale} before the sum, where 1 and √{dim} = {dim**0.5:.4g} "
+        "are usual",
+        inquiry.view.scale,
+        expected=1.0,
+    )
+
+
 def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
     ours = found.encoding
     if ours.convention.name == "double_exponent":

@@ -13,6 +13,7 @@ from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
 from posenc.audit.report import NotAskedError
+from posenc.encodings.tokens.addition import Scale
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.positions import grid, prefixed
@@ -20,6 +21,8 @@ from posenc.positions import grid, prefixed
 ROUNDING = 1e-5
 """What two ways to compute one number in float32 may be apart."""
 
+SAME = 1e-4
+"""By which share a factor that is measured may be off."""
 
 LARGEST = 64**2 + 1
 """The longest table that is held against those of square images."""
@@ -63,6 +66,14 @@ class AddedInquiry:
         thing = self.view.subject.fresh()
         return isinstance(thing, nn.Module) and any(p.numel() > 4 for p in thing.parameters())
 
+    @property
+    def scale(self) -> Scale:
+        """What content is multiplied with, as an argument of ours; None for nothing."""
+        found, root = self.view.scale or 1.0, self.view.dim**0.5
+        if abs(found - 1) < SAME:
+            return None
+        return "sqrt_dim" if abs(found / root - 1) < SAME else float(f"{found:.4g}")
+
     @cached_property
     def sinusoid(self) -> sinusoids.Sinusoid | None:
         """The sinusoidal encoding that it is, if it is one."""
@@ -89,7 +100,7 @@ class AddedInquiry:
                 continue
             points, rows = prefixed(grid(side, side), prefix), view.rows(count)
             for form in OF_SQUARES:
-                encoding = AxialSinusoidal(view.dim, form, axes=2)
+                encoding = AxialSinusoidal(view.dim, form, axes=2, scale=self.scale)
                 off = (encoding.table(points, dtype=torch.float64) - rows).abs().max().item()
                 if off < ROUNDING:
                     return Square(encoding, side, prefix, off)
@@ -144,28 +155,35 @@ class AddedInquiry:
             apart = rows.parting(line, errors)
             size, off = int(line[:apart][-1]) + 1, errors[:apart].max().item()
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
-            ours = recipe or f"posenc.Sinusoidal({_arguments(found)})"
+            ours = recipe or f"posenc.Sinusoidal({_arguments(found, self.scale)})"
             return f"{found.said}: equal to {ours} within {off:.1g} to position {size - 1:,}"
         if self.square is not None:
             return f"a table of {self.square.said} within {self.square.off:.1g}"
         if self.learns:
             return (
                 f"a learned table, at least {self.view.longest(self.length):,} rows of "
-                f"{self.view.dim}"
+                f"{self.view.dim}{_beside(self.scale)}"
             )
-        if self.view.grid is not None:
-            return _grid_identity(self)
+        if self.view.grid is not None and (said := _grid_identity(self)):
+            return said + _beside(self.scale)
         return ""
 
 
-def _arguments(found: sinusoids.Sinusoid) -> str:
+def _beside(scale: Scale) -> str:
+    """What content is multiplied with, in words; empty for nothing."""
+    times = "the root of its width" if scale == "sqrt_dim" else f"{scale}"
+    return f", added to content times {times}" if scale is not None else ""
+
+
+def _arguments(found: sinusoids.Sinusoid, scale: Scale) -> str:
     ours = found.encoding
     said = [str(ours.dim)]
     said += [f"base={ours.base:.10g}"] if ours.base != 10_000 else []
     name = ours.convention.name
     named = repr(name) if name in CONVENTIONS else name  # one with arguments is called
     said += [f"convention={named}"] if name != "paper" else []
-    return ", ".join(said + ([f"offset={ours.offset}"] if ours.offset else []))
+    said += [f"offset={ours.offset}"] if ours.offset else []
+    return ", ".join(said + ([f"scale={scale!r}"] if scale is not None else []))
 
 
 def _grid_identity(inquiry: AddedInquiry) -> str:
