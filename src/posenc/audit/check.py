@@ -11,6 +11,7 @@ from torch import nn
 from posenc.audit import heeded, models
 from posenc.audit.adapters import added, added_layouts, bias, expression, grid, layouts, rotary
 from posenc.audit.adapters.calls import lengths_of
+from posenc.audit.applied import applied_alone
 from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
 from posenc.audit.questions import bias as of_bias
@@ -138,7 +139,8 @@ def check(
 
 def _of_part(part: models.Part, length: int | None, only: Iterable[str]) -> Report:
     seed()
-    subject, length = subject_of(part.subject, {}, part.name), length or part.length
+    subject = applied_alone(subject_of(part.subject, {}, part.name), part.applied)
+    length = length or part.length
     try:
         return _asked(subject, part.kind, None, None, None, length, only, part.config)
     except AddsNothingError:

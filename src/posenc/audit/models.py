@@ -3,13 +3,14 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from posenc.audit.applied import applier_of
 from posenc.audit.report import CannotCheckError, merged
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
@@ -27,6 +28,7 @@ class Part:
         config: The configuration that it must agree with.
         kind: What it is.
         length: What the model is built for.
+        applied: The function that applies its cosines and sines, where that was seen.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Part:
     config: Any
     kind: str | None
     length: int | None
+    applied: str | None = None
 
 
 def named(model: Any) -> str:
@@ -133,7 +136,9 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
             continue
         elif "RotaryEmbedding" in kind.__name__:
             seen.append(module)
-            yield from _rotaries(module, told, build, getattr(module, "config", config), length)
+            applied = applier_of(model, path)
+            for part in _rotaries(module, told, build, getattr(module, "config", config), length):
+                yield replace(part, applied=applied)
         elif getattr(module, "has_relative_attention_bias", False) and hasattr(
             module, "compute_bias"
         ):

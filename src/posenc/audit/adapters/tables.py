@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of
+from posenc.audit.applied import applies
 from posenc.audit.report import CallFailedError
 from posenc.audit.signatures import Parameter, parameters_of
 from posenc.audit.subjects import Subject
@@ -224,7 +225,7 @@ def _appliers(subject: Subject, thing: Any) -> Iterator[tuple[str, Applier, str]
         return
     beside = []
     for name, function in subject.namespace.items():
-        if "apply" in name and ("rot" in name or "rope" in name) and callable(function):
+        if applies(name) and callable(function):
             parameters = next(assignments(function), [])
             roles = {p.role for p in parameters}
             if roles & {"x", "q"} and roles & {"cos", "cis"}:

@@ -10,6 +10,7 @@ from posenc.audit import models
 from posenc.audit.adapters import expression, rotary
 from posenc.audit.adapters.calls import WIDTH_NAMES
 from posenc.audit.adapters.rotary import RotaryView
+from posenc.audit.applied import applied_alone
 from posenc.audit.identity import structures
 from posenc.audit.report import CannotCheckError, NotAskedError
 from posenc.audit.subjects import Subject, subject_of
@@ -142,11 +143,12 @@ def side_of(given: Any, encoding: Rotary | None, name: str | None = None, **said
             return ProfileSide(PROFILES[given], encoding)
         except ValueError as reason:
             raise CannotCheckError(str(reason)) from None
-    parts = models.parts(given, None)
+    parts, applied = models.parts(given, None), None
     if parts is not None:
-        given = _rotary_part(parts, given)
+        part = _rotary_part(parts, given)
+        given, applied = part.subject, part.applied
     arguments, call = dict(said.get("arguments") or {}), said.get("call")
-    subject = subject_of(given, arguments, name)
+    subject = applied_alone(subject_of(given, arguments, name), applied)
     layout, dim = said.get("layout"), said.get("dim")
     if dim is None and encoding is not None and not _has_a_width(subject.fresh()):
         dim = encoding.head_dim
@@ -186,14 +188,14 @@ def _has_a_width(thing: Any) -> bool:
     return any(isinstance(getattr(thing, name, None), int) for name in WIDTH_NAMES)
 
 
-def _rotary_part(parts: list[models.Part], given: Any) -> Any:
+def _rotary_part(parts: list[models.Part], given: Any) -> models.Part:
     found = [part for part in parts if part.kind == "rotary"]
     if len(found) != 1:
         raise CannotCheckError(
             f"{models.named(given)} has {len(found)} rotary parts; give the one to compare, as "
             f"MODULE:FACTORY"
         )
-    return found[0].subject
+    return found[0]
 
 
 def in_pairing(x: Tensor, side: Side, held: Pairing, encoding: Rotary | None) -> Tensor:

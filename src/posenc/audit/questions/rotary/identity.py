@@ -171,7 +171,11 @@ def is_as_configured(inquiry: RotaryInquiry) -> Answer:
             shape.size,
             show,
         )
-    return f"{rotations.describe(ours.frequencies)}, {ours.pairing} pairing"
+    paired = f"{ours.pairing} pairing" if shape.pairing == ours.pairing else UNSEEN
+    return f"{rotations.describe(ours.frequencies)}, {paired}"
+
+
+UNSEEN = "whose pairing goes by how it is applied, which was not seen"
 
 
 @question(after=NO_PLACE)

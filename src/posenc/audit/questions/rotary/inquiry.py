@@ -153,7 +153,8 @@ class RotaryInquiry:
         ours, last = f"{found.ours}{where}", f"position {line[-1]:,}"
         if off > ANOTHER:
             return f"{found.said}: near position 0 as {ours}, and up to {off:.1g} away to {last}"
-        return f"{found.said}: equal to {ours} within {off:.1g} to {last}"
+        several = f" ({self.view.applied})" if self.view.is_one_of_several else ""
+        return f"{found.said}: equal to {ours} within {off:.1g} to {last}{several}"
 
     def errors_at(self, line: list[int]) -> Tensor:
         """By how much the first rows are off, one row for each of the positions ``line``."""
