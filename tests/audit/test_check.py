@@ -175,6 +175,35 @@ def test_alibi_of_bloom_is_coarse_in_bfloat16(dtype):
         assert "769 different values" in str(report)
 
 
+class OfSquareLength(nn.Module):
+    """Positions in bfloat16, and a table of 64² of them: it is none of an image."""
+
+    most = 0
+
+    def __init__(self):
+        super().__init__()
+        rates = (10_000.0 ** (-torch.arange(0, 64, 2) / 64)).bfloat16()
+        angles = torch.outer(torch.arange(4096, dtype=torch.bfloat16), rates).float()
+        self.turns = torch.polar(torch.ones_like(angles), angles)
+
+    def forward(self, q, k, start_pos=0):
+        """q: [batch, seq, heads, head_dim]"""
+        type(self).most = max(self.most, q.numel())
+        turns = self.turns[start_pos : start_pos + q.shape[1], None]
+
+        def turned(x):
+            pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+            return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+
+        return turned(q), turned(k)
+
+
+def test_a_long_table_is_not_looked_at_as_an_image_at_length():
+    found = names(check(OfSquareLength))
+    assert {"positions-in-16-bits", "unknown-frequencies"} <= set(found)
+    assert OfSquareLength.most < 2**24, "64 channels in rows of 64² tokens are 2^26 numbers"
+
+
 # Numbers by hand.
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from posenc.audit import heeded, models
 from posenc.audit.adapters import added, added_layouts, bias, expression, grid, layouts, rotary
 from posenc.audit.adapters.calls import lengths_of
-from posenc.audit.applied import applied_alone
+from posenc.audit.applied import applied_alone, applies
 from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
 from posenc.audit.questions import bias as of_bias
@@ -318,9 +318,16 @@ def _on_a_grid(
     if first is not None:
         ask = lambda inquiry: asked(questions, inquiry)  # noqa: E731
         try:
-            return of_grid.report_of(subject, chain((first,), found), length, ask)
+            report = of_grid.report_of(subject, chain((first,), found), length, ask)
         except NotAskedError as refused:
             raise CannotCheckError(f"it cannot be asked on its grid: {refused}") from None
+        beside = [name for name in subject.namespace if applies(name)]
+        if beside and report.verdicts[0].faults and first[0].applied.startswith("it gives"):
+            raise CannotCheckError(
+                f"how {beside[0]} beside {subject.name} applies its cosines and sines on a grid "
+                f"was not seen. Check the function that rotates."
+            )
+        return report
     if row is None:
         raise reason
     inquiry = of_rotary.RotaryInquiry(row, length or row.built_for or LENGTH)
@@ -342,7 +349,7 @@ def _as_patches(report: Report, view: Any, length: int | None, only: Iterable[st
         return report
     wanted = set(only)
     questions = [q for q in of_rotary.QUESTIONS if not wanted or q.name in wanted]
-    found = grid.squares(view)
+    found = grid.squares(view, sound=True)
     first = next(found, None)
     if first is None:
         return report

@@ -283,16 +283,19 @@ def _keeps_shape(thing: Any, count: int, width: int | None) -> bool:
     return False
 
 
-def squares(view: RotaryView) -> Iterator[tuple[RotaryView, Form]]:
+def squares(view: RotaryView, *, sound: bool = False) -> Iterator[tuple[RotaryView, Form]]:
     """What rotates a row of tokens, as patches of the square images whose table it may keep.
 
-    A class token may stand before the patches or behind them.
+    A class token may stand before the patches or behind them. With ``sound``, only those that may
+    be without a fault.
     """
     for count in _lengths(getattr(thing := view.subject.fresh(), "wrapped", thing)):
         for beside, before in ((0, 0), (1, 1), (1, 0)):
             side = isqrt(count - beside)
-            if side**2 == count - beside and _turns(view, count):
-                form = Form(InSquare, view.subject.fresh, side, before, count, (side, side))
+            if side**2 != count - beside:
+                continue
+            form = Form(InSquare, view.subject.fresh, side, before, count, (side, side))
+            if (not sound or _goes_by_axes(view, form)) and _turns(view, count):
                 yield _on_square(view, form), form
 
 
@@ -315,25 +318,46 @@ def _turns(view: RotaryView, count: int) -> bool:
     return bool((steps - steps[:1]).abs().max() > ALIKE)
 
 
+def _goes_by_axes(view: RotaryView, form: Form) -> bool:
+    """Whether neighbors along an axis are turned apart alike, wherever on the other they stand.
+
+    All tokens at once, with one content: what fails here is no rotation by rows and columns, as a
+    look at each of them would find out at length.
+    """
+    probe = torch.randn(view.dim, generator=torch.Generator().manual_seed(3))
+    x = probe.expand(1, HEADS, form.count, -1).contiguous()
+    try:
+        made = view.both(x, x[:, : view.kv_heads], torch.arange(form.count)[None])[0]
+    except NotAskedError:
+        return False
+    patches = made[0, 0, form.before : form.before + form.side**2].double()
+    patches = patches.unflatten(0, (form.side, form.side))
+    for points in (patches, patches.transpose(0, 1)):
+        along = (points[:, 1:] * points[:, :-1]).sum(-1) / patches[0, 0].square().sum()
+        if not bool((along - along[:1]).abs().max() < 2 * ALIKE):
+            return False
+    return True
+
+
 def _at(view: RotaryView, x: Tensor, places: Tensor, count: int) -> Tensor:
-    """Queries as tokens at some places of a row of so many, each in a call of its own."""
+    """Queries as tokens at some places of a row of so many, which is empty elsewhere."""
+    whole = x.new_zeros(*x.shape[:2], count, x.shape[-1])
+    whole[..., places, :] = x
     line = torch.arange(count).expand(len(x), -1)
-    made = [
-        view.both(whole, whole[:, : view.kv_heads], line)[0][..., place : place + 1, :]
-        for part, place in zip(x.split(1, -2), places.tolist(), strict=True)
-        for whole in [_alone(part, place, count)]
-    ]
-    return torch.cat(made, dim=-2)
+    return view.both(whole, whole[:, : view.kv_heads], line)[0][..., places, :]
 
 
 def _on_square(view: RotaryView, form: Form) -> RotaryView:
-    """The row asked along one axis of its square, each token alone; or at all of its points."""
+    """The row asked along one axis of its square, or at all of its points.
+
+    Tokens stand in one row, but where two would have one place: then each is alone in its own.
+    """
 
     def run(by: InSquare, q: Tensor, k: Tensor, positions: Tensor) -> Both:
         if bool((positions != positions[:1]).any()):
             raise CallFailedError("one place a token, for all rows alike")
         places, line = by.places(positions[0]), torch.arange(form.count).expand(len(q), -1)
-        if by.columns:
+        if len(places.unique()) == len(places):
             wholes = [x.new_zeros(*x.shape[:2], form.count, x.shape[-1]) for x in (q, k)]
             for whole, x in zip(wholes, (q, k), strict=True):
                 whole[..., places, :] = x
