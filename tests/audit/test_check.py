@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
+from tests.audit.zoo.right.bias import Swin, of_square
 from tests.audit.zoo.right.grids import Patches
 from tests.audit.zoo.right.rotary import VLLM, LeftToTheScale, LlamaRotary
 from tests.audit.zoo.wrong import places
@@ -202,6 +203,18 @@ def test_a_long_table_is_not_looked_at_as_an_image_at_length():
     found = names(check(OfSquareLength))
     assert {"positions-in-16-bits", "unknown-frequencies"} <= set(found)
     assert OfSquareLength.most < 2**24, "64 channels in rows of 64² tokens are 2^26 numbers"
+
+
+@pytest.mark.parametrize(("stride", "noted"), [(13, []), (12, ["values-shared"])])
+def test_ways_to_lie_that_share_a_learned_number_are_noted(stride, noted):
+    """12 (2w − 2) rows for each difference of rows: (0, 6) and (1, −6) are row 6."""
+    swin = Swin()
+    points = of_square(7)
+    apart = points[:, None] - points
+    swin.relative_position_index = apart[..., 0] * stride + apart[..., 1] + 84
+    report = check(swin, only=["tells-distances-apart", "knows-distance-alone"])
+    assert not report.faults
+    assert [note.name for note in report.notes] == noted
 
 
 # Numbers by hand.

@@ -181,7 +181,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 FAULTS = frozenset(REMEDIES) | {
     "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
-    "begins-elsewhere", "content-scaled",
+    "begins-elsewhere", "content-scaled", "values-shared",
 }  # fmt: skip
 """The names of all faults and notes."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import isqrt
 
 import torch
@@ -351,9 +352,65 @@ def on_square(seen: Tensor, share: float) -> Square | None:
         if before:
             ends = seen[:, :1, 1:].flatten(1), seen[:, 1:, :1].flatten(1)
             off = torch.cat((off, *(_apart(each, each[:, :1]) for each in ends)), 1)
-        if bool((off <= room).all()) and _knows_both(most, room):
+        if bool((off <= room).all()) and _knows_all(most, room, [1, 2 * side - 1, 2 * side - 1]):
             return Square(side, before, off.max().item())
     return None
+
+
+def shared(seen: Tensor, square: Square) -> list[tuple[int, int]]:
+    """Two differences of rows and of columns that receive one number in every head.
+
+    Empty where none do but those that differ in signs alone.
+    """
+    side, before = square.side, square.before
+    profile = _ends(seen[:, before:, before:], side)[1].T.contiguous()
+    reach = torch.arange(len(profile))
+    apart = torch.stack((reach // (2 * side - 1), reach % (2 * side - 1)), 1) - (side - 1)
+    _, group = profile.unique(dim=0, return_inverse=True)
+    first: dict[int, tuple[int, int]] = {}
+    for each, number in zip(apart.tolist(), group.tolist(), strict=True):
+        down, along = first.setdefault(number, (each[0], each[1]))
+        if (abs(down), abs(along)) != (abs(each[0]), abs(each[1])):
+            return [(down, along), (each[0], each[1])]
+    return []
+
+
+def window(seen: Tensor, share: float) -> tuple[int, ...] | None:
+    """Sides of two or three axes, by all of whose differences a bias goes; None for none.
+
+    Example:
+        >>> row, column = torch.arange(8) // 4, torch.arange(8) % 4
+        >>> apart = (row[:, None] - row).abs() + 2.0 * (column[:, None] - column).abs()
+        >>> window(-apart[None], 1e-4)
+        (2, 4)
+    """
+    count = seen.shape[-1]
+    room = share * seen.nan_to_num(torch.nan, 0.0, 0.0).abs().amax((1, 2))[:, None]
+    divisors = [n for n in range(1, count) if count % n == 0 and count <= LARGEST_WINDOW]
+    for first, second in product(divisors, divisors[1:]):
+        third = count // (first * second)
+        if third < 2 or first * second * third != count:
+            continue
+        sides = first, second, third
+        grid = torch.cartesian_prod(*(torch.arange(n) for n in sides))
+        steps = grid[:, None] - grid + torch.tensor(sides) - 1
+        reach = [2 * n - 1 for n in sides]
+        alike = (steps[..., 0] * reach[1] + steps[..., 1]) * reach[2] + steps[..., 2]
+        least, most = _ends_of(seen, alike, reach[0] * reach[1] * reach[2])
+        if bool((_apart(most, least) <= room).all()) and _knows_all(most, room, reach):
+            return sides[first == 1 :]
+    return None
+
+
+LARGEST_WINDOW = 1024
+"""Tokens of windows whose sides are looked for."""
+
+
+def _knows_all(profile: Tensor, room: Tensor, reach: list[int]) -> bool:
+    """Whether numbers by differences along some axes change with each that has any."""
+    numbers = profile.unflatten(1, reach)
+    starts = [numbers.narrow(1 + axis, 0, 1) for axis, n in enumerate(reach) if n > 1]
+    return all(bool((_apart(numbers, each) > room[..., None, None]).any()) for each in starts)
 
 
 def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
@@ -361,8 +418,13 @@ def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
     index, reach = torch.arange(side * side), 2 * side - 1
     rows, columns = index // side, index % side
     down, along = (axis[:, None] - axis + side - 1 for axis in (rows, columns))
-    alike = (down * reach + along).flatten().expand(len(patches), -1)
-    blank = patches.new_zeros(len(patches), reach**2)
+    return _ends_of(patches, down * reach + along, reach**2)
+
+
+def _ends_of(patches: Tensor, alike: Tensor, kinds: int) -> tuple[Tensor, Tensor]:
+    """The least and the largest number of each kind of pairs, ``[heads, kinds]``."""
+    alike = alike.flatten().expand(len(patches), -1)
+    blank = patches.new_zeros(len(patches), kinds)
     least, most = (
         blank.scatter_reduce(1, alike, patches.flatten(1), end, include_self=False)
         for end in ("amin", "amax")
@@ -373,11 +435,3 @@ def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
 def _apart(one: Tensor, other: Tensor) -> Tensor:
     """How far numbers are apart; those that are hidden alike are not."""
     return (one - other).abs().masked_fill(one == other, 0.0)
-
-
-def _knows_both(profile: Tensor, room: Tensor) -> bool:
-    """Whether numbers by differences of rows and of columns change with either."""
-    reach = isqrt(profile.shape[1])
-    square = profile.unflatten(1, (reach, reach))
-    starts = square[:, :1], square[:, :, :1]
-    return all(bool((_apart(square, each) > room[..., None]).any()) for each in starts)

@@ -257,6 +257,23 @@ class WholeWindow(nn.Module):
         return self.inner(q_len, k_len)
 
 
+class FlatWindow(nn.Module):
+    """A learned number for each difference of rows and of columns in a window of 4 × 16 tokens."""
+
+    def __init__(self, window_size=(4, 16), num_heads=4):
+        super().__init__()
+        self.window_size, (high, wide) = window_size, window_size
+        token = torch.arange(high * wide)
+        rows, columns = token // wide, token % wide
+        down, along = (axis[:, None] - axis for axis in (rows, columns))
+        self.index = (down + high - 1) * (2 * wide - 1) + along + wide - 1
+        self.table = nn.Parameter(torch.randn((2 * high - 1) * (2 * wide - 1), num_heads))
+
+    def forward(self, q_len, k_len):
+        assert q_len == k_len == len(self.index)
+        return self.table[self.index].permute(2, 0, 1)
+
+
 class Beit(Swin):
     """BEiT: a class token before the patches has three numbers of its own."""
 
@@ -363,6 +380,7 @@ RIGHT = [
     right(InFloat32, "ALiBi for 12 heads"),
     right(Swin, "a learned bias of 7 × 7 tokens, row after row: it depends on the differences"),
     right(LargeSwin, "a learned bias of 16 × 16 tokens"),
+    right(FlatWindow, "a learned bias"),
     right(WholeWindow, "a learned bias of 5 × 5 tokens"),
     right(Beit, "a learned bias of 6 × 6 tokens, row after row behind a class token"),
     right(Euclidean, "a bias of 25 × 25 tokens"),

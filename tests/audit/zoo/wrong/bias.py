@@ -1,7 +1,7 @@
 """What is added to scores, with one slip each."""
 
 import torch
-from tests.audit.zoo.right.bias import T5, Beit, Euclidean, Short, Swin, of_square
+from tests.audit.zoo.right.bias import T5, Beit, Euclidean, Short, Swin, WholeWindow, of_square
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -249,6 +249,14 @@ class Reshaped(Swin):
         return made[:, :q_len, :k_len]
 
 
+class ReshapedWindow(WholeWindow):
+    """The same of whole windows, which takes them alone."""
+
+    def forward(self, q_len, k_len):
+        made = super().forward(q_len, k_len)
+        return made.permute(1, 2, 0).reshape(made.shape)
+
+
 class OneAxisOfSquare(Swin):
     """Columns alone: a distance that wraps around."""
 
@@ -291,6 +299,7 @@ class ShortThatCaches(Short):
 WRONG = [
     wrong(MixedOnOneSide, "axes of keys exchanged", "depends-on-absolute-positions"),
     wrong(Reshaped, "gathered table reshaped", "depends-on-absolute-positions"),
+    wrong(ReshapedWindow, "gathered windows reshaped", "depends-on-absolute-positions"),
     wrong(OneAxisOfSquare, "one axis of a square", "depends-on-absolute-positions"),
     wrong(ClassByPlace, "class token by place", "depends-on-absolute-positions"),
     wrong(OffInOneCorner, "off in one corner", "depends-on-absolute-positions"),

@@ -1,9 +1,11 @@
 """Does a bias go by distance alone, at every length and behind a cache?"""
 
+from math import isqrt
+
 import torch
 
 from posenc.audit.adapters.bias import SEQ
-from posenc.audit.identity import masks
+from posenc.audit.identity import biases, masks
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.places import said
@@ -52,9 +54,13 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
 def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     """Up to what a softmax cannot see, is the bias the same along each diagonal?"""
     if inquiry.square is not None:
-        return f"{inquiry.square.said}; {inquiry.square.off:.1g} apart"
-    if inquiry.view.fixed:
-        raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone, as those of a window")
+        return _of_square(inquiry, inquiry.square)
+    if inquiry.strays is not None and (count := inquiry.view.fixed):
+        if sides := biases.window(inquiry.seen, inquiry.room):
+            told = " × ".join(map(str, sides))
+            return f"of {told} tokens: it depends on the differences along each axis alone"
+        if isqrt(count) ** 2 != count:
+            raise NotAskedError(f"it takes {count} tokens alone, in an order that was not found")
     seq, (each, sizes), head = inquiry.far_square.shape[-1], inquiry.along, inquiry.strays
     if head is None:
         if inquiry.view.key_only:
@@ -75,6 +81,21 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
         off,
         inquiry.shown(f"{seq}, {seq}"),
     )
+
+
+def _of_square(inquiry: BiasInquiry, square: biases.Square) -> Answer:
+    """By rows and columns; a note where two ways to lie share what is learned."""
+    if inquiry.learns and (pair := biases.shared(inquiry.far_square, square)):
+        return fault(
+            "values-shared",
+            "note",
+            f"{square.said}, but tokens that are {pair[0]} and {pair[1]} rows and columns apart "
+            "share one learned number: two numbers of a table are read as one, unless that is "
+            "meant",
+            2.0,
+            expected=1.0,
+        )
+    return f"{square.said}; {square.off:.1g} apart"
 
 
 @question(essential=True, after=("encodes-nothing", *NO_STATE))
