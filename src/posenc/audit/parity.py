@@ -96,6 +96,7 @@ def parity(
     *,
     encoding: Rotary | None = None,
     config: Any = None,
+    layer_type: str | None = None,
     dtype: torch.dtype = torch.bfloat16,
     length: int | None = None,
     weights: str | Path | None = None,
@@ -112,6 +113,7 @@ def parity(
         b: The other.
         encoding: What both compute.
         config: A Hugging Face configuration, or the path of one, that says it.
+        layer_type: Of which of its layers, as ``"full_attention"``, where these differ.
         dtype: Of queries and keys.
         length: Number of positions; up to 8192 if not given, fewer where an own module has fewer.
         weights: A safetensors file with ``q`` and ``k``, or with projections, whose scores and
@@ -125,7 +127,7 @@ def parity(
         CannotCheckError: They cannot be compared; its words say why.
         ValueError: The configuration has no rotary encoding, or is given beside an encoding;
             ``length``, ``layer`` or ``seed`` is no whole number that it can be; a layer is given
-            without weights; or something is ``said`` that nothing reads.
+            without weights, or a type of layers without a configuration; or something is ``said`` that nothing reads.
 
     Example:
         >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)
@@ -146,9 +148,14 @@ def parity(
         raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
     if encoding is not None and config is not None:
         raise ValueError("encoding and config are given, and both say what is computed. Pass one.")
+    if layer_type is not None and config is None:
+        raise ValueError(
+            f"layer_type is {layer_type!r}, and there is no configuration whose layers have types. "
+            f"Pass config=."
+        )
     scale, by_length = None, False
     if config is not None:
-        encoding, scale, by_length = _of_config(config, length)
+        encoding, scale, by_length = _of_config(config, length, layer_type)
         if by_length:
             _check_by_length(a, b)
     sides = [
@@ -363,12 +370,14 @@ def _check_by_length(*targets: Any) -> None:
         )
 
 
-def _of_config(config: Any, length: int | None) -> tuple[Rotary, float, bool]:
+def _of_config(
+    config: Any, length: int | None, layer_type: str | None
+) -> tuple[Rotary, float, bool]:
     """What rows of a length are rotated by, the scale of scores, and whether length matters."""
     from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
-    found = rotary_from_config(config, length=length)
-    by_length = repr(rotary_from_config(config)) != repr(rotary_from_config(config, length=LONGEST))
+    at = lambda n: rotary_from_config(config, layer_type=layer_type, length=n)  # noqa: E731
+    found, by_length = at(length), repr(at(None)) != repr(at(LONGEST))
     if length is None and by_length:
         raise CannotCheckError(
             "the configuration means other frequencies for longer rows (dynamic or longrope); say "
@@ -377,7 +386,7 @@ def _of_config(config: Any, length: int | None) -> tuple[Rotary, float, bool]:
     found = found.rotary if isinstance(found, MultimodalRotary) else found
     if not isinstance(found, Rotary):
         raise CannotCheckError(f"the configuration means {found!r}; Rotary is compared alone")
-    return found, softmax_scale_from_config(config), by_length
+    return found, softmax_scale_from_config(config, layer_type=layer_type), by_length
 
 
 def _own_configuration(side: Side) -> Rotary | None:

@@ -39,6 +39,12 @@ class Parity:
         Path | None,
         options.Option("The config.json that says what both compute.", metavar="CONFIG.json"),
     ] = None
+    layer_type: Annotated[
+        str | None,
+        options.Option(
+            "Of which layers of that, as full_attention, where they differ.", metavar="TYPE"
+        ),
+    ] = None
     encoding: Annotated[
         str | None,
         options.Option(
@@ -115,6 +121,11 @@ class Parity:
             raise UserError(
                 f"--{named[0]} is of own implementations, and {self.a} and {self.b} are profiles"
             )
+        if self.layer_type is not None and self.config is None:
+            raise UserError(
+                f"--layer-type is {self.layer_type}, and there is no --config whose layers have "
+                f"types"
+            )
         if self.layer and self.weights is None:
             raise UserError(f"--layer is {self.layer}, and there are no --weights to take it of")
 
@@ -131,6 +142,7 @@ class Parity:
                     self._target(self.b),
                     encoding=encoding,
                     config=self._config(),
+                    layer_type=self.layer_type,
                     dtype=dtype,
                     length=self.length,
                     weights=self.weights,
@@ -171,7 +183,13 @@ class Parity:
         if self.config is not None:
             from posenc.interop.rotary_config import rotary_from_config
 
-            found: Any = rotary_from_config(self._config(), length=self.length)
+            try:
+                found: Any = rotary_from_config(
+                    self._config(), layer_type=self.layer_type, length=self.length
+                )
+            except ValueError as reason:
+                words = str(reason).replace(", or call rotaries_from_config for one a layer", "")
+                raise UserError(words.replace("layer_type=", "--layer-type ")) from None
             found = found.rotary if isinstance(found, MultimodalRotary) else found
         elif self.encoding is not None:
             from posenc.encodings.expression import encoding_from
