@@ -217,6 +217,44 @@ def test_ways_to_lie_that_share_a_learned_number_are_noted(stride, noted):
     assert [note.name for note in report.notes] == noted
 
 
+class Kerple(nn.Module):
+    """KERPLE's logarithm: two learned numbers a head, and a formula."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = (nn.Parameter(torch.rand(8, 1, 1) + 0.1) for _ in range(2))
+
+    def forward(self, q_len, k_len):
+        away = (torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)).abs()
+        return -self.a * torch.log(1 + self.b * away)
+
+
+def sines_of_shares(x):
+    """DETR's: sines of what share of the height and of the width lies before.
+
+    x: [batch, dim, height, width]
+    """
+    _, dim, height, width = x.shape
+    rates = 10_000.0 ** -(torch.arange(0, dim // 2, 2) / (dim // 2))
+    shares = [torch.arange(1, n + 1) / n * 2 * math.pi for n in (height, width)]
+    down, along = (
+        torch.cat(((s[:, None] * rates).sin(), (s[:, None] * rates).cos()), 1) for s in shares
+    )
+    table = torch.cat((down[:, None].expand(-1, width, -1), along.expand(height, -1, -1)), -1)
+    return x + table.permute(2, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("thing", "noted"),
+    [(Kerple, True), (sines_of_shares, True), (Swin, False)],
+    ids=["kerple", "detr", "swin"],
+)
+def test_a_formula_that_is_not_known_is_noted_and_a_learned_table_is_not(thing, noted):
+    report = check(thing)
+    assert report.status == 0
+    assert ("unknown-function" in [note.name for note in report.notes]) is noted
+
+
 # Numbers by hand.
 
 

@@ -187,7 +187,9 @@ class TimesContent(torch.nn.Module):
 @pytest.mark.parametrize("times", [1.0, 4.0, 0.25], ids=["plain", "root", "quarter"])
 @pytest.mark.parametrize("convention", ["paper", "tensor2tensor", "double_exponent"])
 def test_what_content_is_multiplied_with_is_told(convention, times):
-    thing = TimesContent(posenc.Sinusoidal(16, convention=convention).table(torch.arange(99)), times)
+    thing = TimesContent(
+        posenc.Sinusoidal(16, convention=convention).table(torch.arange(99)), times
+    )
     x = torch.randn(1, 99, 16)
     assert torch.allclose(built(told(thing)).eval()(x), thing(x), atol=1e-6)
 
@@ -250,6 +252,14 @@ def test_sines_of_patches_are_named_also_where_one_length_is_taken(tokens, cut):
         report.identity
     )
     assert "is-a-known-function" in {v.question for v in report.verdicts if v.outcome == "passed"}
+
+
+def test_sines_of_patches_are_named_before_a_class_token_too():
+    table = get_2d_sincos_pos_embed(16, (14, 14), base_size=14, output_type="pt").float()
+    report = check(OfPatches(torch.cat((table, torch.zeros(1, 16))), True))
+    assert (
+        "14 × 14 patches before 1 of zeros, equal to posenc.AxialSinusoidal(16" in report.identity
+    )
 
 
 def test_a_learned_table_of_patches_is_no_known_one():

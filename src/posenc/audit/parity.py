@@ -127,7 +127,8 @@ def parity(
         CannotCheckError: They cannot be compared; its words say why.
         ValueError: The configuration has no rotary encoding, or is given beside an encoding;
             ``length``, ``layer`` or ``seed`` is no whole number that it can be; a layer is given
-            without weights, or a type of layers without a configuration; or something is ``said`` that nothing reads.
+            without weights, or a type of layers without a configuration; or something is
+            ``said`` that nothing reads.
 
     Example:
         >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)

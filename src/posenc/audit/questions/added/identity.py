@@ -30,7 +30,13 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
         raise NotAskedError("its numbers are learned; any table is a right one")
     if inquiry.view.grid is not None:
         if not _grid_identity(inquiry):
-            raise NotAskedError("it encodes a grid by no formula that is known here")
+            return fault(
+                "unknown-function",
+                "note",
+                "it encodes a grid by no formula that is known here; it was asked for order, "
+                "decoding and state alone",
+                0.0,
+            )
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
     if inquiry.patches is not None:
         rows, columns = inquiry.patches

@@ -37,14 +37,13 @@ class Square:
 
     encoding: AxialSinusoidal
     side: int
-    prefix: int
+    beside: str
     off: float
 
     @property
     def said(self) -> str:
         """What it is, in words."""
-        before = f" behind {self.prefix} of zeros" if self.prefix else ""
-        return f"{self.side} × {self.side} patches{before}, equal to posenc.{self.encoding!r}"
+        return f"{self.side} × {self.side} patches{self.beside}, equal to posenc.{self.encoding!r}"
 
 
 @dataclass
@@ -89,21 +88,25 @@ class AddedInquiry:
 
     @cached_property
     def square(self) -> Square | None:
-        """The encoding of square images that it is, if it is one."""
+        """The encoding of square images that it is, if it is one.
+
+        A class token of zeros may stand before the patches or behind them.
+        """
         view = self.view
         if view.grid is not None or self.sinusoid is not None or view.dim % 4:
             return None
         count = view.longest(LARGEST)
-        for prefix in (0, 1):
+        for prefix, beside in ((0, ""), (1, " behind 1 of zeros"), (1, " before 1 of zeros")):
             side = isqrt(max(count - prefix, 0))
             if side < 3 or side**2 != count - prefix:
                 continue
             points, rows = prefixed(grid(side, side), prefix), view.rows(count)
+            rows = rows.roll(1, 0) if "before" in beside else rows
             for form in OF_SQUARES:
                 encoding = AxialSinusoidal(view.dim, form, axes=2, scale=self.scale)
                 off = (encoding.table(points, dtype=torch.float64) - rows).abs().max().item()
                 if off < ROUNDING:
-                    return Square(encoding, side, prefix, off)
+                    return Square(encoding, side, beside, off)
         return None
 
     @cached_property

@@ -17,7 +17,7 @@ from posenc.numerics import slopes
 def has_known_slopes(inquiry: BiasInquiry) -> Answer:
     """Has a linear bias the slopes of ALiBi's authors?"""
     found = inquiry.linear
-    if found is None and not inquiry.learns and (inquiry.square or not inquiry.identity):
+    if found is None and inquiry.computes and inquiry.buckets is None:
         return fault(
             "unknown-function",
             "note",

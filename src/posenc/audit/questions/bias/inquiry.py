@@ -125,6 +125,16 @@ class BiasInquiry:
         return isinstance(thing, nn.Module) and any(p.requires_grad for p in thing.parameters())
 
     @cached_property
+    def computes(self) -> bool:
+        """Whether it is more than its learned numbers: keys of one query receive more than these.
+
+        A table of learned numbers has one for each, and any numbers are right ones.
+        """
+        thing = self.view.subject.fresh()
+        learned = sum(p.numel() for p in thing.parameters()) if self.learns else 0
+        return sum(len(row.unique()) for row in self.seen[:, -1]) > learned
+
+    @cached_property
     def linear(self) -> biases.Linear | None:
         """Its slopes, if it falls linearly; the first row of a square alone does not count."""
         return None if self.square is not None else biases.linear(self.seen, self.given)
