@@ -158,6 +158,29 @@ def test_scores_decode_behind_padding(name, size):
 
 
 @pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("size", [None, 9])
+def test_padding_of_an_earlier_pass_is_nobodys_neighbor(name, size):
+    """Its row begins with the next pass, at a position that the padding did not know of."""
+    torch.manual_seed(0)
+    positional = Positional(scores=SCORES[name]())
+    encoder = Encoder(DIM, HEADS, 2, positional=positional, is_causal=True).double().eval()
+    x, real = torch.randn(2, LONG, DIM).double(), torch.ones(2, LONG, dtype=torch.bool)
+    real[1, :2] = False
+    at = torch.arange(LONG) + torch.tensor([[0], [10]])
+    for places in (None, at):
+        cache, parts = KeyValueCache(size=size), [slice(0, 2), slice(2, LONG)]
+        given = [None if places is None else places[:, part] for part in parts]
+        with torch.no_grad():
+            encoder(x[:, :2], given[0], padding_mask=real[:, :2], cache=cache)
+            if places is not None:
+                with pytest.raises(ValueError, match=r"as if it were the next\. Leave positions"):
+                    encoder(x[:, 2:], given[1], padding_mask=real[:, 2:], cache=cache)
+                continue
+            made = encoder(x[:, 2:], padding_mask=real[:, 2:], cache=cache)[1:]
+            torch.testing.assert_close(made, encoder(x[1:, 2:]), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("real", [[1, 1, 0, 1, 1, 1], [1, 0, 1, 1, 1, 1]], ids=str)
 def test_padding_between_tokens_is_refused_by_scores(name, real):
     encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))

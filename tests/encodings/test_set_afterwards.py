@@ -1,6 +1,7 @@
 """An argument that is set on a built encoding does what it would have done, or is refused."""
 
 import importlib
+import io
 from contextlib import suppress
 
 import pytest
@@ -141,6 +142,29 @@ def test_what_is_set_is_held_to_what_the_constructor_asks(encoding, name, value)
         setattr(encoding, name, value)
     assert getattr(encoding, name) == before
     setattr(encoding, name, before)
+
+
+def test_what_somebody_derives_may_learn_a_number_and_hold_what_it_likes():
+    class Learning(LogTemperature):
+        __module__ = "somebodys"
+
+        def __init__(self, heads):
+            super().__init__(heads)
+            self.alpha = torch.nn.Parameter(torch.tensor(0.25))
+            self.kept = self.clip = False
+
+    module, scores, at = Learning(2), torch.ones(1, 2, 3, 3), [0, 900, 9000]
+    module.kept, module.clip = torch.ones(2), torch.nn.functional.hardtanh
+    module.training = 1
+    made = module(scores, at, at)
+    assert torch.equal(made, LogTemperature(2, alpha=0.25)(scores, at, at))
+    assert torch.autograd.grad(made.sum(), module.alpha)[0].isfinite()
+    file = io.BytesIO()
+    torch.save(module.state_dict(), file)
+    file.seek(0)
+    Learning(2).load_state_dict(torch.load(file, weights_only=True))
+    with pytest.raises(ValueError, match="alpha is tensor"):
+        LogTemperature(2, alpha=torch.tensor(0.25))
 
 
 @pytest.mark.parametrize(

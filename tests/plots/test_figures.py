@@ -375,6 +375,7 @@ MEANS = {
 @pytest.mark.parametrize("make", MEANS.values(), ids=MEANS)
 def test_pictures_of_more_cells_than_pixels_show_means_and_say_so(make):
     ax = make()
+    ax.figure.draw_without_rendering()
     before = ax.get_xlabel()
     assert "each pixel is the mean of " in before
     images, rooms = shown(ax, dpi=ax.figure.dpi)
@@ -399,8 +400,9 @@ def test_pictures_are_fitted_to_what_a_layout_leaves_of_their_axes():
     figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 2.6), layout="constrained")
     values = Sinusoidal(200).table(range(195))
     heatmap(values, ax=left, title="a title\nof two lines")
-    assert "each pixel is the mean of 2 rows" in left.get_xlabel()
     heatmap(values, ax=right)
+    figure.draw_without_rendering()
+    assert "each pixel is the mean of 2 rows" in left.get_xlabel()
     right.set_title("\n".join(["a title of many lines"] * 5))
     for ax in (left, right):
         (image,), (room,) = shown(ax, dpi=figure.dpi)
@@ -408,3 +410,15 @@ def test_pictures_are_fitted_to_what_a_layout_leaves_of_their_axes():
         each = -(-195 // image.shape[0])
         assert f"mean of {each} rows" in ax.get_xlabel()
         assert ax.get_xlabel().count("each pixel") == 1
+        ax.set_xlabel("token")
+        figure.draw_without_rendering()
+        assert ax.get_xlabel().startswith(f"token\neach pixel is the mean of {each} rows")
+
+
+def test_a_picture_lays_out_no_figure(monkeypatch):
+    """Each of many would lay out all of them again, and draw what others have not finished."""
+    figure, axes = plt.subplots(2, 2, layout="constrained")
+    monkeypatch.setattr(type(figure), "draw_without_rendering", lambda _: pytest.fail("drawn"))
+    for ax in axes.flat:
+        heatmap(Sinusoidal(200).table(range(195)), ax=ax)
+        plots.similarity_matrix(SQUARE, ax=ax)

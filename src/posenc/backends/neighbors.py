@@ -79,7 +79,7 @@ def check_padding_is_outside(
 
     Raises:
         ValueError: One of them reads neighbors, and padding lies between two tokens of a document
-            whose positions follow one another.
+            whose positions follow one another, or beside a token at a position that follows its.
 
     Example:
         >>> import torch
@@ -101,16 +101,24 @@ tokens of one document. Pad rows at their ends.
     rises = any(isinstance(each, ScoreEncoding) for each in reading)
     follows = after > before if rises else after == before + 1
     inside = real[:, 1:] & (last >= 0) & (last < index[:-1]) & follows
+    # Scores read what stands beside a token; padding in an earlier pass knew not where it would be.
+    beside = rises & (real[:, 1:] != real[:, :-1]) & (at[:, 1:] > at[:, :-1])
     if documents is not None:
         inside = inside & (documents.gather(-1, last.clamp(min=0)) == documents[:, 1:])
-    words = (
-        f"{type(reading[0]).__name__} reads the tokens beside each token, and padding lies between "
-        f"tokens of one document. Pad rows at their ends."
-    )
-    if graph_looks(inside):
-        demand(~inside.any(), words)
-    elif may_look(inside) and bool(inside.any()):
-        raise ValueError(words)
+        beside = beside & (documents[:, :-1] == documents[:, 1:])
+    reads = f"{type(reading[0]).__name__} reads the tokens beside each token, and padding"
+    for found, words in (
+        (inside, f"{reads} lies between tokens of one document. Pad rows at their ends."),
+        (
+            beside,
+            f"{reads} stands beside a token at a position that follows it, as if it were the next. "
+            f"Leave positions out, or give padding the position of the token beside it.",
+        ),
+    ):
+        if graph_looks(found):
+            demand(~found.any(), words)
+        elif may_look(found) and bool(found.any()):
+            raise ValueError(words)
 
 
 def check_scores_know_documents(

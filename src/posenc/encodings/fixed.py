@@ -31,8 +31,9 @@ class FixedOnceBuilt(ReadByArguments):
     Attributes:
         fixed: Names of arguments that cannot be set.
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
-        settable: What is asked of those that can, by the constructor as by whoever sets them;
-            switches stay switches.
+        settable: What is asked of those that can, by the constructor as by whoever sets them
+            afterwards. A tensor may take the place of a number then, as one that learns.
+        switches: Names of arguments of ours that are true or false, and stay so.
 
     Example:
         >>> from posenc import Rotary
@@ -46,14 +47,16 @@ class FixedOnceBuilt(ReadByArguments):
     fixed: ClassVar[frozenset[str]] = frozenset()
     fixed_beside_parameters: ClassVar[frozenset[str]] = frozenset()
     settable: ClassVar[Mapping[str, Callable[..., None]]] = {}
+    switches: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
         value = plain(value)
         if name in CALLED:
             self._check_method(name, value)
         if name in self.settable:
-            self.settable[name](**{name: value})
-        elif isinstance(vars(self).get(name), bool):
+            if not (isinstance(value, Tensor) and hasattr(self, name)):
+                self.settable[name](**{name: value})
+        elif name in self.switches and isinstance(vars(self).get(name), bool):
             check_flag(**{name: value})
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
         of = vars(self).get("_modules", {}).get(name)
@@ -71,7 +74,10 @@ class FixedOnceBuilt(ReadByArguments):
         super().__init_subclass__(**options)
         built = vars(cls).get("__init__")
         if built is not None:
-            in_reals = "dtype" in inspect.signature(built).parameters
+            named = inspect.signature(built).parameters
+            in_reals = "dtype" in named
+            if cls.__module__.startswith("posenc."):
+                cls.switches |= {n for n, each in named.items() if isinstance(each.default, bool)}
             built = with_plain_numbers(with_checked_flags(built))
             cls.__init__ = _in_reals(built) if in_reals else built
         for name in METHODS:

@@ -4,7 +4,7 @@ from math import isclose
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from posenc.frequencies import Schedule
 
@@ -78,13 +78,20 @@ dict(state_dict), which says nothing of that.
 
 
 def _written(value: Any) -> Any:
-    """An argument as ``torch.load`` takes it from any file; a form of a grid by its name."""
+    """An argument in plain numbers and words; a form of a grid by its name."""
     if isinstance(value, Schedule):
         numbers = [*value.wavelengths(), value.attention_factor]
         return {"schedule": repr(value), "numbers": numbers}
     if isinstance(value, Integral):
         return value if isinstance(value, bool) else int(value)
     return float(value) if isinstance(value, Real) else getattr(value, "name", value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether ``torch.load`` takes it from any file, as it does not all that a class may hold."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str) or _is_schedule(value)
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -114,7 +121,8 @@ def _is_real(value: Any) -> bool:
 def _settled(module: ReadByArguments) -> dict[str, Any]:
     """The arguments of a module, and of its parts that have no parameters to say theirs beside."""
     held = {name: vars(module)[name] for name in sorted(module.meaning) if name in vars(module)}
-    told = {name: _written(value) for name, value in held.items() if not isinstance(value, Tensor)}
+    written = {name: _written(value) for name, value in held.items()}
+    told = {name: value for name, value in written.items() if _is_plain(value)}
     for at, part in module.named_children():
         if isinstance(part, ReadByArguments) and not _learns(part):
             told |= {f"{at}.{name}": value for name, value in _settled(part).items()}

@@ -13,7 +13,8 @@ def check_repeats(
 
     Between tokens that follow one another lies padding, or the first of the two ends a document at
     the position where the next begins: what reads neighbors cannot tell. Other repeats are borders:
-    of padding at an end, or of documents of one token, as 0, 0, 1.
+    of padding at an end, or of documents of one token, as 0, 0, 1. So positions that several tokens
+    of one document share, as those of a frame, are not to be given to them.
 
     Args:
         name: Who reads neighbors.
@@ -35,6 +36,8 @@ def check_repeats(
 there is padding, over which DAPEv2 does not read, or where documents share a position. Pad rows \
 at their ends, and count documents anew.
     """
+    if may_look(repeats) and not bool(repeats.any()):
+        return
     index = arange(repeats.shape[-1], device=repeats.device)
     # The last step that is no repeat, if there is one, says what the repeats come behind.
     last = where(repeats, -1, index).cummax(-1).values.clamp(min=0)

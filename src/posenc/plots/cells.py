@@ -130,15 +130,12 @@ def cells(
 
 
 def fitted(ax: Axes) -> None:
-    """Fits the pictures of ``ax`` to the pixels that the layout of its figure gives them."""
-    root = ax.figure.canvas.figure
-    if root.get_layout_engine() is None:
-        ax.apply_aspect()
-    else:
-        before = ax.get_xlabel()
-        root.draw_without_rendering()
-        if ax.get_xlabel() != before:  # which takes room of its own
-            root.draw_without_rendering()
+    """Fits the pictures of ``ax`` to its pixels, as far as these are known before a layout.
+
+    A layout of the figure takes the label into account; what it makes of the pixels is looked at
+    again when the picture is drawn.
+    """
+    ax.apply_aspect()
     _fit(ax, 1.0)
 
 
@@ -147,8 +144,9 @@ def _fit(ax: Axes, magnification: float) -> None:
     before = _note(images)
     for image in images:
         image.fit(magnification)
-    if (after := _note(images)) != before:
-        ax.set_xlabel(ax.get_xlabel().removesuffix(before) + after)
+    label, after = ax.get_xlabel(), _note(images)
+    if after != before or not label.endswith(after):  # somebody set another label since
+        ax.set_xlabel(label.removesuffix(before) + after)
 
 
 def _note(images: Sequence[Cells]) -> str:

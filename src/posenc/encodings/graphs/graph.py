@@ -109,11 +109,12 @@ class Graph:
             values = np.ones(edges.shape[1])
         else:
             values = self.edge_weight.detach().cpu().double().numpy()
-            # Edges listed several times are summed in one order, so that both ways have one sum.
-            order = np.lexsort((values, *edges[::-1]))
-            edges, values = edges[:, order], values[order]
         shape = (self.num_nodes, self.num_nodes)
         made = sparse.coo_array((values, tuple(edges)), shape=shape).tocsr()
+        if made.nnz < len(values):
+            # Edges listed several times are summed in one order, so that both ways have one sum.
+            order = np.lexsort((values, *edges[::-1]))
+            made = sparse.coo_array((values[order], tuple(edges[:, order])), shape=shape).tocsr()
         made.eliminate_zeros()
         return made
 

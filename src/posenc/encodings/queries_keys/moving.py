@@ -48,6 +48,7 @@ def move_keys(
         Su et al. 2021, "RoFormer", equation 16: R(m)ᵀR(n) = R(n − m) (arXiv:2104.09864).
 
     Example:
+        >>> import torch
         >>> rotary, k = Rotary(8), torch.randn(1, 2, 3, 8)
         >>> here, there = torch.tensor([7, 8, 9]), torch.tensor([0, 1, 2**40])
         >>> cached = rotary.encode_keys(k, rotary.table(here))

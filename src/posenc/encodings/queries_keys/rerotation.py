@@ -41,6 +41,7 @@ def rerotate(
             exactly.
 
     Example:
+        >>> import torch
         >>> from posenc.frequencies import Geometric, Linear
         >>> old, new = Rotary(8), Rotary(Linear(Geometric(8), factor=2.0))
         >>> k, positions = torch.randn(1, 2, 3, 8), torch.tensor([7, 100, 2**40])
