@@ -3,12 +3,14 @@
 import copy
 import io
 import pickle
+from functools import partialmethod
 
 import pytest
 import torch
 
 from posenc import ALiBi, Learned, Positional, RelativeBias, Rotary, T5Bias
 from posenc.transformer import Encoder, KeyValueCache, LayerCache, MultiHeadAttention
+from posenc.transformer.identity import version_of_all
 
 ANOTHER = r"keys that another encoder made.*call cache\.hand_over\(\) first"
 WRITTEN = r"before its weights were written to.*call cache\.hand_over\(\) first"
@@ -283,31 +285,151 @@ def test_a_layer_alone_notices_its_values():
             layer(STEP, cache=cache)
 
 
-def test_another_mode_is_no_write_and_no_cast_is_none():
+def test_another_mode_is_no_write():
     model = encoder()
     cache = filled(model)
-    goes_on(model.train().eval().float().requires_grad_(False), cache)
+    goes_on(model.train().eval().double().float().requires_grad_(False), cache)
 
 
-REPLACED = {
-    "cast to and fro": lambda model: model.bfloat16().float(),
-    "cast to more and back": lambda model: model.double().float(),
-    "vector_to_parameters": lambda model: torch.nn.utils.vector_to_parameters(
-        torch.nn.utils.parameters_to_vector(encoder(1).parameters()), model.parameters()
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REPLACED)
-def test_weights_whose_data_is_another_are_noticed(name):
-    """Torch counts no write there."""
+def test_a_cast_is_noticed_where_autocast_would_take_its_keys():
     model = encoder()
-    cache, versions = filled(model), [p._version for p in model.parameters()]
-    REPLACED[name](model)
-    assert [p._version for p in model.parameters()] == versions
-    with pytest.raises(ValueError, match=WRITTEN), torch.no_grad():
-        model(STEP, cache=cache)
+    cache = filled(model)
+    model.bfloat16()
+    with (
+        torch.autocast("cpu", dtype=torch.bfloat16),
+        pytest.raises(ValueError, match=WRITTEN),
+        torch.no_grad(),
+    ):
+        model(STEP.bfloat16(), cache=cache)
+
+
+def test_sparse_weights_that_are_written_to_are_noticed():
+    sparse = torch.nn.Module()
+    sparse.weight = torch.nn.Parameter(torch.eye(3).to_sparse(), requires_grad=False)
+    before = version_of_all(sparse)
+    assert before == version_of_all(sparse)
+    sparse.weight.mul_(2)
+    assert before != version_of_all(sparse)
+
+
+def freed(weight: torch.nn.Parameter) -> None:
+    weight.data = torch.empty(0)
+
+
+def moved(weight: torch.nn.Parameter) -> None:
+    weight.data = weight.data.clone()
+
+
+def put_away(model: Encoder, rest) -> None:
+    """Weights that are there while a module runs, and otherwise what ``rest`` leaves of them."""
+    for module in model.modules():
+        own = {each: each.data for each in module.parameters(recurse=False)}
+        if not own:
+            continue
+
+        def bring(*_, own=own):
+            for weight, data in own.items():
+                weight.data = data.clone()
+
+        def take(*_, own=own):
+            for weight in own:
+                rest(weight)
+
+        module.register_forward_pre_hook(bring)
+        module.register_forward_hook(take)
+        take()
+
+
+@pytest.mark.parametrize("rest", [freed, moved])
+def test_weights_that_are_elsewhere_between_passes_are_no_others(rest):
+    model = encoder()
+    put_away(model, rest)
+    cache = filled(model)
+    goes_on(model, cache)
+    cache.crop(4)
+    goes_on(model, cache)
+
+
+def test_weights_that_are_another_on_the_meta_device_at_each_pass_are_no_others():
+    model = encoder()
+    keys = model.blocks[0].attention.keys
+    own = dict(keys.named_parameters())
+
+    def bring(*_):
+        for name, weight in own.items():
+            setattr(keys, name, weight)
+
+    def take(*_):
+        for name, weight in own.items():
+            setattr(keys, name, torch.nn.Parameter(weight.to("meta")))
+
+    keys.register_forward_pre_hook(bring)
+    keys.register_forward_hook(take)
+    take()
     goes_on(model, filled(model))
+
+
+class Lazy(torch.nn.Linear):
+    """It settles what it was built with when it first runs."""
+
+    __module__ = "somebodys"
+
+    def __init__(self, width, *, seen=None, rates=None, gain=1.0):
+        super().__init__(width, width)
+        self.seen, self.rates, self.gain = seen, rates, gain
+
+    def forward(self, x):
+        self.seen = self.seen or x.shape[-1]
+        self.rates = torch.ones(1, dtype=torch.float64) if self.rates is None else self.rates
+        self.rates = self.rates.to(x.dtype).clone()
+        return self.gain * super().forward(x)
+
+
+def test_what_a_part_of_somebody_settles_is_no_setting_and_what_it_is_set_to_is():
+    model = encoder()
+    model.blocks[0].attention.keys = part = Lazy(8)
+    cache = filled(model)
+    goes_on(model, cache)
+    cache.crop(4)
+    part.gain = 2.0
+    with pytest.raises(ValueError, match="was set to something else"):
+        goes_on(model, cache)
+    part.gain = 1.0
+    goes_on(model, cache)
+
+
+def test_constructors_that_tell_no_names_are_no_hindrance():
+    model = encoder()
+    init = partialmethod(torch.nn.Linear.__init__, bias=False)
+    model.blocks[0].attention.keys = type("NoBias", (torch.nn.Linear,), {"__init__": init})(8, 8)
+    goes_on(model, filled(model))
+
+
+class Mine(Encoder):
+    """An encoder of somebody, who notes things on it."""
+
+    __module__ = "somebodys"
+
+    def __init__(self, **options):
+        super().__init__(8, 2, 2, is_causal=True, **options)
+        self.calls = 0
+
+    def forward(self, *args, **options):
+        self.calls += 1
+        return super().forward(*args, **options)
+
+
+@pytest.mark.parametrize("module", ["somebodys", "torch.distributed.fsdp"])
+def test_what_is_set_on_a_class_that_inherits_ours_is_noticed(module):
+    model = type("Made", (Mine,), {"__module__": module})().eval()
+    cache = filled(model)
+    goes_on(model, cache)
+    cache.crop(4)
+    model.windows = 2
+    with pytest.raises(ValueError, match="was set to something else"):
+        goes_on(model, cache)
+    model.windows = None
+    goes_on(model, cache)
 
 
 def test_one_cache_for_two_layers_is_refused():

@@ -257,8 +257,9 @@ class Encoder(Settled):
         _check_kept(cache, len(self.blocks))
         graph = torch.compiler.is_compiling()  # which has no errors of its own to undo
         with nullcontext() if cache is None or graph else cache.undone_on_error():
-            drop = None
+            drop, begun = None, False
             if cache is not None:
+                begun = cache.maker is None
                 cache.serve(Maker(self.identity, version_of_all(self)))
             if shards is None:
                 placement = self._placed(x, positions, padding_mask, document_ids, cache)
@@ -278,6 +279,8 @@ class Encoder(Settled):
                 layer = None if cache is None else cache.layer(index)
                 of_block = {} if drop is None else {"drop": drop.of_block(index)}
                 x = block(x, tables=tables[index], cache=layer, **of_block)
+            if begun and cache is not None:  # parts of others may settle while they first run
+                cache.maker = Maker(self.identity, version_of_all(self))
             return (x if self.final_norm is None else self.final_norm(x)).to(dtype)
 
     def stages(

@@ -1,7 +1,7 @@
 """Who made the keys that a cache holds."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -14,9 +14,6 @@ from torch.optim.optimizer import (
 
 PLAIN = frozenset({bool, float, int, str, type(None)})
 """Settings that are told by their values; others by their identity."""
-
-_names: dict[type, tuple[str, ...]] = {}
-"""Where modules of a class keep their settings."""
 
 _fused_steps: dict[int, int] = {}
 """How often fused optimizers wrote to each weight, past torch's count, by its ``id``."""
@@ -53,6 +50,23 @@ class Version(NamedTuple):
     settings: int
 
 
+class Names(NamedTuple):
+    """Where modules of a class keep their settings.
+
+    Attributes:
+        ours: Those of our classes, whatever they hold.
+        plain: Those of other classes, where numbers, flags and words count: what else they hold
+            they may move or build while they run.
+    """
+
+    ours: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+
+
+_names: dict[type, Names | tuple[()]] = {}
+"""Those of each class that was met."""
+
+
 class Maker:
     """Who made the keys that a cache holds, and what with.
 
@@ -78,17 +92,18 @@ class Maker:
 
 
 def version_of_all(*modules: torch.nn.Module) -> Version | None:
-    """What is another once a weight of ``modules`` is written to or replaced, or they are set.
+    """What is another once a weight of ``modules`` is written to, cast, replaced, or they are set.
 
-    A weight is replaced, too, where ``weight.data`` is set, as a cast does. Writes past torch's
-    count are not seen, as those into ``weight.data`` or a NumPy array of its memory, nor those to
-    buffers, to weights that were made in inference mode, which has no count, and to those that are
-    cut among devices. Those by torch's fused optimizers are counted here, from the first call of
-    this in a process on.
+    Writes past torch's count are not seen: those through ``weight.data``, be it written to or set
+    to another tensor as by ``vector_to_parameters`` and casts to and fro, those into a NumPy array
+    of the same memory, those to buffers and to weights that were made in inference mode, which has
+    no count, and those to weights that are cut among devices. Those by torch's fused optimizers are
+    counted here, from the first call of this in a process on. A weight on the meta device says
+    nothing: whoever left it there puts another in its place.
 
-    Settings are, of a class of ours, what stands in public names; of another, what stands in the
-    names of its constructor's arguments. ``training`` and ``dropout`` are none, nor is anything
-    that torch's own modules hold.
+    Settings are, of a class of ours and those that inherit from it, what stands in our public
+    names; of another, numbers, flags and words in the names of its constructor's arguments.
+    ``training`` and ``dropout`` are none, nor is anything that torch's own modules hold.
 
     Example:
         >>> from posenc.transformer import Encoder
@@ -111,38 +126,73 @@ def version_of_all(*modules: torch.nn.Module) -> Version | None:
     left, weights, settings = list(modules), [], []
     while left:  # torch's parameters() takes ten times as long, and this is done at each step
         module = left.pop()
-        left += [part for part in module._modules.values() if part is not None]
-        before = len(weights)
-        for weight in () if id(module) in _gathered else module._parameters.values():
-            if type(weight) is torch.nn.Parameter:
-                weights.append((id(weight), _fused_steps.get(id(weight)), _written(weight)))
-            elif type(weight) is torch.Tensor and not weight.is_inference():
-                weights.append(_of_another_call(weight))
-            elif hasattr(weight, "device_mesh"):  # of which this process holds a part
-                _gathered.add(id(module))
-                finalize(module, _gathered.discard, id(module))
-                del weights[before:]
-                break
-        kind, held = type(module), vars(module)
+        held = module.__dict__
+        if held["_modules"]:
+            left += [part for part in held["_modules"].values() if part is not None]
+        if held["_parameters"] and id(module) not in _gathered:
+            weights += _weights_of(module)
+        kind = type(module)
         names = _names.get(kind)
         if names is None:
             names = _names[kind] = _names_of_settings(kind, held)
-        for name in names:
+        if not names:
+            continue
+        for name in names.ours:
             value = held.get(name)
             settings.append(value if type(value) in PLAIN else _settled(value))
+        for name in names.plain:
+            value = held.get(name)
+            settings.append(value if type(value) in PLAIN else None)
     return Version(hash(tuple(weights)), hash(tuple(settings)))
 
 
-def _names_of_settings(kind: type, held: Iterable[str]) -> tuple[str, ...]:
-    if kind.__module__.startswith("torch."):
+def _weights_of(module: torch.nn.Module) -> list[object]:
+    """What tells the weights that a module holds itself from others and from what they were."""
+    told: list[object] = []
+    for weight in module._parameters.values():
+        if type(weight) is torch.nn.Parameter:
+            if not weight.is_meta:
+                who = id(weight)
+                try:
+                    version = weight._version
+                except RuntimeError:  # one of inference has no count
+                    version = None
+                told += (who, version, weight.dtype, _fused_steps.get(who))
+        elif type(weight) is torch.Tensor:
+            if not weight.is_inference():
+                told.append(_of_another_call(weight))
+        elif hasattr(weight, "device_mesh"):  # of which this process holds a part
+            _gathered.add(id(module))
+            finalize(module, _gathered.discard, id(module))
+            return []
+    return told
+
+
+def _names_of_settings(kind: type, held: Iterable[str]) -> Names | tuple[()]:
+    if all(each.__module__.startswith(("torch.", "builtins")) for each in kind.__mro__):
         return ()
-    makers = [vars(each)["__init__"] for each in kind.__mro__[:-1] if "__init__" in vars(each)]
-    names = {name for maker in makers for name in inspect.signature(maker).parameters}
-    if kind.__module__.startswith("posenc."):
-        names |= {name for name in held if name[0] != "_"}
+    makers = {each: vars(each)["__init__"] for each in kind.__mro__ if "__init__" in vars(each)}
+    own = [maker for each, maker in makers.items() if each.__module__.startswith("posenc.")]
+    none = {"self", "args", "kwargs", "dropout", "training"}
     for each in ("settled", "handed_on", "fixed"):  # which cannot be set
-        names -= getattr(kind, each, frozenset())
-    return tuple(names - {"self", "args", "kwargs", "dropout", "training"})
+        none |= getattr(kind, each, frozenset())
+    ours = {name for maker in own for name in _arguments(maker)}
+    if kind.__module__.startswith("posenc."):
+        ours |= {name for name in held if name[0] != "_"}
+    else:  # beside what a class of somebody else notes
+        told = {name for maker in own for name in inspect.unwrap(maker).__code__.co_names}
+        ours |= {name for name in held if name[0] != "_" and name in told}
+    others = {name for each in makers.values() for name in _arguments(each)} - ours
+    names = Names(tuple(ours - none), tuple(others - none))
+    return names if any(names) else ()
+
+
+def _arguments(maker: Callable[..., object]) -> Iterable[str]:
+    """Names of what a constructor takes, where it tells them."""
+    try:
+        return inspect.signature(maker).parameters
+    except (TypeError, ValueError):  # a ``partialmethod``, or one in C
+        return ()
 
 
 def _settled(value: object) -> object:
@@ -170,18 +220,6 @@ def _note_fused_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
             if not known:
                 finalize(weight, _fused_steps.pop, id(weight), None)
             _fused_steps[id(weight)] = known + 1
-
-
-def _written(weight: torch.nn.Parameter) -> tuple[object, ...]:
-    """The storage of a weight, and how often it was written to, as far as torch counts.
-
-    ``weight.data = ...`` gives it another storage, as a cast does, and its memory alone moves where
-    ``fully_shard`` frees and gathers it.
-    """
-    try:
-        return weight.untyped_storage()._cdata, weight.storage_offset(), weight._version
-    except RuntimeError:  # one of inference has no count; one of a transform has no storage
-        return (weight.untyped_storage()._cdata,) if weight.is_inference() else ()
 
 
 def _of_another_call(weight: torch.Tensor) -> tuple[int, int]:
