@@ -18,7 +18,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``recorded(x, …)``      before a result is handed back: will autograd want its gradient?
 ``hooked(module)``      before a module's weight is taken without a call of the module
 ``overridden(module)``  before all weights of a module are taken over by another
-``in_backward()``       before a cache is written to: does a backward pass compute this anew?
+``backward_pass()``     before a cache is written to: does a backward pass compute this anew?
 ``captured(x)``         before a random number is drawn: will what runs now run again?
 ``has_float64(device)`` before a formula that float32 would spoil
 ``working_dtype(dtype)`` before content meets a table: float32 at least
@@ -451,14 +451,14 @@ def overridden(module: nn.Module) -> list[str]:
     return [name for name in vars(module) if callable(getattr(type(module), name, None))]
 
 
-def in_backward() -> bool:
-    """Whether this runs inside a backward pass, as what gradient checkpointing computes anew.
+def backward_pass() -> int:
+    """Which backward pass this runs inside, as what gradient checkpointing computes anew; -1: none.
 
     Example:
-        >>> in_backward()
-        False
+        >>> backward_pass()
+        -1
     """
-    return not is_compiling() and _backward_pass() != -1
+    return -1 if is_compiling() else _backward_pass()
 
 
 def captured(x: Tensor) -> bool:

@@ -411,6 +411,47 @@ def test_what_a_backward_pass_computes_anew_enters_no_cache(part, reentrant):
     assert x.grad is None
 
 
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_cache_that_is_itself_made_anew_serves_a_backward_pass(reentrant):
+    encoder, spare = Encoder(8, 2, 2, is_causal=True), KeyValueCache()
+
+    def in_steps(x):
+        cache = KeyValueCache()
+        return encoder(x[:, :3], cache=cache), encoder(x[:, 3:], cache=cache)
+
+    def emptied(x):
+        spare.crop(0)
+        first = encoder(x[:, :3], cache=spare)
+        spare.crop(0)
+        return first, encoder(x[:, 3:], cache=spare)
+
+    for steps in (in_steps, emptied):
+        x = torch.randn(1, 4, 8, requires_grad=True)
+        (expected,) = torch.autograd.grad(torch.cat(steps(x), dim=1).square().sum(), x)
+        torch.cat(checkpoint(steps, x, use_reentrant=reentrant), dim=1).square().sum().backward()
+        torch.testing.assert_close(x.grad, expected)
+
+
+def test_a_hook_of_a_backward_pass_decodes_and_appends_to_no_cache_of_before():
+    encoder, x = Encoder(8, 2, 2, is_causal=True), torch.randn(1, 4, 8, requires_grad=True)
+    kept, inside, said = KeyValueCache(), KeyValueCache(), []
+
+    @torch.no_grad()
+    def decode(_):
+        said.extend(encoder(part, cache=inside) for part in (x[:, :3], x[:, 3:]))
+        with pytest.raises(RuntimeError, match="filled before"):
+            encoder(x[:, 3:], cache=kept)
+
+    with torch.no_grad():
+        encoder(x[:, :3], cache=kept)
+    out = encoder(x)
+    out.register_hook(decode)
+    out.sum().backward()
+    torch.testing.assert_close(torch.cat(said, dim=1), out.detach())
+    with torch.no_grad():
+        assert encoder(x[:, 3:], cache=kept).shape == encoder(x[:, 3:], cache=inside).shape
+
+
 ENCODER, LAYER, TOKENS = (
     Encoder(8, 2, 1, is_causal=True),
     MultiHeadAttention(8, 2),

@@ -167,7 +167,7 @@ class MultiHeadAttention(Settled):
                 the mask does not broadcast to these scores; or ``tables`` bring a backend, which
                 holds masks and encodings of scores, and they are given beside it.
             RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
-                backward pass.
+                backward pass outside of which it was filled.
         """
         tables = _checked_tables(tables)
         _check_kind(cache)
@@ -177,7 +177,7 @@ class MultiHeadAttention(Settled):
         check_dense(x=x)
         if cache is None or torch.compiler.is_compiling():  # a graph has no errors to undo
             return self._attended(x, tables, attn_mask, is_causal, cache)
-        refuse_in_backward()
+        refuse_in_backward(cache)
         length = cache.length
         try:
             return self._attended(x, tables, attn_mask, is_causal, cache)

@@ -250,7 +250,7 @@ class Encoder(Settled):
                 filled by another encoder, or by this one with other encodings, weights or
                 settings.
             RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
-                backward pass.
+                backward pass outside of which it was filled.
         """
         _check_kind(cache)
         _check_depth(cache, len(self.blocks))
@@ -259,6 +259,7 @@ class Encoder(Settled):
         with nullcontext() if cache is None or graph else cache.undone_on_error():
             drop, begun = None, False
             if cache is not None:
+                refuse_in_backward(cache)
                 begun = cache.maker is None
                 cache.serve(Maker(self.identity, version_of_all(self)))
             if shards is None:
@@ -488,14 +489,11 @@ class Encoder(Settled):
 
 
 def _check_kind(cache: object) -> None:
-    if cache is None:
-        return
-    if not isinstance(cache, KeyValueCache):
+    if cache is not None and not isinstance(cache, KeyValueCache):
         raise TypeError(
             f"cache is a {type(cache).__name__}; an encoder takes a KeyValueCache. Build "
             f"KeyValueCache() once, and give it to every step."
         )
-    refuse_in_backward()
 
 
 def _check_depth(cache: KeyValueCache | None, depth: int) -> None:

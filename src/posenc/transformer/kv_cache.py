@@ -59,6 +59,8 @@ class KeyValueCache:
         keeping: ``[own]``: which of the tokens of this pass these are.
         reads_shards: Whether the tokens of this pass are themselves cut among devices.
         maker: The encoder whose keys are kept; no other is served.
+        begun_in: The backward pass inside which the first tokens came, -1 outside of any; ``None``
+            where there are none yet.
 
     Raises:
         TypeError: ``shards`` is no ``KeyShards``.
@@ -101,6 +103,7 @@ class KeyValueCache:
         self.keeping: Tensor | None = None
         self.reads_shards = False
         self.maker: Maker | None = None
+        self.begun_in: int | None = None
         self._length: int | Tensor = 0
 
     def __copy__(self) -> "KeyValueCache":
@@ -380,7 +383,7 @@ class KeyValueCache:
             else:
                 layer.length = 0  # other devices keep tokens of these rows
         if not length:
-            self.maker = None
+            self.maker = self.begun_in = None
         if self.positions is None:
             return
         if isinstance(self._length, Tensor):

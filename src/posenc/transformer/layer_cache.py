@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, in_backward, may_look
+from posenc._guards import backward_pass, demand, graph_looks, may_look
 from posenc.encodings.arguments import check_whole
 from posenc.positions import checked
 from posenc.transformer.identity import Maker, same_maker
@@ -28,6 +28,8 @@ class LayerCache:
     Attributes:
         maker: The attention layer whose keys are kept, where one gave them. It refuses keys of
             another layer, and of the same one with weights that were written to since.
+        begun_in: The backward pass inside which the first tokens came, -1 outside of any; ``None``
+            where there are none yet.
 
     Example:
         >>> cache = LayerCache()
@@ -43,6 +45,7 @@ class LayerCache:
         self.values: Tensor | None = None
         self.features: list[Tensor] = []
         self.maker: Maker | None = None
+        self.begun_in: int | None = None
 
     def serve(self, maker: Maker) -> None:
         """Note which attention layer appends keys.
@@ -139,7 +142,7 @@ class LayerCache:
     def forget(self) -> None:
         """Forget all, as if nothing had been appended."""
         self.length, self.features = 0, []
-        self.keys = self.values = self.maker = None
+        self.keys = self.values = self.maker = self.begun_in = None
 
     def reorder(self, rows: Int64[Tensor, "rows"]) -> None:
         """Keep the rows of the batch that ``rows`` name, in that order.
@@ -218,7 +221,7 @@ class FixedLayerCache(LayerCache):
     def crop(self, length: int) -> None:
         """Forget who made the keys where none are left; ``clear`` forgets the keys."""
         if not length:
-            self.maker = None
+            self.maker = self.begun_in = None
 
     def clear(self, places: slice) -> None:
         """Make what stands there zero: it is hidden, but 0 times what is not finite is NaN."""
@@ -271,16 +274,24 @@ class CutLayerCache(LayerCache):
         return (keys, values) if self.owner.reads_shards else kept
 
 
-def refuse_in_backward() -> None:
+def refuse_in_backward(cache: "LayerCache | KeyValueCache") -> None:
     """Refuse to write to a cache what a backward pass computes anew.
 
+    One whose first tokens come inside that pass, too, is made anew with them.
+
     Raises:
-        RuntimeError: It is called inside a backward pass.
+        RuntimeError: It is called inside a backward pass, and the cache was filled outside of that.
     """
-    if in_backward():
+    if torch.compiler.is_compiling():
+        return
+    within = backward_pass()
+    if cache.begun_in is None:
+        cache.begun_in = within
+    elif within not in (-1, cache.begun_in):
         raise RuntimeError(
-            "A cache was given inside a backward pass, as where gradients are checkpointed: what "
-            "is computed anew there would enter it twice. Leave the cache out there."
+            "A cache that was filled before was given inside a backward pass, as where gradients "
+            "are checkpointed: what is computed anew there would enter it twice. Leave the cache "
+            "out there, or build it inside of what is computed anew."
         )
 
 
