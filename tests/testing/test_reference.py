@@ -68,6 +68,13 @@ def test_what_attention_refuses_is_refused(heads, given, error, said):
             attention(q, k, v, **places, **given)
 
 
+def test_a_sink_of_infinity_takes_all():
+    sinks = torch.tensor([float("inf"), 0.0])
+    got = reference_attention(X, X, X, q_positions=HERE, k_positions=HERE, sinks=sinks)
+    assert got[:, 0].count_nonzero() == 0
+    torch.testing.assert_close(got.float(), attention(X, X, X, sinks=sinks))
+
+
 @pytest.mark.parametrize("sinks", [None, torch.zeros(2)])
 def test_without_keys_nothing_comes(sinks):
     nothing, none = X[:, :, :0], HERE[:0]

@@ -88,7 +88,7 @@ def reference_attention(
     check_numbers(dropout_p=0.0, scale=scale, softcap=softcap, window=None)
     check_flags(keys_encoded=keys_encoded)
     check_hidden(query, key, q_hidden, k_hidden, positional)
-    checked_sinks(sinks, query)
+    sinks = checked_sinks(sinks, query)
     if q_hidden is None:
         read(readers(encodings), q_hidden, k_hidden)  # which says that it was not given
     query, key, value = query.double(), key.double(), value.double()
