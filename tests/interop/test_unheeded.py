@@ -2,9 +2,11 @@
 
 import pytest
 
-from posenc import Learned
+from posenc import Learned, Rotary
+from posenc.interop.exports import megatron_arguments
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
 from posenc.interop.model_types import known, names
+from posenc.interop.serving import requests_from_config
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
 QWEN = {"model_type": "qwen", **SIZES, "rotary_emb_base": 10000, "rotary_pct": 1.0,
@@ -22,6 +24,28 @@ def test_a_stray_base_makes_no_model_rotate(model_type, base):
         assert repr(with_it.layers) == repr(without.layers)
     said = "rope_theta stands in the file, and the model does not look at it"
     assert (said in stray.parts[0].notes) is (base is not None)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "field"), [("bert", "rope_theta"), ("xlm-roberta", "rotary_emb_base")]
+)
+def test_a_file_that_names_its_own_class_is_of_an_unknown_one(model_type, field):
+    file = {"model_type": model_type, **SIZES, field: 160_000, "max_position_embeddings": 2048}
+    own = {**file, "auto_map": {"AutoModel": "modeling.NewModel"}}
+    assert {*map(repr, rotaries_from_config(own))} == {repr(Rotary(16, base=160_000.0))}
+    assert repr(rotary_from_config(own)) == repr(Rotary(16, base=160_000.0))
+    with pytest.raises(ValueError, match=r"what .* of its own code rotates by it is not read"):
+        rotary_from_config({**own, "rope_ratio": 50})
+    with pytest.raises(ValueError, match="Correct model_type"):
+        rotary_from_config({**file, "auto_map": {"AutoTokenizer": "tokens.NewTokens"}})
+
+
+def test_requests_and_exports_refuse_numbers_that_are_not_read():
+    file = {**SIZES, "model_type": "ours", "rope_theta": 1e4, "max_position_embeddings": 2048}
+    assert repr(requests_from_config(file)[0]) == repr(rotary_from_config(file))
+    for read in (requests_from_config, megatron_arguments, rotary_from_config):
+        with pytest.raises(ValueError, match=r"rope_ratio is 50; .* is not read here"):
+            read({**file, "rope_ratio": 50})
 
 
 @pytest.mark.slow("all types")

@@ -67,6 +67,8 @@ def checked(config: Configuration) -> Configuration:
             f"posenc.interop.huggingface.positional_setup."
         )
     if not rotates(config) and (stray := strange(config)):
+        if has_own_class(config):
+            return checked(Configuration(config.values, f"{config.model_type} of its own code"))
         raise ValueError(
             f"There is no rotary encoding in a {config.model_type}: its class does not look at "
             f"{', '.join(stray)}. Correct model_type, or read what it has with "
@@ -180,6 +182,16 @@ def strange(config: Configuration) -> list[str]:
     if not facts or {*NESTS} & {*facts.get("parts", {})} or own & {*SIGNS}:
         return []
     return [name for name in SIGNS if name in config.values]
+
+
+def has_own_class(config: Configuration) -> bool:
+    """Whether a file names a class of its own, whatever ``model_type`` it has.
+
+    Example:
+        >>> has_own_class(Configuration({"auto_map": {"AutoModel": "modeling.NewModel"}}, "bert"))
+        True
+    """
+    return any(name.startswith("AutoModel") for name in config.dictionary("auto_map"))
 
 
 def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:

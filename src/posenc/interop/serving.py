@@ -213,8 +213,8 @@ def requests_from_config(
 
     Raises:
         TypeError: ``factors`` are not several numbers.
-        ValueError: A factor is below 1, layers differ, the trained length is not told, or the
-            schedule is another.
+        ValueError: A factor is below 1, layers differ, the trained length is not told, the
+            schedule is another, or numbers of a rotation are not read.
         OSError: The file cannot be read.
 
     Example:

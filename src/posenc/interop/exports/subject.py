@@ -13,11 +13,13 @@ from posenc.interop.configurations import (
     check_length,
     missing_parts,
     parts_of,
+    read,
     read_whole,
 )
 from posenc.interop.rope_models import LATENT_SOFTMAX, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
+from posenc.interop.unheeded import check_unheeded
 
 
 def refuse(target: str, what: str, instead: str) -> NoReturn:
@@ -213,9 +215,12 @@ def rotating_model(
     """The layers of a model that rotates and does nothing else with positions.
 
     Raises:
-        ValueError: It has several parts, does not rotate, or does something besides.
+        ValueError: It has several parts, does not rotate, does something besides, or has numbers of
+            a rotation that are not read.
     """
     chosen = only_part(config, target, part=part, length=length)
+    if chosen.name == "text":
+        check_unheeded(read(config), length)
     rotations = tuple(_rotation(layer, target) for layer in chosen.layers)
     if not any(rotations):
         refuse(target, "none of its layers rotates queries and keys", "Export arrays (npz).")
