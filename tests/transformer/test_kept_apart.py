@@ -129,8 +129,12 @@ def test_numbers_that_would_be_rounded_to_those_that_are_kept(name, size, x):
     encoder = Encoder(16, 4, 1, positional=ENCODINGS[name], is_causal=True).eval().bfloat16()
     cache = KeyValueCache(size)
     encoder(x[:, :3].bfloat16(), cache=cache)
+    encoder.float()
+    with pytest.raises(ValueError, match=r"weights were written to or cast"):
+        encoder(x[:, 3:], cache=cache)
+    cache.hand_over()
     with pytest.raises(TypeError, match=r"keys are torch.float32, and the cache holds torch.bf"):
-        encoder.float()(x[:, 3:], cache=cache)
+        encoder(x[:, 3:], cache=cache)
     assert cache.length == 3
     encoder.bfloat16()(x[:, 3:].bfloat16(), cache=cache)
 

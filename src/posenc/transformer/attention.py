@@ -178,11 +178,12 @@ class MultiHeadAttention(Settled):
         if cache is None or torch.compiler.is_compiling():  # a graph has no errors to undo
             return self._attended(x, tables, attn_mask, is_causal, cache)
         refuse_in_backward(cache)
-        length = cache.length
+        length, maker = cache.length, cache.maker
         try:
             return self._attended(x, tables, attn_mask, is_causal, cache)
         except Exception:
             cache.crop(length)
+            cache.maker = maker
             raise
 
     def _attended(

@@ -264,9 +264,10 @@ cache.hand_over() first.
         return kept
     if given.version.weights != kept.version.weights:
         raise ValueError(
-            f"The cache holds keys that this {what} made before its weights were written to, as "
-            f"an optimizer or load_state_dict does. Fill a cache anew; where older keys are meant, "
-            f"as in a memory kept while training, call cache.hand_over() first."
+            f"The cache holds keys that this {what} made before its weights were written to or "
+            f"cast, as by an optimizer, load_state_dict or to(dtype). Fill a cache anew; where "
+            f"older keys are meant, as in a memory kept while training, call cache.hand_over() "
+            f"first."
         )
     raise ValueError(
         f"The cache holds keys that this {what} made before it or a part of it was set to "
