@@ -7,6 +7,7 @@ import torch
 from tests.audit.zoo.right import added as right_added
 from tests.audit.zoo.right import bias as right_bias
 from tests.audit.zoo.right import grids as right_grids
+from tests.audit.zoo.right import hidden as right_hidden
 from tests.audit.zoo.right import rotary as right_rotary
 from tests.audit.zoo.wrong import added as wrong_added
 from tests.audit.zoo.wrong import bias as wrong_bias
@@ -16,7 +17,13 @@ from tests.audit.zoo.wrong import rotary as wrong_rotary
 
 from posenc.audit import check
 
-RIGHT = [*right_added.RIGHT, *right_rotary.RIGHT, *right_bias.RIGHT, *right_grids.RIGHT]
+RIGHT = [
+    *right_added.RIGHT,
+    *right_rotary.RIGHT,
+    *right_bias.RIGHT,
+    *right_grids.RIGHT,
+    *right_hidden.RIGHT,
+]
 WRONG = [
     *wrong_added.WRONG,
     *wrong_rotary.WRONG,

@@ -81,17 +81,38 @@ class BiasView:
         return made.masked_fill(made < -1e8, -torch.inf)
 
     def seen(self, q_len: int, k_len: int, by: Any = None) -> Tensor:
-        """The bias less that of each query's own key: what a softmax can see of it."""
+        """The bias less that of each query's own key: what a softmax can see of it.
+
+        Where that is hidden, less what own keys receive elsewhere; if that is not one number, less
+        that of the nearest key before it that is seen, or after it.
+        """
         made = self.bias(q_len, k_len, by=by).double()
         made = made.masked_fill(made < -1e8, -torch.inf)
         index = torch.arange(k_len - q_len, k_len)[:, None].expand(len(made), -1, -1)
-        return made - made.gather(2, index)
+        own = made.gather(2, index)
+        away = own.isneginf()
+        if not bool(away.any()):
+            return made - own
+        most, least = own.amax(1, keepdim=True), own.masked_fill(away, torch.inf).amin(1, True)
+        one = most - least <= 1e-5 * most.abs()
+        near = made.gather(2, _nearest(made.isneginf(), index))
+        other = torch.where(one | ~most.isfinite(), most, near)
+        other = other.masked_fill(other.isneginf(), 0.0)
+        return made - torch.where(away.any(1, keepdim=True), other.where(one | away, own), own)
 
     @property
     def understood(self) -> str:
         """How it was called and what came."""
         what = "gives slopes" if self.slopes_only else "gives a bias"
         return f"{what} for {self.heads} heads; called as {self.text}"
+
+
+def _nearest(away: Tensor, own: Tensor) -> Tensor:
+    """The last key up to each query's own that is not away, or the first after it."""
+    keys = torch.arange(away.shape[-1])
+    before = torch.where(away | (keys > own), -1, keys).amax(-1, keepdim=True)
+    after = torch.where(away | (keys < own), len(keys) - 1, keys).amin(-1, keepdim=True)
+    return torch.where(before < 0, after, before)
 
 
 FORMS = (

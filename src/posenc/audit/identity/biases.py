@@ -200,6 +200,13 @@ class Buckets:
     first_off: int = 0
 
     @property
+    def compared(self) -> int:
+        """How many distances are held against T5's, which are none that are hidden."""
+        n = (len(self.index) + 1) // 2
+        asked = self.index if self.bidirectional else self.index[n - 1 :]
+        return int((asked >= 0).sum())
+
+    @property
     def said(self) -> str:
         """One line."""
         if self.kind == "clipped":
@@ -226,7 +233,8 @@ class Buckets:
 
 def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
     """For the distances −(n − 1) … n − 1, which row of an embedding the bias reads, and how many
-    rows it has; None if it reads none. Distances at which all heads are hidden read the row −1.
+    rows it has; None if it reads none, or by more than distance. Distances at which all heads are
+    hidden read the row −1.
 
     ``square`` is the bias ``[heads, n, n]`` of a module with a table ``[rows, heads]``.
     """
@@ -236,6 +244,10 @@ def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
     profile = torch.cat((square[:, 0, 1:].flip(1), square[:, :, 0]), 1).T  # from −(n − 1) on
     away = masks.hidden(profile.T[:, None])[:, 0].all(0)
     if bool(away[n - 1 : n + 1].any()):  # nothing near is left to be known by
+        return None
+    apart = torch.arange(n)[:, None] - torch.arange(n) + n - 1
+    strays = (square - profile.T[:, apart]).abs() > 1e-4 * profile[~away].abs().max()
+    if bool((strays & ~masks.hidden(square) & ~away[apart]).any()):
         return None
     for weight in module.parameters():
         if weight.ndim != 2 or weight.shape[0] < 4:
@@ -310,11 +322,14 @@ class Square:
         side: How many tokens a row has.
         before: How many stand before the first row; a class token is one.
         off: How far numbers of pairs that lie alike are apart.
+        seen: The bias less that of each query's own key; −∞ where keys are hidden, of which
+            nothing is told.
     """
 
     side: int
     before: int
     off: float
+    seen: Tensor
 
     @property
     def said(self) -> str:
@@ -323,6 +338,7 @@ class Square:
         return (
             f"of {self.side} × {self.side} tokens, row after row{behind}: it depends on the "
             "differences of rows and of columns alone"
+            + (", of keys that it does not hide" if bool(self.seen.isneginf().any()) else "")
         )
 
 
@@ -333,7 +349,7 @@ def on_square(seen: Tensor, share: float) -> Square | None:
     alone, or of columns alone, is none: it cannot be told from one that wraps around.
 
     Args:
-        seen: The bias less that of each query's own key.
+        seen: The bias less that of each query's own key; −∞ where keys are hidden.
         share: What numbers of pairs that lie alike may be apart, of the largest of their head.
 
     Example:
@@ -350,22 +366,25 @@ def on_square(seen: Tensor, share: float) -> Square | None:
         least, most = _ends(seen[:, before:, before:], side)
         off = _apart(most, least)
         if before:
-            ends = seen[:, :1, 1:].flatten(1), seen[:, 1:, :1].flatten(1)
-            off = torch.cat((off, *(_apart(each, each[:, :1]) for each in ends)), 1)
+            for end in (seen[:, :1, 1:].flatten(1), seen[:, 1:, :1].flatten(1)):
+                lowest, highest = (each.unsqueeze(1) for each in extremes(end, 1))
+                off = torch.cat((off, _apart(lowest, highest)), 1)
         if bool((off <= room).all()) and _knows_all(most, room, [1, 2 * side - 1, 2 * side - 1]):
-            return Square(side, before, off.max().item())
+            return Square(side, before, off.max().item(), seen)
     return None
 
 
-def shared(seen: Tensor, square: Square) -> list[tuple[int, int]]:
+def shared(square: Square) -> list[tuple[int, int]]:
     """Two differences of rows and of columns that receive one number in every head.
 
     Empty where none do but those that differ in signs alone.
     """
     side, before = square.side, square.before
-    profile = _ends(seen[:, before:, before:], side)[1].T.contiguous()
+    profile = _ends(square.seen[:, before:, before:], side)[1].T.contiguous()
     reach = torch.arange(len(profile))
     apart = torch.stack((reach // (2 * side - 1), reach % (2 * side - 1)), 1) - (side - 1)
+    known = profile.isfinite().any(1)
+    profile, apart = profile[known], apart[known]
     _, group = profile.unique(dim=0, return_inverse=True)
     first: dict[int, tuple[int, int]] = {}
     for each, number in zip(apart.tolist(), group.tolist(), strict=True):
@@ -409,8 +428,9 @@ LARGEST_WINDOW = 1024
 def _knows_all(profile: Tensor, room: Tensor, reach: list[int]) -> bool:
     """Whether numbers by differences along some axes change with each that has any."""
     numbers = profile.unflatten(1, reach)
-    starts = [numbers.narrow(1 + axis, 0, 1) for axis, n in enumerate(reach) if n > 1]
-    return all(bool((_apart(numbers, each) > room[..., None, None]).any()) for each in starts)
+    ends = [extremes(numbers, 1 + axis) for axis, n in enumerate(reach) if n > 1]
+    room = room.view(-1, *(1 for _ in reach[1:]))
+    return all(bool((most - least > room).any()) for least, most in ends)
 
 
 def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
@@ -422,14 +442,26 @@ def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
 
 
 def _ends_of(patches: Tensor, alike: Tensor, kinds: int) -> tuple[Tensor, Tensor]:
-    """The least and the largest number of each kind of pairs, ``[heads, kinds]``."""
-    alike = alike.flatten().expand(len(patches), -1)
-    blank = patches.new_zeros(len(patches), kinds)
-    least, most = (
-        blank.scatter_reduce(1, alike, patches.flatten(1), end, include_self=False)
-        for end in ("amin", "amax")
-    )
-    return least, most
+    """The least and the largest number of each kind of pairs, ``[heads, kinds]``.
+
+    Of those that are seen; −∞ where none is.
+    """
+    alike, numbers = alike.flatten().expand(len(patches), -1), patches.flatten(1)
+    blank = patches.new_full((len(patches), kinds), -torch.inf)
+    most = blank.scatter_reduce(1, alike, numbers, "amax")
+    least = -blank.scatter_reduce(1, alike, _turned(numbers), "amax")
+    return least.masked_fill(least == torch.inf, -torch.inf), most
+
+
+def extremes(numbers: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The least and the largest along an axis of those that are seen; −∞ where none is."""
+    least = -_turned(numbers).amax(axis)
+    return least.masked_fill(least == torch.inf, -torch.inf), numbers.amax(axis)
+
+
+def _turned(numbers: Tensor) -> Tensor:
+    """Times −1, those that are hidden left as they are."""
+    return torch.where(numbers == -torch.inf, numbers, -numbers)
 
 
 def _apart(one: Tensor, other: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from math import isqrt
 
 import torch
+from torch import Tensor
 
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity import biases, masks
@@ -27,18 +28,21 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
             inquiry.shown(f"{1 if inquiry.view.rows else lost[1]}, {lost[1]}"),
         )
     seen = inquiry.seen
-    visible = torch.ones(seen.shape[-2:], dtype=torch.bool).tril()
-    apart = seen[:, visible].nan_to_num(0.0, 0.0, 0.0).abs().max().item()
+    later = torch.ones(seen.shape[-2:], dtype=torch.bool).triu(1)
+    least, most = biases.extremes(seen.masked_fill(later, -torch.inf), 2)
+    spread = (most - least).nan_to_num(0.0).amax(1)
+    apart = spread.max().item()
     if apart == 0:
         return fault(
             "encodes-nothing",
             "wrong",
-            "all keys of a query receive the same bias",
+            "all keys that a query sees receive the same bias",
             0.0,
             inquiry.shown("8, 8"),
             1.0,
         )
-    silent = int((seen[:, visible].nan_to_num(0.0, 0.0, 0.0).abs().amax(1) == 0).sum())
+    hides = (seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
+    silent = int(((spread == 0) & ~hides).sum())
     if silent:
         return fault(
             "encodes-nothing",
@@ -61,6 +65,10 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
             return f"of {told} tokens: it depends on the differences along each axis alone"
         if isqrt(count) ** 2 != count:
             raise NotAskedError(f"it takes {count} tokens alone, in an order that was not found")
+        if inquiry.numbers >= inquiry.far_square.numel():
+            raise NotAskedError(
+                f"it takes {count} tokens alone, and learns a number for each pair of them"
+            )
     seq, (each, sizes), head = inquiry.far_square.shape[-1], inquiry.along, inquiry.strays
     if head is None:
         if inquiry.view.key_only:
@@ -85,7 +93,7 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
 
 def _of_square(inquiry: BiasInquiry, square: biases.Square) -> Answer:
     """By rows and columns; a note where two ways to lie share what is learned."""
-    if inquiry.learns and (pair := biases.shared(inquiry.far_square, square)):
+    if inquiry.learns and not inquiry.computes and (pair := biases.shared(square)):
         return fault(
             "values-shared",
             "note",
@@ -107,13 +115,7 @@ def same_at_another_length(inquiry: BiasInquiry) -> Answer:
     _refuse_on_square(inquiry)
     seq, short = inquiry.seen.shape[-1], inquiry.view.seen(SEQ, SEQ)
     visible = torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
-    off = (
-        (inquiry.seen[:, :SEQ, :SEQ] - short)[:, visible]
-        .nan_to_num(0.0, 0.0, 0.0)
-        .abs()
-        .max()
-        .item()
-    )
+    off = _off(inquiry.seen[:, :SEQ, :SEQ], short, visible)
     if off <= ROUNDING:
         return f"{off:.1g} apart between {SEQ} and {seq} tokens"
     return fault(
@@ -143,7 +145,7 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
         whole = (inquiry.far_square if k_len == far else view.seen(SEQ, SEQ))[:, -q_len:]
         part = view.seen(q_len, k_len)
         visible = torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
-        off = (whole - part)[:, visible].nan_to_num(0.0, 0.0, 0.0).abs().max().item()
+        off = _off(whole, part, visible)
         worst = max(worst, off)
         if off < ROUNDING:
             continue
@@ -160,9 +162,17 @@ def decodes_as_it_prefills(inquiry: BiasInquiry) -> Answer:
     return f"{worst:.1g} apart for the last queries of {SEQ} and of {far} tokens"
 
 
+def _off(one: Tensor, other: Tensor, visible: Tensor) -> float:
+    """How far a softmax can tell numbers of visible keys apart, where both are seen."""
+    off = one - other
+    known = visible & off.isfinite()
+    last = torch.where(known, torch.arange(off.shape[-1]), 0).amax(2, keepdim=True)
+    return (off - off.gather(2, last)).masked_fill(~known, 0.0).abs().max().item()
+
+
 def _hidden_otherwise(inquiry: BiasInquiry, q_len: int, k_len: int) -> Fault | None:
     """A fault where the last queries alone are hidden from other keys than in the square."""
-    whole, part = (masks.hidden(inquiry.view.bias(n, k_len)) for n in (k_len, q_len))
+    whole, part = inquiry.hidden(k_len), masks.hidden(inquiry.view.bias(q_len, k_len))
     other = int((whole[:, -q_len:] != part).any(0).sum())
     if not other:
         return None

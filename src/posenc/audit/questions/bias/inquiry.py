@@ -18,6 +18,9 @@ FAR, FAR_SQUARE = 4096, 1024
 FAR_ROWS = 600
 """Up to which distance rows of a table are looked up."""
 
+NO_WEIGHT = 50.0
+"""Numbers so far below others of a window leave a key none in float32, whatever scores are."""
+
 LARGEST_SQUARE = FAR_SQUARE + 2
 """Tokens that are asked for where a table may end at a square, or at its class token."""
 
@@ -47,6 +50,7 @@ class BiasInquiry:
     view: BiasView
     length: int
     errors: dict[int, float] = field(default_factory=dict)
+    _hidden: dict[int, Tensor] = field(default_factory=dict)
 
     @cached_property
     def seen(self) -> Tensor:
@@ -61,9 +65,19 @@ class BiasInquiry:
 
     @cached_property
     def far_square(self) -> Tensor:
-        """The same of as many tokens as rows of a table are looked up for, or as it gives."""
+        """The same of as many tokens as rows of a table are looked up for, or as it gives.
+
+        Keys that it hides are at −∞.
+        """
         first = self.seen.shape[-1]
-        return self._seen_to(first, max(first, min(FAR_ROWS, self.length)))
+        far = self._seen_to(first, max(first, min(FAR_ROWS, self.length)))
+        return far.masked_fill(self.hidden(far.shape[-1]), -torch.inf)
+
+    def hidden(self, seq: int) -> Tensor:
+        """Which keys it hides of a square of so many tokens."""
+        if seq not in self._hidden:
+            self._hidden[seq] = masks.hidden(self.view.bias(seq, seq))
+        return self._hidden[seq]
 
     def _seen_to(self, least: int, most: int) -> Tensor:
         """What a softmax sees of the bias of so many tokens, or of as many as it gives."""
@@ -76,8 +90,7 @@ class BiasInquiry:
         """Which keys it hides, where it gives numbers for each query."""
         if self.view.slopes_only or self.view.key_only or self.broken is not None:
             return None
-        seq = self.far_square.shape[-1]
-        return masks.mask(masks.hidden(self.view.bias(seq, seq)))
+        return masks.mask(self.hidden(self.far_square.shape[-1]))
 
     @cached_property
     def room(self) -> float:
@@ -94,9 +107,8 @@ class BiasInquiry:
         seq = seen.shape[-1]
         each = torch.zeros(len(seen), dtype=torch.float64)
         for back in range(1, seq):
-            along = seen.diagonal(-back, 1, 2)
-            if torch.isfinite(along).all():
-                each = each.maximum((along - along[:, :1]).abs().amax(1))
+            least, most = biases.extremes(seen.diagonal(-back, 1, 2), 1)
+            each = each.maximum((most - least).nan_to_num(0, 0, 0))
         below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
         return each, below.abs().amax(1)
 
@@ -116,6 +128,9 @@ class BiasInquiry:
         far = self.far_square
         if (found := biases.on_square(far, self.room)) is None and len(far[0]) == FAR_ROWS:
             found = biases.on_square(self._seen_to(FAR_ROWS, LARGEST_SQUARE), self.room)
+        if found is None and self.view.fixed:  # -100 hides what another window has
+            top = far.amax((1, 2), keepdim=True)
+            found = biases.on_square(far.masked_fill(far < top - NO_WEIGHT, -torch.inf), self.room)
         return found
 
     @cached_property
@@ -130,9 +145,13 @@ class BiasInquiry:
 
         A table of learned numbers has one for each, and any numbers are right ones.
         """
+        return sum(len(row.unique()) for row in self.seen[:, -1]) > self.numbers
+
+    @cached_property
+    def numbers(self) -> int:
+        """How many numbers it learns."""
         thing = self.view.subject.fresh()
-        learned = sum(p.numel() for p in thing.parameters()) if self.learns else 0
-        return sum(len(row.unique()) for row in self.seen[:, -1]) > learned
+        return sum(p.numel() for p in thing.parameters()) if self.learns else 0
 
     @cached_property
     def linear(self) -> biases.Linear | None:

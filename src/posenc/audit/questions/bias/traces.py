@@ -148,7 +148,7 @@ def same_in_training(inquiry: BiasInquiry) -> Answer:
     if any(by_chance(lambda run=run: run(trained)) for run in runs):
         raise NotAskedError("in training it differs by chance")
     off = max(apart(run(trained), run(view.subject.fresh())) for run in runs)
-    if off > 1e-5 * max(1.0, float(plain[plain.isfinite()].abs().max())):
+    if off > 1e-5 * max(1.0, plain[plain.isfinite()].abs().max().item()):
         return fault(
             "depends-on-how-it-is-given",
             "wrong",
