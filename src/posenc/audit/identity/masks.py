@@ -27,7 +27,8 @@ class Mask:
 def hidden(given: Tensor) -> Tensor:
     """Which keys a bias ``[heads, q_len, k_len]`` leaves no weight.
 
-    Those of a bias that falls so far step by step are not hidden, but far.
+    Those of a bias that falls so far step by step are not hidden, but far; and the largest of a
+    row are not, where others of it are as far below them.
 
     Example:
         >>> hidden(torch.tensor([[[0.0, -10000.0], [-torch.inf, -600.0]]]))
@@ -38,7 +39,9 @@ def hidden(given: Tensor) -> Tensor:
     top = made.masked_fill(~made.isfinite(), -1e8).amax((1, 2), keepdim=True)
     low, lost = made < top - FAR_BELOW, made < -1e8
     between = low.logical_not() & (made < top - FAR_BELOW / 2)
-    return lost | low & ~between.any(2, keepdim=True).any(1, keepdim=True)
+    low = low & ~between.any(2, keepdim=True).any(1, keepdim=True)
+    best = made >= made.amax(2, keepdim=True) - FAR_BELOW
+    return lost | low & (~best | best.all(2, keepdim=True))
 
 
 def mask(away: Tensor) -> Mask:
@@ -55,11 +58,25 @@ def mask(away: Tensor) -> Mask:
         return Mask("hides no key")
     if bool((away == away[:1]).all()):
         return _of_one(away[0])
-    each = [_of_one(head) for head in away]
+    each, (back, ahead) = [_of_one(head) for head in away], _one_way(away)
+    opposite = bool(back.any() and ahead.any())
     for number, found in enumerate(each):
-        if found.slip:
+        if found.slip and not (opposite and ahead[number]):
             return Mask(f"{found.said} (in head {number})", slip=True)
+    if opposite:
+        return Mask(
+            "hides the keys after each query in some heads, and those before it in others",
+            doubtful=True,
+        )
     return Mask("hides other keys in each head", doubtful=any(one.doubtful for one in each))
+
+
+def _one_way(away: Tensor) -> tuple[Tensor, Tensor]:
+    """Which heads look back alone, and which ahead alone; all see each query's own key."""
+    later = torch.ones(away.shape[-2:], dtype=torch.bool).triu(1)
+    no_later, no_earlier = away[:, later].all(1), away[:, later.T].all(1)
+    own = ~away.diagonal(0, 1, 2).any(1)
+    return own & no_later & ~no_earlier, own & no_earlier & ~no_later
 
 
 def _of_one(away: Tensor) -> Mask:
@@ -76,6 +93,8 @@ def _of_one(away: Tensor) -> Mask:
         if not others:
             return Mask("hides each query's own key, and no others", doubtful=True)
         return Mask(f"hides each query's own key, and {others} it", slip=True)
+    if bool(before.all()) and bool(after.all()):
+        return Mask("hides all keys but each query's own", doubtful=True)
     if bool(before.all()):
         return Mask("hides every key before each query", slip=True)
     back, ahead = (int((~far).cumprod(0).sum()) for far in (before, after))

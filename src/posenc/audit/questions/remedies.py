@@ -74,7 +74,8 @@ REMEDIES: dict[str, str] = {
     "bias-without-cache-offset": "the last of q_len queries stands at the last key: add k_len − "
     "q_len to query positions",
     "mask-misplaced": "hide the keys after the query, k > q + (k_len − q_len), and no others, or "
-    "leave that to attention; --ignore mask-misplaced if these are meant, as a look ahead is",
+    "leave that to attention; --ignore mask-misplaced if these are meant, as a look ahead is, or "
+    "a model that reads backwards",
     "bias-in-16-bits": "compute slope × distance in float32 from the distance",
     "scores-changed": "add the bias to scores as they come; --ignore scores-changed if they are "
     "scaled or capped on purpose",

@@ -127,4 +127,7 @@ RIGHT = [
     right(others_alone, ""),
     right(before_alone, ""),
     right(flat_window, ""),
+    right(both_ways, ""),
+    right(one_head_alone, ""),
+    right(own_key_last, ""),
 ]
