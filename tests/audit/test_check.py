@@ -15,7 +15,7 @@ import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
 from tests.audit.zoo.right.bias import Swin, of_square
 from tests.audit.zoo.right.grids import Patches
-from tests.audit.zoo.right.rotary import VLLM, LeftToTheScale, LlamaRotary
+from tests.audit.zoo.right.rotary import VLLM, CacheOfFourRows, LeftToTheScale, LlamaRotary
 from tests.audit.zoo.wrong import places
 from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
@@ -477,6 +477,39 @@ def test_rows_that_begin_behind_that_of_padding_are_not_blamed():
             return inputs_embeds + self.table(position_ids)
 
     assert "positions-misread" not in names(check(Roberta))
+
+
+def sines(n_position: int = 512, d_hid: int = 32):
+    """A table by a product of matrices."""
+    rates = 10000.0 ** (-torch.arange(0, d_hid, 2) / d_hid)
+    angles = torch.arange(n_position).float()[:, None] @ rates[None]
+    return torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+
+
+class RowsOfSeveralTokens(nn.Module):
+    """Rows of one token each are refused."""
+
+    def forward(self, x, positions=None):
+        positions = torch.arange(x.shape[1]) if positions is None else positions
+        if len(x) > 1 and x.shape[1] == 1:
+            raise ValueError("rows of several tokens, please")
+        return x + sines()[positions]
+
+
+def test_what_is_refused_is_not_told_as_asked():
+    told = {v.question: (v.outcome, v.told) for v in check(RowsOfSeveralTokens).verdicts}
+    outcome, words = told["reads-every-position"]
+    assert outcome == "passed"
+    assert "row by row" in words
+    assert "of one token too" not in words
+    two = next(v for v in check(CacheOfFourRows).verdicts if "own-positions" in v.question)
+    assert two.outcome == "passed"
+
+
+def test_a_table_that_a_function_gives_is_not_asked_within_autocast():
+    report = check(sines)
+    assert "autocast-breaks-it" not in names(report)
+    assert "survives-autocast" in {verdict.question for verdict in report.not_asked}
 
 
 def test_arguments_that_are_never_said_are_told():

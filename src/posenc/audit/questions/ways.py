@@ -72,6 +72,10 @@ def by_chance(call: Callable[[], Tensor]) -> bool:
     return not torch.equal(*made)
 
 
+TABLE_BEFORE = "a function that gives a table may be called before autocast begins"
+"""Why it is not asked within."""
+
+
 def autocast() -> torch.autocast:
     """Within, products of matrices are rounded to bfloat16, whatever they are of."""
     return torch.autocast("cpu", torch.bfloat16)
@@ -82,8 +86,8 @@ def autocast_fault(what: str, off: float, x: str) -> Fault:
     return fault(
         "autocast-breaks-it",
         "lossy",
-        f"inside torch.autocast to bfloat16, {what}: angles by a product of matrices are rounded "
-        "with the layers around",
+        f"inside torch.autocast to bfloat16 on a CPU, {what}: angles by a product of matrices "
+        "are rounded with the layers around",
         off,
         f"import torch\n{x}\nwith torch.autocast('cpu', torch.bfloat16):\n    made = subject(x)",
     )

@@ -435,6 +435,28 @@ class OutsideOfAutocast(nn.Module):
         return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
 
+class TableBeforeAutocast:
+    """A table by a product of matrices, which is made when it is built."""
+
+    def __init__(self, dim=64, max_len=2048):
+        inv = 10000.0 ** (-torch.arange(0, dim, 2) / dim)
+        angles = (torch.arange(max_len).float()[:, None] @ inv[None]).repeat(1, 2)
+        self.cos, self.sin = angles.cos(), angles.sin()
+
+    def __call__(self, q, k, position_ids):
+        cos, sin = self.cos[position_ids][:, None], self.sin[position_ids][:, None]
+        return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+
+class CacheOfFourRows(TableBeforeAutocast):
+    """Made for a batch of four."""
+
+    def __call__(self, q, k, position_ids):
+        if len(position_ids) > 4:
+            raise ValueError("a batch of four at most, please")
+        return super().__call__(q, k, position_ids)
+
+
 class BesideLongerKeys(nn.Module):
     """Queries are the last of their keys."""
 
@@ -508,6 +530,8 @@ RIGHT = [
     right(OneTensor, PLAIN, "cast-breaks-it"),
     right(OneTensorOfHeadsLast, PLAIN, "cast-breaks-it"),
     right(OutsideOfAutocast, PLAIN),
+    right(TableBeforeAutocast, PLAIN),
+    right(CacheOfFourRows, ""),
     right(BesideLongerKeys, PLAIN),
     right(WholeRows, PLAIN),
     right(FromTwo, "posenc.recipes.llama2(32) from position 2 on", "cast-breaks-it"),

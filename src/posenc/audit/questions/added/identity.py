@@ -80,7 +80,7 @@ def keeps_the_size_of_content(inquiry: AddedInquiry) -> Answer:
     """Is content added as it comes, or times the root of its width?"""
     scale, dim = inquiry.scale, inquiry.view.dim
     if inquiry.view.scale is None:
-        raise NotAskedError("it gives the table alone")
+        raise NotAskedError("it gives the table alone, or more than a sum with content")
     if scale is None or scale == "sqrt_dim":
         return "as it comes" if scale is None else f"times √{dim}"
     return fault(

@@ -36,7 +36,8 @@ def reads_every_position(inquiry: AddedInquiry) -> Answer:
         if off > ROUNDING:
             return _misread(view, "two rows, each with positions of its own,", off)
         words += "; row by row"
-        if (off := _one_by_one(view, table)) > ROUNDING:
+        off = _one_by_one(view, table)
+        if off is not None and off > ROUNDING:
             return fault(
                 "padding-shifts-positions",
                 "wrong",
@@ -46,7 +47,7 @@ def reads_every_position(inquiry: AddedInquiry) -> Answer:
                 f"import torch\nx = torch.zeros({len(STARTS)}, 1, {view.dim})\n"
                 f"at = torch.tensor({STARTS.tolist()})[:, None]\n# {view.text} there",
             )
-        words += ", of one token too"
+        words += "" if off is None else ", of one token too"
     if view.unsaid is not None:
         count = max(1, min(len(table), MOST // view.dim))
         made = view.unsaid(view.subject.fresh(), torch.zeros(BATCH, count, view.dim), None)
@@ -102,13 +103,13 @@ def _row_by_row(view: Added, table: Tensor) -> float | None:
     return (made.double() - table[line]).abs().max().item() if len(made) == len(line) else None
 
 
-def _one_by_one(view: Added, table: Tensor) -> float:
-    """The same of the tokens that rows with padding on the left decode next; 0 where refused."""
+def _one_by_one(view: Added, table: Tensor) -> float | None:
+    """The same of the tokens that rows with padding on the left decode next."""
     line = STARTS[:, None].clamp(max=len(table) - 1)
     try:
         made = view.call(torch.zeros(*line.shape, view.dim), line)
     except NotAskedError:
-        return 0.0
+        return None
     return (made.double() - table[line]).abs().max().item()
 
 

@@ -1,5 +1,6 @@
 """What does a call leave behind, and what does a cast?"""
 
+from inspect import isfunction
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from posenc.audit.questions.asking import (
     question,
 )
 from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
-from posenc.audit.questions.ways import autocast, autocast_fault, training
+from posenc.audit.questions.ways import TABLE_BEFORE, autocast, autocast_fault, training
 from posenc.audit.report import NotAskedError
 
 
@@ -91,9 +92,11 @@ def survives_autocast(inquiry: AddedInquiry) -> Answer:
     """Inside autocast to bfloat16, do float32 embeddings receive what they do outside of it?"""
     view = inquiry.view
     seq = view.longest(min(inquiry.length, 4096))
-    exact = view.rows(seq)
+    if view.scale is None and isfunction(view.subject.fresh()):
+        raise NotAskedError(TABLE_BEFORE)
+    exact, built = view.rows(seq), view.subject.fresh()
     with autocast():
-        made = view.rows(seq)
+        made = view.rows(seq, built)
     off = (made - exact).abs().max().item()
     if off < 5 * 2**-8 * max(1.0, exact.abs().max().item()):
         return f"up to {off:.1g} off over {seq:,} positions"

@@ -1,5 +1,6 @@
 """What does a call leave behind, and what does a cast?"""
 
+from inspect import isfunction
 from typing import Any, cast
 
 import torch
@@ -16,7 +17,7 @@ from posenc.audit.questions.asking import (
 )
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
-from posenc.audit.questions.ways import autocast, autocast_fault, training
+from posenc.audit.questions.ways import TABLE_BEFORE, autocast, autocast_fault, training
 from posenc.audit.report import NotAskedError
 
 SEQ = 23
@@ -103,9 +104,12 @@ def survives_autocast(inquiry: RotaryInquiry) -> Answer:
     if not inquiry.shape.firsts:
         raise NotAskedError("nothing turns")
     at, probe = [p for p in inquiry.far[0] if p < inquiry.length], inquiry.shape.probe()
+    if view.applied and not view.fed and isfunction(view.subject.fresh()):
+        raise NotAskedError(TABLE_BEFORE)
     exact = [view.at(at, probe, side) for side in view.sides]
+    built = [view.subject.fresh() for _ in view.sides]
     with autocast():
-        made = [view.at(at, probe, side) for side in view.sides]
+        made = [view.at(at, probe, side, by) for side, by in zip(view.sides, built, strict=True)]
     off, whose, row = _farthest(made, exact)
     if off < ROUNDED:
         return f"up to {off:.1g} off to position {at[-1]:,}"
