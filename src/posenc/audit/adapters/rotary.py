@@ -157,7 +157,8 @@ class RotaryView:
             what += " (which come out in another order of channels, as products do not see)"
         said = {"rows": ", positions by row", "line": ", positions said", "": ""}
         where = said.get(self.moves, ", first position said by offset")
-        tail = f"; {self.applied}" if self.applied else ""
+        told = self.applied and not self.is_one_of_several  # which the line below says
+        tail = f"; {self.applied}" if told else ""
         tail += f"; never said: {', '.join(self.left)}" if self.left else ""
         axes = layouts.SAID[self.layout]
         return f"rotates {what} {axes} of width {self.dim}{where}; called as {self.text}{tail}"

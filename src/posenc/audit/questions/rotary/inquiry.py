@@ -151,9 +151,10 @@ class RotaryInquiry:
         if (begin := self.shape.begin) != 0:
             where += f" from position {begin} on," if begin else " but for its first angle,"
         ours, last = f"{found.ours}{where}", f"position {line[-1]:,}"
-        if off > ANOTHER:
-            return f"{found.said}: near position 0 as {ours}, and up to {off:.1g} away to {last}"
         several = f" ({self.view.applied})" if self.view.is_one_of_several else ""
+        if off > ANOTHER:
+            away = f"near position 0 as {ours}, and up to {off:.1g} away to {last}"
+            return f"{found.said}: {away}{several}"
         return f"{found.said}: equal to {ours} within {off:.1g} to {last}{several}"
 
     def errors_at(self, line: list[int]) -> Tensor:
