@@ -245,10 +245,6 @@ def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
     away = masks.hidden(profile.T[:, None])[:, 0].all(0)
     if bool(away[n - 1 : n + 1].any()):  # nothing near is left to be known by
         return None
-    apart = torch.arange(n)[:, None] - torch.arange(n) + n - 1
-    strays = (square - profile.T[:, apart]).abs() > 1e-4 * profile[~away].abs().max()
-    if bool((strays & ~masks.hidden(square) & ~away[apart]).any()):
-        return None
     for weight in module.parameters():
         if weight.ndim != 2 or weight.shape[0] < 4:
             continue
@@ -259,10 +255,18 @@ def looked_up(square: Tensor, module: object) -> tuple[Tensor, int] | None:
             least, index = gaps.min(1)
             least, index = least.masked_fill(away, 0.0), index.masked_fill(away, -1)
             if bool((least < 1e-4 * table.abs().max().item()).all()):
-                if len(profile) != 2 * n - 1:
+                if len(profile) != 2 * n - 1 or _strays(square, profile.T, away):
                     return None
                 return index, len(table)
     return None
+
+
+def _strays(square: Tensor, profile: Tensor, away: Tensor) -> bool:
+    """Whether a square reads otherwise than its first row and column, where keys are seen."""
+    n = square.shape[-1]
+    apart = torch.arange(n)[:, None] - torch.arange(n) + n - 1
+    off = (square - profile[:, apart]).abs() > 1e-4 * profile[:, ~away].abs().max()
+    return bool((off & ~masks.hidden(square) & ~away[apart]).any())
 
 
 def buckets(index: Tensor, rows: int) -> Buckets:
@@ -455,8 +459,10 @@ def _ends_of(patches: Tensor, alike: Tensor, kinds: int) -> tuple[Tensor, Tensor
 
 def extremes(numbers: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The least and the largest along an axis of those that are seen; −∞ where none is."""
-    least = -_turned(numbers).amax(axis)
-    return least.masked_fill(least == torch.inf, -torch.inf), numbers.amax(axis)
+    least, most = numbers.amin(axis), numbers.amax(axis)
+    if bool(least.isneginf().any()):
+        least = -_turned(numbers).amax(axis)
+    return least.masked_fill(least == torch.inf, -torch.inf), most
 
 
 def _turned(numbers: Tensor) -> Tensor:
