@@ -35,6 +35,7 @@ PLACES = [
 NOT_ASKED = {
     "called by an encoder, of what it has seen": [
         *("transformer.KeyValueCache.extend", "transformer.KeyValueCache.read"),
+        "transformer.KeyValueCache.make_room",
         *(f"transformer.Tables.{name}" for name in ("rows", "kept_rows", "rotations", "biases")),
     ],
     "called by attention over shards": [

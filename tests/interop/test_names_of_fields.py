@@ -64,8 +64,8 @@ def test_a_length_under_another_name_is_the_trained_one():
     module = BailingHybridRotaryEmbedding(config)
     module(torch.zeros(1, 1), torch.arange(8192)[None])
     for each in (config, config.to_dict()):
-        waves = rotary_from_config(each, length=8192).frequencies.wavelengths()
-        ours = torch.tensor([2 * torch.pi / float(wave) for wave in waves])
+        lengths = rotary_from_config(each, length=8192).frequencies.wavelengths()
+        ours = torch.tensor([2 * torch.pi / float(length) for length in lengths])
         torch.testing.assert_close(ours, module.inv_freq, rtol=1e-5, atol=0)
         assert positional_setup(each)["text"].trained_length == 4096
 

@@ -238,8 +238,8 @@ def test_defaults_are_those_of_the_code(family):
 def test_alpha_and_lists_under_the_name_of_another_type_are_read_for_models_that_read_them(oracle):
     dynamic = {"rope_type": "dynamic", "factor": 2.0, "alpha": 1000.0, "rope_theta": 1e4}
     config = AutoConfig.for_model("hunyuan_v1_dense", head_dim=64, rope_parameters=dynamic)
-    waves = rotary_from_config(config).frequencies.wavelengths()
-    ours = torch.tensor([2 * torch.pi / float(wave) for wave in waves])
+    lengths = rotary_from_config(config).frequencies.wavelengths()
+    ours = torch.tensor([2 * torch.pi / float(each) for each in lengths])
     torch.testing.assert_close(ours, oracle.module_of(config).inv_freq, rtol=1e-5, atol=0)
     for model in ("llama", "qwen2", "mistral"):
         with pytest.raises(ValueError, match="'dynamic' has the unknown key 'alpha'"):

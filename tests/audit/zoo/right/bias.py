@@ -369,7 +369,8 @@ class CausalT5(T5Decoder):
         made = super().forward(query_length, key_length, key_length - query_length)
         return made.masked_fill(apart(query_length, key_length) < 0, -10000.0)
 
-    compute_bias = forward
+
+setattr(CausalT5, "compute_bias", CausalT5.forward)  # noqa: B010
 
 
 RIGHT = [
