@@ -38,11 +38,14 @@ function drawDrift(view) {
   const { x, box } = chart(view, {
     x: { low: 1, high: target, log: true, label: "distance, positions", name: grouped },
     y: { low: -most, high: most, marks: ticks(-most, most, 8), label: "score, all pairs alike" },
-    lines: drawn.map((method, i) => ({
-      name: method === "none" ? "unchanged" : METHODS[method],
-      points: distances.flatMap((d) => [d, scoresOf(state, method)(d)]),
-      style: { stroke: i ? colors.lines[1] : colors.lines[0], width: i ? 2 : 1.4 },
-    })),
+    lines: drawn.map((method, i) => {
+      const scoreAt = scoresOf(state, method);
+      return {
+        name: method === "none" ? "unchanged" : METHODS[method],
+        points: distances.flatMap((d) => [d, scoreAt(d)]),
+        style: { stroke: i ? colors.lines[1] : colors.lines[0], width: i ? 2 : 1.4 },
+      };
+    }),
   });
   const at = x(state.trained);
   pen.line(at, box.y, at, box.y + box.h, { stroke: colors.ink, dash: [6, 4] });
