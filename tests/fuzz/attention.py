@@ -354,8 +354,12 @@ def _counts_astray(case: AttentionCase, given: dict[str, Any]) -> tuple[bool, bo
     It takes a fall of positions for the end of a document, and counts tokens that stand farther on
     than the one before them and not farther than the query.
     """
-    counting = [e for e in case.positional().scores if not e.is_pairwise]
-    if case.documents is None or not counting or _reads_neighbors(case):
+    counting = [
+        each
+        for each in case.positional().scores
+        if not each.is_pairwise and not getattr(each, "reads_neighbors", False)
+    ]
+    if case.documents is None or not counting:
         return False, False
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
     places, own = keys.expand(case.batch, -1), keys

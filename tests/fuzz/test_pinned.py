@@ -203,3 +203,17 @@ def test_positions_that_fall_by_more_than_int64_holds_are_out_of_order(backend, 
 def test_sequence_lengths_that_fall_by_more_than_int64_holds_are_refused():
     with pytest.raises(ValueError, match="never falls"):
         positions.packed(cu_seqlens=torch.tensor([0, 5, -(2**63)]))
+
+
+def test_counted_tokens_beside_neighbors_may_be_refused_as_they_are_alone():
+    """All keys stand at 0 there, and a padded query at 1 could count those of the next document."""
+    case = hunter.AttentionCase(
+        seed=0, dtype=torch.float64, batch=1, kv_heads=1, group=1, k_len=3, value_dim=1,
+        relation="self", chosen=[0, 1, 2], positions=None, is_causal=False, window=None,
+        padding=[[True, False, False]], documents=[[0, 0, 1]], as_cu_seqlens=False, mask="none",
+        mask_shape=(False,), sunk=False, softcap=None, layout="contiguous", builders=[],
+        score_builders=[lambda: CoPE(1, hunter.HEAD_DIM, 4, std=1.0),
+                        lambda: DAPEv2(1, ALiBi(1), 4)],
+        remapping=None, scale=None, omit=False,
+    )  # fmt: skip
+    hunter.check(case)
