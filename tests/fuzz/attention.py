@@ -51,7 +51,9 @@ SCALING = (Temperature, LogTemperature)
 
 TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
-ASTRAY = "these run on where one begins|padding lies between tokens|Positions repeat between tokens"
+ASTRAY = (
+    "these run on where one begins|padding (lies between|stands beside)|Positions repeat between"
+)
 
 COUNTED = "would count tokens of the next document"
 
@@ -345,7 +347,11 @@ def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:
     )
     told = [place for place, one in enumerate(real) if one]
     padded = any(b > a + 1 and keys[b] > keys[a] and ids[a] == ids[b] for a, b in pairwise(told))
-    return run_on or repeats or padded
+    beside = any(
+        keys[n] > keys[n - 1] and ids[n] == ids[n - 1] and real[n] != real[n - 1]
+        for n in range(1, len(keys))
+    )
+    return run_on or repeats or padded or beside
 
 
 def _counts_astray(case: AttentionCase, given: dict[str, Any]) -> tuple[bool, bool]:
