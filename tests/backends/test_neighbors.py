@@ -222,3 +222,30 @@ def test_tokens_between_of_the_next_document_are_not_counted(name, is_causal):
     for places in (torch.arange(12), FALLING.where(torch.arange(12) < 9, FALLING - 9)):
         one, other = (first_document(places, more) for more in (0.0, 1.0))
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("lowest", [None, float("-inf"), torch.finfo(torch.float32).min])
+def test_padding_that_a_mask_alone_tells_is_refused_where_it_would_be_read(name, lowest):
+    def mask(real):
+        shown = torch.tensor(real).expand(1, 1, LONG, LONG)
+        return shown if lowest is None else torch.where(shown, 0.0, lowest)
+
+    encoding, x = SCORES[name](), torch.randn(1, LONG, DIM)
+    heads = x.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+    given = {"is_causal": True, "positional": Positional(scores=encoding)}
+    if encoding.reads_hidden:
+        given |= {"q_hidden": x, "k_hidden": x}
+    left = mask([False, False, True, True, True, True])
+    with pytest.raises(
+        ValueError, match=r"attn_mask hides a key from every query, .* padding_mask"
+    ):
+        attention(heads, heads, heads, left, **given)
+    known = torch.tensor([[False, False, True, True, True, True]])
+    told = attention(heads, heads, heads, left, padding_mask=known, **given)
+    alone = attention(heads, heads, heads, padding_mask=known, **given)
+    torch.testing.assert_close(told[:, :, 2:], alone[:, :, 2:])
+    right = mask([True, True, True, True, False, False])  # which no token before it reads
+    plain = attention(heads, heads, heads, **given)
+    made = attention(heads, heads, heads, right, **given)
+    torch.testing.assert_close(made[:, :, :4], plain[:, :, :4])

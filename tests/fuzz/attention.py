@@ -53,6 +53,7 @@ TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
 ASTRAY = (
     "these run on where one begins|padding (lies between|stands beside)|Positions repeat between"
+    "|attn_mask hides a key from every query"
 )
 
 COUNTED = "would count tokens of the next document"
@@ -263,7 +264,7 @@ def check(case: AttentionCase) -> None:
 
 def must_refuse(case: AttentionCase, content: list[Tensor], given: dict[str, Any]) -> bool:
     """Whether the call must be refused, or may be and is; raise where it is not refused."""
-    if _reads_astray(case):
+    if _reads_astray(case) or _reads_what_is_hidden(case, given):
         _check_refused(case, content, given, f"{ASTRAY}|{TOO_FAR}")
         TALLY.count("must refuse", "neighbors that are none")
         return True
@@ -335,6 +336,37 @@ def _reads_astray(case: AttentionCase) -> bool:
     real = torch.ones_like(keys) if case.padding is None else torch.tensor(case.padding).long()
     rows = zip(keys.tolist(), ids.tolist(), real.expand(keys.shape).tolist(), strict=True)
     return any(_row_reads_astray(*row) for row in rows)
+
+
+def _reads_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
+    """Whether an encoding would read, before a token, a key that the mask hides from all queries.
+
+    Only of a whole pass that can be known.
+    """
+    mask = given.get("attn_mask")
+    if mask is None or not _reads_neighbors(case) or len(case.chosen) != case.k_len:
+        return False
+    mask = mask.expand(case.batch, case.heads, case.k_len, case.k_len)
+    hidden = ~(mask if mask.dtype == torch.bool else mask > -1e4).flatten(1, 2).any(1)
+    keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    real = torch.ones_like(hidden)
+    if case.padding is not None:
+        real = torch.tensor(case.padding).expand(case.batch, -1).bool()
+        keys = over_padding(keys, torch.tensor(case.padding))
+    keys = keys.expand(case.batch, -1)
+    ids = torch.zeros_like(keys)
+    if case.documents is not None:
+        ids = torch.tensor([documents_of(row) for row in case.documents]).expand(case.batch, -1)
+    return any(
+        hidden[row, n - 1]
+        and not hidden[row, n]
+        and real[row, n - 1]
+        and real[row, n]
+        and keys[row, n - 1] < keys[row, n]
+        and ids[row, n - 1] == ids[row, n]
+        for row in range(case.batch)
+        for n in range(1, case.k_len)
+    )
 
 
 def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:

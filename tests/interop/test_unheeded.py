@@ -40,6 +40,26 @@ def test_a_file_that_names_its_own_class_is_of_an_unknown_one(model_type, field)
         rotary_from_config({**file, "auto_map": {"AutoTokenizer": "tokens.NewTokens"}})
 
 
+@pytest.mark.parametrize("part", ["whole", "text_config"])
+@pytest.mark.parametrize("model_type", ["llama", "bert", "gpt2", "of nobody"])
+def test_what_a_file_with_code_of_its_own_does_is_assumed(model_type, part):
+    base = {"rope_theta": 1e4} if model_type in ("llama", "of nobody") else {}
+    inner = {"model_type": model_type, **SIZES, **base, "max_position_embeddings": 64}
+    own = inner | {"auto_map": {"AutoModel": "modeling.NewModel"}}
+    for file in (inner, inner | {"auto_map": {"AutoTokenizer": "tokens.NewTokens"}}):
+        assert not any("auto_map" in note for note in positional_setup(file).parts[0].notes)
+    if part != "whole":
+        own = {
+            "model_type": "llava",
+            part: own,
+            "vision_config": {"model_type": "clip_vision_model"},
+        }
+    text = positional_setup(own)["text"]
+    assert text.certainty == "assumed"
+    assert sum("auto_map names code of its own" in note for note in text.notes) == 1
+    assert ("class of" in text.notes[-1]) == (model_type != "of nobody")
+
+
 def test_requests_and_exports_refuse_numbers_that_are_not_read():
     file = {**SIZES, "model_type": "ours", "rope_theta": 1e4, "max_position_embeddings": 2048}
     assert repr(requests_from_config(file)[0]) == repr(rotary_from_config(file))

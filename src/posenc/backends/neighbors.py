@@ -10,6 +10,9 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
 from posenc.positions import Coordinates
 
+NONE = -1e4
+"""What a mask adds to a score that shall have no weight, or less."""
+
 
 def check_documents_are_told(
     encodings: Iterable[nn.Module], places: Tensor | Coordinates, documents: Tensor | None
@@ -121,6 +124,43 @@ tokens of one document. Pad rows at their ends.
             raise ValueError(words)
 
 
+def check_mask_hides_no_neighbors(
+    encodings: Iterable[nn.Module], given: AttentionSpecification
+) -> None:
+    """Refuse padding that ``attn_mask`` alone tells where scores would read it before a token.
+
+    In a whole pass a key that no query of a row may see is padding, and scores that read neighbors
+    know of none but by positions, which those of ``padding_mask`` repeat.
+
+    Args:
+        encodings: Those that change the scores.
+        given: Where queries and keys stand, and the mask.
+
+    Raises:
+        ValueError: A key that no query may see stands before a token, as if that were the next.
+    """
+    mask, at = given.attn_mask, given.keys
+    reading = [each for each in encodings if _reads_neighbors(each)]
+    if mask is None or not reading or isinstance(at, Coordinates):
+        return
+    if given.q_len != given.k_len or mask.shape[-1] == 1:
+        return  # to some of the queries a window hides keys, too
+    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1).any(dim=1)
+    found = ~seen[:, :-1] & seen[:, 1:] & (at[..., 1:] > at[..., :-1])
+    if given.padding_mask is not None:
+        found = found & given.padding_mask[:, :-1] & given.padding_mask[:, 1:]
+    if given.documents is not None:
+        found = found & (given.documents[:, :-1] == given.documents[:, 1:])
+    words = (
+        f"attn_mask hides a key from every query, and {type(reading[0]).__name__} would read it "
+        f"beside the token after it. Say which keys are padding by padding_mask."
+    )
+    if graph_looks(found):
+        demand(~found.any(), words)
+    elif may_look(found) and bool(found.any()):
+        raise ValueError(words)
+
+
 def check_scores_know_documents(
     encodings: Sequence[ScoreEncoding], given: AttentionSpecification
 ) -> None:
@@ -135,11 +175,12 @@ def check_scores_know_documents(
         given: Where queries and keys stand, and in which documents.
 
     Raises:
-        ValueError: As of the two checks above; or a query would count tokens of the
+        ValueError: As of the checks above; or a query would count tokens of the
             document after its own.
     """
     check_documents_are_told(encodings, given.keys, given.documents)
     check_padding_is_outside(encodings, given.keys, given.padding_mask, given.documents)
+    check_mask_hides_no_neighbors(encodings, given)
     between = [each for each in encodings if not each.is_pairwise and not _reads_neighbors(each)]
     queries, keys = given.queries, given.keys
     documents, q_documents = given.documents, given.q_documents

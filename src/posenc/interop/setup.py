@@ -43,7 +43,8 @@ class Part:
         layers: One a layer.
         trained_length: Positions before any extension; None where nothing says.
         certainty: ``"verified"`` where this was held against the running model, ``"read"`` where
-            it stands in its code or its file, ``"assumed"`` where the model is not known.
+            it stands in its code or its file, ``"assumed"`` where the model is not known, or the
+            file names code of its own by ``auto_map``.
         notes: What else there is to say, in words.
         strays: Fields beside the parts, where the class of the whole in transformers does not look
             for them; ``notes`` say whether they were read here.

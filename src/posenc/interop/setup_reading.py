@@ -27,7 +27,7 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import rotates
+from posenc.interop.rope_layers import has_own_class, rotates
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
@@ -91,6 +91,13 @@ def positional_setup(
 
 def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
     found = _read_parts(config, name, length)
+    if has_own_class(config):
+        known = f" and the class of {config.model_type} in transformers" if config.facts else ""
+        words = (
+            f"auto_map names code of its own, which trust_remote_code runs and which is not read "
+            f"here; this is what the file{known} would have it be"
+        )
+        found = [replace(part, certainty="assumed", notes=(*part.notes, words)) for part in found]
     if not (beside := unreached(config)):
         return found
     first, *others = found

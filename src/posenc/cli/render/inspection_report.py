@@ -26,7 +26,7 @@ NOTE = (
 CERTAINTY = {
     "verified": "held against the running model",
     "read": "as its code and file say; not held against a running model",
-    "assumed": "assumed: this model type is not known",
+    "assumed": "assumed: this model type, or the code that its file names, is not known",
 }
 
 WORDS = "in words only"
