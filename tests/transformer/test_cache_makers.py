@@ -10,7 +10,7 @@ import torch
 
 from posenc import ALiBi, Learned, Positional, RelativeBias, Rotary, T5Bias
 from posenc.transformer import Encoder, KeyValueCache, LayerCache, MultiHeadAttention
-from posenc.transformer.identity import version_of_all
+from posenc.transformer.version import version_of_all
 
 ANOTHER = r"keys that another encoder made.*call cache\.hand_over\(\) first"
 WRITTEN = r"before its weights were written to.*call cache\.hand_over\(\) first"

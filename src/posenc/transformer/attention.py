@@ -17,11 +17,12 @@ from posenc.backends.sdpa import refuse_context_parallel
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions.whole import with_plain_numbers
-from posenc.transformer.identity import Identity, Maker, version_of_all
+from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
 from posenc.transformer.layers import check_window
 from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables
+from posenc.transformer.version import version_of_all
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.dropout import dropped, drops
 from posenc.transformer.feed_forward import Activation
-from posenc.transformer.identity import Identity, Maker, version_of_all
+from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.kv_cache import KeyValueCache
 from posenc.transformer.layer_cache import refuse_in_backward
 from posenc.transformer.layers import (
@@ -43,6 +43,7 @@ from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.placement import Placement, placed, placed_in_shards
 from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables, Rotations, Tables
+from posenc.transformer.version import version_of_all
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
 
