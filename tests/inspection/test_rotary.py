@@ -97,7 +97,8 @@ def test_turns_are_counted_over_both_lengths(rope, trained, target):
     config = LlamaConfig(**SIZES, max_position_embeddings=4096, rope_parameters=rope)
     numbers = inspect_config(config, length=target).layers[0]
     turns = LlamaRotaryEmbedding(config).inv_freq.double() / (2 * math.pi)
-    unfinished = turns * trained < 1
+    plain = 1e4 ** -(torch.arange(len(turns), dtype=torch.float64) / len(turns)) / (2 * math.pi)
+    unfinished = plain * trained < 1
     assert numbers.unfinished == unfinished.sum()
     assert numbers.finished_later == (unfinished & (turns * target >= 1)).sum()
     assert numbers.shortest == pytest.approx(1 / turns.max().item(), rel=1e-5)

@@ -9,6 +9,7 @@ import torch
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies.huggingface import Rope
+from posenc.frequencies.schedule import Schedule
 from posenc.inspection.precision import Precision, precision_of
 from posenc.interop.configurations import check_length, read, warn_of_strays
 from posenc.interop.rotary_config import RotaryLayer, read_layers
@@ -39,8 +40,10 @@ class RotaryNumbers:
         shortest: Shortest wavelength, in positions.
         longest: Longest wavelength of those that turn at all.
         still: Number of pairs that do not turn.
-        unfinished: Pairs that turn, and complete no turn in the trained length.
-        finished_later: How many of these complete one in the target length; None as before.
+        unfinished: Pairs that turn, and complete no turn in the trained length by the frequencies
+            before any scaling; None where nothing says that length.
+        finished_later: How many of these complete one in the target length by the frequencies as
+            they are: angles that the model has met none of in training. None as before.
         precision: What other implementations lose at the target length.
     """
 
@@ -136,7 +139,11 @@ def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Ro
     trained, schedule = rope.trained_length, rotary.frequencies
     lengths = schedule.wavelengths()
     rotating = [length for length in lengths if length != float("inf")]
-    unfinished = [abs(length) for length in rotating if trained and abs(length) > trained]
+    later = [
+        abs(scaled)
+        for plain, scaled in zip(_unscaled(schedule).wavelengths(), lengths, strict=True)
+        if trained and trained < abs(plain) < float("inf")
+    ]
     axes = encoding if isinstance(encoding, MultimodalRotary) else None
     return RotaryNumbers(
         layer_type=layer.layer_type,
@@ -159,10 +166,17 @@ def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Ro
         shortest=min(lengths),
         longest=max(rotating, default=float("inf")),
         still=len(lengths) - len(rotating),
-        unfinished=len(unfinished) if trained else None,
-        finished_later=sum(length <= (target or 0) for length in unfinished) if trained else None,
+        unfinished=len(later) if trained else None,
+        finished_later=sum(length <= (target or 0) for length in later) if trained else None,
         precision=precision_of(schedule, target, dtype) if target else None,
     )
+
+
+def _unscaled(schedule: Schedule) -> Schedule:
+    """The schedule that others were made of, as a model was trained by."""
+    while isinstance(inner := getattr(schedule, "of", None), Schedule):
+        schedule = inner
+    return schedule
 
 
 def _long_factors(rope: Rope, target: int | None) -> bool | None:

@@ -92,13 +92,14 @@ def _turns(layer: RotaryNumbers) -> str | None:
     trained, target = layer.trained_length, layer.target_length
     if layer.unfinished is None or trained is None:
         return None
+    before, now = ("", "") if layer.scaling == "default" else (" unscaled", " scaled")
     if not layer.unfinished:
-        return f"every pair that turns completes one in {whole(trained)}"
+        return f"every pair that turns completes one in {whole(trained)}{before}"
     pairs = "1 pair completes" if layer.unfinished == 1 else f"{layer.unfinished} pairs complete"
-    said = f"{pairs} none in {whole(trained)}"
+    said = f"{pairs} none in {whole(trained)}{before}"
     if target is None or target <= trained:
         return said
-    return f"{said}; {layer.finished_later or 'none'} of them do so in {whole(target)}"
+    return f"{said}; {layer.finished_later or 'none'} of them do so in {whole(target)}{now}"
 
 
 def _angles(layer: RotaryNumbers) -> str | None:
