@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import re
 from contextlib import suppress
 
 import pytest
@@ -134,11 +135,15 @@ def test_what_was_computed_from_stays_as_it_is(encoding, name, value):
         (GRAPE(8, 2), "speed", 0.0),
         (Sinusoidal(8), "batch_first", "no"),
         (CoPE(2, 4, 8), "scaled", 1),
+        (Cyclic(2, ALiBi(2), 6), "period", torch.tensor(8)),
+        (GRAPE(8, 2), "speed", torch.tensor(0.5)),
+        (QueryTemperature(8), "scale", torch.tensor(True)),
     ],
 )  # fmt: skip
 def test_what_is_set_is_held_to_what_the_constructor_asks(encoding, name, value):
     before = getattr(encoding, name)
-    with pytest.raises(ValueError, match=rf"{name} is {value!r}; it must be "):
+    told = re.escape(repr(value))
+    with pytest.raises(ValueError, match=rf"{name} is {told}; it must be "):
         setattr(encoding, name, value)
     assert getattr(encoding, name) == before
     setattr(encoding, name, before)
@@ -179,3 +184,34 @@ def test_what_somebody_derives_may_learn_a_number_and_hold_what_it_likes():
 def test_what_decides_the_width_is_not_set(encoding, name, value):
     with pytest.raises(AttributeError, match=f"computed from {name} when it was built"):
         setattr(encoding, name, value)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "value"),
+    [
+        (Cyclic(2, ALiBi(2), 6), "period", -8.0),
+        (GRAPE(8, 2), "speed", float("nan")),
+        (Temperature(2), "scale", float("inf")),
+    ],
+)
+def test_what_learns_begins_with_what_the_constructor_asks(encoding, name, value):
+    before = getattr(encoding, name)
+    with pytest.raises(ValueError, match=rf"{name} is {value!r}; it must be "):
+        setattr(encoding, name, torch.nn.Parameter(torch.tensor(value)))
+    assert getattr(encoding, name) == before
+
+
+def test_a_temperature_may_learn():
+    class Learning(Temperature):
+        def __init__(self, heads, **options):
+            super().__init__(heads, **options)
+            self.scale = torch.nn.Parameter(torch.tensor(0.25))
+
+    scores, at = torch.ones(1, 2, 3, 3), [0, 900, 9000]
+    for options in ({}, {"trained_length": 8}):
+        module = Learning(2, **options)
+        made, want = (
+            each(scores, at, at) for each in (module, Temperature(2, scale=0.25, **options))
+        )
+        assert torch.equal(made, want)
+        assert torch.autograd.grad(made.sum(), module.scale)[0].isfinite()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from posenc._guards import FLOATING
+from posenc._guards import FLOATING, may_look
 from posenc.encodings.arguments import check_flag, with_checked_flags
 from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
@@ -32,7 +32,7 @@ class FixedOnceBuilt(ReadByArguments):
         fixed: Names of arguments that cannot be set.
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
         settable: What is asked of those that can, by the constructor as by whoever sets them
-            afterwards. A tensor may take the place of a number then, as one that learns.
+            afterwards. A tensor that learns may take the place of a number then.
         switches: Names of arguments of ours that are true or false, and stay so.
 
     Example:
@@ -54,8 +54,7 @@ class FixedOnceBuilt(ReadByArguments):
         if name in CALLED:
             self._check_method(name, value)
         if name in self.settable:
-            if not (isinstance(value, Tensor) and hasattr(self, name)):
-                self.settable[name](**{name: value})
+            self._check_set(name, value)
         elif name in self.switches and isinstance(vars(self).get(name), bool):
             check_flag(**{name: value})
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
@@ -138,6 +137,13 @@ class FixedOnceBuilt(ReadByArguments):
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
+
+    def _check_set(self, name: str, value: object) -> None:
+        if isinstance(value, Tensor) and value.requires_grad and hasattr(self, name):
+            if value.numel() != 1 or not may_look(value):
+                return
+            value = value.item()
+        self.settable[name](**{name: value})
 
     def _check_method(self, name: str, value: object) -> None:
         kind = type(self).__name__

@@ -1,5 +1,6 @@
 """What a module makes keys with: its weights, and what is set on it."""
 
+import dis
 import inspect
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -142,8 +143,8 @@ def _names_of_settings(kind: type, held: Iterable[str]) -> Names | tuple[()]:
     ours = {name for maker in own for name in _arguments(maker)}
     if kind.__module__.startswith("posenc."):
         ours |= {name for name in held if name[0] != "_"}
-    else:  # beside what a class of somebody else notes
-        told = {name for maker in own for name in inspect.unwrap(maker).__code__.co_names}
+    else:  # beside what a class of somebody else notes: what our constructors write to ``self``
+        told = {name for maker in own for name in _stored(maker)}
         ours |= {name for name in held if name[0] != "_" and name in told}
     others = {name for each in makers.values() for name in _arguments(each)} - ours
     names = Names(tuple(ours - none), tuple(others - none))
@@ -156,6 +157,13 @@ def _arguments(maker: Callable[..., object]) -> Iterable[str]:
         return inspect.signature(maker).parameters
     except (TypeError, ValueError):  # a ``partialmethod``, or one in C
         return ()
+
+
+def _stored(maker: Callable[..., object]) -> Iterable[str]:
+    """Names of what a constructor sets on its object."""
+    code = getattr(inspect.unwrap(maker), "__code__", None)
+    steps = dis.get_instructions(code) if code else ()
+    return [step.argval for step in steps if step.opname == "STORE_ATTR"]
 
 
 def _settled(value: object) -> object:

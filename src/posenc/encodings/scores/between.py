@@ -16,7 +16,8 @@ def sums_after_key(
 
     Keys come in the order of their row. Where positions fall, a new document begins, and tokens of
     another document do not count; neither does padding, which shares the position of a real token
-    (see ``posenc.positions.left_padded``). So a packed or padded row gives what each document gives
+    (see ``posenc.positions.left_padded``), nor a token that shares the position of the one before
+    it, since nothing tells the two apart. So a packed or padded row gives what each document gives
     alone. Sums run in float64, since those of later documents are taken off again.
 
     Args:

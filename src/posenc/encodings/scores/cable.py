@@ -22,9 +22,12 @@ class CABLE(ScoreEncoding):
 
     It is causal: pairs whose key comes after its query are left as they are. Decoding keeps one
     number a head and token beside the keys. A packed or padded row is cumulated document by
-    document: see ``posenc.encodings.scores.between.sums_after_key``. The authors' code does not
-    scale products of queries and keys, since the widths that it divides are one: its checkpoints
-    take ``scale=1.0``. The map is ``h_attn`` there: load it as ``weight`` and ``bias``.
+    document: see ``posenc.encodings.scores.between.sums_after_key``. A token at the position of the
+    one before it is taken for padding, which is no step: count tokens that share a position anew.
+
+    The authors' code does not scale products of queries and keys, since the widths that it divides
+    are one: its checkpoints take ``scale=1.0``. The map is ``h_attn`` there: load it as ``weight``
+    and ``bias``.
 
     Args:
         heads: Number of query heads.

@@ -21,7 +21,8 @@ class CoPE(ScoreEncoding):
     It is causal: a key after its query opens no gate. The gates come from the scores as they
     arrive, scaled and unmasked, so it stands first among score encodings for gates of content
     alone. All heads share the vectors. A packed or padded row is counted document by document: see
-    ``posenc.encodings.scores.between.sums_after_key``.
+    ``posenc.encodings.scores.between.sums_after_key``. A token at the position of the one before it
+    is taken for padding, which is not counted: count tokens that share a position anew.
 
     Paper and authors' code differ: the paper's listing adds q·e to scaled scores, which is the
     default here; the code by default scales q·e like the scores as well, which ``scaled`` does.

@@ -81,7 +81,8 @@ class Forgetting(ScoreEncoding):
     the gates of all keys before it; a cache of keys holds them. Keys that were rotated by an
     encoding before gate as rotated. With fewer key heads than query heads each head has its own w
     and b still. A packed or padded row forgets document by document: see
-    ``posenc.encodings.scores.between.sums_after_key``.
+    ``posenc.encodings.scores.between.sums_after_key``. A token at the position of the one before it
+    is taken for padding, which nothing is forgotten for: count tokens that share a position anew.
 
     Args:
         heads: Number of query heads.

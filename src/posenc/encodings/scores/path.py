@@ -26,7 +26,8 @@ class PaTH(ScoreEncoding):
     It is causal: pairs whose key comes after its query are left as they are. A cache keeps w and β
     beside the keys, and a step costs a triangular solve over all of them. A packed or padded row
     walks document by document: where positions fall, a new path begins, and padding, which shares
-    the position of a real token, takes no step.
+    the position of a real token, takes no step. A token at the position of the one before it is
+    taken for padding: count tokens that share a position anew.
 
     The paper also passes u through a convolution over three tokens, which one token's hidden state
     does not tell. A model that has it makes w and β itself, and calls ``encode`` with

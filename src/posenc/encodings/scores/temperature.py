@@ -69,7 +69,7 @@ class Temperature(ScoreEncoding):
         k_positions = checked(k_positions, "k_positions")
         last = q_positions.clamp(min=0).unsqueeze(-1)
         wide = widest(last.device)
-        factor = torch.full_like(last, self.scale, dtype=wide)
+        factor = self.scale * torch.ones_like(last, dtype=wide)
         if self.trained_length is not None:
             seen = last.to(wide) + 1
             factor = self.scale * (seen.log() / log(self.trained_length)).clamp(min=1)
