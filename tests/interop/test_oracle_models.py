@@ -8,8 +8,13 @@ import time
 
 import pytest
 import torch
+from tests.oracle_models import building
 from tests.oracle_models.oracle import verdict
+from transformers import CONFIG_MAPPING
 
+from posenc import Learned, Positional
+from posenc.interop import schemes
+from posenc.interop.huggingface import positional_setup
 from posenc.interop.model_types import names
 from posenc.interop.verified import VERIFIED
 
@@ -51,6 +56,34 @@ def test_a_random_sample_is_read_as_its_models_do():
             assert found.status == "agrees", found
             seen += 1
     assert seen > 0
+
+
+@pytest.mark.slow("models of all types with learned tables, without weights")
+def test_learned_tables_have_the_shape_that_their_class_has_by_default():
+    """Tiny models may be as wide here as there: RemBERT's tokens are narrower than its layers."""
+    both = {kind for kind, rows in schemes.BOTH.items() if schemes.LearnedRows in map(type, rows)}
+    seen = 0
+    for model_type in sorted({*schemes.LEARNED, *both}):
+        config = CONFIG_MAPPING[model_type]()
+        try:
+            parts = positional_setup(config).parts
+        except ValueError:  # a class that has no pad_token_id by default
+            continue
+        ours = {
+            tuple(each.weight.shape)
+            for part in parts
+            for each in (part.layers[0].positional or Positional()).tokens
+            if isinstance(each, Learned)
+        }
+        theirs = {
+            tuple(each.shape)
+            for model in building.all_built(config)
+            for name, each in model.named_parameters()
+            if re.search("pos|wpe", name)
+        }
+        assert not theirs or ours <= theirs, (model_type, ours, theirs)
+        seen += bool(ours and theirs)
+    assert seen > 60
 
 
 def test_it_sees_a_wrong_reading(monkeypatch):

@@ -162,6 +162,8 @@ def test_learned_tables_begin_where_the_model_begins():
     opt = table({"model_type": "opt", "max_position_embeddings": 2048})
     assert (roberta.max_len, roberta.offset) == (512, 2)
     assert (opt.max_len, opt.offset) == (2048, 2)
+    rembert = table({"model_type": "rembert"})
+    assert (rembert.max_len, rembert.dim) == (512, 256)  # its layers are 1152 wide
     assert roberta.weight.is_meta  # widths are read, nothing is allocated
 
 

@@ -47,6 +47,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "qwen4_exp_text": {"num_key_value_heads": 2, "head_dim": 64, "num_attention_heads": 4},
     "lilt": {"hidden_size": 768, "num_attention_heads": 12},
     "squeezebert": {"embedding_size": 256, "hidden_size": 256, "num_attention_heads": 4},
+    "rembert": {"input_embedding_size": 64},
     "xmod": {"default_language": "en_XX"},
     "swinv2": {"image_size": 224},
     "gemma3n_text": {"num_hidden_layers": 8, "num_kv_shared_layers": 2,

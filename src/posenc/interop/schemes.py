@@ -56,13 +56,14 @@ LEARNED: Mapping[str, LearnedRows] = {
             "deberta dpr ernie flaubert flava_text_model fnet git gpt-sw3 gpt2 gpt_bigcode gpt_neo "
             "groupvit_text_model imagegpt instructblip_qformer instructblipvideo_qformer "
             "layoutlm megatron-bert metaclip_2_text_model mobilebert openai-gpt "
-            "owlv2_text_model owlvit_text_model rembert roc_bert siglip2_text_model "
+            "owlv2_text_model owlvit_text_model roc_bert siglip2_text_model "
             "siglip_text_model splinter squeezebert tapas visual_bert xlm xclip_text_model "
             "distilbert lxmert"
         ),
         PLAIN,
     ),
     **dict.fromkeys(_named("albert convbert electra"), LearnedRows(width="embedding_size")),
+    "rembert": LearnedRows(width="input_embedding_size"),
     **dict.fromkeys(
         _named(
             "altclip_text_model bridgetower_text_model camembert clap_text_model data2vec-text "
