@@ -40,6 +40,44 @@ def test_a_file_that_names_its_own_class_is_of_an_unknown_one(model_type, field)
         rotary_from_config({**file, "auto_map": {"AutoTokenizer": "tokens.NewTokens"}})
 
 
+@pytest.mark.parametrize("part", [None, "text_config"])
+def test_all_that_read_a_file_with_a_class_of_its_own_agree(part):
+    inner = {"model_type": "bert", **SIZES, "rope_theta": 5e4, "max_position_embeddings": 64,
+             "auto_map": {"AutoModel": "modeling.NewModel"}}  # fmt: skip
+
+    def file(**fields):
+        return inner | fields if part is None else {"model_type": "ours", part: inner | fields}
+
+    text = positional_setup(file())["text"]
+    rotary = repr(Rotary(16, base=5e4))
+    assert {repr(layer.positional.queries_keys[0]) for layer in text.layers} == {rotary}
+    assert not any(layer.positional.tokens for layer in text.layers)
+    assert text.certainty == "assumed"
+    assert "the class of bert in transformers does not look at rope_theta" in text.notes[-1]
+    assert repr(requests_from_config(file())[0]) == repr(rotary_from_config(file())) == rotary
+    assert "rope" in megatron_arguments(file())
+    for read in (requests_from_config, megatron_arguments, rotary_from_config):
+        with pytest.raises(ValueError, match=r"rope_ratio is 50; .* is not read here"):
+            read(file(rope_ratio=50))
+    learned = file(position_embedding_type="absolute")
+    assert isinstance(positional_setup(learned)["text"].layers[0].positional.tokens[0], Learned)
+    with pytest.raises(ValueError, match="or names another encoding"):
+        rotary_from_config(learned)
+
+
+def test_an_image_model_with_a_class_of_its_own_is_taken_to_rotate_by_no_row():
+    file = {"model_type": "vit", "rope_theta": 1e4, "auto_map": {"AutoModel": "modeling.NewModel"}}
+    assert positional_setup(file)["vision"].layers[0].positional.tokens
+    with pytest.raises(ValueError, match="no rotary encoding"):
+        rotary_from_config(file)
+
+
+@pytest.mark.parametrize("auto_map", [[], "x", {}, None])
+def test_what_names_no_class_is_not_blamed_for_it(auto_map):
+    with pytest.raises(ValueError, match="its class does not look at rope_theta"):
+        rotary_from_config({"model_type": "bert", "rope_theta": 1e4, "auto_map": auto_map})
+
+
 @pytest.mark.parametrize("part", ["whole", "text_config"])
 @pytest.mark.parametrize("model_type", ["llama", "bert", "gpt2", "of nobody"])
 def test_what_a_file_with_code_of_its_own_does_is_assumed(model_type, part):

@@ -66,9 +66,8 @@ def checked(config: Configuration) -> Configuration:
             f"beside them. Pass the configuration of one, or read all of them with "
             f"posenc.interop.huggingface.positional_setup."
         )
-    if not rotates(config) and (stray := strange(config)):
-        if has_own_class(config):
-            return checked(Configuration(config.values, f"{config.model_type} of its own code"))
+    config = of_its_own_code(config)
+    if not rotates(config) and (stray := strange(config)) and not has_own_class(config):
         raise ValueError(
             f"There is no rotary encoding in a {config.model_type}: its class does not look at "
             f"{', '.join(stray)}. Correct model_type, or read what it has with "
@@ -191,7 +190,27 @@ def has_own_class(config: Configuration) -> bool:
         >>> has_own_class(Configuration({"auto_map": {"AutoModel": "modeling.NewModel"}}, "bert"))
         True
     """
-    return any(name.startswith("AutoModel") for name in config.dictionary("auto_map"))
+    named = config.values.get("auto_map")
+    return isinstance(named, Mapping) and any(name.startswith("AutoModel") for name in named)
+
+
+def of_its_own_code(config: Configuration) -> Configuration:
+    """As of a type that is not known, where a file names a class of its own and rotates by fields
+    that the class of its ``model_type`` does not look at.
+
+    What a model of images or sounds would rotate by such fields is not told by them.
+
+    Example:
+        >>> file = {"rope_theta": 1e4, "auto_map": {"AutoModel": "modeling.NewModel"}}
+        >>> of_its_own_code(Configuration(file, "bert")).model_type
+        'bert of its own code'
+        >>> of_its_own_code(Configuration(file, "llama")).model_type
+        'llama'
+    """
+    if rotates(config) or not strange(config) or not has_own_class(config):
+        return config
+    unknown = Configuration(config.values, f"{config.model_type} of its own code")
+    return unknown if rotates(unknown) and "sense" not in config.facts else config
 
 
 def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:

@@ -27,7 +27,7 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import has_own_class, rotates
+from posenc.interop.rope_layers import has_own_class, of_its_own_code, rotates, strange
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
@@ -93,9 +93,16 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     found = _read_parts(config, name, length)
     if has_own_class(config):
         known = f" and the class of {config.model_type} in transformers" if config.facts else ""
+        meant = f"this is what the file{known} would have it be"
+        if of_its_own_code(whole := config.with_defaults()) is not whole:
+            meant = (
+                f"the class of {config.model_type} in transformers does not look at "
+                f"{', '.join(strange(config))}, so this is what such a file of an unknown model is "
+                f"taken to be"
+            )
         words = (
             f"auto_map names code of its own, which trust_remote_code runs and which is not read "
-            f"here; this is what the file{known} would have it be"
+            f"here; {meant}"
         )
         found = [replace(part, certainty="assumed", notes=(*part.notes, words)) for part in found]
     if not (beside := unreached(config)):
@@ -142,6 +149,7 @@ def _beside(
 
 def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
     """The parts of a configuration that holds no others."""
+    config = of_its_own_code(config)
     first, *others = _own_parts(config, name, length)
     who = "the model does not look at it" if config.facts else "it is not read here"
     said = [f"{name} stands in the file, and {who}" for name in unheeded(config)]

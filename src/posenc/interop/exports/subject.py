@@ -16,6 +16,7 @@ from posenc.interop.configurations import (
     read,
     read_whole,
 )
+from posenc.interop.rope_layers import of_its_own_code
 from posenc.interop.rope_models import LATENT_SOFTMAX, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
@@ -220,7 +221,7 @@ def rotating_model(
     """
     chosen = only_part(config, target, part=part, length=length)
     if chosen.name == "text":
-        check_unheeded(read(config), length)
+        check_unheeded(of_its_own_code(read(config)), length)
     rotations = tuple(_rotation(layer, target) for layer in chosen.layers)
     if not any(rotations):
         refuse(target, "none of its layers rotates queries and keys", "Export arrays (npz).")
