@@ -443,6 +443,25 @@ def test_fields_beside_parts_are_told_where_the_class_does_not_look_for_them(mod
     assert "does not look for them there" in text.notes[-1]
 
 
+@pytest.mark.parametrize(
+    ("model_type", "beside"),
+    [
+        ("gemma3", {"sliding_window": 512, "query_pre_attn_scalar": 168}),
+        ("minimax_m3_vl", {"partial_rotary_factor": 0.25}),
+        ("clap", {"pad_token_id": 5}),
+    ],
+)
+def test_any_field_that_is_read_beside_a_missing_part_is_told(model_type, beside):
+    theirs = AutoConfig.for_model(model_type, **beside).text_config
+    assert not any(getattr(theirs, name, None) == value for name, value in beside.items())
+    text = positional_setup({"model_type": model_type, **beside}).parts[0]
+    assert text.strays == tuple(beside)
+    assert text.certainty == "assumed"
+    assert f"{', '.join(beside)} stand beside the parts" in text.notes[-1]
+    for plain in ({"pad_token_id": 7}, {"initializer_range": 0.1}, {"sliding_window": None}):
+        assert not positional_setup({"model_type": "gemma3", **plain}).parts[0].strays
+
+
 @pytest.mark.parametrize("model_type", ["glm5_next", "hunyuan_vl", "paddleocr_vl", "qwen2_vl"])
 def test_fields_beside_parts_that_the_class_takes_are_as_good_as_within(model_type):
     beside = {"max_position_embeddings": 77, "rope_theta": 12345.0}

@@ -10,6 +10,7 @@ from warnings import warn
 
 from posenc.encodings.arguments import check_whole
 from posenc.interop.model_types import known, respelled, spelled
+from posenc.interop.schemes import counts_from_padding
 
 NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_config")
 """Where a model of several modalities keeps the configuration of its language model."""
@@ -308,6 +309,8 @@ def unreached(config: Configuration) -> list[str]:
     Example:
         >>> unreached(Configuration({"hidden_size": 64, "rope_theta": 1e6}, "llava"))
         ['hidden_size', 'rope_theta']
+        >>> unreached(Configuration({"sliding_window": 512}, "gemma3"))
+        ['sliding_window']
         >>> unreached(Configuration({"hidden_size": 64, "head_dim": 16}, "qwen2_vl"))
         ['head_dim']
     """
@@ -323,11 +326,21 @@ def unreached(config: Configuration) -> list[str]:
         return [name for name in config.values if name in dropped and config.get(name) is not None]
     own = _own(config)
     told = {alias for names in ALIASES.values() for alias in names} | {"head_dim"}
+    for name in nests:
+        told |= _of_class(parts[name] or config.facts.get("usual", {}).get(name, ""))
     return [
         name
         for name, value in config.values.items()
-        if name not in own and value is not None and (name in told or "rope_" in name)
+        if name not in own and value is not None
+        if name in told or "rope_" in name or "rotary_" in name
     ]
+
+
+def _of_class(model_type: str) -> set[str]:
+    """Fields that the class of a type has; ``pad_token_id`` where positions count from it."""
+    facts = known(model_type)
+    found = {*facts.get("defaults", {}), *facts.get("names", {}), *facts.get("derived", ())}
+    return found if counts_from_padding(model_type) else found - {"pad_token_id"}
 
 
 def _own(config: Configuration) -> set[str]:

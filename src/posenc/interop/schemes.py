@@ -141,6 +141,18 @@ BOTH: Mapping[str, tuple[LearnedRows | SineRows, LearnedRows | SineRows]] = {
 }
 """Models of an encoder and a decoder."""
 
+
+def counts_from_padding(model_type: str) -> bool:
+    """Whether the first position of a model is told by its ``pad_token_id``.
+
+    Example:
+        >>> counts_from_padding("roberta"), counts_from_padding("bert")
+        (True, False)
+    """
+    rows = (LEARNED.get(model_type), SINES.get(model_type), *BOTH.get(model_type, ()))
+    return any(each is not None and each.first == "pad_token_id" for each in rows)
+
+
 SPARSE = (
     "where attention_type is block_sparse, as by default, a query of a long sequence sees blocks "
     "of block_size tokens alone: its own, those beside it, the first, the last, and some at random"
