@@ -167,6 +167,25 @@ def test_learned_tables_begin_where_the_model_begins():
     assert roberta.weight.is_meta  # widths are read, nothing is allocated
 
 
+def test_buckets_of_distance_are_those_of_deberta_v2_alone():
+    file = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 8,
+            "max_relative_positions": -1, "max_position_embeddings": 64,
+            "position_biased_input": False, **SMALL}  # fmt: skip
+    told = {}
+    for kind in ("deberta", "deberta-v2"):
+        sizes = {"intermediate_size": 8, "vocab_size": 9}
+        model = AutoModel.from_config(AutoConfig.for_model(kind, **file, **sizes))
+        part = positional_setup({"model_type": kind, **file})["text"]
+        bias = part.layers[0].positional.scores[0]
+        assert 2 * bias.buckets == len(model.encoder.rel_embeddings.weight)
+        told[kind] = (bias.buckets, bias.max_distance, part.notes)
+    said = "position_buckets stands in the file, and the model does not look at it"
+    assert told == {"deberta": (64, 64, (said,)), "deberta-v2": (8, 64, ())}
+    assert not positional_setup({"model_type": "deberta", **file, "position_buckets": -1})[
+        "text"
+    ].notes
+
+
 def test_sines_of_a_model_are_its_table():
     config = AutoConfig.for_model("marian", d_model=32, encoder_layers=1, decoder_layers=1,
                                   vocab_size=9, pad_token_id=0)  # fmt: skip

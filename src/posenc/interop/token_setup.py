@@ -172,7 +172,7 @@ def _deberta(config: Configuration, name: str, rows: LearnedRows) -> Part:
     if config.get("relative_attention") and terms:
         longest = config.get("max_relative_positions")
         longest = config.whole("longest") if longest is None or longest < 1 else longest
-        buckets = config.get("position_buckets")
+        buckets = config.get("position_buckets") if config.model_type == "deberta-v2" else None
         head = config.whole("hidden_size") // config.whole("heads")
         scores.append(
             DeBERTa(
@@ -183,9 +183,11 @@ def _deberta(config: Configuration, name: str, rows: LearnedRows) -> Part:
                 device=META,
             )
         )  # fmt: skip
-    return _part(
-        config, name, config.whole("layers"), tokens, scores, trained=config.get("longest")
-    )
+    notes = ()
+    if config.model_type == "deberta" and config.get("position_buckets") not in (None, -1):
+        notes = ("position_buckets stands in the file, and the model does not look at it",)
+    count, trained = config.whole("layers"), config.get("longest")
+    return _part(config, name, count, tokens, scores, trained=trained, notes=notes)
 
 
 def score_parts(config: Configuration, name: str) -> list[Part] | None:
