@@ -177,6 +177,14 @@ def test_what_cannot_be_taken_over():
         encoder_from_torch(module)
 
 
+def test_an_identity_in_the_place_of_a_dropout_drops_nothing():
+    module = torch_encoder(dropout=0.0).double()
+    module.layers[1].dropout2 = nn.Identity()
+    module.layers[2].dropout = nn.Identity()
+    x = torch.randn(2, 7, 16, dtype=torch.float64)
+    assert_close(encoder_from_torch(module)(x), module(x), atol=1e-12, rtol=0)
+
+
 class HalfLinear(nn.Linear):
     def forward(self, x):
         return super().forward(x) / 2
@@ -218,9 +226,19 @@ def _with_two_dropouts(layer):
     layer.dropout1.p = 0.5
 
 
+def _with_an_identity_beside_dropouts(layer):
+    layer.dropout2 = nn.Identity()
+
+
+def _with_another_dropout(layer):
+    layer.dropout1 = nn.AlphaDropout(0.1)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (_with_an_identity_beside_dropouts, r"The dropout of a layer are \(0.1, 0.1, 0.0, 0.1\)"),
+        (_with_another_dropout, "dropout1 of a layer is a AlphaDropout"),
         (_with_two_eps, r"The eps of a layer are \(1e-05, 0.5\)"),
         (_with_two_dropouts, "The dropout of a layer are"),
         (_with_zero_keys, "adds keys of its own"),

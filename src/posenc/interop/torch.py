@@ -30,6 +30,7 @@ PARTS = {
     "self_attn.out_proj": (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear),
     **dict.fromkeys(("linear1", "linear2"), (nn.Linear,)),
     **dict.fromkeys(("norm1", "norm2"), (nn.LayerNorm,)),
+    **dict.fromkeys(("dropout", "dropout1", "dropout2"), (nn.Dropout, nn.Identity)),
 }
 """The parts of torch's layer, and what each may be."""
 
@@ -99,7 +100,7 @@ def encoder_from_torch(
         inner=first.linear1.out_features,
         norm="pre" if first.norm_first else "post",
         activation=first.activation,
-        dropout=first.dropout.p,
+        dropout=_dropout(first.dropout),
         is_causal=is_causal,
         final_norm=module.norm is not None,
         eps=first.norm1.eps,
@@ -156,12 +157,18 @@ def _check_calls(what: str, part: nn.Module) -> None:
 
 def _check_one_number(layer: nn.TransformerEncoderLayer) -> None:
     """Refuse a layer whose norms or dropouts differ, of which a ``Block`` has one number."""
-    dropouts = layer.dropout.p, layer.dropout1.p, layer.dropout2.p, layer.self_attn.dropout
+    modules = layer.dropout, layer.dropout1, layer.dropout2
+    dropouts = *map(_dropout, modules), layer.self_attn.dropout
     for what, numbers in (("eps", (layer.norm1.eps, layer.norm2.eps)), ("dropout", dropouts)):
         if len(set(numbers)) > 1:
             raise ValueError(
                 f"The {what} of a layer are {numbers}; an Encoder has one for all. Set them alike."
             )
+
+
+def _dropout(module: nn.Module) -> float:
+    """Its share; an identity in its place drops nothing."""
+    return module.p if isinstance(module, nn.Dropout) else 0.0
 
 
 def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
@@ -175,7 +182,7 @@ def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
         attention.batch_first,
         layer.linear1.out_features,
         layer.norm_first,
-        layer.dropout.p,
+        _dropout(layer.dropout),
         layer.linear1.bias is not None,
         activation,
         layer.norm1.eps,
