@@ -422,3 +422,54 @@ def test_a_picture_lays_out_no_figure(monkeypatch):
     for ax in axes.flat:
         heatmap(Sinusoidal(200).table(range(195)), ax=ax)
         plots.similarity_matrix(SQUARE, ax=ax)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda figure: figure.savefig(io.BytesIO()), lambda figure: figure.canvas.draw()],
+    ids=["saved", "shown"],
+)
+@pytest.mark.parametrize(
+    ("rows", "columns", "size", "count", "layout"),
+    [
+        (1, 2, (6.8, 2.6), 180, "constrained"),
+        (1, 2, (6.8, 2.6), 180, "tight"),
+        (1, 3, (8, 3), 128, "constrained"),
+        (2, 1, (6.8, 5.0), 165, "constrained"),
+    ],
+)
+def test_the_first_picture_has_room_for_what_a_pixel_is(rows, columns, size, count, layout, draw):
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout=layout, squeeze=False)
+    for ax in axes.flat:
+        heatmap(Sinusoidal(128).table(range(count)), ax=ax, title="a title\nof two lines")
+    draw(figure)
+    renderer = figure.canvas.get_renderer()
+    for ax in axes.flat:
+        assert "each pixel is the mean of 2 " in ax.get_xlabel()
+    assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes.flat) > 0
+
+
+def test_a_layout_is_made_again_only_where_a_label_changed(monkeypatch):
+    figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.6), layout="constrained")
+    for ax in axes:
+        heatmap(Sinusoidal(128).table(range(180)), ax=ax)
+    engine, made = figure.get_layout_engine(), []
+    execute = engine.execute
+    monkeypatch.setattr(engine, "execute", lambda root: (made.append(1), execute(root)))
+    figure.draw_without_rendering()
+    first = len(made)
+    figure.draw_without_rendering()
+    assert first <= 3
+    assert len(made) == first + 1
+
+
+def test_the_note_leaves_a_label_where_it_stands():
+    figure, ax = plt.subplots(figsize=(4, 2.6), layout="constrained")
+    heatmap(Sinusoidal(8).table(range(150)), ax=ax)
+    ax.set_xlabel("token", loc="right")
+    place = ax.xaxis.label.get_position()[0], ax.xaxis.label.get_horizontalalignment()
+    figure.set_size_inches(4, 1.4)
+    figure.draw_without_rendering()
+    assert "token\neach pixel is the mean of" in ax.get_xlabel()
+    assert (ax.xaxis.label.get_position()[0], ax.xaxis.label.get_horizontalalignment()) == place
+    assert place == (1.0, "right")

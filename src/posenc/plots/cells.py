@@ -1,10 +1,12 @@
 """Pictures of matrices that lose no cell: where pixels are fewer, each stands for several."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.colors import Colormap, Normalize
@@ -97,6 +99,47 @@ class Cells(AxesImage):
         super().draw(renderer)
 
 
+class Notes(Artist):
+    """Lays a figure out again, before it is drawn, where its layout changes what a pixel is.
+
+    A layout cannot leave room for a label that is known when it is done. The figure draws this
+    first of its artists, so that one drawing has its labels, and the room for them.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.set_zorder(-np.inf)
+        self.set_in_layout(False)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draws nothing."""
+        root = self.get_figure(root=True)
+        engine = root.get_layout_engine()  # type: ignore[union-attr]
+        if engine is None or not self.get_visible():
+            return
+        for _ in range(ROUNDS):
+            if not self._changed(renderer):
+                return
+            with suppress(ValueError):  # as the figure does, of windows without room
+                engine.execute(root)  # type: ignore[arg-type]
+
+    def _changed(self, renderer: RendererBase) -> bool:
+        """Whether any label is another one, now that axes are where the layout left them."""
+        changed = False
+        for outer in self.get_figure(root=True).axes:  # type: ignore[union-attr]
+            for ax in (outer, *outer.child_axes):
+                if any(isinstance(image, Cells) for image in ax.images):
+                    locator, before = ax.get_axes_locator(), ax.get_xlabel()
+                    ax.apply_aspect(locator(ax, renderer) if locator else None)  # type: ignore[arg-type]
+                    _fit(ax, renderer.get_image_magnification())  # type: ignore[arg-type]
+                    changed |= ax.get_xlabel() != before
+        return changed
+
+
+ROUNDS = 4
+"""Layouts after the first: one row's new line takes room from the next row, and so on."""
+
+
 def cells(
     ax: Axes,
     values: np.ndarray,
@@ -132,11 +175,13 @@ def cells(
 def fitted(ax: Axes) -> None:
     """Fits the pictures of ``ax`` to its pixels, as far as these are known before a layout.
 
-    A layout of the figure takes the label into account; what it makes of the pixels is looked at
-    again when the picture is drawn.
+    What a layout of the figure makes of the pixels is looked at again when the figure is drawn.
     """
     ax.apply_aspect()
     _fit(ax, 1.0)
+    root = ax.figure.canvas.figure
+    if not any(isinstance(artist, Notes) for artist in root.artists):
+        root.add_artist(Notes())
 
 
 def _fit(ax: Axes, magnification: float) -> None:
@@ -146,7 +191,7 @@ def _fit(ax: Axes, magnification: float) -> None:
         image.fit(magnification)
     label, after = ax.get_xlabel(), _note(images)
     if after != before or not label.endswith(after):  # somebody set another label since
-        ax.set_xlabel(label.removesuffix(before) + after)
+        ax.xaxis.set_label_text(label.removesuffix(before) + after)  # where it stands
 
 
 def _note(images: Sequence[Cells]) -> str:
