@@ -225,6 +225,16 @@ def test_directions_of_heads_are_those_of_all_their_pairs():
         np.testing.assert_array_equal(got.get_offsets(), want.get_offsets())
 
 
+def test_an_error_at_position_0_has_no_place_on_a_logarithmic_axis():
+    ax = plots.error_curve({"mine": {0: 0.0, 1000: 1e-2, 10: 1e-4}, "start": {0: 1e-4}})
+    mine, start = ax.get_lines()[:2]
+    assert mine.get_xydata().tolist() == [[10, 1e-4], [1000, 1e-2]]
+    assert not len(start.get_xydata())
+    assert ax.get_ylim()[0] > 1e-9
+    with pytest.raises(ValueError, match="a has an error of -0.5"):
+        plots.error_curve({"a": {0: -0.5, 1: 0.0}})
+
+
 @pytest.mark.parametrize(
     ("draw", "text"),
     [

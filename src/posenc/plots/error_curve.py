@@ -21,7 +21,7 @@ def error_curve(
     """Draws largest errors over the position, both on logarithmic axes.
 
     Two lines give the scale: what one rounding of float32 costs, and what attention scores show.
-    An error of 0 stands at 1e-17, and position 0 has no place.
+    An error of 0 stands at 1e-17; position 0 has no place, and is left out.
 
     Args:
         errors: For each implementation the largest absolute error by position.
@@ -49,9 +49,10 @@ def error_curve(
         values = numbers([by_position[p] for p in positions], f"errors of {name}", 1)
         if values.min() < 0:
             raise ValueError(f"{name} has an error of {values.min()}; sizes are 0 or more.")
+        first = int(positions[0] == 0)
         ax.plot(
-            positions,
-            values.clip(min=1e-17),
+            positions[first:],
+            values[first:].clip(min=1e-17),
             "o-",
             color=colors.lines[turn % len(colors.lines)],
             label=name,
