@@ -110,6 +110,16 @@ def test_rotary_scores_are_sums_of_cosines_for_equal_vectors():
     torch.testing.assert_close(scores, meant, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("arguments", [{}, {"pairing": "interleaved"}, {"head_dim": 24}])
+@pytest.mark.parametrize("length", [1, 30])
+def test_rotary_scores_of_two_vectors_know_no_layout(arguments, length):
+    first = Rotary(16, **arguments)
+    q, k = torch.randn(2, first.head_dim, generator=torch.Generator().manual_seed(0)).double()
+    last = Rotary(16, heads_first=False, **arguments)
+    expected = rotary_scores(first, q, k, length)
+    assert torch.equal(rotary_scores(last, q, k, length), expected)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_scores_of_narrow_vectors_are_turned_and_summed_in_float32(dtype):
     q, k = (300 * torch.ones(16, dtype=dtype) for _ in range(2))

@@ -104,6 +104,7 @@ def rotary_scores(
     wide = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
     q, k = q.to(wide), k.to(wide)
     table = rotary.table(consecutive(length), dtype=wide)
-    queries = rotary.encode_queries(q.expand(1, length, -1).contiguous(), table)
+    heads = 0 if rotary.heads_first else 1  # the axis of the one head
+    queries = rotary.encode_queries(q.expand(length, -1).contiguous().unsqueeze(heads), table)
     key = rotary.encode_keys(k.expand(1, 1, -1).contiguous(), table[:1])
-    return queries[0] @ key[0, 0]
+    return queries.squeeze(heads) @ key[0, 0]
