@@ -420,6 +420,29 @@ def test_what_is_said_of_schemes_and_of_stages(said, javascript):
         assert ("Zeros" in words) is (scheme not in ("sinusoidal", "learned"))
 
 
+def test_equal_words_are_said_to_part_where_their_outputs_do(said, javascript):
+    """A bias of the distance alone sees a palindrome the same from both of its ends."""
+    sentences = ["cat cat", "cat dog cat", "the cat a cat the", "cat dog cat cat", "your cat cat"]
+    states = [
+        {"attended": sentence, "scheme": scheme, "base": 10_000}
+        for sentence in sentences for scheme in ("sinusoidal", "learned", "rotary", "alibi", "t5")
+    ]  # fmt: skip
+    for state, words in said("prose_encoder.aboutRepeated", states):
+        tokens = state["attended"].split()
+        again = next(word for i, word in enumerate(tokens) if word in tokens[:i])
+        asked = f"state_facts.encoderRunOf('{state['attended']}', 10000, '{state['scheme']}')"
+        output = javascript([asked])[0]["on"]["output"]
+        rows = [
+            tuple(round(v, 6) for v in row)
+            for word, row in zip(tokens, output, strict=True) if word == again
+        ]  # fmt: skip
+        joined = len(set(rows)) < len(rows)
+        assert ("With it they part." in words) is not joined, (state, words)
+        assert ("their rows part, but not all of their outputs" in words) is joined
+        if state["scheme"] == "alibi":
+            assert joined is (tokens == tokens[::-1])
+
+
 def test_an_output_knows_its_place_where_equal_words_part_and_orders_do(said, javascript):
     """Rows of equal words, from the run; and pairs of words, which a symmetric bias cannot tell."""
     sentences = ["cat cat cat", "cat dog cat", "cat dog", "cat", "your cat is a lovely cat"]

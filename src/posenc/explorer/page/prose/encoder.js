@@ -23,7 +23,14 @@ export function aboutRepeated({ attended, base, scheme }) {
     return "Without an encoding equal words are one and the same, with equal rows and columns; this sentence repeats none.";
   }
   const many = COUNTS[found.places.length] ?? found.places.length;
-  return `Without an encoding the ${many} “${found.word}” of this sentence are one and the same: equal rows, equal columns. ${scheme === "none" ? "And so they stay: choose an encoding." : "With it they part."}`;
+  return `Without an encoding the ${many} “${found.word}” of this sentence are one and the same: equal rows, equal columns. ${aboutParting(attended, base, scheme)}`;
+}
+
+function aboutParting(attended, base, scheme) {
+  if (scheme === "none") return "And so they stay: choose an encoding.";
+  return placesOf(attended, base, scheme).joined
+    ? "With it their rows part, but not all of their outputs."
+    : "With it they part.";
 }
 
 /** How far the rows of two equal words are apart, off and on. */
