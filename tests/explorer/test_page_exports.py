@@ -50,6 +50,19 @@ def saved(opened):
     return save
 
 
+@pytest.mark.parametrize("length", [2, 4, 50])
+def test_the_length_stands_within_the_plot_of_wavelengths(opened, length):
+    page = opened(f"length={length}&position=0").page
+    with page.expect_download() as download:
+        page.locator('[aria-label="Save wavelengths as SVG"]').click()
+    root = ElementTree.fromstring(Path(download.value.path()).read_bytes())
+    texts = {
+        text.text: float(re.findall(r"[\d.-]+", text.get("transform"))[1])
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+    }
+    assert texts[f"L = {length}"] < texts["dimension j"] - 40
+
+
 def expected() -> torch.Tensor:
     encoding = Sinusoidal(14, convention="concatenated")
     return encoding.table(torch.arange(20), dtype=torch.float64)

@@ -1,6 +1,6 @@
 // What section 4 says, and the few pairs that it shows.
 
-import { fixed, grouped, significant } from "../interface/numbers.js";
+import { enough, fixed, grouped, significant } from "../interface/numbers.js";
 import { geometric } from "../math/scaling.js";
 
 /** Four pairs: few enough for each hand to stand beside its bit. */
@@ -20,8 +20,9 @@ export function aboutHands(state) {
   if (Math.abs(ratio - 2) < 1e-9) {
     return `${base} each hand is half as fast as the one before, as each bit is.`;
   }
+  const digits = enough((d) => ![1, 2].includes(Number(ratio.toPrecision(d))), 3);
   return (
-    `${base} each hand is ${significant(ratio, 3)} times slower than the one before, where each bit ` +
+    `${base} each hand is ${significant(ratio, digits)} times slower than the one before, where each bit ` +
     `is half as fast: base 16 makes them alike.`
   );
 }

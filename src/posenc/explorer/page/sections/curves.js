@@ -156,7 +156,8 @@ const lambdas = ({ base, convention, dim }) => wavelengthsOf(convention, dim, ba
 function drawWavelengths({ pen, state, width, height, colors }) {
   const found = lambdas(state);
   const finite = found.filter(Number.isFinite);
-  const [low, high] = [2 * Math.PI * 0.8, Math.max(...finite, state.length, 10) * 1.3];
+  const low = Math.min(2 * Math.PI, state.length) * 0.8;
+  const high = Math.max(...finite, state.length, 10) * 1.3;
   const box = { x: 66, y: 12, w: width - 86, h: height - 62 };
   const x = linearScale(0, Math.max(state.dim - 1, 1), box.x, box.x + box.w);
   const y = logScale(low, high, box.y + box.h, box.y);
