@@ -20,6 +20,9 @@ NEAR = 24
 CLOSE = 2e-5
 """How far a table that is fitted may be off there, beside a size of one."""
 
+FLOAT32 = 20 * 2.0**-23
+"""The share of an angle that float32 loses, most of it where an exponent is rounded."""
+
 COARSE = {"bfloat16": 1.2e-2, "float16": 1.5e-3}
 """How far one may be off whose numbers are kept in such a dtype."""
 
@@ -142,8 +145,12 @@ def _base(rows: Tensor, form: Form) -> float | None:
 
 
 def _off(rows: Tensor, form: Form, base: float) -> float:
-    """How far rows are from a form's; near position 0 float64 has them to 1e-13."""
-    made = torch.zeros_like(rows)
+    """How far rows are from a form's; near position 0 float64 has them to 1e-13.
+
+    Frequencies that grow with the channel make large angles there, too: what float32 loses of
+    these is no distance.
+    """
+    made, lost = torch.zeros_like(rows), torch.zeros_like(rows)
     positions = torch.arange(form.first, form.first + len(rows), dtype=torch.float64)[:, None]
     rates = [
         torch.tensor([base**-e for e in side], dtype=torch.float64)
@@ -151,7 +158,10 @@ def _off(rows: Tensor, form: Form, base: float) -> float:
     ]
     made[:, form.sine_channels] = (positions * rates[0]).sin()
     made[:, form.cosine_channels] = (positions * rates[1]).cos()
-    return (rows - made).abs().max().item()
+    if base < 1:
+        lost[:, form.sine_channels] = positions * rates[0] * FLOAT32
+        lost[:, form.cosine_channels] = positions * rates[1] * FLOAT32
+    return ((rows - made).abs() - lost).max().clamp(min=0).item()
 
 
 def with_rounded_frequencies(rows: Tensor, dtype: torch.dtype) -> Sinusoid | None:

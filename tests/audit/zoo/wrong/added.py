@@ -222,6 +222,25 @@ def grows(x):
     return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: -2 * i / d).to(x.dtype)
 
 
+class GrowsInFloat32(Sum):
+    """PyTorch's tutorial without the minus: its angles are large, and float32's."""
+
+    def __init__(self, d_model=64, max_len=600):
+        super().__init__(d_model, max_len)
+        position = torch.arange(max_len).unsqueeze(1)
+        div_term = torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
+        self.pe[:, 0::2] = torch.sin(position * div_term)
+        self.pe[:, 1::2] = torch.cos(position * div_term)
+
+
+def timestep_grows(timesteps, dim=32, max_period=10000):
+    """Diffusion steps without the minus, in float32."""
+    half = dim // 2
+    rate = torch.exp(math.log(max_period) * torch.arange(half, dtype=torch.float32) / half)
+    args = timesteps[:, None].float() * rate[None]
+    return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
+
+
 def narrower(x):
     """The exponent falls over a width that is less by two."""
     return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * i / (d - 2)).to(x.dtype)
@@ -408,6 +427,8 @@ WRONG = [
     wrong(double_exponent, "double exponent", "wrong-exponent"),
     wrong(half_exponent, "half exponent", "wrong-exponent"),
     wrong(grows, "sign of the exponent", "wrong-exponent"),
+    wrong(GrowsInFloat32, "sign of the exponent, in float32", "wrong-exponent"),
+    wrong(timestep_grows, "sign of the exponent of steps", "wrong-exponent"),
     wrong(narrower, "width less two", "wrong-exponent"),
     wrong(tripled_pairs, "squared exponent", "unknown-frequencies"),
     wrong(reversed_order, "slow first", "unknown-frequencies"),
