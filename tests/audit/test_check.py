@@ -810,6 +810,67 @@ class ZerosOfScores(Zeros):
         return self.table[distance.clamp(-20, 20) + 20].permute(2, 0, 1)
 
 
+class WithTokens(Annotated):
+    """Its own table of tokens, by any name of what it is given."""
+
+    def __init__(self, d_model=32, vocab_size=700):
+        super().__init__(d_model)
+        self.tokens = nn.Embedding(vocab_size, d_model)
+
+    def forward(self, src):
+        return super().forward(self.tokens(src) * 32**0.5)
+
+
+class WithTokensOfOneTable(WithTokens):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Embedding(100, 32)
+
+    def forward(self, tokens):
+        return self.tokens(tokens) + self.places(torch.arange(tokens.shape[1]))
+
+
+class Normalized(Annotated):
+    def __init__(self, d_model=32):
+        super().__init__(d_model)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x):
+        return self.norm(super().forward(x))
+
+
+class Rectified(Annotated):
+    def forward(self, inputs_embeds):
+        return super().forward(inputs_embeds).relu()
+
+
+class DropsInEval(Annotated):
+    def forward(self, x):
+        return nn.functional.dropout(super().forward(x), p=0.1)
+
+
+class DrawnAnew(nn.Module):
+    def forward(self, x):
+        return x + torch.randn(1, x.shape[1], 32)
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (WithTokens, "equal numbers that it is given receive other rows at other places"),
+        (WithTokensOfOneTable, "as ids of tokens do"),
+        (Normalized, "as a norm behind the sum does. Check the part before"),
+        (Rectified, "otherwise than by a sum"),
+        (DropsInEval, "other numbers at each call"),
+        (DrawnAnew, "other numbers at each call"),
+    ],
+)
+def test_content_is_not_taken_for_positions_and_what_hides_the_sum_is_named(thing, said):
+    """Modules that end in a norm, or begin with ids, were blamed for what they did to 0, 1, …"""
+    with pytest.raises(CannotCheckError, match=f"no form that is known here: .*{re.escape(said)}"):
+        check(thing)
+
+
 @pytest.mark.parametrize("thing", [ZerosAdded(64, 32), ZerosOfScores(41, 4)])
 def test_a_table_of_zeros_tells_nothing_and_is_not_blamed(thing):
     """As models begin; it was said that positions wrap, or that nothing is encoded."""

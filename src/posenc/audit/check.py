@@ -19,7 +19,13 @@ from posenc.audit.questions import grid as of_grid
 from posenc.audit.questions import rotary as of_rotary
 from posenc.audit.questions.asking import Question, asked
 from posenc.audit.questions.remedies import REMEDIES
-from posenc.audit.report import AddsNothingError, CannotCheckError, NotAskedError, Report
+from posenc.audit.report import (
+    AddsNothingError,
+    CannotCheckError,
+    NearlyError,
+    NotAskedError,
+    Report,
+)
 from posenc.audit.subjects import Subject, subject_of
 from posenc.encodings.arguments import check_whole
 from posenc.testing.seeding import seed
@@ -227,16 +233,22 @@ def understood(
         kinds = ("rotary",)  # whatever its forward gives
     elif kind is None and (layout is not None or dim is not None):
         kinds = (*(k for k in kinds if "bias" not in k), *(k for k in kinds if "bias" in k))
+    nearly: NearlyError | None = None
     for each in kinds:
         try:
             view = ADAPTERS[each](subject, layout, dim)
         except AddsNothingError:
             raise
+        except NearlyError as reason:
+            nearly = nearly or reason
+            continue
         except CannotCheckError:
             continue
         if kind is None and view.kind == "added":
             return _other_than_added(subject, view, layout, dim) or view
         return view
+    if nearly is not None:
+        raise CannotCheckError(f"it fits no form that is known here: {nearly}.")
     raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
 
 

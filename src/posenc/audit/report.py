@@ -17,6 +17,10 @@ class AddsNothingError(CannotCheckError):
     """It gives back what it is given: a table of zeros tells of no position yet."""
 
 
+class NearlyError(CannotCheckError):
+    """It is no form that is known, and its text says what keeps it from one."""
+
+
 class NotAskedError(Exception):
     """One question cannot be asked of this thing; its text says why."""
 
@@ -31,6 +35,10 @@ class FewerRowsError(CallFailedError):
 
 class OtherResultError(CallFailedError):
     """The thing answered, but with something that no other shape of content would change."""
+
+
+class UnfitError(OtherResultError):
+    """The thing answered otherwise than any form does, and its text says why, for its author."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,10 @@ from posenc.audit.report import (
     AddsNothingError,
     CallFailedError,
     CannotCheckError,
+    NearlyError,
     NotAskedError,
     OtherResultError,
+    UnfitError,
 )
 from posenc.audit.signatures import Parameter, declared_layout, parameters_of
 from posenc.audit.subjects import Subject
@@ -160,18 +162,21 @@ def added_of(
     if not orders(said, added_layouts.LAYOUTS):
         raise CannotCheckError(f"nothing that is added to embeddings is laid out as {said}")
     best: Candidate | None = None
-    for candidate in _candidates(subject, said, width, fixed):
+    unfit: list[str] = []
+    for candidate in _candidates(subject, said, width, fixed, unfit):
         if best is None or candidate.fit > best.fit:
             best = candidate
         if best.fit == 2:
             break
+    if best is None and unfit:
+        raise NearlyError(unfit[0])
     if best is None:
         raise CannotCheckError("nothing that is added to embeddings")
     return best.view
 
 
 def _candidates(
-    subject: Subject, said: str | None, width: int | None, fixed: bool
+    subject: Subject, said: str | None, width: int | None, fixed: bool, unfit: list[str]
 ) -> Iterator[Candidate]:
     thing = subject.fresh()
     for text, find in callables_of(thing):
@@ -181,16 +186,48 @@ def _candidates(
             if by_guess and (said or getattr(thing, "padding_idx", None) is not None):
                 continue  # its axes are said, or ids of tokens: these are no positions
             for uses in _uses(parameters):
-                for found in _layouts(subject, said, width, text, find, parameters, uses, fixed):
+                for found in _layouts(
+                    subject, said, width, text, find, parameters, uses, fixed, unfit
+                ):
                     found.view.by_guess = by_guess
-                    if not (by_guess and _adds_its_argument(found.view)):
+                    other = _no_positions(found.view) if by_guess else None
+                    if other is None:
                         yield found
+                    else:
+                        unfit.append(other)
 
 
-def _adds_its_argument(view: Added) -> bool:
-    """Whether what was taken for positions is content: every channel grows as it does."""
+def _no_positions(view: Added) -> str | None:
+    """What the argument is that was taken for positions, where it is none of these."""
     rows = view.rows(view.seq)
-    return bool((rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3)
+    if (rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3:
+        return NO_SUM  # content: every channel grows as it does
+    if view.moves != "positions":
+        return None
+    content = torch.zeros(BATCH, view.seq, view.dim)
+    some = torch.zeros(1, min(4, view.seq), dtype=torch.long)
+    for alike, words in ((some[0], IDS), (some, IDS), (content, NO_SUM)):
+        try:
+            made = view.call(content if alike is content else content[:1, : some.shape[1]], alike)
+        except CallFailedError:
+            continue
+        if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):
+            return words  # those of equal positions would be equal
+    return None
+
+
+IDS = (
+    "equal numbers that it is given receive other rows at other places, as ids of tokens do, and "
+    "positions do not. Check the part that adds positions to embeddings"
+)
+NO_SUM = (
+    "it changes content otherwise than by a sum, as a norm behind the sum does. Check the part "
+    "before that"
+)
+CHANCE = (
+    "it gives other numbers at each call, in eval mode too, as torch.nn.functional.dropout does "
+    "without training=self.training, or a table that is drawn anew in forward"
+)
 
 
 def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
@@ -227,6 +264,7 @@ def _layouts(
     parameters: list[Parameter],
     uses: frozenset[str],
     fixed: bool,
+    unfit: list[str],
 ) -> Iterator[Candidate]:
     required = {p.role for p in parameters if p.required}
     if not required <= FORMS_SAID or not (required | uses) & {
@@ -270,7 +308,8 @@ def _layouts(
                     view.grid, view.fixed = grid, True
                 try:
                     found = _measured(view)
-                except OtherResultError:
+                except OtherResultError as error:
+                    unfit += [str(error)] if isinstance(error, UnfitError) else []
                     break
                 if found is not None:
                     yield found
@@ -375,6 +414,10 @@ def _measured(view: Added) -> Candidate | None:
             "torch.nn.init.normal_ of the table does"
         )
     if scale is None or (scale and not empty.any()):
+        if not torch.equal(empty, view.call(zeros)):
+            raise UnfitError(CHANCE)
+        if view.layout != "sd" and once.shape == x.shape and _is_bounded(view, x, once):
+            raise UnfitError(NO_SUM)
         raise OtherResultError("it changes content otherwise than by a sum")
     view.scale = scale or None
     along = varies(empty, 1) > 0
@@ -384,6 +427,15 @@ def _measured(view: Added) -> Candidate | None:
     if view.grid is None and not view.fixed:
         view.fixed = not view.takes(view.seq - 1)
     return Candidate(view, 2 if along and not across else 1 if along or across else 0)
+
+
+def _is_bounded(view: Added, x: Tensor, once: Tensor) -> bool:
+    """Whether large content comes out at the size of small, as behind a norm."""
+    try:
+        made, larger = view.call(1e4 * x), view.call(2e4 * x)
+    except CallFailedError:
+        return False
+    return bool((made - larger).abs().max() < 1e-2 * once.abs().max())
 
 
 def _scale(view: Added, empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | None:
