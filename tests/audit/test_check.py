@@ -479,6 +479,35 @@ def test_rows_that_begin_behind_that_of_padding_are_not_blamed():
     assert "positions-misread" not in names(check(Roberta))
 
 
+class OfRealTokens(nn.Module):
+    """RoBERTa's and OPT's count of the tokens that a mask leaves, behind the row of padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(512, 32)
+
+    def forward(self, inputs_embeds, attention_mask=None, position_ids=None):
+        if position_ids is None:
+            real = torch.ones(inputs_embeds.shape[:2]) if attention_mask is None else attention_mask
+            position_ids = self.places(real.long())
+        return inputs_embeds + self.table(position_ids)
+
+    def places(self, real):
+        return real.cumsum(1) * real + 1
+
+
+class OfAllTokens(OfRealTokens):
+    def places(self, real):
+        return torch.arange(2, real.shape[1] + 2).expand(real.shape)
+
+
+def test_rows_that_begin_behind_that_of_padding_are_held_to_themselves_beside_a_mask():
+    assert names(check(OfRealTokens)) == []
+    report = check(OfAllTokens)
+    assert names(report) == ["padding-shifts-positions"]
+    assert report.faults[0].said.startswith("behind 3 padding tokens on the left")
+
+
 def sines(n_position: int = 512, d_hid: int = 32):
     """A table by a product of matrices."""
     rates = 10000.0 ** (-torch.arange(0, d_hid, 2) / d_hid)

@@ -203,7 +203,8 @@ def padding_moves_nothing(inquiry: AddedInquiry) -> Answer:
         raise NotAskedError("it is told of no padding mask")
     thing, view = inquiry.view.subject.fresh(), inquiry.view
     seq, pad = 8, 3
-    plain = view.added(seq)[0].double()
+    unsaid = view.unsaid or view.run  # a mask alone is beside it, never positions
+    plain = unsaid(view.subject.fresh(), torch.zeros(1, seq, view.dim), None)[0].double()
     rows = {
         "in a row with a mask and no padding": (":0", slice(0, seq)),
         f"behind {pad} padding tokens on the left": (f":{pad}", slice(pad, seq)),
