@@ -479,6 +479,39 @@ def test_rows_that_begin_behind_that_of_padding_are_not_blamed():
     assert "positions-misread" not in names(check(Roberta))
 
 
+class IdsOrEmbeddings(nn.Module):
+    """As models of transformers: one of the two."""
+
+    def __init__(self, hidden=32):
+        super().__init__()
+        self.words, self.places = nn.Embedding(100, hidden), nn.Embedding(512, hidden)
+
+    def forward(self, input_ids=None, position_ids=None, inputs_embeds=None):
+        if inputs_embeds is None:
+            inputs_embeds = self.words(input_ids)
+        if position_ids is None:
+            position_ids = torch.arange(inputs_embeds.shape[1])[None]
+        return inputs_embeds + self.places(position_ids)
+
+
+class WithAnUnusedTable(IdsOrEmbeddings):
+    def __init__(self):
+        super().__init__()
+        self.unused = nn.Embedding(9, 32)
+
+
+def test_what_ids_train_is_not_blamed_beside_embeddings():
+    assert names(check(IdsOrEmbeddings)) == []
+    (fault,) = check(WithAnUnusedTable).faults
+    assert (fault.name, fault.said.partition(":")[0]) == (
+        "parameter-without-gradient",
+        "unused.weight",
+    )
+    shown = {"subject": WithAnUnusedTable()}
+    exec(fault.reproduction.rpartition("\n")[0], shown)
+    assert shown["subject"].unused.weight.grad is None
+
+
 class OfRealTokens(nn.Module):
     """RoBERTa's and OPT's count of the tokens that a mask leaves, behind the row of padding."""
 

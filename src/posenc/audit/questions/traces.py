@@ -148,8 +148,21 @@ def after_other_positions(
     return None
 
 
-def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> Answer:
-    """The same for any place."""
+SHOWN = "subject(torch.randn(1, 16, 64))"
+
+
+def gradients(
+    thing: object,
+    call: Callable[[], Tensor],
+    x: Tensor | None,
+    *,
+    shown: str = SHOWN,
+    otherwise: Callable[[], Tensor] | None = None,
+) -> Answer:
+    """The same for any place; ``shown`` is the call as Python.
+
+    Parameters that ``otherwise`` trains, a call with other content, need no gradient here.
+    """
     learned = dict(thing.named_parameters()) if isinstance(thing, nn.Module) else {}
     learned = {name: p for name, p in learned.items() if p.requires_grad}
     if not learned and x is None:
@@ -164,6 +177,8 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
             (made * weights.to(made.dtype)).sum(), wanted, allow_unused=True
         )
     without = [n for n, g in zip(learned, found, strict=False) if g is None or not g.any()]
+    if without and otherwise is not None:
+        without = _untrained(otherwise, {name: learned[name] for name in without})
     if without:
         return fault(
             "parameter-without-gradient",
@@ -171,7 +186,7 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
             f"{', '.join(without)}: no gradient reaches it, so it is never trained",
             len(without),
             "import torch\n"
-            "out = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
+            f"out = {shown}; out.sum().backward()\n"
             "[n for n, p in subject.named_parameters() if p.grad is None]",
         )
     names = [*learned, "what it is given"]
@@ -186,7 +201,7 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
             "makes all weights so",
             len(lost),
             "import torch\n"
-            "out = subject(torch.randn(1, 16, 64)); out.sum().backward()\n"
+            f"out = {shown}; out.sum().backward()\n"
             "[n for n, p in subject.named_parameters() if not p.grad.isfinite().all()]",
         )
     if x is not None and (found[-1] is None or not found[-1].any()):
@@ -213,6 +228,19 @@ def gradients(thing: object, call: Callable[[], Tensor], x: Tensor | None) -> An
             "# the gradient of (subject(x) * w).sum() along step, against the sum's own change",
         )
     return f"{len(learned)} parameters, {'and content' if x is not None else 'no content'}"
+
+
+def _untrained(call: Callable[[], Tensor], learned: dict[str, nn.Parameter]) -> list[str]:
+    """The names of those that get no gradient from this call either."""
+    try:
+        made = _with_gradients(call)
+        found = torch.autograd.grad(made.square().sum(), [*learned.values()], allow_unused=True)
+    except (NotAskedError, RuntimeError):
+        raise NotAskedError(
+            f"{', '.join(learned)}: no gradient reaches it from content, and ids of tokens, of "
+            "which it may be, were refused"
+        ) from None
+    return [n for n, g in zip(learned, found, strict=True) if g is None or not g.any()]
 
 
 def _gradient_off(

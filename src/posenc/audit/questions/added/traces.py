@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posenc.audit.adapters.calls import guarded
 from posenc.audit.questions import rows
 from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.asking import (
@@ -15,9 +16,16 @@ from posenc.audit.questions.asking import (
     fault,
     question,
 )
-from posenc.audit.questions.traces import after_other_positions, gradients, state, untouched
+from posenc.audit.questions.traces import (
+    SHOWN,
+    after_other_positions,
+    gradients,
+    state,
+    untouched,
+)
 from posenc.audit.questions.ways import TABLE_BEFORE, autocast, autocast_fault, training
 from posenc.audit.report import NotAskedError
+from posenc.audit.signatures import parameters_of
 
 
 @question()
@@ -147,4 +155,14 @@ def gradients_flow(inquiry: AddedInquiry) -> Answer:
     view, thing = inquiry.view, training(inquiry.view.subject.fresh())
     seq = view.seq if view.fixed else view.longest(16)
     x = torch.randn(1, seq, view.dim, requires_grad=True)
-    return gradients(thing, lambda: view.run(thing, x, None), x if view.scale is not None else None)
+    parameters = parameters_of(thing) if view.text.startswith("subject(") else []
+    named = {p.role: p.name for p in parameters if not p.required}
+    shown, otherwise = SHOWN, None
+    if view.layout == "bsd" and "x" in named:
+        shown = f"subject({named['x']}=torch.randn(1, {seq}, {view.dim}))"
+    if "ids" in named and view.scale is not None:  # whose own rows content stands for
+        ids = torch.arange(seq)[None] % 3
+        otherwise = lambda: guarded(lambda: thing(**{named["ids"]: ids}))  # noqa: E731
+    content = x if view.scale is not None else None
+    call = lambda: view.run(thing, x, None)  # noqa: E731
+    return gradients(thing, call, content, shown=shown, otherwise=otherwise)
