@@ -12,7 +12,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from tests.audit.zoo.right.added import Annotated, Tutorial
+from tests.audit.zoo.right.added import (
+    Annotated,
+    FourierFeatures,
+    RowsAndColumns,
+    Steps,
+    Tutorial,
+)
 from tests.audit.zoo.right.bias import Swin, of_square
 from tests.audit.zoo.right.grids import Patches
 from tests.audit.zoo.right.rotary import VLLM, CacheOfFourRows, LeftToTheScale, LlamaRotary
@@ -246,8 +252,15 @@ def sines_of_shares(x):
 
 @pytest.mark.parametrize(
     ("thing", "noted"),
-    [(Kerple, True), (sines_of_shares, True), (Swin, False)],
-    ids=["kerple", "detr", "swin"],
+    [
+        (Kerple, True),
+        (sines_of_shares, True),
+        (Steps, True),
+        (FourierFeatures, True),
+        (Swin, False),
+        (RowsAndColumns, False),
+    ],
+    ids=["kerple", "detr", "dit", "fourier", "swin", "rows and columns"],
 )
 def test_a_formula_that_is_not_known_is_noted_and_a_learned_table_is_not(thing, noted):
     report = check(thing)

@@ -328,6 +328,55 @@ class Wide(Annotated):
         return x * math.sqrt(self.d_model) + self.pe[0, places]
 
 
+class LearnedSize(Annotated):
+    """FastSpeech's: the table times a number that is learned."""
+
+    def __init__(self):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.tensor([0.83]))
+
+    def forward(self, x):
+        return x + self.alpha * self.pe[:, : x.size(1)]
+
+
+class Steps(nn.Module):
+    """DiT's embedding of diffusion steps: sines, then two layers."""
+
+    def __init__(self, hidden_size=32, frequency_embedding_size=64):
+        super().__init__()
+        self.size = frequency_embedding_size
+        self.mlp = nn.Sequential(
+            nn.Linear(self.size, hidden_size), nn.SiLU(), nn.Linear(hidden_size, hidden_size)
+        )
+
+    def forward(self, t):
+        return self.mlp(timestep(t, self.size))
+
+
+class FourierFeatures(nn.Module):
+    """Sines of random frequencies, which are kept."""
+
+    def __init__(self, embed_dim=32, scale=16.0):
+        super().__init__()
+        self.W = nn.Parameter(torch.randn(embed_dim // 2) * scale, requires_grad=False)
+
+    def forward(self, t):
+        angles = t[:, None] * self.W[None] * 2 * math.pi
+        return torch.cat([angles.sin(), angles.cos()], -1)
+
+
+class RowsAndColumns(nn.Module):
+    """A learned table of rows and one of columns, of a small grid."""
+
+    def __init__(self, dim=32, side=4):
+        super().__init__()
+        self.rows = nn.Parameter(torch.randn(side, 1, dim))
+        self.columns = nn.Parameter(torch.randn(1, side, dim))
+
+    def forward(self, x):
+        return x + (self.rows + self.columns).flatten(0, 1)
+
+
 RIGHT = [
     right(Tutorial, "convention paper, base 10,000"),
     right(Annotated, "convention paper, base 10,000"),
@@ -357,4 +406,8 @@ RIGHT = [
     right(DropsByFunction, "convention tensor2tensor"),
     right(Ours, "convention paper"),
     right(Wide, "convention paper"),
+    right(LearnedSize, "convention paper, base 10,000, times 0.83"),
+    right(Steps, ""),
+    right(FourierFeatures, ""),
+    right(RowsAndColumns, "a learned table, at least 16 rows"),
 ]

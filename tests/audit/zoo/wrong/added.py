@@ -343,6 +343,17 @@ class Unused(nn.Module):
         return x + self.table(torch.arange(x.shape[1]))
 
 
+class FrozenSize(Sum):
+    """Times a number of a parameter that is never trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.size = nn.Parameter(torch.tensor(0.5), requires_grad=False)
+
+    def forward(self, x):
+        return x + (self.size * self.pe[: x.shape[1]]).to(x.dtype)
+
+
 class Detached(nn.Module):
     """A learned table that is cut off."""
 
@@ -436,6 +447,7 @@ WRONG = [
     wrong(cosine_twice, "cosine twice", "sine-twice"),
     wrong(scaled, "times 2.5", "table-scaled"),
     wrong(tenth, "times 0.1", "table-scaled"),
+    wrong(FrozenSize, "times a frozen number", "table-scaled"),
     wrong(doubled_positions, "position 2p", "unknown-frequencies"),
     wrong(degrees, "degrees", "unknown-frequencies"),
     wrong(HalfTable, "table in bfloat16", "table-in-16-bits"),

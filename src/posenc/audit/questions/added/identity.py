@@ -23,11 +23,19 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
     found, near = inquiry.sinusoid, inquiry.near
     show = f"import torch\nsubject(torch.zeros(1, 8, {inquiry.view.dim}))[0]"
     if found is not None:
-        return _slips(found, show)
+        return _slips(found, show, inquiry)
     if inquiry.square is not None:
         return f"{inquiry.square.off:.1g} from {inquiry.square.said}"
-    if inquiry.learns:
+    if inquiry.is_table:
         raise NotAskedError("its numbers are learned; any table is a right one")
+    if inquiry.learns:
+        return fault(
+            "unknown-function",
+            "note",
+            "it is computed from parameters, by no formula that is known here; it was asked for "
+            "order, decoding and state alone",
+            0.0,
+        )
     if inquiry.view.grid is not None:
         if not _grid_identity(inquiry):
             return fault(
@@ -93,7 +101,7 @@ def keeps_the_size_of_content(inquiry: AddedInquiry) -> Answer:
     )
 
 
-def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
+def _slips(found: sinusoids.Sinusoid, show: str, inquiry: AddedInquiry) -> Answer:
     ours = found.encoding
     if ours.convention.name == "double_exponent":
         return fault(
@@ -137,7 +145,8 @@ def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
             show,
             10_000.0,
         )
-    if abs(found.size - 1) > 1e-4:
+    learned = "" if found.is_plain else inquiry.factor
+    if learned is None:
         return fault(
             "table-scaled",
             "wrong",
@@ -150,7 +159,8 @@ def _slips(found: sinusoids.Sinusoid, show: str) -> Answer:
         return fault(
             "unusual-base", "note", f"base {ours.base:,.6g} is that of no known model", ours.base
         )
-    return f"{found.off:.1g} from {found.said}"
+    beside = f", as {learned} has learned" if learned else ""
+    return f"{found.off:.1g} from {found.said}{beside}"
 
 
 def _is_usual(base: float) -> bool:

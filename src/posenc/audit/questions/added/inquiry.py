@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.added import Added
-from posenc.audit.adapters.calls import varies
+from posenc.audit.adapters.calls import keeping_gradients, varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
@@ -23,6 +23,9 @@ ROUNDING = 1e-5
 
 SAME = 1e-4
 """By which share a factor that is measured may be off."""
+
+OF_ONE_ROW = 0.35
+"""The share of a table that one row of it reads at most, where rows are those of a small grid."""
 
 LARGEST = 64**2 + 1
 """The longest table that is held against those of square images."""
@@ -62,8 +65,51 @@ class AddedInquiry:
     @cached_property
     def learns(self) -> bool:
         """Whether it has parameters that shape what is added."""
+        return self.has_parameters and any(
+            p.numel() > 4 for p in self.view.subject.fresh().parameters()
+        )
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether it is a module, which may have some."""
+        return isinstance(self.view.subject.fresh(), nn.Module)
+
+    @cached_property
+    def is_table(self) -> bool:
+        """Whether rows are learned as they are: each has numbers that the others do not read."""
+        if not self.learns:
+            return False
         thing = self.view.subject.fresh()
-        return isinstance(thing, nn.Module) and any(p.numel() > 4 for p in thing.parameters())
+        learned = [p.requires_grad_() for p in thing.parameters() if p.is_floating_point()]
+        weights = torch.randn(self.view.dim, generator=torch.Generator().manual_seed(3))
+        try:
+            with keeping_gradients():
+                made = self.view.added(by=thing)[0].float() @ weights
+            if not made.requires_grad:
+                return True
+            every, one = (
+                torch.autograd.grad(what, learned, retain_graph=True, allow_unused=True)
+                for what in (made.square().sum(), made[-1])
+            )
+        except (NotAskedError, RuntimeError):
+            return True
+        return any(
+            int(row.to_dense().count_nonzero()) <= OF_ONE_ROW * int(all_.to_dense().count_nonzero())
+            for all_, row in zip(every, one, strict=True)
+            if all_ is not None and row is not None and all_.numel() > 4
+        )
+
+    @cached_property
+    def factor(self) -> str | None:
+        """The name of the number that it learns and multiplies the table with, if there is one."""
+        names = dict(self.view.subject.fresh().named_parameters()) if self.has_parameters else {}
+        for name in (n for n, p in names.items() if p.numel() == 1 and p.requires_grad):
+            thing = self.view.subject.fresh()
+            with torch.no_grad():
+                thing.get_parameter(name).mul_(2)
+            if torch.allclose(self.view.rows(len(self.near), thing), 2 * self.near, atol=1e-5):
+                return name
+        return None
 
     @property
     def scale(self) -> Scale:
@@ -159,10 +205,11 @@ class AddedInquiry:
             size, off = int(line[:apart][-1]) + 1, errors[:apart].max().item()
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
             ours = recipe or f"posenc.Sinusoidal({_arguments(found, self.scale)})"
+            ours += "" if found.is_plain else f" times {found.size:.4g}"
             return f"{found.said}: equal to {ours} within {off:.1g} to position {size - 1:,}"
         if self.square is not None:
             return f"a table of {self.square.said} within {self.square.off:.1g}"
-        if self.learns:
+        if self.is_table:
             return (
                 f"a learned table, at least {self.view.longest(self.length):,} rows of "
                 f"{self.view.dim}{_beside(self.scale)}"
