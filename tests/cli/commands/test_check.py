@@ -159,3 +159,13 @@ def test_what_cannot_be_checked_is_refused(refused, file, tmp_path):
     assert "did you mean '--format json'?" in refused("check", f"{file}:plain", "--json")
     assert "'x' is no question" in refused("check", f"{file}:plain", "--only", "x")
     assert "uses w; it may use" in refused("check", f"{file}:plain", "--call", "subject(w)")
+
+
+@pytest.mark.parametrize("kind", ["json", "sarif", "junit"])
+def test_what_the_thing_prints_does_not_stand_in_the_document(run, file, kind):
+    prints = 'print("imported")\n\ndef loud(x):\n    print("called")\n    return plain(x)\n'
+    file.write_text(f"{MODULE}\n{prints}")
+    ran = run("check", f"{file}:loud", "--format", kind)
+    assert "imported\n" in ran.err
+    assert "called\n" in ran.err
+    (ElementTree.fromstring if kind == "junit" else json.loads)(ran.out)

@@ -95,6 +95,15 @@ def test_an_own_file_and_a_configuration(capsys, tmp_path):
     assert f"Equal bits: {own}:rotate and transformers" in " ".join(capsys.readouterr().out.split())
     given[2] = "exact"
     assert main(given) == 1
+    own.write_text(
+        own.read_text().replace("    w =", "    print('called')\n    w =") + "print('at import')\n"
+    )
+    capsys.readouterr()
+    assert main([*given, "--format", "json"]) == 1
+    printed = capsys.readouterr()
+    json.loads(printed.out)
+    assert "at import\n" in printed.err
+    assert "called\n" in printed.err
 
 
 @pytest.mark.parametrize("name", ["table.safetensors", "table.pt"])

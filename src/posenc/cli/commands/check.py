@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -94,7 +95,8 @@ class Check:
         figures.check_drawn(self.figure is not None, "light", self.dpi)
         if self.figure is not None:
             figures.kind_of(self.figure, self.dpi)  # refused before any work
-        report = self._report()
+        with redirect_stdout(sys.stderr):  # what the thing prints would stand in the document
+            report = self._report()
         check_report.show(report, self.format, self._path())
         if self.figure is not None:
             self._draw(report, self.figure)

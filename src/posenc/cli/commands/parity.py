@@ -1,6 +1,8 @@
 """``posenc parity``: where do the bits of two rotary implementations part, and does it matter?"""
 
+import sys
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -107,7 +109,8 @@ class Parity:
         self._check_heeded()
         encoding, dtype = self._encoding(), getattr(torch, self.dtype)
         self._check_path(encoding)
-        found = self._compared(None if self.config else encoding, dtype)
+        with redirect_stdout(sys.stderr):  # what own implementations print would stand in it
+            found = self._compared(None if self.config else encoding, dtype)
         written = [] if self.write is None else self._written(encoding, found.length, dtype)
         parity_report.show(found, self.format, written)
         return found.status
