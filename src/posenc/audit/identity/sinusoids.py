@@ -128,7 +128,7 @@ def _candidates(dim: int, rows: Tensor, known: bool) -> Iterator[tuple[Form, flo
     for form in _forms(dim):
         measured = _base(rows, form)
         if measured is None:
-            bases: tuple[float | None, ...] = (*KNOWN[:3], 1e-4) if known else ()
+            bases: tuple[float | None, ...] = (*KNOWN[:3], 1e-4, 1.0) if known else ()
         else:
             bases = (nearest(measured), 1e-4) if known else (shortest(measured), measured)
         yield from ((form, base) for base in dict.fromkeys(filter(None, bases)))

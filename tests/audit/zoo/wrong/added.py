@@ -256,6 +256,10 @@ def reversed_order(x):
     return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * (d / 2 - i) / d).to(x.dtype)
 
 
+def divides_whole(x):
+    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * i // d).to(x.dtype)
+
+
 def sine_twice(x):
     made = sines(x.shape[1], x.shape[2])
     made[:, 1::2] = made[:, 0::2]
@@ -443,6 +447,7 @@ WRONG = [
     wrong(narrower, "width less two", "wrong-exponent"),
     wrong(tripled_pairs, "squared exponent", "unknown-frequencies"),
     wrong(reversed_order, "slow first", "unknown-frequencies"),
+    wrong(divides_whole, "exponent of an integer division", "wrong-exponent"),
     wrong(sine_twice, "sine twice", "sine-twice"),
     wrong(cosine_twice, "cosine twice", "sine-twice"),
     wrong(scaled, "times 2.5", "table-scaled"),

@@ -535,6 +535,13 @@ class ChunksShare(Turn):
         return super().forward(q, k, line)
 
 
+class DividesWhole(Turn):
+    """2i // d is 0 for each pair."""
+
+    def rates(self):
+        return self.base ** -(torch.arange(0, self.dim, 2) // self.dim).double()
+
+
 WRONG = [
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(HeadAxis, "head axis", "head-axis-encoded"),
@@ -566,6 +573,7 @@ WRONG = [
     wrong(SharesPositions, "two tokens share", "positions-shared"),
     wrong(Bfloat16Positions, "positions in bfloat16", "positions-in-16-bits"),
     wrong(ContentDtypePositions, "positions in the content's dtype", "positions-in-16-bits"),
+    wrong(DividesWhole, "exponent of an integer division", "wrong-exponent"),
     wrong(Bfloat16Rates, "frequencies in bfloat16", "frequencies-in-16-bits"),
     wrong(Float16Rates, "frequencies in float16", "frequencies-in-16-bits"),
     wrong(Bfloat16Table, "table in bfloat16", "table-in-16-bits"),

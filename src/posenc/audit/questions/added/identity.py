@@ -113,6 +113,16 @@ def _slips(found: sinusoids.Sinusoid, show: str, inquiry: AddedInquiry) -> Answe
             1.0,
             show,
         )
+    if ours.base == 1:
+        return fault(
+            "wrong-exponent",
+            "wrong",
+            "all channels turn by one frequency: the exponent is 0 in each, as after an integer "
+            "division",
+            ours.base,
+            show,
+            10_000.0,
+        )
     if ours.base < 1:
         return fault(
             "wrong-exponent",

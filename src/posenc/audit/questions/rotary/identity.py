@@ -15,6 +15,7 @@ from posenc.audit.questions.asking import (
 )
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import NotAskedError
+from posenc.frequencies import Geometric
 
 LOSSY = 0.01
 """By how much a score may move: what rounding queries to bfloat16 does to it anyway."""
@@ -55,6 +56,18 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
                 f"pair(s) {', '.join(map(str, found.missing))} of "
                 f"{len(found.missing) + len(shape.firsts)} never turn",
                 len(found.missing),
+                show,
+            )
+        )
+    alike = isinstance(found.schedule, Geometric) and abs(found.schedule.base - 1) < 1e-5
+    if alike:
+        found_faults.append(
+            fault(
+                "wrong-exponent",
+                "wrong",
+                f"all {len(shape.firsts)} pairs turn by one frequency: the exponent is 0 in each, "
+                "as after an integer division",
+                1.0,
                 show,
             )
         )
@@ -104,7 +117,7 @@ def has_known_frequencies(inquiry: RotaryInquiry) -> Answer:
                 shape.phases.abs().max().item(),
             )
         )
-    if found.unusual and not found.slip:
+    if found.unusual and not found.slip and not alike:
         found_faults.append(
             fault("unusual-base", "note", f"{found.named} is that of no known model", 1.0)
         )
