@@ -19,7 +19,7 @@ from tests.audit.zoo.right.added import (
     Steps,
     Tutorial,
 )
-from tests.audit.zoo.right.bias import Swin, of_square
+from tests.audit.zoo.right.bias import Swin, T5Decoder, of_square
 from tests.audit.zoo.right.grids import Patches
 from tests.audit.zoo.right.rotary import VLLM, CacheOfFourRows, LeftToTheScale, LlamaRotary
 from tests.audit.zoo.wrong import places
@@ -221,6 +221,30 @@ def test_ways_to_lie_that_share_a_learned_number_are_noted(stride, noted):
     report = check(swin, only=["tells-distances-apart", "knows-distance-alone"])
     assert not report.faults
     assert [note.name for note in report.notes] == noted
+
+
+def test_a_table_of_a_window_that_is_read_by_distance_alone_is_noted():
+    """w rows for each difference of rows instead of 2w − 1: what is left is the row's distance."""
+    swin = Swin()
+    apart = of_square(7)[:, None] - of_square(7) + 6
+    swin.relative_position_index = apart[..., 0] * 7 + apart[..., 1]
+    report = check(swin)
+    assert [note.name for note in report.notes] == ["values-shared"]
+    assert "169 rows, one for each step in a square of 7 × 7 tokens" in report.notes[0].said
+    assert "one number for each distance up to 48:" in report.identity
+
+
+class WithoutSides(T5Decoder):
+    """Keys after the query read the rows of those before it."""
+
+    def bucket(self, relative_position):
+        return super().bucket(-relative_position.abs())
+
+
+def test_buckets_without_sides_are_those_of_a_decoder_up_to_the_query_alone():
+    assert check(T5Decoder).identity.endswith("to distance 599")
+    told = check(WithoutSides).identity
+    assert told.endswith(", for keys up to the query's; those after it read other rows")
 
 
 class Kerple(nn.Module):

@@ -200,6 +200,13 @@ class Buckets:
     first_off: int = 0
 
     @property
+    def knows_later_keys(self) -> bool:
+        """Whether keys after the query are hidden, or read the rows that T5's read."""
+        n = (len(self.index) + 1) // 2
+        later = self.index[: n - 1]
+        return self.bidirectional or bool((later <= 0).all())
+
+    @property
     def compared(self) -> int:
         """How many distances are held against T5's, which are none that are hidden."""
         n = (len(self.index) + 1) // 2

@@ -79,6 +79,8 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
                 "before it",
                 each.max().item(),
             )
+        if (note := _table_of_square(inquiry)) is not None:
+            return note
         return f"{each.max().item():.1g} along diagonals of {seq}, beside {sizes.max().item():.3g}"
     off, scale = each[head].item(), sizes[head].item()
     return fault(
@@ -88,6 +90,26 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
         f"size is up to {scale:.3g})",
         off,
         inquiry.shown(f"{seq}, {seq}"),
+    )
+
+
+def _table_of_square(inquiry: BiasInquiry) -> Fault | None:
+    """A note where a table has a row for each step in a square, and is read by distance alone."""
+    count = inquiry.far_square.shape[-1]
+    side = isqrt(count)
+    if side < 3 or side**2 != count or (found := inquiry.buckets) is None:
+        return None
+    if found.rows != (2 * side - 1) ** 2:
+        return None
+    read = len(found.index[found.index >= 0].unique())
+    return fault(
+        "values-shared",
+        "note",
+        f"the table has {found.rows} rows, one for each step in a square of {side} × {side} "
+        f"tokens, but is read by distance in the row alone: {read} of its rows are read, and steps "
+        f"of (0, {side - 1}) and (1, -1) rows and columns share one",
+        float(found.rows - read),
+        expected=0.0,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -170,7 +170,13 @@ class BiasInquiry:
         except NotAskedError:
             return None
         found = biases.looked_up(made.double(), thing)
-        return biases.buckets(*found) if found is not None else None
+        if found is None:
+            return None
+        rule = biases.buckets(*found)
+        count = made.shape[-1]
+        if rule.kind == "clipped" and (self.view.fixed or count < FAR_ROWS):  # it gives no more
+            return replace(rule, max_distance=min(rule.max_distance, count - 1))
+        return rule
 
     def longest_row(self, dtype: torch.dtype) -> Tensor:
         """The bias of the last of as many keys as it gives, ``[heads, keys]``.
@@ -266,11 +272,11 @@ class BiasInquiry:
 
     def _looked_up(self, found: biases.Buckets) -> str:
         said = f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
-        return (
-            said
-            if self.mask is None or not self.mask.slip
-            else f"{said}, though it {self.mask.said}"
-        )
+        if self.mask is not None and self.mask.slip:
+            return f"{said}, though it {self.mask.said}"
+        if found.kind != "t5" or found.knows_later_keys:
+            return said
+        return f"{said}, for keys up to the query's; those after it read other rows"
 
     def shown(self, call: str) -> str:
         """Lines that show a bias of ``call``, its lengths, to whoever has the subject."""
