@@ -238,7 +238,7 @@ def test_padding_that_a_mask_alone_tells_is_refused_where_it_would_be_read(name,
         given |= {"q_hidden": x, "k_hidden": x}
     left = mask([False, False, True, True, True, True])
     with pytest.raises(
-        ValueError, match=r"attn_mask hides a key from every query, .* padding_mask"
+        ValueError, match=r"attn_mask hides a key from every query behind it, .* padding_mask"
     ):
         attention(heads, heads, heads, left, **given)
     known = torch.tensor([[False, False, True, True, True, True]])
@@ -249,3 +249,56 @@ def test_padding_that_a_mask_alone_tells_is_refused_where_it_would_be_read(name,
     plain = attention(heads, heads, heads, **given)
     made = attention(heads, heads, heads, right, **given)
     torch.testing.assert_close(made[:, :, :4], plain[:, :, :4])
+
+
+REAL = torch.tensor([False, False, True, True, True, True])
+CAUSAL = torch.ones(LONG, LONG).tril().bool()
+LEFT = REAL & CAUSAL
+APART = torch.block_diag(torch.ones(3, 3), torch.ones(3, 3)).bool()
+MASKS_THAT_TELL = {
+    "rows of padding see themselves": LEFT | torch.eye(LONG).bool(),
+    "padding sees padding": LEFT | (CAUSAL & ~REAL & ~REAL[:, None]),
+    "rows that see nothing see all": LEFT | ~LEFT.any(-1, keepdim=True),
+    "numbers of a thousand and more": torch.where(LEFT, 0.0, -9999.0),
+    "two documents": APART,
+    "a document of one token": torch.block_diag(torch.ones(5, 5), torch.ones(1, 1)).bool(),
+    "the last queries": LEFT[-3:],
+    "the last query": LEFT[-1:],
+    "documents of the last queries": APART[-2:],
+}
+MASKS_OF_ORDER = {
+    "causal": CAUSAL,
+    "all": torch.ones(LONG, LONG).bool(),
+    "a window": CAUSAL & ~CAUSAL.tril(-2),
+    "itself alone": torch.eye(LONG).bool(),
+    "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
+    "padding behind": REAL.flip(0).expand(LONG, LONG),
+    "the last query of all": CAUSAL[-1:],
+}
+
+
+def masked(mask, **given):
+    """Attention of as many of the last tokens as the mask has rows, under DAPE v2."""
+    torch.manual_seed(0)
+    encoding = SCORES["dape-v2"]()
+    x = torch.randn(1, HEADS, LONG, WIDTH, generator=torch.Generator().manual_seed(1))
+    given |= {"is_causal": True, "positional": Positional(scores=encoding)}
+    return attention(x[:, :, -len(mask) :], x, x, mask, **given)
+
+
+@pytest.mark.parametrize("mask", MASKS_THAT_TELL.values(), ids=MASKS_THAT_TELL)
+def test_what_a_mask_alone_may_tell_is_refused(mask):
+    with pytest.raises(ValueError, match="hides a key from every query behind it, and DAPEv2"):
+        masked(mask)
+    ones = torch.ones(1, LONG, dtype=torch.int64)
+    of_queries = {
+        "q_padding_mask": ones[:, -len(mask) :].bool(),
+        "q_document_ids": ones[:, -len(mask) :],
+    }
+    told = {"padding_mask": ones.bool(), "document_ids": ones}
+    assert masked(mask, **told, **of_queries).isfinite().any()
+
+
+@pytest.mark.parametrize("mask", MASKS_OF_ORDER.values(), ids=MASKS_OF_ORDER)
+def test_a_mask_of_order_is_none_of_documents(mask):
+    assert masked(mask).isfinite().all()

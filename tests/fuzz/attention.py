@@ -53,7 +53,7 @@ TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
 ASTRAY = (
     "these run on where one begins|padding (lies between|stands beside)|Positions repeat between"
-    "|attn_mask hides a key from every query"
+    "|attn_mask hides a key from every query behind it"
 )
 
 COUNTED = "would count tokens of the next document"
@@ -339,31 +339,45 @@ def _reads_astray(case: AttentionCase) -> bool:
 
 
 def _reads_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
-    """Whether an encoding would read, before a token, a key that the mask hides from all queries.
+    """Whether an encoding would read, before a token, a key that the mask hides from all behind it.
 
-    Only of a whole pass that can be known.
+    Padding and documents are told beside the mask, and neither is left to it, where both are.
     """
-    mask = given.get("attn_mask")
-    if mask is None or not _reads_neighbors(case) or len(case.chosen) != case.k_len:
+    mask, told = given.get("attn_mask"), case.padding is not None and case.documents is not None
+    if mask is None or not _reads_neighbors(case) or told:
         return False
-    mask = mask.expand(case.batch, case.heads, case.k_len, case.k_len)
-    hidden = ~(mask if mask.dtype == torch.bool else mask > -1e4).flatten(1, 2).any(1)
+    mask = mask.expand(case.batch, case.heads, len(case.chosen), case.k_len)
+    seen = (mask if mask.dtype == torch.bool else mask > -1e3).any(1).tolist()
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
-    real = torch.ones_like(hidden)
+    real = torch.ones(case.batch, case.k_len).bool()
     if case.padding is not None:
         real = torch.tensor(case.padding).expand(case.batch, -1).bool()
         keys = over_padding(keys, torch.tensor(case.padding))
-    keys = keys.expand(case.batch, -1)
-    ids = torch.zeros_like(keys)
+    places = keys.expand(case.batch, -1).tolist()
+    ids = torch.zeros(case.batch, case.k_len)
     if case.documents is not None:
         ids = torch.tensor([documents_of(row) for row in case.documents]).expand(case.batch, -1)
+
+    def told_by_mask(row: int, n: int) -> bool:
+        at, rows = places[row], seen[row]
+        behind = [
+            shown for query, shown in zip(case.chosen, rows, strict=True) if at[query] >= at[n]
+        ]
+        hidden = not any(shown[n - 1] for shown in behind) and any(shown[n] for shown in behind)
+        return hidden and at[n - 1] < at[n] and bool(real[row, n - 1] and real[row, n])
+
+    def in_steps(row: int) -> bool:
+        at = places[row]
+        return not any(
+            shown[n - 1] and shown[n] and at[query] >= at[n]
+            for query, shown in zip(case.chosen, seen[row], strict=True)
+            for n in range(1, case.k_len)
+        )
+
     return any(
-        hidden[row, n - 1]
-        and not hidden[row, n]
-        and real[row, n - 1]
-        and real[row, n]
-        and keys[row, n - 1] < keys[row, n]
+        told_by_mask(row, n)
         and ids[row, n - 1] == ids[row, n]
+        and not (in_steps(row) and any(shown[n - 1] for shown in seen[row]))
         for row in range(case.batch)
         for n in range(1, case.k_len)
     )

@@ -10,8 +10,8 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
 from posenc.positions import Coordinates
 
-NONE = -1e4
-"""What a mask adds to a score that shall have no weight, or less."""
+NONE = -1e3
+"""A number that a mask adds to a score that shall have no weight, or more than it adds."""
 
 
 def check_documents_are_told(
@@ -127,33 +127,44 @@ tokens of one document. Pad rows at their ends.
 def check_mask_hides_no_neighbors(
     encodings: Iterable[nn.Module], given: AttentionSpecification
 ) -> None:
-    """Refuse padding that ``attn_mask`` alone tells where scores would read it before a token.
+    """Refuse padding or documents that ``attn_mask`` alone tells where scores would read past them.
 
-    In a whole pass a key that no query of a row may see is padding, and scores that read neighbors
-    know of none but by positions, which those of ``padding_mask`` repeat.
+    Scores that read neighbors know of padding and documents by positions alone. A key that the mask
+    hides from all that stand behind it, while the next one is seen, is padding or ends a document,
+    or lies outside of a window; which of these it is, ``padding_mask`` and ``document_ids`` say.
 
     Args:
         encodings: Those that change the scores.
         given: Where queries and keys stand, and the mask.
 
     Raises:
-        ValueError: A key that no query may see stands before a token, as if that were the next.
+        ValueError: Such a key stands before another, as if that were the next, and not both of
+            ``padding_mask`` and ``document_ids`` were given.
     """
-    mask, at = given.attn_mask, given.keys
+    mask, at, queries = given.attn_mask, given.keys, given.queries
     reading = [each for each in encodings if _reads_neighbors(each)]
-    if mask is None or not reading or isinstance(at, Coordinates):
+    if mask is None or not reading or mask.shape[-1] == 1:
         return
-    if given.q_len != given.k_len or mask.shape[-1] == 1:
-        return  # to some of the queries a window hides keys, too
-    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1).any(dim=1)
-    found = ~seen[:, :-1] & seen[:, 1:] & (at[..., 1:] > at[..., :-1])
-    if given.padding_mask is not None:
-        found = found & given.padding_mask[:, :-1] & given.padding_mask[:, 1:]
-    if given.documents is not None:
-        found = found & (given.documents[:, :-1] == given.documents[:, 1:])
+    if isinstance(at, Coordinates) or isinstance(queries, Coordinates) or at.ndim > 2:
+        return
+    padding, documents = given.padding_mask, given.documents
+    if padding is not None and documents is not None:
+        return  # what the mask hides besides is a neighbor all the same
+    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
+    behind = queries.unsqueeze(-1) >= at[..., 1:].unsqueeze(-2)
+    before, after = seen[..., :-1] & behind, seen[..., 1:] & behind
+    found = ~before.any(-2) & after.any(-2) & (at[..., 1:] > at[..., :-1])
+    # Where no neighbors are seen together anywhere, the mask leaves steps between keys.
+    together = (before & after).flatten(-2).any(-1, keepdim=True)
+    found = found & (together | ~seen[..., :-1].any(-2))
+    if padding is not None:
+        found = found & padding[:, :-1] & padding[:, 1:]
+    if documents is not None:
+        found = found & (documents[:, :-1] == documents[:, 1:])
     words = (
-        f"attn_mask hides a key from every query, and {type(reading[0]).__name__} would read it "
-        f"beside the token after it. Say which keys are padding by padding_mask."
+        f"attn_mask hides a key from every query behind it, and {type(reading[0]).__name__} would "
+        f"read it beside the token after it. Say which keys are padding by padding_mask and which "
+        f"are one document by document_ids; where both are given, what the mask hides is read."
     )
     if graph_looks(found):
         demand(~found.any(), words)

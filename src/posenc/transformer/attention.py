@@ -157,7 +157,9 @@ class MultiHeadAttention(Settled):
             tables: Encodings of queries, keys and scores, each with its table for these tokens
                 (score tables for the cached keys too).
             attn_mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a
-                query may see a key. Floating: a number to add to the scores, −∞ to hide.
+                query may see a key. Floating: a number to add to the scores, −∞ to hide. Encodings
+                that read the tokens beside each (``reads_neighbors``) know of padding and documents
+                by the positions of their tables alone, and read past what this hides.
             is_causal: A token sees itself and those before it.
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
 

@@ -27,8 +27,9 @@ class DAPEv2(ScoreEncoding):
     every query is treated as those others are, so that a decoded token equals that of a whole pass.
 
     Documents are known by positions that fall or repeat, and so is padding, which must stand before
-    or behind a document's tokens, not between them. Memory is that of 4 · ⌊kernel/2⌋ + 1 copies of
-    the scores and the bias.
+    or behind a document's tokens, not between them. What a mask hides is a neighbor all the same;
+    ``attention`` and encoders refuse a mask that may stand for either. Memory is that of
+    4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
 
     The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2, whose kernels have an
     axis of one more, as ``expand`` and ``contract``. Where the bias is FIRE, it is theirs as

@@ -40,7 +40,8 @@ class SelectiveRoPE(ScoreEncoding):
     A row of one document is rotated token by token. In a packed row, where positions fall or
     repeat, every document begins anew, and angles are those of pairs: a pass over all scores for
     each pair of channels. So it is with padding, which must stand before or behind a document's
-    tokens, not between them, and in graphs and transforms, where nobody can look.
+    tokens, not between them, and in graphs and transforms, where nobody can look. What a mask hides
+    is read all the same; ``attention`` and encoders refuse a mask that may stand for either.
 
     The paper makes u of the query; the authors' code, and this, of the hidden state. Theirs has as
     many key heads as query heads; fewer are repeated here, and turned for each query head.
