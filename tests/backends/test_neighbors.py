@@ -302,3 +302,62 @@ def test_what_a_mask_alone_may_tell_is_refused(mask):
 @pytest.mark.parametrize("mask", MASKS_OF_ORDER.values(), ids=MASKS_OF_ORDER)
 def test_a_mask_of_order_is_none_of_documents(mask):
     assert masked(mask).isfinite().all()
+
+
+BETWEEN = torch.tensor([True, True, False, True, True, True])
+PADDING_BETWEEN = {
+    "hidden from all": BETWEEN.expand(LONG, LONG),
+    "hidden but from itself": CAUSAL & BETWEEN | torch.eye(LONG).bool(),
+    "hidden before the last query": BETWEEN.expand(1, LONG),
+    "by a number": torch.where(BETWEEN, 0.0, -9999.0).expand(LONG, LONG),
+    "a window behind a sink": torch.tensor([[True, False, False, True, True, True]]),
+}
+NONE_BETWEEN = MASKS_OF_ORDER | {
+    "padding before": LEFT,
+    "padding that sees itself": LEFT | torch.eye(LONG).bool(),
+    "documents": APART,
+    "the last query in a window": ~CAUSAL[2:3],
+    "a sink and a window": CAUSAL & (~CAUSAL.tril(-2) | (torch.arange(LONG) == 0)),
+}
+
+
+def summed(encoding, mask, places=None, **given):
+    """Attention of the last tokens under an encoding that sums over the tokens between."""
+    hidden = torch.randn(1, LONG, DIM, generator=torch.Generator().manual_seed(1))
+    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+    if encoding.reads_hidden:
+        given |= {"q_hidden": hidden[:, -len(mask) :], "k_hidden": hidden}
+    if places is not None:
+        given |= {"q_positions": places[-len(mask) :], "k_positions": places}
+    positional = Positional(scores=encoding)
+    q = x[:, :, -len(mask) :]
+    return attention(q, x, x, mask, is_causal=True, positional=positional, **given)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("mask", PADDING_BETWEEN.values(), ids=PADDING_BETWEEN)
+def test_padding_between_that_a_mask_alone_tells_is_refused(name, mask):
+    encoding = COUNTING[name]()
+    with pytest.raises(ValueError, match=r"hides a key from every query behind it, and .* between"):
+        summed(encoding, mask)
+    known = {"padding_mask": BETWEEN[None], "q_padding_mask": BETWEEN[None, -len(mask) :]}
+    assert summed(encoding, mask, **known).isfinite().any()
+    if len(mask) == LONG:
+        placed = BETWEEN.cumsum(0) - 1  # padding has the position of the token before it
+        real = summed(encoding, mask, placed)[:, :, BETWEEN]
+        told = summed(encoding, mask, **known)[:, :, BETWEEN]
+        torch.testing.assert_close(real, told, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("mask", NONE_BETWEEN.values(), ids=NONE_BETWEEN)
+def test_a_mask_that_hides_none_between_is_taken(name, mask):
+    assert summed(COUNTING[name](), mask).isfinite().any()
+
+
+def test_documents_whose_positions_fall_count_nothing_of_each_other():
+    """The last token of the second is hidden from all of the first, one of which stands behind."""
+    places = torch.tensor([0, 1, 2, 3, 0, 1])
+    mask = torch.block_diag(torch.ones(4, 4), torch.ones(2, 2)).bool()
+    whole = summed(CoPE(HEADS, WIDTH, 8, std=1.0), mask, places)
+    assert whole.isfinite().all()

@@ -264,7 +264,7 @@ def check(case: AttentionCase) -> None:
 
 def must_refuse(case: AttentionCase, content: list[Tensor], given: dict[str, Any]) -> bool:
     """Whether the call must be refused, or may be and is; raise where it is not refused."""
-    if _reads_astray(case) or _reads_what_is_hidden(case, given):
+    if _reads_astray(case) or _takes_what_is_hidden(case, given):
         _check_refused(case, content, given, f"{ASTRAY}|{TOO_FAR}")
         TALLY.count("must refuse", "neighbors that are none")
         return True
@@ -338,13 +338,22 @@ def _reads_astray(case: AttentionCase) -> bool:
     return any(_row_reads_astray(*row) for row in rows)
 
 
-def _reads_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
-    """Whether an encoding would read, before a token, a key that the mask hides from all behind it.
+def _counting(case: AttentionCase) -> bool:
+    """Whether an encoding sums over the tokens between."""
+    return any(
+        not each.is_pairwise and not getattr(each, "reads_neighbors", False)
+        for each in case.positional().scores
+    )
 
-    Padding and documents are told beside the mask, and neither is left to it, where both are.
+
+def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
+    """Whether an encoding would read or count a key that the mask hides from all behind it.
+
+    What is told beside the mask is not left to it: padding and documents of what reads neighbors,
+    padding of what sums over the tokens between.
     """
-    mask, told = given.get("attn_mask"), case.padding is not None and case.documents is not None
-    if mask is None or not _reads_neighbors(case) or told:
+    mask = given.get("attn_mask")
+    if mask is None:
         return False
     mask = mask.expand(case.batch, case.heads, len(case.chosen), case.k_len)
     seen = (mask if mask.dtype == torch.bool else mask > -1e3).any(1).tolist()
@@ -357,30 +366,52 @@ def _reads_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
     ids = torch.zeros(case.batch, case.k_len)
     if case.documents is not None:
         ids = torch.tensor([documents_of(row) for row in case.documents]).expand(case.batch, -1)
+    rows = [
+        (at, list(zip(case.chosen, shown, strict=True)), real[row].tolist(), ids[row].tolist())
+        for row, (at, shown) in enumerate(zip(places, seen, strict=True))
+    ]
+    reads = _reads_neighbors(case) and (case.padding is None or case.documents is None)
+    counts = case.padding is None and _counting(case)
+    return any(
+        (reads and _reads_hidden(*row)) or (counts and _counts_hidden(*row[:2])) for row in rows
+    )
 
-    def told_by_mask(row: int, n: int) -> bool:
-        at, rows = places[row], seen[row]
-        behind = [
-            shown for query, shown in zip(case.chosen, rows, strict=True) if at[query] >= at[n]
-        ]
+
+def _reads_hidden(at: list[int], seen: list, real: list[bool], ids: list[int]) -> bool:
+    """Of one row, where each query comes with the keys that it sees."""
+    steps = not any(
+        shown[n - 1] and shown[n] and at[query] >= at[n]
+        for query, shown in seen
+        for n in range(1, len(at))
+    )
+
+    def told(n: int) -> bool:
+        behind = [shown for query, shown in seen if at[query] >= at[n]]
         hidden = not any(shown[n - 1] for shown in behind) and any(shown[n] for shown in behind)
-        return hidden and at[n - 1] < at[n] and bool(real[row, n - 1] and real[row, n])
-
-    def in_steps(row: int) -> bool:
-        at = places[row]
-        return not any(
-            shown[n - 1] and shown[n] and at[query] >= at[n]
-            for query, shown in zip(case.chosen, seen[row], strict=True)
-            for n in range(1, case.k_len)
-        )
+        return hidden and not (steps and any(shown[n - 1] for _, shown in seen))
 
     return any(
-        told_by_mask(row, n)
-        and ids[row, n - 1] == ids[row, n]
-        and not (in_steps(row) and any(shown[n - 1] for shown in seen[row]))
-        for row in range(case.batch)
-        for n in range(1, case.k_len)
+        told(n) and real[n - 1] and real[n] and at[n - 1] < at[n] and ids[n - 1] == ids[n]
+        for n in range(1, len(at))
     )
+
+
+def _counts_hidden(at: list[int], seen: list) -> bool:
+    """Of one row, where each query comes with the keys that it sees."""
+    steps = not any(
+        shown[n - 1] and shown[n] and at[query] > max(at[n - 1 : n + 1])
+        for query, shown in seen
+        for n in range(1, len(at))
+    )
+
+    def told(n: int) -> bool:
+        behind = [shown for query, shown in seen if at[query] > at[n]]
+        begin = max([m for m in range(1, n + 1) if at[m] < at[m - 1]], default=0)
+        between = any(any(shown[begin:n]) and any(shown[n + 1 :]) for shown in behind)
+        hidden = between and not any(shown[n] for shown in behind)
+        return hidden and not (steps and any(shown[n] for _, shown in seen))
+
+    return any(told(n) and at[n - 1] < at[n] for n in range(1, len(at)))
 
 
 def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:
@@ -406,12 +437,7 @@ def _counts_astray(case: AttentionCase, given: dict[str, Any]) -> tuple[bool, bo
     It takes a fall of positions for the end of a document, and counts tokens that stand farther on
     than the one before them and not farther than the query.
     """
-    counting = [
-        each
-        for each in case.positional().scores
-        if not each.is_pairwise and not getattr(each, "reads_neighbors", False)
-    ]
-    if case.documents is None or not counting:
+    if case.documents is None or not _counting(case):
         return False, False
     keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
     places, own = keys.expand(case.batch, -1), keys
