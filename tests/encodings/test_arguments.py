@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import math
+import re
 import traceback
 import warnings
 from pathlib import Path
@@ -120,6 +121,13 @@ def calls() -> list:
     ]
 
 
+def numbers() -> list:
+    def told(build, name):
+        return str(inspect.signature(build).parameters[name].annotation)
+
+    return [call for call in calls() if re.search(r"\b(int|float)\b", told(*call.values))]
+
+
 def test_every_public_class_is_among_them():
     public = [getattr(posenc, name) for name in posenc.__all__]
     public += [getattr(frequencies, name) for name in frequencies.__all__]
@@ -134,6 +142,26 @@ def test_odd_arguments_are_refused_in_words_of_ours(build, name):
             continue  # as large a table would be built
         refusal = refusal_of(build, {**(SOUND | BUILDING_BLOCKS)[build], name: value})
         assert refusal is None or is_ours(refusal), f"{value!r}: {refusal!r}"
+
+
+BY_SHAPE = {(FeedForward, "dim"), (LayerNorm, "dim"), (KeyValueCache, "size")} | {
+    (TokenEmbedding, name) for name in ("dim", "num_embeddings")
+}
+"""Numbers beside which weights or buffers have shapes, by which others fail aloud."""
+
+
+@pytest.mark.parametrize(("build", "name"), numbers())
+def test_no_number_is_set_that_the_constructor_refuses(build, name):
+    arguments = (SOUND | BUILDING_BLOCKS)[build]
+    made = build(**arguments)
+    if (build, name) in BY_SHAPE or name not in getattr(made, "__dict__", {}):
+        return
+    for value in (math.nan, math.inf, -math.inf, -1, 0, 1.5, True, "x", 10**30):
+        if value == 10**30 and name in SIZES:
+            continue
+        if refusal_of(build, {**arguments, name: value}) is not None:
+            with pytest.raises((ValueError, TypeError, AttributeError), match=name):
+                setattr(made, name, value)
 
 
 @pytest.mark.parametrize("codes", [b"half", bytearray(4)], ids=repr)

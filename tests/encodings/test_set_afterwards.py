@@ -10,12 +10,14 @@ import torch
 
 from posenc import (
     DAPE,
+    FIRE,
     GRAPE,
     KERPLE,
     ALiBi,
     AxialLearned,
     CoPE,
     Cyclic,
+    DINOv3Rotary,
     Learned,
     LogTemperature,
     MultimodalRotary,
@@ -28,13 +30,16 @@ from posenc import (
     Rotary,
     Shaw,
     Sinusoidal,
+    StartTokenRotary,
     T5Bias,
     Temperature,
     TransformerXL,
+    XPos,
 )
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 from posenc.testing import Case
+from posenc.transformer import LayerNorm, MultiHeadAttention, TokenEmbedding
 
 FILES = (
     "arithmetic", "axial", "content", "features", "grid_tokens", "methods", "queries_keys",
@@ -138,6 +143,21 @@ def test_what_was_computed_from_stays_as_it_is(encoding, name, value):
         (Cyclic(2, ALiBi(2), 6), "period", torch.tensor(8)),
         (GRAPE(8, 2), "speed", torch.tensor(0.5)),
         (QueryTemperature(8), "scale", torch.tensor(True)),
+        (Sinusoidal(8), "dropout", float("nan")),
+        (Sinusoidal(8), "offset", 1.5),
+        (Learned(8, 5), "std", -1.0),
+        (GRAPE(8, 2), "std", 0),
+        (ALiBi(2), "slopes", (0.5, float("nan"))),
+        (XPos(Rotary(8)), "origin", float("nan")),
+        (StartTokenRotary(Rotary(8), Rotary(8), 2), "count", -1),
+        (DINOv3Rotary(8, (7, 7)), "jitter", 0.5),
+        (FIRE(2), "threshold", float("inf")),
+        (FIRE(2), "negative_slope", -1.0),
+        (MultiHeadAttention(8, 2), "dropout", True),
+        (MultiHeadAttention(8, 2), "scale", float("nan")),
+        (MultiHeadAttention(8, 2), "window", 0),
+        (LayerNorm(8), "eps", -1.0),
+        (TokenEmbedding(5, 8), "padding_idx", -1),
     ],
 )  # fmt: skip
 def test_what_is_set_is_held_to_what_the_constructor_asks(encoding, name, value):
@@ -147,6 +167,31 @@ def test_what_is_set_is_held_to_what_the_constructor_asks(encoding, name, value)
         setattr(encoding, name, value)
     assert getattr(encoding, name) == before
     setattr(encoding, name, before)
+
+
+def test_what_somebody_derives_may_hold_layers_and_vectors_by_any_name():
+    class Layered(Learned):
+        __module__ = "somebodys"
+
+        def __init__(self, dim, max_len):
+            super().__init__(dim, max_len)
+            self.dropout = torch.nn.Dropout(0.5)
+            self.threshold = torch.nn.Parameter(torch.ones(dim))
+
+        def encode(self, x, table):
+            return self.dropout(x + table * self.threshold)
+
+    class Sloped(ALiBi):
+        __module__ = "somebodys"
+
+        def __init__(self, heads):
+            super().__init__(heads)
+            self.slopes = torch.nn.Parameter(torch.tensor(self.slopes))
+
+    x = torch.ones(2, 4)
+    assert set(Layered(4, 3)(x).eq(0).flatten().tolist()) == {True, False}
+    assert Layered(4, 3).eval()(x).isfinite().all()
+    assert torch.equal(Sloped(2).slopes, torch.tensor(ALiBi(2).slopes))
 
 
 def test_what_somebody_derives_may_learn_a_number_and_hold_what_it_likes():

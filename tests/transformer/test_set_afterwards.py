@@ -16,8 +16,10 @@ from posenc import (
     Sinusoidal,
     T5Bias,
 )
+from posenc.distributed.dropout import HiddenDropout
 from posenc.interop.torch import CosSinRoPE, RotaryPositionalEmbeddings
 from posenc.transformer import Block, Encoder, KeyValueCache, MultiHeadAttention
+from posenc.transformer.dropout import dropped
 
 CONFIG = SimpleNamespace(dim=8, max_context_length=64, theta=5e5, scaling="none")
 
@@ -74,6 +76,14 @@ def test_what_the_parts_alone_keep_is_set_there(module, name):
     assert name in inspect.signature(type(module)).parameters
     with pytest.raises(AttributeError, match=f"handed {name} to its parts"):
         setattr(module, name, 2)
+
+
+@pytest.mark.parametrize("p", [float("nan"), -0.5, 1.5, "a"])
+def test_a_dropout_that_shards_do_for_it_is_a_probability(p):
+    layer, x = torch.nn.Dropout(0.5), torch.ones(1, 4, 8)
+    layer.p = p
+    with pytest.raises(ValueError, match=f"dropout is {p!r}; it must be a probability"):
+        dropped(layer, x, HiddenDropout(torch.arange(4), torch.tensor(7)))
 
 
 def test_windows_are_checked_whenever_they_come():

@@ -66,6 +66,41 @@ def check_positive_number(**values: object) -> None:
             raise ValueError(f"{name} is {value!r}; it must be a finite number above 0.")
 
 
+def check_probability(**values: object) -> None:
+    """Refuse what is no number between 0 and 1.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_probability(dropout=1.5)
+        Traceback (most recent call last):
+        ...
+        ValueError: dropout is 1.5; it must be a probability between 0 and 1.
+    """
+    for name, value in values.items():
+        if not _is_finite(value) or not 0.0 <= value <= 1.0:  # type: ignore[operator]
+            raise ValueError(f"{name} is {value!r}; it must be a probability between 0 and 1.")
+
+
+def check_numbers(**values: object) -> None:
+    """Refuse what is no row of finite numbers.
+
+    Raises:
+        ValueError: A value is not; its name is told.
+
+    Example:
+        >>> check_numbers(slopes=(0.5, float("nan")))
+        Traceback (most recent call last):
+        ...
+        ValueError: slopes is (0.5, nan); it must be a row of finite numbers.
+    """
+    for name, value in values.items():
+        row = value.tolist() if hasattr(value, "tolist") else value  # type: ignore[attr-defined]
+        if not is_row(row) or not all(map(_is_finite, row)):
+            raise ValueError(f"{name} is {value!r}; it must be a row of finite numbers.")
+
+
 def check_choice(choices: Sequence[str], /, **values: object) -> None:
     """Refuse what is none of some names.
 

@@ -2,14 +2,24 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from posenc._guards import FLOATING, may_look
-from posenc.encodings.arguments import check_flag, with_checked_flags
+from posenc.encodings.arguments import (
+    MOST,
+    check_flag,
+    check_number,
+    check_numbers,
+    check_positive_number,
+    check_probability,
+    check_whole,
+    with_checked_flags,
+)
 from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tensors import METHODS, held_to_tensors
@@ -17,6 +27,18 @@ from posenc.positions.whole import plain, with_plain_numbers
 
 CALLED = frozenset({*METHODS, "profile", "table"})
 """Methods by which an encoding is what it is."""
+
+ASKED: Mapping[str, Callable[..., None]] = MappingProxyType(
+    {
+        "dropout": check_probability,
+        "negative_slope": partial(check_number, 0.0),
+        "offset": partial(check_whole, -MOST),
+        "slopes": check_numbers,
+        "std": partial(check_number, 0.0),
+        "threshold": check_positive_number,
+    }
+)
+"""What is asked of these arguments by every class of ours that has them and can do with others."""
 
 
 class FixedOnceBuilt(ReadByArguments):
@@ -32,7 +54,8 @@ class FixedOnceBuilt(ReadByArguments):
         fixed: Names of arguments that cannot be set.
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
         settable: What is asked of those that can, by the constructor as by whoever sets them
-            afterwards. A tensor that learns may take the place of a number then.
+            afterwards; of those in ``ASKED`` if nothing else is said. A tensor that learns may take
+            the place of a number then, and a module of somebody's own that of any.
         switches: Names of arguments of ours that are true or false, and stay so.
 
     Example:
@@ -54,7 +77,7 @@ class FixedOnceBuilt(ReadByArguments):
         if name in CALLED:
             self._check_method(name, value)
         if name in self.settable:
-            self._check_set(name, value)
+            check_set(self, self.settable[name], name, value)
         elif name in self.switches and isinstance(vars(self).get(name), bool):
             check_flag(**{name: value})
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
@@ -77,6 +100,8 @@ class FixedOnceBuilt(ReadByArguments):
             in_reals = "dtype" in named
             if cls.__module__.startswith("posenc."):
                 cls.switches |= {n for n, each in named.items() if isinstance(each.default, bool)}
+                asked = {n: ASKED[n] for n in named if n in ASKED and n not in cls.fixed}
+                cls.settable = MappingProxyType({**asked, **cls.settable})
             built = with_plain_numbers(with_checked_flags(built))
             cls.__init__ = _in_reals(built) if in_reals else built
         for name in METHODS:
@@ -138,13 +163,6 @@ class FixedOnceBuilt(ReadByArguments):
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
 
-    def _check_set(self, name: str, value: object) -> None:
-        if isinstance(value, Tensor) and value.requires_grad and hasattr(self, name):
-            if value.numel() != 1 or not may_look(value):
-                return
-            value = value.item()
-        self.settable[name](**{name: value})
-
     def _check_method(self, name: str, value: object) -> None:
         kind = type(self).__name__
         if not callable(value):
@@ -165,6 +183,20 @@ class FixedOnceBuilt(ReadByArguments):
                 f"{told} {now.dtype}; {kind} computes with reals, and imaginary parts would be "
                 f"lost. Build another {kind}, with parameters in a floating dtype."
             )
+
+
+def check_set(module: nn.Module, check: Callable[..., None], name: str, value: object) -> None:
+    """Hold what is set on a module to what its constructor asks, where it is no module itself.
+
+    A tensor that learns may take the place of a number; if it holds one, that is asked.
+    """
+    if isinstance(value, nn.Module):
+        return
+    if isinstance(value, Tensor) and value.requires_grad and hasattr(module, name):
+        if value.numel() != 1 or not may_look(value):
+            return
+        value = value.item()
+    check(**{name: value})
 
 
 def check_floating(**dtypes: object) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
+from types import MappingProxyType
 
 import torch
 from jaxtyping import Float
@@ -14,8 +15,7 @@ from posenc.backends.explicit import attend_explicitly, reading
 from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.backends.sdpa import refuse_context_parallel
-from posenc.encodings.arguments import check_flag, check_number, check_whole
-from posenc.encodings.tokens.addition import checked_dropout
+from posenc.encodings.arguments import check_flag, check_number, check_probability, check_whole
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
@@ -97,6 +97,9 @@ class MultiHeadAttention(Settled):
 
     settled = frozenset({"dim", "head_dim", "heads", "kv_heads"})
     handed_on = frozenset({"bias"})
+    settable = MappingProxyType(
+        {"dropout": check_probability, "scale": check_number, "window": check_window}
+    )
     meaning = frozenset({"head_dim", "scale"})  # with the former shapes tell how many heads
 
     @with_plain_numbers
@@ -117,10 +120,7 @@ class MultiHeadAttention(Settled):
         check_whole(dim=dim, heads=heads, kv_heads=kv_heads)
         if head_dim is not None:
             check_whole(head_dim=head_dim)
-        check_window(window)
         check_flag(bias=bias)
-        if scale is not None:
-            check_number(scale=scale)
         if head_dim is None and dim % heads:
             raise ValueError(
                 f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
@@ -134,7 +134,7 @@ class MultiHeadAttention(Settled):
         self.dim, self.heads, self.kv_heads = dim, heads, kv_heads
         self.head_dim = dim // heads if head_dim is None else head_dim
         self.scale = 1 / sqrt(self.head_dim) if scale is None else scale
-        self.dropout, self.window = checked_dropout(dropout), window
+        self.dropout, self.window = dropout, window
         self.queries = nn.Linear(dim, heads * self.head_dim, bias=bias)
         self.keys = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.values = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)

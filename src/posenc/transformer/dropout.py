@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from posenc._guards import hooked
 from posenc.backends.base import Dropout
+from posenc.encodings.tokens.addition import checked_dropout
 
 
 def drops(module: nn.Module) -> bool:
@@ -23,6 +24,7 @@ def dropped(layer: nn.Dropout, x: Tensor, drop: Dropout | None, use: int = 0) ->
 
     Raises:
         TypeError: With ``drop``, which does not call the layer: it is another one, or has hooks.
+        ValueError: Its ``p`` was set to what is no probability.
     """
     if drop is None:
         return layer(x)
@@ -32,4 +34,4 @@ def dropped(layer: nn.Dropout, x: Tensor, drop: Dropout | None, use: int = 0) ->
             f"run where rows are cut among devices: shards choose the elements. Leave the Dropout "
             f"that it was built with."
         )
-    return drop(x, layer.p, use) if layer.training else x
+    return drop(x, checked_dropout(layer.p), use) if layer.training else x

@@ -1,5 +1,7 @@
 """The lookup of token ids, where a transformer begins."""
 
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -7,14 +9,14 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc._guards import check_dense, may_look
-from posenc.encodings.arguments import check_whole
-from posenc.encodings.read_by import ReadByArguments
+from posenc.encodings.arguments import check_whole, or_none
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.kernels.embedding.operator import embedded
 from posenc.positions.whole import with_plain_numbers
+from posenc.transformer.settled import Settled
 
 
-class TokenEmbedding(ReadByArguments):
+class TokenEmbedding(Settled):
     """One trained vector a token, ids [*batch, seq] to vectors [*batch, seq, dim].
 
     E(id) = scale · weight[id],  weight of shape [num_embeddings, dim], drawn from N(0, 1)
@@ -43,6 +45,8 @@ class TokenEmbedding(ReadByArguments):
 TokenEmbedding with num_embeddings=101 or more, or map unknown tokens and padding to an id that \
 exists.
     """
+
+    settable = MappingProxyType({"padding_idx": or_none(partial(check_whole, 0))})
 
     @with_plain_numbers
     def __init__(

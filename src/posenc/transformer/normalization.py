@@ -6,6 +6,8 @@ normalization along all tokens of one feature.
 """
 
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 
 import torch
 from jaxtyping import Float
@@ -14,8 +16,8 @@ from torch.nn import functional as F
 
 from posenc._guards import working_dtype
 from posenc.encodings.arguments import check_number, check_whole
-from posenc.encodings.read_by import ReadByArguments
 from posenc.positions.whole import with_plain_numbers
+from posenc.transformer.settled import Settled
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,16 @@ class NormStages:
     scaled: Tensor
 
 
-class _Normalization(ReadByArguments):
+class _Normalization(Settled):
     """What norms have in common: a weight γ and a bias β for each feature, and ε."""
 
     meaning = frozenset({"eps"})
+    settable = MappingProxyType({"eps": partial(check_number, 0.0)})
 
     @with_plain_numbers
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
         check_whole(dim=dim)
-        check_number(0.0, eps=eps)
         self.dim, self.eps = dim, eps
         self.weight = nn.Parameter(torch.empty(dim))
         self.bias = nn.Parameter(torch.empty(dim))

@@ -1,7 +1,9 @@
 """Modules whose parts were built with numbers that are settled since."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from posenc.encodings.fixed import check_set
 from posenc.encodings.read_by import ReadByArguments
 
 
@@ -13,6 +15,7 @@ class Settled(ReadByArguments):
     Attributes:
         settled: Names of those that it keeps itself.
         handed_on: Names of those that its parts alone keep.
+        settable: What is asked of those that can be set, whenever they come.
 
     Example:
         >>> from posenc.transformer import MultiHeadAttention
@@ -25,6 +28,7 @@ setting it to 2 would not change. Build another MultiHeadAttention.
 
     settled: ClassVar[frozenset[str]] = frozenset()
     handed_on: ClassVar[frozenset[str]] = frozenset()
+    settable: ClassVar[Mapping[str, Callable[..., None]]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.handed_on:
@@ -39,4 +43,6 @@ setting it to 2 would not change. Build another MultiHeadAttention.
                 f"{kind} was built with {name} {vars(self)[name]!r}, as were its parts, which "
                 f"setting it to {value!r} would not change. Build another {kind}."
             )
+        if name in self.settable:
+            check_set(self, self.settable[name], name, value)
         super().__setattr__(name, value)

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from math import isfinite, log, pi
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import torch
@@ -20,6 +22,7 @@ from posenc.encodings.arguments import (
     check_positive_number,
     check_whole,
     is_row,
+    or_none,
 )
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos, stacked, unturned
@@ -111,6 +114,13 @@ class DINOv3Rotary(QueryKeyEncoding):
     is_relative = True
     takes_reals = True
 
+    settable = MappingProxyType(
+        {
+            "shift": or_none(partial(check_number, 0.0)),
+            **dict.fromkeys(("jitter", "rescale"), or_none(partial(check_number, 1.0))),
+        }
+    )
+
     def __init__(
         self,
         head_dim: int,
@@ -135,7 +145,6 @@ class DINOv3Rotary(QueryKeyEncoding):
         if not is_row(grid) or len(grid) != 2:
             raise ValueError(f"grid is {grid!r}; it must be (height, width) in patches, from 1 on.")
         check_whole(**{"the height of grid": grid[0], "the width of grid": grid[1]})
-        _check_stretches(shift, jitter, rescale)
         self.head_dim, self.grid, self.base = head_dim, (grid[0], grid[1]), base
         check_flag(heads_first=heads_first)
         self.heads_first = heads_first
@@ -276,11 +285,3 @@ def _of_each_axis(
     if isinstance(points, Coordinates):
         return list(points.shifted(by).unbind(-1))
     return [points[..., axis] + number for axis, number in enumerate(by)]
-
-
-def _check_stretches(shift: float | None, jitter: float | None, rescale: float | None) -> None:
-    if shift is not None:
-        check_number(0.0, shift=shift)
-    for name, value in (("jitter", jitter), ("rescale", rescale)):
-        if value is not None:  # the largest stretch of one
-            check_number(1.0, **{name: value})

@@ -57,7 +57,7 @@ class GRAPE(QueryKeyEncoding):
     is_relative = True
     takes_reals = True
 
-    settable = MappingProxyType({"speed": check_positive_number})
+    settable = MappingProxyType({"speed": check_positive_number, "std": check_positive_number})
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Swin's table of biases, one for each displacement within a window."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 import torch
@@ -59,6 +60,8 @@ class SwinBias(ScoreBias):
     is_relative = True
 
     head_axes: ClassVar[Mapping[str, int] | None] = {"weight": 1}
+
+    settable = MappingProxyType({"std": check_positive_number})
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._guards import check_dense
+from posenc.encodings.arguments import check_probability
 from posenc.kernels.addition.operator import scaled_sum
 from posenc.positions import checked
 
@@ -38,8 +39,7 @@ def checked_dropout(dropout: float) -> float:
     Raises:
         ValueError: It is not.
     """
-    if isinstance(dropout, bool) or not isinstance(dropout, Real) or not 0.0 <= dropout <= 1.0:
-        raise ValueError(f"dropout is {dropout!r}; it must be a probability between 0 and 1.")
+    check_probability(dropout=dropout)
     return dropout
 
 
