@@ -129,3 +129,14 @@ def test_a_configuration_that_says_too_little_is_refused(of_it, said):
 def test_positions_between_tokens_are_refused(tables):
     with pytest.raises(TypeError, match=r"positions are torch\.float32"):
         tables.table([tables.request(10)], torch.tensor([[2.7]]))
+
+
+@pytest.mark.parametrize("factors", [[1.0, 2.0], [1], (4, 2), (2.0, 2.0), (1.00001,)])
+@pytest.mark.parametrize("scaling", [None, {"rope_type": "yarn", "factor": 4.0}])
+def test_factors_by_which_lengths_do_not_grow_are_named(factors, scaling):
+    config = {"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6, "rope_scaling": scaling}
+    words = r"^requests_from_config: factors is \[.* Pass factors above 1 that grow"
+    with pytest.raises(ValueError, match=words):
+        requests_from_config(config | {"max_position_embeddings": 32768}, factors)
+    with pytest.raises(ValueError, match=r"^ByLength\.yarn: factors is \["):
+        ByLength.yarn(Geometric(128), 32768, factors)

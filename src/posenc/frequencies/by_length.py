@@ -1,8 +1,9 @@
 """One schedule for each request, chosen once by the length that it may reach."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from numbers import Integral
 
 from posenc.frequencies.geometric import Geometric
@@ -77,14 +78,13 @@ class ByLength:
 
         Raises:
             TypeError: ``factors`` are no numbers.
-            ValueError: As of ``YaRN``.
+            ValueError: As of ``YaRN``, or they do not grow, from above 1 on.
         """
         trained_length = plain(trained_length)
         check_length("ByLength.yarn", trained_length)
         given = listed("ByLength.yarn", "factors", factors)
         schedules = [YaRN(of, factor, trained_length) for factor in given]
-        extended = [(int(yarn.factor * trained_length), yarn) for yarn in schedules]
-        return cls(((trained_length, of), *extended))
+        return cls(extended("ByLength.yarn", of, trained_length, schedules))
 
     @classmethod
     def longrope(cls, longrope: LongRoPE, longest: int) -> "ByLength":
@@ -140,6 +140,24 @@ class ByLength:
             (True, False)
         """
         return schedule_key(self.at(length))
+
+
+def extended(
+    owner: str, of: Schedule, trained_length: int, schedules: Sequence[YaRN]
+) -> tuple[tuple[int, Schedule], ...]:
+    """The steps of ``of`` up to the trained length L0, and of YaRN by each factor s up to s·L0.
+
+    Raises:
+        ValueError: These lengths do not grow; ``owner`` is told.
+    """
+    lengths = [trained_length, *(int(yarn.factor * trained_length) for yarn in schedules)]
+    if any(before >= length for before, length in pairwise(lengths)):
+        raise ValueError(
+            f"{owner}: factors is {[yarn.factor for yarn in schedules]}, which reach up to "
+            f"{lengths[1:]} tokens after a trained length of {trained_length}; each length must be "
+            f"above the one before. Pass factors above 1 that grow, as (2.0, 4.0)."
+        )
+    return tuple(zip(lengths, (of, *schedules), strict=True))
 
 
 def _pairs(steps: object) -> tuple[tuple[int, Schedule], ...]:

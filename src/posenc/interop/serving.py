@@ -14,6 +14,7 @@ from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
+from posenc.frequencies.by_length import extended
 from posenc.frequencies.longrope import extension
 from posenc.frequencies.schedule import Number, Schedule, listed
 from posenc.interop.exports.subject import refuse, rotating_model
@@ -208,13 +209,13 @@ def requests_from_config(
 
     Args:
         config: As of ``posenc.interop.huggingface.positional_setup``.
-        factors: Of YaRN, each 1 or more; nothing to LongRoPE.
+        factors: Of YaRN, above 1 and growing; nothing to LongRoPE.
         part: Which part of a model of several, as ``"text"``.
 
     Raises:
         TypeError: ``factors`` are not several numbers.
-        ValueError: A factor is below 1, layers differ, the trained length is not told, the
-            schedule is another, or numbers of a rotation are not read.
+        ValueError: Factors do not grow from above 1 on, layers differ, the trained length is not
+            told, the schedule is another, or numbers of a rotation are not read.
         OSError: The file cannot be read.
 
     Example:
@@ -247,15 +248,14 @@ def requests_from_config(
 
 
 def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> ByLength:
+    given = listed("requests_from_config", "factors", factors)
     if isinstance(schedule, Geometric):
-        return ByLength.yarn(schedule, trained, factors)
+        schedule = YaRN(schedule, 1, trained)
     if not isinstance(schedule, YaRN) or schedule.attention is not None:
         refuse(
             TARGET,
             f"what {schedule!r} is at other factors does not follow from it",
             "Build ByLength yourself.",
         )
-    given = listed("requests_from_config", "factors", factors)
     schedules = [replace(schedule, factor=factor) for factor in given]
-    extended = [(int(yarn.factor * trained), yarn) for yarn in schedules]
-    return ByLength(((trained, schedule.of), *extended))
+    return ByLength(extended("requests_from_config", schedule.of, trained, schedules))
