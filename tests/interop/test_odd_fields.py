@@ -224,8 +224,9 @@ def test_what_a_class_does_not_hand_on_to_its_part_is_left_out_and_named(
     part = positional_setup(file)["text"]
     assert part.strays == strays
     if strays:
-        assert "are left out; the class of" in part.notes[-1]
-        with pytest.warns(UserWarning, match=f"{strays[0]}.* are left out"):
+        are = "is" if len(strays) == 1 else "are"
+        assert f"{are} left out; the class of" in part.notes[-1]
+        with pytest.warns(UserWarning, match=f"{strays[0]}.* {are} left out"):
             rotary_from_config(file)
 
 

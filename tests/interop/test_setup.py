@@ -476,7 +476,9 @@ def test_any_field_that_is_read_beside_a_missing_part_is_told(model_type, beside
     text = positional_setup({"model_type": model_type, **beside}).parts[0]
     assert text.strays == tuple(beside)
     assert text.certainty == "assumed"
-    assert f"{', '.join(beside)} stand beside the parts" in text.notes[-1]
+    verb, them = ("stands", "it") if len(beside) == 1 else ("stand", "them")
+    assert f"{', '.join(beside)} {verb} beside the parts" in text.notes[-1]
+    assert f"does not look for {them} there" in text.notes[-1]
     for plain in ({"pad_token_id": 7}, {"initializer_range": 0.1}, {"sliding_window": None}):
         assert not positional_setup({"model_type": "gemma3", **plain}).parts[0].strays
 
@@ -486,7 +488,7 @@ def test_fields_beside_parts_that_the_class_takes_are_as_good_as_within(model_ty
     beside = {"max_position_embeddings": 77, "rope_theta": 12345.0}
     assert AutoConfig.for_model(model_type, **beside).text_config.max_position_embeddings == 77
     text = positional_setup({"model_type": model_type, **beside}).parts[0]
-    assert not any("does not look for them there" in note for note in text.notes)
+    assert not any("does not look for" in note for note in text.notes)
 
 
 def test_a_file_with_its_parts_within_says_nothing_of_fields_beside():

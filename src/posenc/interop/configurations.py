@@ -1,7 +1,7 @@
 """Configurations of Hugging Face models: objects, dictionaries and files, read as one thing."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -216,6 +216,17 @@ def strays(config: object) -> list[str]:
     return [name for each in _nests(read_whole(config)) for name in unreached(each)]
 
 
+def standing(fields: Sequence[str]) -> tuple[str, str, str]:
+    """Fields with their verb, whether they are or it is, and what they are called after that.
+
+    Example:
+        >>> standing(["rope_theta"]), standing(["head_dim", "rope_theta"])
+        (('rope_theta stands', 'is', 'it'), ('head_dim, rope_theta stand', 'are', 'them'))
+    """
+    told = ", ".join(fields)
+    return (f"{told} stands", "is", "it") if len(fields) == 1 else (f"{told} stand", "are", "them")
+
+
 def warn_of_strays(config: object) -> None:
     """Say that fields of the language model stand where its class does not look for them.
 
@@ -226,10 +237,11 @@ def warn_of_strays(config: object) -> None:
         whole = read_whole(config)
         parts = missing_parts(whole)
         made = "left out" if leaves_out(whole) else "read as its own"
+        stand, are, them = standing(found)
         warn(
-            f"{', '.join(found)} stand beside a missing {parts} and are {made}; the class of this "
-            f"model in transformers does not look for them there, and takes its defaults. Write "
-            f"them into {parts}.",
+            f"{stand} beside a missing {parts} and {are} {made}; the class of this model in "
+            f"transformers does not look for {them} there, and takes its defaults. Write {them} "
+            f"into {parts}.",
             stacklevel=3,
         )
 

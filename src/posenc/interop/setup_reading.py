@@ -16,6 +16,7 @@ from posenc.interop.configurations import (
     leaves_out,
     parts_of,
     read_whole,
+    standing,
     unreached,
 )
 from posenc.interop.diffusion_setup import (
@@ -108,11 +109,11 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     if not (beside := unreached(config)):
         return found
     first, *others = found
-    made = "left out" if leaves_out(config) else "read as those of this one"
+    made = "left out" if leaves_out(config) else "read as this one's"
+    stand, are, them = standing(beside)
     words = (
-        f"{', '.join(beside)} stand beside the parts and are {made}; the class of "
-        f"{config.model_type} in transformers does not look for them there, and builds this part "
-        f"of its defaults"
+        f"{stand} beside the parts and {are} {made}; the class of {config.model_type} in "
+        f"transformers does not look for {them} there, and builds this part of its defaults"
     )
     notes = (*first.notes, words)
     return [replace(first, certainty="assumed", notes=notes, strays=tuple(beside)), *others]

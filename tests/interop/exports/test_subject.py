@@ -4,7 +4,9 @@ import pytest
 
 from posenc.inspection.rotary import inspect_config
 from posenc.interop.caches import key_storage
+from posenc.interop.configurations import warn_of_strays
 from posenc.interop.exports import arrays, gguf_keys, megatron_arguments, vllm_overrides
+from posenc.interop.exports.subject import only_part
 from posenc.interop.huggingface import (
     rotaries_from_config,
     rotary_from_config,
@@ -69,6 +71,15 @@ BESIDE = {
 def test_fields_that_the_class_of_a_model_does_not_look_for_are_refused(export, model_type):
     with pytest.raises(ValueError, match=r"rope_theta stand beside .* Write them into text_config"):
         export({"model_type": model_type, **BESIDE})
+
+
+def test_one_such_field_is_spoken_of_as_one():
+    file = {"model_type": "qwen3_vl", "head_dim": 16}
+    words = "^head_dim stands beside a missing text_config and is .* look for it .* Write it into"
+    with pytest.warns(UserWarning, match=words):
+        warn_of_strays(file)
+    with pytest.raises(ValueError, match=r"head_dim stands beside .* look for it.* take it out"):
+        only_part(file, "An export", part="text")
 
 
 def test_a_part_beside_one_with_strays_is_exported():

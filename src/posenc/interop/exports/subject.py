@@ -15,6 +15,7 @@ from posenc.interop.configurations import (
     parts_of,
     read,
     read_whole,
+    standing,
 )
 from posenc.interop.rope_layers import of_its_own_code
 from posenc.interop.rope_models import LATENT_SOFTMAX, pairing_of_code
@@ -99,11 +100,11 @@ def only_part(
         raise ValueError(f"There is no part {part!r}; this model has {names}. Choose one of these.")
     first = named[0]
     if first.strays:
-        told, missing = ", ".join(first.strays), missing_parts(read_whole(config))
+        (stand, _, them), missing = standing(first.strays), missing_parts(read_whole(config))
         refuse(
             target,
-            f"{told} stand beside a missing {missing}, where its class does not look for them",
-            f"Write them into {missing}, or take them out if the defaults are meant.",
+            f"{stand} beside a missing {missing}, where its class does not look for {them}",
+            f"Write {them} into {missing}, or take {them} out if the defaults are meant.",
         )
     if not first.layers or any(layer.positional is None for layer in first.layers):
         refuse(
