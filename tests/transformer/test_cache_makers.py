@@ -126,6 +126,22 @@ def test_gradients_pass_through_a_copy(copied, size):
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize("filling", [True, False])
+def test_a_cache_from_an_older_file_may_be_handed_over(size, filling):
+    """What was not noted when it was written is what holds of all that come from files."""
+    model = encoder()
+    cache = filled(model, size) if filling else KeyValueCache(size)
+    for each in (cache, *cache.layers):
+        del each.begun_in
+    loaded = pickle.loads(pickle.dumps(cache))
+    assert {each.begun_in for each in (loaded, *loaded.layers)} == {-1 if filling else None}
+    loaded.hand_over()
+    if not filling:
+        model(PROMPT, cache=loaded)
+    goes_on(model, loaded)
+
+
 def test_a_cache_from_a_file_is_asked_whose_it_is():
     first, file = encoder(), io.BytesIO()
     torch.save(filled(first), file)

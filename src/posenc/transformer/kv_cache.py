@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int64
@@ -110,6 +111,11 @@ class KeyValueCache:
         # Two answers to one prompt would write to the same buffers, and miss each other's tokens.
         apart = {} if self.shards is None else {id(self.shards): self.shards}
         return deepcopy(self, apart)  # but in the same group
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if "begun_in" not in state:  # of a file that was written before this was noted
+            self.begun_in = None if self.is_empty else -1
 
     def __repr__(self) -> str:
         size = "" if self.size is None else f", size={self.size}"

@@ -71,6 +71,11 @@ class LayerCache:
         vars(copied).update(deepcopy(vars(self), memo))
         return copied
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if "begun_in" not in state:  # of a file that was written before this was noted
+            self.begun_in = None if self.keys is None else -1
+
     def append(
         self,
         keys: Float[Tensor, "batch kv_heads new head_dim"],
