@@ -24,6 +24,7 @@ be recorded, transformed and differentiated. Who decides asks here, and nowhere 
 ``working_dtype(dtype)`` before content meets a table: float32 at least
 ``floating(dtype)``     before reals are rounded to a dtype that somebody asked for
 ``check_dense(x=x, …)`` before anything reads a tensor by rows and columns
+``check_tokens(x, …)``  before a layer computes with tokens
 ======================  =====================================================================
 
 Torch has no public names for some of this. Where one of its private names is gone, the answer is
@@ -133,6 +134,23 @@ float64. Pass x.to(torch.bfloat16), times its scale if it has one.
             f"x.to(torch.bfloat16), times its scale if it has one."
         )
     return torch.promote_types(dtype, torch.float32)
+
+
+def check_tokens(x: Tensor, who: str) -> None:
+    """Refuse tokens that are whole, complex, or of fewer than 16 bits.
+
+    Raises:
+        TypeError: They are; ``who`` is told.
+
+    Example:
+        >>> check_tokens(torch.arange(3), "FeedForward takes")
+        Traceback (most recent call last):
+        ...
+        TypeError: x is torch.int64; FeedForward takes floating tokens [*tokens, dim].
+    """
+    if not x.is_floating_point():
+        raise TypeError(f"x is {x.dtype}; {who} floating tokens [*tokens, dim].")
+    working_dtype(x.dtype)
 
 
 def floating(dtype: torch.dtype | None) -> torch.dtype:

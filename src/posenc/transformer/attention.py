@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc._guards import check_dense
+from posenc._guards import check_dense, check_tokens
 from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
@@ -301,12 +301,14 @@ class MultiHeadAttention(Settled):
         """Queries, keys and values of ``x``, split into heads.
 
         Raises:
+            TypeError: ``x`` is whole or complex, or of fewer than 16 bits.
             ValueError: ``x`` has other axes, and heads would be taken for tokens.
         """
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}; MultiHeadAttention takes [batch, seq, {self.dim}]."
             )
+        check_tokens(x, "MultiHeadAttention takes")
         return (
             split(self.queries(x), self.heads),
             split(self.keys(x), self.kv_heads),

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc._guards import check_tokens
 from posenc.backends.base import Dropout
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.read_by import ReadByArguments
@@ -81,10 +82,12 @@ class FeedForward(ReadByArguments):
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
+        check_tokens(x, "FeedForward takes")
         return self.contract(dropped(self.dropout, self.activation(self.expand(x)), drop, 1))
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""
+        check_tokens(x, "FeedForward takes")
         inner = self.expand(x)
         # Of a copy, since an activation that works in place would leave its own result there.
         activated = self.activation(inner.clone())

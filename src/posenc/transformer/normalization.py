@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import working_dtype
+from posenc._guards import check_tokens, working_dtype
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.settled import Settled
@@ -92,6 +92,7 @@ class LayerNorm(_Normalization):
 
     def forward(self, x: Float[Tensor, "*shape dim"]) -> Float[Tensor, "*shape dim"]:
         """``stages(x).scaled``, in one kernel."""
+        check_tokens(x, "norms take")
         return F.layer_norm(x, (self.dim,), self.weight, self.bias, self.eps)
 
     def stages(self, x: Float[Tensor, "*shape dim"]) -> NormStages:
@@ -154,8 +155,7 @@ class BatchNorm(_Normalization):
 def _stages(
     x: Tensor, axes: int | tuple[int, ...], weight: Tensor, bias: Tensor, eps: float
 ) -> NormStages:
-    if not x.is_floating_point():  # the square of a complex number is no variance
-        raise TypeError(f"x is {x.dtype}; norms take floating tokens [*tokens, dim].")
+    check_tokens(x, "norms take")  # the square of a complex number is no variance
     wide = x.to(working_dtype(x.dtype))  # in which squares have room, and ε
     mean = wide.mean(axes, keepdim=True)
     variance = (wide - mean).square().mean(axes, keepdim=True)
