@@ -10,6 +10,8 @@ from posenc import (
     CounterRotary,
     Cyclic,
     Learned,
+    RemappedRotary,
+    ReRoPE,
     Rotary,
     ScoreEncoding,
     Shaw,
@@ -236,6 +238,22 @@ class TakesOneForTheUsualScale(Shaw):
         return super().encode(scores, table, q=q, k=k, scale=scale or 1.0)
 
 
+class MakesProductsOfTheUsualScale(RemappedRotary):
+    def __init__(self, heads):
+        super().__init__(heads, Rotary(8), ReRoPE(4))
+
+    def encode(self, scores, table, *, q=None, k=None, scale=None):
+        return super().encode(scores, table, q=q, k=k)
+
+
+class HasAnotherProfile(ALiBi):
+    def profile(self, distance, **given):
+        return 2 * super().profile(distance, **given)
+
+    def table(self, q_positions, k_positions, **given):
+        return super().table(q_positions, k_positions, **given)
+
+
 class RepeatsKeyHeads(AdditiveGRAPE):
     def __init__(self, heads):
         super().__init__(heads, head_dim=8, gates=("key",), std=1.0)
@@ -292,6 +310,8 @@ SUBTLE = [
     (CountsInNarrowNumbers, "dtypes_agree"),
     (TakesOneForTheUsualScale, "scale_and_key_heads"),
     (RepeatsKeyHeads, "scale_and_key_heads"),
+    (MakesProductsOfTheUsualScale, "attention_at_another_scale"),
+    (HasAnotherProfile, "attention_at_another_scale"),
     (AbsoluteWhereFarApart, "claims"),
     (CopiesWithoutItsGain, "copies"),
     (DividesByTheNorm, "stays_finite"),
@@ -329,6 +349,7 @@ SOUND = {
     "T5Bias": lambda: T5Bias(4),
     "Temperature": lambda: Temperature(4),
     "Shaw": lambda: Shaw(4, head_dim=8, reach=2, values=True),
+    "RemappedRotary": lambda: RemappedRotary(4, Rotary(8), ReRoPE(4)),
     "AdditiveGRAPE": lambda: AdditiveGRAPE(4, head_dim=8, gates=("key",), std=1.0),
 }
 

@@ -36,6 +36,7 @@ PLAIN = (
     serving.rows_stand_alone,
     serving.neighbors_do_not_matter,
     serving.neighbors_stay_distinct,
+    serving.attention_at_another_scale,
     differentiation.gradients,
     differentiation.gradients_change_nothing,
     differentiation.gradients_of_narrow_content,

@@ -1,18 +1,26 @@
 """However tokens reach an encoding, the same token gets the same encoding."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from posenc import positions as lay_out
-from posenc.encodings.base import QueryKeyEncoding
+from posenc.backends.attention import attention
+from posenc.encodings.base import QueryKeyEncoding, RelativeBias
+from posenc.encodings.positional import Positional
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Scores, Tensors
-from posenc.testing.compare import assert_same
+from posenc.testing.compare import assert_differs, assert_same
+from posenc.testing.reference import reference_attention
 
 SEQ = 8
 
 APART = 2**20
 """Steps between tokens where near ones are told nothing, as below the floor of a temperature."""
+
+SCALE = 0.75
+"""What nobody takes for 1/√head_dim."""
 
 
 def prefill_equals_decoding(case: Case) -> str | None:
@@ -167,3 +175,31 @@ def _same_tokens(case: Case, table: Tensor, alone: Tensor, rows: slice | Tensor)
     """The part of a table for some tokens equals the table of those tokens alone."""
     picked = case.subject().pick(table, rows)
     assert_same(picked, alone, "the same tokens in other company", bitwise=case.bitwise)
+
+
+def attention_at_another_scale(case: Case) -> str | None:
+    """Attention whose products have a scale of its own is what its definition says.
+
+    Scores that an encoding makes anew are products of that scale, too.
+    """
+    module: Any = case.module().double()
+    subject = case.subject()
+    if not isinstance(subject, Scores):
+        return "it takes no scores"
+    scores, q, k, *hidden = subject.content(SEQ, dtype=torch.float64)
+    at = subject.lifted(consecutive(SEQ))
+    read: dict[str, Any] = {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}
+    if getattr(module, "makes_anew", False):
+        usual, other = (module(scores, at, at, q=q, k=k, scale=s, **read) for s in (None, SCALE))
+        assert_differs((usual,), (other,), f"it makes scores anew, and scale={SCALE} is nothing")
+    if at.ndim > 1:
+        at = at.expand(len(q), *at.shape)  # a grid a row
+    later = getattr(module, "reads_later", False)
+    given = {"positional": Positional(scores=module), "q_positions": at, "k_positions": at, **read}
+    visible = None if later else lambda row, query, key: key <= query
+    want = reference_attention(q, k, k, visible=visible, scale=SCALE, **given)
+    for backend in (None, "strided") if isinstance(module, RelativeBias) else (None,):
+        got = attention(q, k, k, is_causal=not later, scale=SCALE, backend=backend, **given)
+        what = f"attention with scale={SCALE}{', by its profile' if backend else ''}"
+        assert_same(got, want, what, bitwise=False)
+    return None
