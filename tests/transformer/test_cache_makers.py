@@ -414,6 +414,34 @@ def test_what_a_part_of_somebody_settles_is_no_setting_and_what_it_is_set_to_is(
     goes_on(model, cache)
 
 
+class Counting(torch.nn.Linear):
+    """A layer of somebody that counts its calls by the name of an argument."""
+
+    def __init__(self, width, calls=0):
+        super().__init__(width, width)
+        self.calls = calls
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x)
+
+
+def test_the_setting_that_is_another_one_is_named_and_what_to_do_where_it_is_none():
+    model = encoder()
+    model.blocks[0].attention.keys = Counting(8)
+    cache = filled(model)
+    words = r"\(calls of Counting\).* only counts what runs .*call cache\.hand_over\(\) first"
+    with pytest.raises(ValueError, match=words):
+        goes_on(model, cache)
+    cache.hand_over()
+    goes_on(model, cache)
+    model.windows = 2
+    cache = filled(model)
+    model.windows = None
+    with pytest.raises(ValueError, match=r"something else \(windows of Encoder\)"):
+        goes_on(model, cache)
+
+
 def test_constructors_that_tell_no_names_are_no_hindrance():
     model = encoder()
     init = partialmethod(torch.nn.Linear.__init__, bias=False)

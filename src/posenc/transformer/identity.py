@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posenc.transformer.version import Version
+from posenc.transformer.version import Version, set_since
 
 
 class Identity:
@@ -81,8 +81,9 @@ cache.hand_over() first.
             f"older keys are meant, as in a memory kept while training, call cache.hand_over() "
             f"first."
         )
+    setting = set_since(kept.version, given.version) or "as a window or a scale"
     raise ValueError(
         f"The cache holds keys that this {what} made before it or a part of it was set to "
-        f"something else, as a window or a scale. Set that back, or fill a cache anew; where older "
-        f"keys are meant, call cache.hand_over() first."
+        f"something else ({setting}). Set that back, or fill a cache anew; where older keys are "
+        f"meant, or this only counts what runs and changes no key, call cache.hand_over() first."
     )

@@ -27,15 +27,15 @@ _gathered: set[int] = set()
 
 
 class Version(NamedTuple):
-    """What a module makes keys with: of each a number that is another once it is another.
+    """What a module makes keys with: of each something that is another once it is another.
 
     Attributes:
-        weights: Of the weights.
-        settings: Of what is set on it and its parts.
+        weights: A number of the weights.
+        settings: What is set on it and its parts: of each its class, then what is set.
     """
 
     weights: int
-    settings: int
+    settings: tuple[object, ...]
 
 
 class Names(NamedTuple):
@@ -101,13 +101,36 @@ def version_of_all(*modules: torch.nn.Module) -> Version | None:
             names = _names[kind] = _names_of_settings(kind, held)
         if not names:
             continue
+        settings.append(kind)
         for name in names.ours:
             value = held.get(name)
             settings.append(value if type(value) in PLAIN else _settled(value))
         for name in names.plain:
             value = held.get(name)
             settings.append(value if type(value) in PLAIN else None)
-    return Version(hash(tuple(weights)), hash(tuple(settings)))
+    return Version(hash(tuple(weights)), tuple(settings))
+
+
+def set_since(before: Version, now: Version) -> str:
+    """The first setting that is another one, and whose; nothing where other parts are held.
+
+    Example:
+        >>> from posenc.transformer import Encoder
+        >>> encoder = Encoder(4, heads=2, depth=1)
+        >>> before = version_of_all(encoder)
+        >>> encoder.windows = 3
+        >>> set_since(before, version_of_all(encoder))
+        'windows of Encoder'
+    """
+    kind, names = None, iter(())
+    for old, new in zip(before.settings, now.settings, strict=False):
+        if isinstance(new, type):  # no setting is one: of a class its identity is told
+            kind, held = new, _names[new]
+            names = iter(name for group in held for name in group)
+        name = None if new is kind else next(names)
+        if old != new:
+            return f"{name} of {kind.__name__}" if name and kind else ""
+    return ""
 
 
 def _weights_of(module: torch.nn.Module) -> list[object]:
