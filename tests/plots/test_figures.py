@@ -449,6 +449,22 @@ def test_the_first_picture_has_room_for_what_a_pixel_is(rows, columns, size, cou
     assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes.flat) > 0
 
 
+@pytest.mark.parametrize(("rows", "columns", "size"), [(1, 2, (6.8, 2.6)), (2, 2, (6.4, 4.8))])
+def test_a_layout_by_hand_cuts_no_note_off(rows, columns, size):
+    """It cannot know what a pixel is in the axes that it leaves."""
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    for ax in axes.flat:
+        heatmap(Sinusoidal(128).table(range(150)), ax=ax, title="a title\nof two lines")
+    assert "each pixel" not in axes[0, 0].get_xlabel()
+    plt.tight_layout()
+    figure.canvas.draw()
+    renderer, placed = figure.canvas.get_renderer(), axes[-1, 0].get_position().bounds
+    assert "each pixel is the mean of 2 " in axes[-1, 0].get_xlabel()
+    assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes.flat) >= 0
+    figure.canvas.draw()
+    assert axes[-1, 0].get_position().bounds == placed
+
+
 def test_a_layout_is_made_again_only_where_a_label_changed(monkeypatch):
     figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.6), layout="constrained")
     for ax in axes:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.image import AxesImage
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Notes(Artist):
     """Lays a figure out again, before it is drawn, where its layout changes what a pixel is.
 
     A layout cannot leave room for a label that is known when it is done. The figure draws this
-    first of its artists, so that one drawing has its labels, and the room for them.
+    first of its artists, so that one drawing has its labels, and the room for them. After a
+    ``tight_layout()`` by hand, whose margins nobody knows, axes are lifted until no label is cut.
     """
 
     def __init__(self):
@@ -121,19 +123,34 @@ class Notes(Artist):
             if not self._changed(renderer):
                 return
             with suppress(ValueError):  # as the figure does, of windows without room
-                engine.execute(root)  # type: ignore[arg-type]
+                if isinstance(engine, PlaceHolderLayoutEngine):
+                    self._lift(renderer)
+                else:
+                    engine.execute(root)  # type: ignore[arg-type]
 
     def _changed(self, renderer: RendererBase) -> bool:
         """Whether any label is another one, now that axes are where the layout left them."""
         changed = False
-        for outer in self.get_figure(root=True).axes:  # type: ignore[union-attr]
-            for ax in (outer, *outer.child_axes):
-                if any(isinstance(image, Cells) for image in ax.images):
-                    locator, before = ax.get_axes_locator(), ax.get_xlabel()
-                    ax.apply_aspect(locator(ax, renderer) if locator else None)  # type: ignore[arg-type]
-                    _fit(ax, renderer.get_image_magnification())  # type: ignore[arg-type]
-                    changed |= ax.get_xlabel() != before
+        for ax in self._with_pictures():
+            locator, before = ax.get_axes_locator(), ax.get_xlabel()
+            ax.apply_aspect(locator(ax, renderer) if locator else None)  # type: ignore[arg-type]
+            _fit(ax, renderer.get_image_magnification())  # type: ignore[arg-type]
+            changed |= ax.get_xlabel() != before
         return changed
+
+    def _lift(self, renderer: RendererBase) -> None:
+        """Raises what a layout by hand has placed by as much as a label is below the figure."""
+        root: Any = self.get_figure(root=True)
+        boxes = (ax.xaxis.get_tightbbox(renderer) for ax in self._with_pictures())
+        lowest = min((box.y0 for box in boxes if box is not None), default=0.0)
+        if lowest < 0 and root.get_layout_engine().adjust_compatible:
+            root.subplots_adjust(bottom=root.subplotpars.bottom - lowest / root.bbox.height)
+
+    def _with_pictures(self) -> list[Axes]:
+        """The axes that hold any."""
+        found = self.get_figure(root=True).axes  # type: ignore[union-attr]
+        every = [ax for outer in found for ax in (outer, *outer.child_axes)]
+        return [ax for ax in every if any(isinstance(image, Cells) for image in ax.images)]  # type: ignore[misc]
 
 
 ROUNDS = 4
