@@ -257,6 +257,23 @@ class WholeWindow(nn.Module):
         return self.inner(q_len, k_len)
 
 
+class WindowAttention(WholeWindow):
+    """The same within attention, beside its projections."""
+
+    def __init__(self, window_size=(7, 7), num_heads=3, dim=96):
+        super().__init__(window_size, num_heads)
+        self.qkv, self.proj = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+
+    def bias(self):
+        index = self.inner.relative_position_index
+        return self.inner.table[index].permute(2, 0, 1)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, len(self.bias()), -1)).unbind(2)
+        scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / q.shape[-1] ** 0.5 + self.bias()
+        return self.proj(torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v).flatten(2))
+
+
 class FlatWindow(nn.Module):
     """A learned number for each difference of rows and of columns in a window of 4 × 16 tokens."""
 
@@ -383,6 +400,7 @@ RIGHT = [
     right(LargeSwin, "a learned bias of 16 × 16 tokens"),
     right(FlatWindow, "a learned bias"),
     right(WholeWindow, "a learned bias of 5 × 5 tokens"),
+    right(WindowAttention, "a learned bias of 7 × 7 tokens", kind="bias", call="subject.bias()"),
     right(Beit, "a learned bias of 6 × 6 tokens, row after row behind a class token"),
     right(Euclidean, "a bias of 25 × 25 tokens"),
     right(EuclideanBehindClass, "a bias of 8 × 8 tokens, row after row behind a class token"),

@@ -1,7 +1,16 @@
 """What is added to scores, with one slip each."""
 
 import torch
-from tests.audit.zoo.right.bias import T5, Beit, Euclidean, Short, Swin, WholeWindow, of_square
+from tests.audit.zoo.right.bias import (
+    T5,
+    Beit,
+    Euclidean,
+    Short,
+    Swin,
+    WholeWindow,
+    WindowAttention,
+    of_square,
+)
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -240,6 +249,34 @@ class MixedOnOneSide(Swin):
         self.relative_position_index = relative[..., 0] * reach + relative[..., 1]
 
 
+class MixedInAttention(WindowAttention):
+    """The same beside projections, which learn more numbers than there are pairs of tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner.relative_position_index = MixedOnOneSide(7).relative_position_index
+
+
+class ColumnsFirstInAttention(WindowAttention):
+    """The index has keys column after column, where they come row after row."""
+
+    def __init__(self):
+        super().__init__()
+        index = self.inner.relative_position_index
+        self.inner.relative_position_index = index.unflatten(1, (7, 7)).mT.flatten(1)
+
+
+class HarmonicInAttention(nn.Module):
+    """ALiBi with slopes 1/h, of which the projections beside it learn nothing."""
+
+    def __init__(self, num_heads=8, dim=64):
+        super().__init__()
+        self.num_heads, self.qkv = num_heads, nn.Linear(dim, 3 * dim)
+
+    def bias(self, q_len, k_len):
+        return of_slopes(linear(self.num_heads))(q_len, k_len)
+
+
 class Reshaped(Swin):
     """Heads are taken to come first in what is gathered."""
 
@@ -298,6 +335,26 @@ class ShortThatCaches(Short):
 
 WRONG = [
     wrong(MixedOnOneSide, "axes of keys exchanged", "depends-on-absolute-positions"),
+    wrong(
+        MixedInAttention,
+        "axes of keys exchanged in attention",
+        "depends-on-absolute-positions",
+        kind="bias",
+        call="subject.bias()",
+    ),
+    wrong(
+        ColumnsFirstInAttention,
+        "keys by columns in attention",
+        "depends-on-absolute-positions",
+        kind="bias",
+        call="subject.bias()",
+    ),
+    wrong(
+        HarmonicInAttention,
+        "harmonic slopes in attention",
+        "wrong-slopes",
+        call="subject.bias(q_len, k_len)",
+    ),
     wrong(Reshaped, "gathered table reshaped", "depends-on-absolute-positions"),
     wrong(ReshapedWindow, "gathered windows reshaped", "depends-on-absolute-positions"),
     wrong(OneAxisOfSquare, "one axis of a square", "depends-on-absolute-positions"),

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.identity import biases, masks
+from posenc.audit.questions.bias import learned
 from posenc.audit.report import NotAskedError
 
 FAR, FAR_SQUARE = 4096, 1024
@@ -135,9 +136,8 @@ class BiasInquiry:
 
     @cached_property
     def learns(self) -> bool:
-        """Whether it has parameters."""
-        thing = self.view.subject.fresh()
-        return isinstance(thing, nn.Module) and any(p.requires_grad for p in thing.parameters())
+        """Whether it is made of parameters, be it in part."""
+        return self.numbers > 0
 
     @cached_property
     def computes(self) -> bool:
@@ -150,8 +150,7 @@ class BiasInquiry:
     @cached_property
     def numbers(self) -> int:
         """How many numbers it learns."""
-        thing = self.view.subject.fresh()
-        return sum(p.numel() for p in thing.parameters()) if self.learns else 0
+        return learned.numbers(self.view, self.seen.shape[-1])
 
     @cached_property
     def linear(self) -> biases.Linear | None:

@@ -163,7 +163,7 @@ def same_in_training(inquiry: BiasInquiry) -> Answer:
 def gradients_flow(inquiry: BiasInquiry) -> Answer:
     """Does every parameter get a gradient in training?"""
     thing, seq = training(inquiry.view.subject.fresh()), inquiry.view.fixed or SEQ
-    if not inquiry.learns:
+    if not (isinstance(thing, nn.Module) and any(p.requires_grad for p in thing.parameters())):
         raise NotAskedError("it has no parameters")
     call = lambda: inquiry.view.bias(seq, seq, by=thing)  # noqa: E731
     if "." not in inquiry.view.text.split("(")[0]:
