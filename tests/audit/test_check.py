@@ -247,6 +247,21 @@ def test_buckets_without_sides_are_those_of_a_decoder_up_to_the_query_alone():
     assert told.endswith(", for keys up to the query's; those after it read other rows")
 
 
+def later_keys_by_place(q_len, k_len):
+    """ALiBi, with what shifted rows leave behind the query."""
+    queries, keys = torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
+    line = -(queries - keys) * 2.0 ** -torch.arange(1, 9)[:, None, None]
+    return line.where(keys <= queries, (3 * queries + keys) % 5 + 0.0)
+
+
+def test_later_keys_that_go_by_place_are_noted_where_a_causal_mask_may_hide_them():
+    report = check(later_keys_by_place)
+    assert report.status == 0
+    (note,) = report.notes
+    assert note.name == "depends-on-absolute-positions"
+    assert "right where a causal mask hides these, and nowhere else" in note.said
+
+
 class Kerple(nn.Module):
     """KERPLE's logarithm: two learned numbers a head, and a formula."""
 

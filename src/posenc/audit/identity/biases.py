@@ -178,6 +178,24 @@ def _ruled(fall: Tensor, tolerance: float) -> Linear:
     return Linear(fall, name, 8.0, best[2])
 
 
+def along(seen: Tensor) -> tuple[Tensor, Tensor]:
+    """For each head, how far numbers of one diagonal are apart, and how large they are.
+
+    Of keys before the query, in a bias ``[heads, seq, seq]`` with −∞ where keys are hidden.
+
+    Example:
+        >>> along(torch.tensor([[[0.0, 9.0, 9.0], [1.0, 0.0, 9.0], [2.0, 1.5, 0.0]]]))
+        (tensor([0.5000], dtype=torch.float64), tensor([2.]))
+    """
+    seq = seen.shape[-1]
+    each = torch.zeros(len(seen), dtype=torch.float64)
+    for back in range(1, seq):
+        least, most = extremes(seen.diagonal(-back, 1, 2), 1)
+        each = each.maximum((most - least).nan_to_num(0, 0, 0))
+    below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
+    return each, below.abs().amax(1)
+
+
 @dataclass(frozen=True)
 class Buckets:
     """A bias that is looked up by T5's buckets.

@@ -9,6 +9,7 @@ from tests.audit.zoo.right.bias import (
     Swin,
     WholeWindow,
     WindowAttention,
+    chunks,
     of_square,
 )
 from tests.audit.zoo.specimen import wrong
@@ -223,6 +224,12 @@ class ClippedFar(Alibi):
         return -rate * distances(q_len, k_len).abs().clamp(max=64)
 
 
+def chunks_ahead(q_len, k_len):
+    """Chunks of 8 tokens, in which later keys are counted from the first token of the row."""
+    keys = torch.arange(k_len)
+    return chunks(q_len, k_len) - 0.1 * keys * (distances(q_len, k_len) < 0)
+
+
 class OneFlatHeadByKey(Alibi):
     """The flattest head takes a little from the position of the key."""
 
@@ -364,6 +371,7 @@ WRONG = [
     wrong(one_slope, "one head too steep", "wrong-slopes"),
     wrong(HalfAsFar, "half as far", "far-keys-otherwise"),
     wrong(ClippedFar, "clipped far", "far-keys-otherwise"),
+    wrong(chunks_ahead, "later keys of chunks by place", "depends-on-absolute-positions"),
     wrong(OneFlatHeadByKey, "one flat head by key", "depends-on-absolute-positions"),
     wrong(FarBuckets, "far buckets", "buckets-off"),
     wrong(geometric, "geometric slopes for 12 heads", "slopes-of-other-head-counts"),

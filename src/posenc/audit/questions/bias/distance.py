@@ -81,6 +81,15 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
             )
         if (note := _table_of_square(inquiry)) is not None:
             return note
+        if later := inquiry.later_strays:
+            return fault(
+                "depends-on-absolute-positions",
+                "note",
+                f"at one distance the biases of keys after the query differ by up to {later:.3g}: "
+                "right where a causal mask hides these, and nowhere else",
+                later,
+                inquiry.shown(f"{seq}, {seq}"),
+            )
         return f"{each.max().item():.1g} along diagonals of {seq}, beside {sizes.max().item():.3g}"
     off, scale = each[head].item(), sizes[head].item()
     return fault(

@@ -103,15 +103,30 @@ class BiasInquiry:
 
     @cached_property
     def along(self) -> tuple[Tensor, Tensor]:
-        """For each head, how far numbers of one diagonal are apart, and how large they are."""
-        seen = self.far_square
-        seq = seen.shape[-1]
-        each = torch.zeros(len(seen), dtype=torch.float64)
-        for back in range(1, seq):
-            least, most = biases.extremes(seen.diagonal(-back, 1, 2), 1)
-            each = each.maximum((most - least).nan_to_num(0, 0, 0))
-        below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
-        return each, below.abs().amax(1)
+        """For each head, how far numbers of one diagonal are apart, and how large they are.
+
+        Of keys up to each query's, and of later ones too where the bias itself says which it sees.
+        """
+        each, sizes = biases.along(self.far_square)
+        if not self.shows_later_keys:
+            return each, sizes
+        ahead, later = biases.along(self.far_square.mT)
+        return each.maximum(ahead), sizes.maximum(later)
+
+    @cached_property
+    def shows_later_keys(self) -> bool:
+        """Whether it hides some later keys and not all: those it leaves no causal mask hides."""
+        away = self.hidden(self.far_square.shape[-1])
+        later = away[:, torch.ones(away.shape[1:], dtype=torch.bool).triu(1)]
+        return bool(later.any()) and not bool(later.all())
+
+    @cached_property
+    def later_strays(self) -> float:
+        """How far later keys of one distance are apart, where only a causal mask makes that right;
+        0 where they are not, by more than rounding."""
+        each, sizes = biases.along(self.far_square.mT)
+        off = each.masked_fill(each <= self.room * sizes, 0.0)
+        return 0.0 if self.shows_later_keys else off.max().item()
 
     @cached_property
     def strays(self) -> int | None:
