@@ -19,7 +19,7 @@ from tests.audit.zoo.right.added import (
     Steps,
     Tutorial,
 )
-from tests.audit.zoo.right.bias import Swin, T5Decoder, of_square
+from tests.audit.zoo.right.bias import T5, Swin, T5Decoder, of_square
 from tests.audit.zoo.right.grids import Patches
 from tests.audit.zoo.right.rotary import VLLM, CacheOfFourRows, LeftToTheScale, LlamaRotary
 from tests.audit.zoo.wrong import places
@@ -245,6 +245,53 @@ def test_buckets_without_sides_are_those_of_a_decoder_up_to_the_query_alone():
     assert check(T5Decoder).identity.endswith("to distance 599")
     told = check(WithoutSides).identity
     assert told.endswith(", for keys up to the query's; those after it read other rows")
+
+
+class Unsaid(T5):
+    """Buckets for the past, of which it says nothing."""
+
+    def __init__(self):
+        super().__init__(bidirectional=False)
+        del self.bidirectional
+
+    def bucket(self, relative_position):
+        return T5Decoder().bucket(relative_position)
+
+
+class SaysThatItDecodes(T5):
+    """Buckets for both directions in a decoder."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_decoder = True
+
+
+class BothSidesHidden(T5):
+    """The same with a causal mask in it."""
+
+    def forward(self, query_length, key_length, past_seen_tokens=0):
+        made = super().forward(query_length, key_length, past_seen_tokens)
+        queries = torch.arange(query_length)[:, None] + past_seen_tokens
+        return made.masked_fill(torch.arange(key_length) > queries, -torch.inf)
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (T5, ""),
+        (T5Decoder, ""),
+        (WithoutSides, "keys after the query read the rows of keys as far before it"),
+        (Unsaid, "all keys after the query read row 0, as its own key does"),
+        (SaysThatItDecodes, "for both directions, but it says of itself that it decodes"),
+        (BothSidesHidden, "for both directions, but it hides all later keys"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_sides_that_buckets_may_not_be_meant_for_are_noted(thing, said):
+    report = check(thing)
+    assert report.status == 0
+    assert [note.name for note in report.notes] == ["buckets-by-side"] * bool(said)
+    assert all(said in note.said for note in report.notes)
 
 
 def later_keys_by_place(q_len, k_len):

@@ -187,7 +187,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 FAULTS = frozenset(REMEDIES) | {
     "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
-    "begins-elsewhere", "content-scaled", "values-shared",
+    "begins-elsewhere", "content-scaled", "values-shared", "buckets-by-side",
 }  # fmt: skip
 """The names of all faults and notes."""
 

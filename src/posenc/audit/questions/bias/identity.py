@@ -1,7 +1,7 @@
 """Is a bias the known one that it looks like, at every distance and in 16 bits?"""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc.audit.identity import biases
 from posenc.audit.questions.asking import Answer, fault, question
@@ -105,6 +105,8 @@ def has_known_buckets(inquiry: BiasInquiry) -> Answer:
         "# t5_buckets(q − k, buckets, max_distance, bidirectional)"
     )
     if found.kind in ("t5", "clipped"):
+        if found.kind == "t5" and (words := _of_sides(inquiry, found)):
+            return fault("buckets-by-side", "note", words, 0.0, show)
         return f"{found.said}, at every distance to {(len(found.index) - 1) // 2}"
     if found.kind == "turned":
         return fault(
@@ -125,6 +127,41 @@ def has_known_buckets(inquiry: BiasInquiry) -> Answer:
         found.off,
         show,
     )
+
+
+def _of_sides(inquiry: BiasInquiry, found: biases.Buckets) -> str:
+    """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
+    past = found.index[len(found.index) // 2 + 1 :]
+    later = found.index[: len(past)].flip(0)
+    hides, decodes = bool((later < 0).all()), _decodes(inquiry)
+    if found.bidirectional:
+        if not (hides or decodes) or len(past) <= found.rows // 4 + 1:  # so far the rows are alike
+            return ""
+        why = "it hides all later keys" if hides else "it says of itself that it decodes"
+        return (
+            f"its {found.rows} buckets are for both directions, but {why}: half of them are left "
+            "for keys before the query, where T5's decoders have all (bidirectional=False)"
+        )
+    right = "right where a causal mask hides these; T5's encoders have buckets for both directions"
+    if torch.equal(later, past):
+        return f"keys after the query read the rows of keys as far before it: {right}"
+    if not found.knows_later_keys:
+        return f"its buckets are for the past, and keys after the query read some of them: {right}"
+    if hides or decodes:
+        return ""
+    return (
+        f"its buckets are for the past, and all keys after the query read row 0, as its own key "
+        f"does: {right}"
+    )
+
+
+def _decodes(inquiry: BiasInquiry) -> bool:
+    """Whether it says of itself that no query sees later keys."""
+    thing, said = inquiry.view.subject.fresh(), dict(inquiry.view.subject.arguments)
+    for part in thing.modules() if isinstance(thing, nn.Module) else ():
+        said |= vars(part)
+    means = {"bidirectional": False, "is_decoder": True, "causal": True, "is_causal": True}
+    return any(said.get(name) is value for name, value in means.items())
 
 
 def _is_like_t5(found: biases.Buckets) -> bool:
