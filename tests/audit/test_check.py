@@ -1099,6 +1099,68 @@ def test_a_share_named_p_is_no_dropout():
     assert not check(Part).faults
 
 
+class AsWideAsLong(nn.Module):
+    """Tokens and positions of width 64, up to 64 of them: what comes is a square."""
+
+    def __init__(self, block_size=64, width=64):
+        super().__init__()
+        self.block_size = block_size
+        self.tokens, self.places = nn.Embedding(100, width), nn.Embedding(block_size, width)
+
+    def forward(self, ids):
+        return self.tokens(ids) + self.places(torch.arange(ids.shape[-1]))
+
+
+class WholeBlocks(AsWideAsLong):
+    """Rows of that length alone."""
+
+    def forward(self, batch):
+        return self.tokens(batch) + self.places.weight
+
+
+class OneRow(AsWideAsLong):
+    """Ids without a batch: of one row of a batch, all stand at place 0."""
+
+    def forward(self, ids):
+        return self.tokens(ids) + self.places(torch.arange(len(ids)))
+
+
+class Places(AsWideAsLong):
+    """The table of positions alone, for so many."""
+
+    def __init__(self):
+        super().__init__()
+        del self.tokens
+
+    def forward(self, seq_len):
+        return self.places(torch.arange(seq_len))
+
+
+class OfPatches(nn.Module):
+    """Patches of a window, as many as they are wide."""
+
+    def __init__(self, window_size=(8, 8), width=64):
+        super().__init__()
+        self.window_size = window_size
+        self.places = nn.Parameter(torch.randn(1, window_size[0] * window_size[1], width))
+
+    def forward(self, x):
+        return x + self.places
+
+
+@pytest.mark.parametrize("kind", [AsWideAsLong, WholeBlocks, OneRow])
+def test_tokens_as_wide_as_they_are_many_give_no_bias(kind):
+    with pytest.raises(CannotCheckError, match="as ids of tokens do"):
+        check(kind)
+
+
+@pytest.mark.parametrize("kind", [Places, OfPatches])
+def test_a_table_as_wide_as_it_is_long_is_no_bias(kind):
+    report = check(kind)
+    assert (report.kind, report.status) == ("added", 0)
+    assert report.identity == "a learned table, at least 64 rows of 64"
+
+
 @pytest.mark.parametrize("name", ["tokens", "idx"])
 def test_ids_of_tokens_are_no_positions(name):
     """Right code was blamed for what its ids do."""

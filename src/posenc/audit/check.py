@@ -244,6 +244,8 @@ def understood(
             continue
         except CannotCheckError:
             continue
+        if nearly is not None and getattr(view, "by_guess", False):
+            continue  # it was seen that what would be taken for positions is something else
         if kind is None and view.kind == "added":
             return _other_than_added(subject, view, layout, dim) or view
         return view

@@ -206,9 +206,10 @@ def _no_positions(view: Added) -> str | None:
         return None
     content = torch.zeros(BATCH, view.seq, view.dim)
     some = torch.zeros(1, min(4, view.seq), dtype=torch.long)
-    for alike, words in ((some[0], IDS), (some, IDS), (content, NO_SUM)):
+    all_of_it = torch.zeros(1, view.seq, dtype=torch.long)  # where it takes no fewer
+    for alike, words in ((some[0], IDS), (some, IDS), (all_of_it, IDS), (content, NO_SUM)):
         try:
-            made = view.call(content if alike is content else content[:1, : some.shape[1]], alike)
+            made = view.call(content if alike is content else content[:1, : alike.shape[-1]], alike)
         except CallFailedError:
             continue
         if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):

@@ -115,6 +115,18 @@ def _nearest(away: Tensor, own: Tensor) -> Tensor:
     return torch.where(before < 0, after, before)
 
 
+class OtherShapeError(CallFailedError):
+    """The thing answered in a shape that is no bias of so many queries and keys.
+
+    Attributes:
+        made: What it answered.
+    """
+
+    def __init__(self, said: str, made: Tensor) -> None:
+        super().__init__(said)
+        self.made = made
+
+
 FORMS = (
     {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
     {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
@@ -132,7 +144,7 @@ def bias_of(
         CannotCheckError: It does not, in any form known here.
     """
     for view in _views(subject, LOOSE_FORMS if loosely else FORMS):
-        if _measured(view):
+        if _measured(view) and not (loosely and _takes_ids(view)):
             return view
     raise CannotCheckError("nothing that gives a bias for scores")
 
@@ -182,7 +194,7 @@ def _runner(
             "mask": torch.ones(1, k_len, dtype=torch.long) if mask is None else mask.clone(),
             "offset": before,
             "q_positions": queries, "k_positions": keys,
-            "positions": torch.arange(k_len),
+            "positions": keys,
             "q": torch.zeros(1, heads, q_len, 16, dtype=dtype),
             "k": torch.zeros(1, heads, k_len, 16, dtype=dtype),
         }  # fmt: skip
@@ -245,7 +257,7 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
         if made.ndim == 3 and made.shape[:2] == (q_len, k_len):
             return made.permute(2, 0, 1)
-        raise CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
+        raise OtherShapeError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}", made)
     if made.ndim == 2:
         return made[None]
     if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
@@ -261,6 +273,8 @@ def _measured(view: BiasView) -> bool:
             if seq == SEQ:
                 view.bias(SEQ + 1, SEQ + 1)
         except NotAskedError:
+            continue
+        if seq != SEQ and _is_a_table(view, made):
             continue
         if not made.any() and has_zeros(view.subject.fresh()):
             raise AddsNothingError(
@@ -278,6 +292,38 @@ def _measured(view: BiasView) -> bool:
             view.rows = False
         return True
     return False
+
+
+def _is_a_table(view: BiasView, made: Tensor) -> bool:
+    """Whether what has the shape of a bias is a table of rows as wide as they are many.
+
+    Of fewer rows it gives fewer, as wide as before; or the number of rows is added to all of it.
+    """
+    seq = made.shape[-1]
+    try:
+        view.bias(seq - 1, seq - 1)
+    except OtherShapeError as other:
+        if other.made.numel() == made.numel():
+            return not torch.equal(other.made.reshape(made.shape), made)
+        return other.made.shape[-2:] == (seq - 1, seq)
+    except NotAskedError:
+        pass
+    return False
+
+
+def _takes_ids(view: BiasView) -> bool:
+    """Whether equal positions receive unlike numbers, and others than those of a row: as ids do."""
+    seq = view.fixed or SEQ
+    alike = torch.zeros(seq, dtype=torch.long)
+    try:
+        made = view.run(view.subject.fresh(), seq, seq, torch.float32, at=(alike, alike))
+    except NotAskedError:
+        return False
+    seen = made.isfinite()
+    most, least = made.masked_fill(~seen, -torch.inf), made.masked_fill(~seen, torch.inf)
+    return bool((most.amax((1, 2)) > least.amin((1, 2))).any()) and not torch.equal(
+        made.nan_to_num(), view.bias(seq, seq).nan_to_num()
+    )
 
 
 def _sizes(thing: Any) -> Iterator[int]:
