@@ -1161,6 +1161,26 @@ def test_a_table_as_wide_as_it_is_long_is_no_bias(kind):
     assert report.identity == "a learned table, at least 64 rows of 64"
 
 
+class Map(nn.Module):
+    """A map of 64 channels, which is asked for no size."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Parameter(torch.randn(1, 64, 16, 16))
+
+    def forward(self):
+        return self.map
+
+
+def test_what_is_asked_for_no_size_is_a_bias_where_that_is_said():
+    for given in ({}, {"kind": "bias"}):
+        with pytest.raises(CannotCheckError, match='kind="bias" and call='):
+            check(Map, **given)
+    with pytest.raises(CannotCheckError, match="--as bias of one for all tokens of a window"):
+        check(Map, call="subject()")
+    assert check(Map, kind="bias", call="subject()").kind == "bias"
+
+
 @pytest.mark.parametrize("name", ["tokens", "idx"])
 def test_ids_of_tokens_are_no_positions(name):
     """Right code was blamed for what its ids do."""

@@ -46,7 +46,8 @@ ACCEPTED = """it fits no form that is known here. Accepted are
           cosines and sines; x [batch, heads, seq, head_dim], [batch, seq, heads, head_dim],
           flattened, …; on a grid with positions [..., 2], or a table of all tokens of a square
   bias:   f(q_len, k_len), f(length), compute_bias(q_len, k_len), f(scores),
-          f(mask, heads, dtype), f(heads)
+          f(mask, heads, dtype), f(heads), f() of a module that says its number of heads; one that
+          takes the sides of a window with kind="bias" and call="subject((8, 8))"
 Say which: kind (--as), layout (--layout), dim (--dim), or the call itself:
 call="subject(q, k, position_ids=p)". Of attention or a whole layer, check the part inside."""
 

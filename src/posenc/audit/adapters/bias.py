@@ -49,6 +49,7 @@ class BiasView:
             ``at``; they run on by one where it has none.
         takes_mask: Whether it takes a mask of padding, which ``run`` has as ``mask``; to it the
             bias of all rows comes as it is.
+        says_no_size: Whether a call tells it nothing of queries and keys.
     """
 
     subject: Subject
@@ -62,6 +63,7 @@ class BiasView:
     takes_scores: bool = False
     takes_positions: bool = False
     takes_mask: bool = False
+    says_no_size: bool = False
 
     kind = "bias"
 
@@ -131,7 +133,7 @@ FORMS = (
     {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
     {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
 )  # fmt: skip
-LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"})
+LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"}, set())
 """What other things are called with too, so that these are tried last."""
 
 
@@ -144,8 +146,11 @@ def bias_of(
         CannotCheckError: It does not, in any form known here.
     """
     for view in _views(subject, LOOSE_FORMS if loosely else FORMS):
-        if _measured(view) and not (loosely and _takes_ids(view)):
-            return view
+        if not _measured(view) or (loosely and _takes_ids(view)):
+            continue
+        if view.says_no_size and not 1 < view.heads == heads_of(subject.fresh()):
+            continue  # it may be a table, or a map of as many channels
+        return view
     raise CannotCheckError("nothing that gives a bias for scores")
 
 
@@ -163,7 +168,7 @@ def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
             yield BiasView(
                 subject, _runner(subject, find, parameters, uses), text_of(text, parameters, uses),
                 takes_scores="scores" in uses, takes_positions="q_positions" in uses,
-                takes_mask="mask" in uses,
+                takes_mask="mask" in uses, says_no_size=not uses,
             )  # fmt: skip
 
 
@@ -267,14 +272,14 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
 
 def _measured(view: BiasView) -> bool:
     """Whether it is a bias: numbers for each query and key, whatever the content."""
-    for seq in (SEQ, *_sizes(view.subject.fresh())):
+    for seq, alone in ((SEQ, False), *((size, True) for size in _sizes(view))):
         try:
             made = view.bias(seq, seq)
-            if seq == SEQ:
+            if not alone:
                 view.bias(SEQ + 1, SEQ + 1)
         except NotAskedError:
             continue
-        if seq != SEQ and _is_a_table(view, made):
+        if alone and _is_a_table(view, made):
             continue
         if not made.any() and has_zeros(view.subject.fresh()):
             raise AddsNothingError(
@@ -283,7 +288,7 @@ def _measured(view: BiasView) -> bool:
             )
         view.heads = len(made)
         view.slopes_only = "heads" in view.text and made.dtype == torch.float64
-        view.fixed = None if seq == SEQ else seq
+        view.fixed = seq if alone else None
         view.key_only = bool((made == made[:, :1]).all())
         try:
             view.bias(1, SEQ + 3)
@@ -326,8 +331,18 @@ def _takes_ids(view: BiasView) -> bool:
     )
 
 
-def _sizes(thing: Any) -> Iterator[int]:
+def _sizes(view: BiasView) -> Iterator[int]:
     """Numbers of tokens for which a module with windows or a fixed length is built."""
+    if view.says_no_size:
+        try:
+            yield view.bias(SEQ, SEQ).shape[-1]
+        except OtherShapeError as other:
+            if other.made.ndim > 1:
+                yield other.made.shape[-1]
+        except NotAskedError:
+            pass
+        return
+    thing = view.subject.fresh()
     for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
         if "window" in name or role_of(name) == "length":
             sides = value if isinstance(value, tuple | list) else (value,)

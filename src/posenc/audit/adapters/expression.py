@@ -89,7 +89,11 @@ def _complain(
             f"the call {text!r} fails: {error}. Say dim and layout, if they are others"
         ) from None
     shape = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
-    raise CannotCheckError(f"the call {text!r} gives {shape}, which is none of the known results")
+    says_none = not used & set(NAMES)
+    raise CannotCheckError(
+        f"the call {text!r} gives {shape}, which is none of the known results"
+        + (". Say kind, as --as bias of one for all tokens of a window" if says_none else "")
+    )
 
 
 def _rotary(
@@ -217,7 +221,9 @@ def _bias(
             return made
         return bias._shaped(made, q_len, k_len)
 
-    view = bias.BiasView(subject, run, text, takes_scores="scores" in used)
+    view = bias.BiasView(
+        subject, run, text, takes_scores="scores" in used, says_no_size=not used & set(NAMES)
+    )
     return view if bias._measured(view) else None
 
 

@@ -274,6 +274,38 @@ class WindowAttention(WholeWindow):
         return self.proj(torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v).flatten(2))
 
 
+class Continuous(nn.Module):
+    """Swin v2: a network of logarithmic differences of rows and of columns, asked for no size."""
+
+    def __init__(self, window_size=(8, 8), num_heads=4):
+        super().__init__()
+        self.num_heads, side = num_heads, window_size[0]
+        self.register_buffer("index", Swin(side).relative_position_index)
+        steps = 8 * torch.arange(1 - side, side) / (side - 1)
+        line = steps.sign() * (steps.abs() + 1).log2() / 3
+        self.register_buffer("coordinates", torch.cartesian_prod(line, line))
+        self.network = nn.Sequential(
+            nn.Linear(2, 512), nn.ReLU(), nn.Linear(512, num_heads, bias=False)
+        )
+
+    def forward(self):
+        made = self.network(self.coordinates)[self.index]
+        return 16 * made.permute(2, 0, 1).sigmoid()
+
+
+class OfSides(nn.Module):
+    """The same for any window, whose sides it takes."""
+
+    def __init__(self, num_heads=4):
+        super().__init__()
+        self.network = Continuous((8, 8), num_heads).network
+
+    def forward(self, window_size):
+        made = Continuous(window_size, self.network[-1].out_features)
+        made.network = self.network
+        return made()
+
+
 class FlatWindow(nn.Module):
     """A learned number for each difference of rows and of columns in a window of 4 × 16 tokens."""
 
@@ -401,6 +433,8 @@ RIGHT = [
     right(FlatWindow, "a learned bias"),
     right(WholeWindow, "a learned bias of 5 × 5 tokens"),
     right(WindowAttention, "a learned bias of 7 × 7 tokens", kind="bias", call="subject.bias()"),
+    right(Continuous, "a learned bias of 8 × 8 tokens, row after row"),
+    right(OfSides, "a learned bias of 6 × 6 tokens", kind="bias", call="subject((6, 6))"),
     right(Beit, "a learned bias of 6 × 6 tokens, row after row behind a class token"),
     right(Euclidean, "a bias of 25 × 25 tokens"),
     right(EuclideanBehindClass, "a bias of 8 × 8 tokens, row after row behind a class token"),

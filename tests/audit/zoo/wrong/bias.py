@@ -4,6 +4,7 @@ import torch
 from tests.audit.zoo.right.bias import (
     T5,
     Beit,
+    Continuous,
     Euclidean,
     Short,
     Swin,
@@ -273,6 +274,14 @@ class ColumnsFirstInAttention(WindowAttention):
         self.inner.relative_position_index = index.unflatten(1, (7, 7)).mT.flatten(1)
 
 
+class ContinuousByColumns(Continuous):
+    """The same for a network of more numbers than there are pairs, of which many share one."""
+
+    def __init__(self):
+        super().__init__((4, 4))
+        self.index = self.index.unflatten(1, (4, 4)).mT.flatten(1)
+
+
 class HarmonicInAttention(nn.Module):
     """ALiBi with slopes 1/h, of which the projections beside it learn nothing."""
 
@@ -356,6 +365,7 @@ WRONG = [
         kind="bias",
         call="subject.bias()",
     ),
+    wrong(ContinuousByColumns, "a network with keys by columns", "depends-on-absolute-positions"),
     wrong(
         HarmonicInAttention,
         "harmonic slopes in attention",

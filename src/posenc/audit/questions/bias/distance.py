@@ -65,7 +65,7 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
             return f"of {told} tokens: it depends on the differences along each axis alone"
         if isqrt(count) ** 2 != count:
             raise NotAskedError(f"it takes {count} tokens alone, in an order that was not found")
-        if inquiry.numbers >= inquiry.far_square.numel():
+        if inquiry.numbers >= inquiry.far_square.numel() and not inquiry.shares:
             raise NotAskedError(
                 f"it takes {count} tokens alone, and learns a number for each pair of them"
             )

@@ -167,6 +167,13 @@ class BiasInquiry:
         """How many numbers it learns."""
         return learned.numbers(self.view, self.seen.shape[-1])
 
+    @property
+    def shares(self) -> bool:
+        """Whether pairs that are seen have half as many numbers, or fewer: none has its own."""
+        seen = ~self.hidden(self.given.shape[-1])
+        numbers = sum(len(head[some].unique()) for head, some in zip(self.given, seen, strict=True))
+        return 2 * numbers <= int(seen.sum())
+
     @cached_property
     def linear(self) -> biases.Linear | None:
         """Its slopes, if it falls linearly; the first row of a square alone does not count."""
