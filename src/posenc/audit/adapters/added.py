@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any
 
 import torch
@@ -280,7 +281,7 @@ def _layouts(
     widths = (width,) if width else widths_of(subject.fresh())
     lengths = (SEQ, 16)
     if fixed:
-        lengths = tuple(n - k for n in lengths_of(subject.fresh())[:6] for k in (0, 1))
+        lengths = tuple(_lengths(subject.fresh()))
     for layout in orders(said, added_layouts.LAYOUTS) if has_content else ("sd",):
         for dim in widths[:8]:
             # of maps some that are no squares, so that height and width are told apart
@@ -315,6 +316,14 @@ def _layouts(
                 if found is not None:
                     yield found
                     break
+
+
+def _lengths(thing: Any) -> Iterator[int]:
+    """Lengths that it may take alone: a class token may have a row of a table, or none."""
+    for n in lengths_of(thing)[:6]:
+        yield from (n, n - 1)
+        if isqrt(n) ** 2 == n:
+            yield n + 1
 
 
 def _grid(seq: int) -> tuple[int, int] | None:

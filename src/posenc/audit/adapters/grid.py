@@ -248,7 +248,7 @@ def row_of(subject: Subject, layout: str | None, width: int | None) -> RotaryVie
     thing = subject.fresh()
     if not isinstance(thing, nn.Module) or not callable(thing):
         return None
-    for count in (n for n in _lengths(thing) if _keeps_shape(thing, n, width)):
+    for count in (n for n in _counts(thing) if _keeps_shape(thing, n, width)):
         # where one row of an image is turned alike, positions that are rows apart are not
         for stride, order in product((1, isqrt(count)), (layout,) if layout else ("bhsd", "bsd")):
             try:
@@ -267,9 +267,11 @@ def _in_whole_row(subject: Subject, count: int, stride: int = 1) -> Subject:
     return replace(subject, fresh=wrap, original=wrap, build=wrap)
 
 
-def _lengths(thing: Any) -> list[int]:
+def _counts(thing: Any) -> list[int]:
+    """How many tokens it may be built for: a table of a square may leave a class token alone."""
     found = lengths_of(thing) if isinstance(thing, nn.Module) else []
-    return [n for n in found if 16 <= n <= LONGEST][:3]
+    found = [n for n in found if 16 <= n <= LONGEST][:3]
+    return list(dict.fromkeys(n + k for n in found for k in (0, int(isqrt(n) ** 2 == n))))
 
 
 def _keeps_shape(thing: Any, count: int, width: int | None) -> bool:
@@ -289,7 +291,9 @@ def squares(view: RotaryView, *, sound: bool = False) -> Iterator[tuple[RotaryVi
     A class token may stand before the patches or behind them. With ``sound``, only those that may
     be without a fault.
     """
-    for count in _lengths(getattr(thing := view.subject.fresh(), "wrapped", thing)):
+    thing = view.subject.fresh()
+    counts = [thing.max_position_embeddings] if isinstance(thing, InWholeRow) else _counts(thing)
+    for count in counts:
         for beside, before in ((0, 0), (1, 1), (1, 0)):
             side = isqrt(count - beside)
             if side**2 != count - beside:

@@ -300,6 +300,33 @@ class SquareOfBase100(nn.Module):
         return x + self.table.to(x.dtype)
 
 
+class PatchesAlone(nn.Module):
+    """A class token stands before the patches, or behind them, and receives nothing."""
+
+    def __init__(self, table, last=False, cut=False):
+        super().__init__()
+        self.pe, self.last, self.cut = nn.Parameter(table, requires_grad=False), last, cut
+
+    def forward(self, x):
+        pe = self.pe[: x.shape[1] - 1] if self.cut else self.pe
+        if self.last:
+            return torch.cat((x[:, :-1] + pe, x[:, -1:]), 1)
+        return torch.cat((x[:, :1], x[:, 1:] + pe), 1)
+
+
+def patches_alone():
+    return PatchesAlone(torch.from_numpy(mae_grid(32, 14)).float())
+
+
+def patches_alone_before_a_class_token():
+    return PatchesAlone(torch.from_numpy(mae_grid(32, 14)).float(), last=True, cut=True)
+
+
+def learned_patches_alone():
+    made = PatchesAlone(torch.randn(196, 32) * 0.02)
+    return made.requires_grad_()
+
+
 class Ours(nn.Module):
     """This package's, behind a plain module."""
 
@@ -403,6 +430,9 @@ RIGHT = [
         layout="bhwd",
     ),
     right(SquareOfBase100, ""),
+    right(patches_alone, "14 × 14 patches behind 1 of zeros, equal to posenc.AxialSinusoidal(32,"),
+    right(patches_alone_before_a_class_token, "14 × 14 patches before 1 of zeros, equal to"),
+    right(learned_patches_alone, "a learned table, at least 196 rows"),
     right(DropsByFunction, "convention tensor2tensor"),
     right(Ours, "convention paper"),
     right(Wide, "convention paper"),

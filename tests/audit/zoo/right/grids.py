@@ -134,6 +134,31 @@ def patches_before_a_class_token():
     return Patches(behind=True, cut=True)
 
 
+class LeavesAClassToken(Patches):
+    """A table of the patches alone: the class token before them, or behind, is not turned."""
+
+    def __init__(self, side=14, last=False, **given):
+        super().__init__(side, **given)
+        self.last = last
+
+    def forward(self, x):
+        if self.last:
+            return torch.cat((super().forward(x[..., :-1, :]), x[..., -1:, :]), -2)
+        return torch.cat((x[..., :1, :], super().forward(x[..., 1:, :])), -2)
+
+
+def patches_behind_an_unturned_token():
+    return LeavesAClassToken(cut=True)
+
+
+def patches_before_an_unturned_token():
+    return LeavesAClassToken(last=True, cut=True)
+
+
+def all_patches_behind_an_unturned_token():
+    return LeavesAClassToken()
+
+
 def patches_centered():
     """DINOv3: the middle of the image is turned by nothing, and its corner is."""
     return Patches(begin=-7.5, step=math.pi / 8)
@@ -201,6 +226,9 @@ RIGHT = [
     right(patches_of_24_rows, "to position 23"),
     right(patches_behind_a_class_token, "columns turn 16 of 32 channels"),
     right(patches_before_a_class_token, "columns turn 16 of 32 channels"),
+    right(patches_behind_an_unturned_token, "rows turn 16 of 32 channels, interleaved pairing"),
+    right(patches_before_an_unturned_token, "columns turn 16 of 32 channels"),
+    right(all_patches_behind_an_unturned_token, "to position 13"),
     right(patches_centered, "interleaved pairing, base 100, 0.3927 radians a step"),
     right(patches_counted_from_one, "rows turn 16 of 32 channels, interleaved pairing, base 100"),
     right(

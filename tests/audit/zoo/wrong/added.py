@@ -3,6 +3,7 @@
 import math
 
 import torch
+from tests.audit.zoo.right.added import PatchesAlone
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -98,6 +99,11 @@ class Halved(Sum):
 
     def forward(self, x):
         return x + self.pe[torch.arange(x.shape[1]) // 2].to(x.dtype)
+
+
+def patches_in_twos():
+    """Patches behind a class token share a row in twos."""
+    return PatchesAlone(sines(98, 32).repeat_interleave(2, 0))
 
 
 class Clamped(Sum):
@@ -428,6 +434,7 @@ WRONG = [
     wrong(ForgetsTheCache, "forgets the cache", "decoding-differs-from-prefill"),
     wrong(Shared, "two tokens share", "positions-shared"),
     wrong(Halved, "all tokens share", "positions-shared"),
+    wrong(patches_in_twos, "patches share in twos", "positions-shared"),
     wrong(Clamped, "clamped", "clamped"),
     wrong(Wrapped, "wrapped", "wrapped"),
     wrong(Stops, "stops", "stops"),

@@ -1,7 +1,7 @@
 """Rotary encodings of a grid that lose an axis, or mix them."""
 
 import torch
-from tests.audit.zoo.right.grids import Patches, TableOfPoints
+from tests.audit.zoo.right.grids import LeavesAClassToken, Patches, TableOfPoints
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -80,6 +80,14 @@ class RoundedRows(Patches):
         return (number / side).round(), number % side
 
 
+class RoundedRowsAlone(LeavesAClassToken):
+    """The same of patches behind a class token that is not turned."""
+
+    def indices(self, side):
+        number = torch.arange(side * side)
+        return (number / side).round(), number % side
+
+
 class LastPatchTwice(Patches):
     def angles(self, *given):
         made = super().angles(*given)
@@ -132,6 +140,7 @@ WRONG = [
     wrong(summed, "sum of the axes", "positions-shared"),
     wrong(CountedIn16Bits, "numbers of patches in 16 bits", "not-relative"),
     wrong(RoundedRows, "rows rounded to the nearest", "not-relative"),
+    wrong(RoundedRowsAlone, "rows rounded behind an unturned token", "not-relative"),
     wrong(LastPatchTwice, "last patch at the place of the one before", "not-relative"),
     wrong(QuarterLeftEmpty, "a quarter of the table empty", "not-relative"),
     wrong(ClampedRows, "last rows clamped", "clamped"),

@@ -210,9 +210,9 @@ class AddedInquiry:
         if self.square is not None:
             return f"a table of {self.square.said} within {self.square.off:.1g}"
         if self.is_table:
-            return (
-                f"a learned table, at least {self.view.longest(self.length):,} rows of "
-                f"{self.view.dim}{_beside(self.scale)}"
+            count = int(self.table.any(1).sum())  # a class token may be left without
+            return f"a learned table, at least {count:,} rows of {self.view.dim}" + _beside(
+                self.scale
             )
         if self.view.grid is not None and (said := _grid_identity(self)):
             return said + _beside(self.scale)

@@ -144,6 +144,8 @@ def same_at_another_length(inquiry: AddedInquiry) -> Answer:
         far = (inquiry.table[:short] - view.rows(short)).abs().max().item()
     if far < ROUNDING:
         return f"{far:.1g} apart between {short} and {long} tokens"
+    if _leaves_a_class_token(inquiry, short, long):
+        raise NotAskedError("the last of its tokens receives nothing, as one behind all patches")
     return fault(
         "depends-on-length",
         "wrong",
@@ -153,6 +155,15 @@ def same_at_another_length(inquiry: AddedInquiry) -> Answer:
         f"a, b = (subject(torch.zeros(1, n, {view.dim})) for n in ({short}, {long}))\n"
         f"(a - b[:, :{short}]).abs().max()",
     )
+
+
+def _leaves_a_class_token(inquiry: AddedInquiry, short: int, long: int) -> bool:
+    """Whether only the last token differs, by nothing that is added, behind a square's patches."""
+    if inquiry.square is None and inquiry.patches is None:
+        return False
+    many, few = inquiry.view.rows(long), inquiry.view.rows(short)
+    others = (many[: short - 1] - few[:-1]).abs().max().item()
+    return others < ROUNDING and not many[-1].any() and not few[-1].any()
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE))
