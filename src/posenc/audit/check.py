@@ -356,6 +356,8 @@ def _on_a_grid(
 def _as_patches(report: Report, view: Any, length: int | None, only: Iterable[str]) -> Report:
     """What is blamed on a line and sound on the square whose tokens it keeps a table of.
 
+    Or nearly so, by numbers of patches in the place of whole rows.
+
     Raises:
         CannotCheckError: That square is too small to tell.
     """
@@ -373,7 +375,7 @@ def _as_patches(report: Report, view: Any, length: int | None, only: Iterable[st
         other = of_grid.report_of(view.subject, chain((first,), found), length, ask)
     except NotAskedError:
         return report
-    return report if other.verdicts[0].faults else other
+    return other if {f.name for f in other.verdicts[0].faults} <= {"rows-not-whole"} else report
 
 
 def _identity(inquiry: Any) -> str:

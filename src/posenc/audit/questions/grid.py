@@ -195,6 +195,12 @@ def axes_turn(view: RotaryView, form: Form) -> tuple[list[Fault], str, list[list
             f"column: {off:.3g} apart"
         )
         return [fault("not-relative", "wrong", said, off, show)], said, []
+    if count := _by_number(form, queries, moved):
+        said = (
+            f"in {count} channels {form.side} columns turn as far as one row does: they go by the "
+            f"number of the patch, as where number / {form.side} stands for number // {form.side}"
+        )
+        return [fault("rows-not-whole", "wrong", said, 1 / form.side, show)], said, []
     both = len(moved[0] & moved[1])
     told = (
         f"rows turn {len(moved[0])} channels and columns {len(moved[1])}, {both} of them both; "
@@ -231,6 +237,21 @@ def _points_off(
             worst, place = float(apart.max()), int(apart.argmax())
     size = float(probe.abs().max() * torch.cat(queries).abs().max())
     return worst, divmod(place, count[1]), (COARSE if held else SMALL) * size
+
+
+def _by_number(form: Form, queries: list[Tensor], moved: list[set[int]]) -> int:
+    """How many channels turn by the number of the patch, row after row; 0 for whole rows.
+
+    They are all that one of the axes turns, and some that the other does.
+    """
+    channels = sorted(min(moved, key=len))
+    if not form.side or not moved[0] ^ moved[1] or len(moved[0] & moved[1]) < len(channels):
+        return 0
+    along = [(each @ torch.linalg.pinv(each[0]))[:, channels][:, :, channels] for each in queries]
+    row, columns = along[0][1], along[1][-1] @ along[1][1]  # one more than the last is as many
+    off, turned = _apart(row, columns), _apart(row, torch.eye(len(channels)))
+    allowed = COARSE if rows_in_16_bits(torch.cat(queries)) else SMALL
+    return len(channels) if off < min(4 * allowed, 0.1 * turned) else 0
 
 
 def rows_in_16_bits(matrices: Tensor) -> bool:

@@ -52,6 +52,8 @@ REMEDIES: dict[str, str] = {
     "keys-turned-otherwise": "use one table for queries and keys",
     "turned-backwards": "keep it for weights trained so; for others change the sign of the sines",
     "one-axis-only": "turn one part of the channels by the row, and another by the column",
+    "rows-not-whole": "row = number // side and column = number % side, both whole; --ignore "
+    "rows-not-whole if fractions of a row are meant",
     "axes-swapped": "give keys the coordinates of queries, in the same order",
     "not-relative": "check which channels share an angle",
     "table-scaled": "leave cosines and sines as they are, or say the attention factor",

@@ -168,6 +168,20 @@ def patches_counted_from_one():
     return Patches(begin=1.0)
 
 
+def patches_between_0_and_1():
+    """Fractions on purpose, of middles of patches: of both axes."""
+    return Patches(side=14, begin=0.5, step=1 / 14)
+
+
+class ByNumberToo(Patches):
+    """A third of the channels goes by the number of the patch, beside its row and its column."""
+
+    def angles(self, row, column, begin, step):
+        rates = 100.0 ** (-torch.arange(8) / 8)
+        row, column = row[:, None] * rates, column[:, None] * rates
+        return torch.cat((row[:, :6], column[:, :6], (row + column / 16)[:, :4]), -1)
+
+
 class TableOfPoints(nn.Module):
     """Angles looked up by row and column, or by the number of the point, row after row."""
 
@@ -231,6 +245,11 @@ RIGHT = [
     right(all_patches_behind_an_unturned_token, "to position 13"),
     right(patches_centered, "interleaved pairing, base 100, 0.3927 radians a step"),
     right(patches_counted_from_one, "rows turn 16 of 32 channels, interleaved pairing, base 100"),
+    right(
+        patches_between_0_and_1,
+        "rows turn 16 of 32 channels, interleaved pairing, base 100, linear",
+    ),
+    right(ByNumberToo, "rows turn 20 of 32 channels, interleaved pairing"),
     right(
         TableOfPoints, "base 10,000: equal to posenc.Rotary(Geometric(16), pairing='interleaved')"
     ),

@@ -80,6 +80,32 @@ class RoundedRows(Patches):
         return (number / side).round(), number % side
 
 
+class FractionalRows(Patches):
+    def indices(self, side):
+        number = torch.arange(side * side)
+        return number / side, number % side
+
+
+def fractional_rows():
+    return FractionalRows(side=14, before=True)
+
+
+def fractional_rows_cut_to_what_comes():
+    return FractionalRows(cut=True)
+
+
+class FractionalRowsInColumns(Patches):
+    """Columns are taken by the other division, and tables rounded to 16 bits."""
+
+    def indices(self, side):
+        number = torch.arange(side * side)
+        return number // side, number / side
+
+    def forward(self, x):
+        self.cos, self.sin = (each.bfloat16().float() for each in (self.cos, self.sin))
+        return super().forward(x)
+
+
 class RoundedRowsAlone(LeavesAClassToken):
     """The same of patches behind a class token that is not turned."""
 
@@ -140,6 +166,9 @@ WRONG = [
     wrong(summed, "sum of the axes", "positions-shared"),
     wrong(CountedIn16Bits, "numbers of patches in 16 bits", "not-relative"),
     wrong(RoundedRows, "rows rounded to the nearest", "not-relative"),
+    wrong(fractional_rows, "rows by / behind a class token", "rows-not-whole"),
+    wrong(fractional_rows_cut_to_what_comes, "rows by /, cut", "rows-not-whole"),
+    wrong(FractionalRowsInColumns, "columns by / side", "rows-not-whole"),
     wrong(RoundedRowsAlone, "rows rounded behind an unturned token", "not-relative"),
     wrong(LastPatchTwice, "last patch at the place of the one before", "not-relative"),
     wrong(QuarterLeftEmpty, "a quarter of the table empty", "not-relative"),
