@@ -144,7 +144,7 @@ class InSquare(OnAxis):
 
 
 class InWholeRow(nn.Module):
-    """One tensor of all tokens of a row whose length is fixed.
+    """All tokens of a row whose length is fixed.
 
     Args:
         wrapped: The thing.
@@ -159,8 +159,8 @@ class InWholeRow(nn.Module):
         self.wrapped = wrapped
         self.max_position_embeddings, self.stride = count, stride
 
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Tokens at their places in a row that is empty elsewhere."""
+    def placed(self, positions: Tensor, *given: Tensor) -> list[Tensor]:
+        """What becomes of tokens at their places in rows that are empty elsewhere."""
         count = self.max_position_embeddings
         if positions.ndim != 1:
             raise ValueError("one place a token, for all rows alike")
@@ -168,14 +168,41 @@ class InWholeRow(nn.Module):
         if bool((positions >= count).any()) or bool((positions < 0).any()):
             raise IndexError(f"the row has {count} tokens")
         if torch.equal(positions, torch.arange(count)):
-            return self.wrapped(x)
-        return torch.cat(
+            return self.whole(*given)
+        made = [
             [
-                self.wrapped(_alone(part, place, count))[..., place : place + 1, :]
-                for part, place in zip(x.split(1, -2), positions.tolist(), strict=True)
-            ],
-            dim=-2,
-        )
+                each[..., place : place + 1, :]
+                for each in self.whole(*(_alone(part, place, count) for part in parts))
+            ]
+            for *parts, place in zip(
+                *(x.split(1, -2) for x in given), positions.tolist(), strict=True
+            )
+        ]
+        return [torch.cat(tokens, dim=-2) for tokens in zip(*made, strict=True)]
+
+    def whole(self, *given: Tensor) -> list[Tensor]:
+        """What becomes of whole rows, one for each that is given."""
+        made = self.wrapped(*given)
+        made = [made] if isinstance(made, Tensor) else list(made)
+        if len(made) != len(given):
+            raise ValueError(f"{len(given)} rows give {len(made)}")
+        return made
+
+
+class OneInWholeRow(InWholeRow):
+    """One tensor of them."""
+
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        """It rotated."""
+        return self.placed(positions, x)[0]
+
+
+class BothInWholeRows(InWholeRow):
+    """Queries and keys of them."""
+
+    def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, ...]:
+        """Both rotated."""
+        return tuple(self.placed(positions, q, k))
 
 
 def _alone(token: Tensor, place: int, count: int) -> Tensor:
@@ -248,22 +275,25 @@ def row_of(subject: Subject, layout: str | None, width: int | None) -> RotaryVie
     thing = subject.fresh()
     if not isinstance(thing, nn.Module) or not callable(thing):
         return None
-    for count in (n for n in _counts(thing) if _keeps_shape(thing, n, width)):
+    for kind, count in product((OneInWholeRow, BothInWholeRows), _counts(thing)):
+        if not _keeps_shape(kind(thing, count), width):
+            continue
         # where one row of an image is turned alike, positions that are rows apart are not
         for stride, order in product((1, isqrt(count)), (layout,) if layout else ("bhsd", "bsd")):
             try:
-                view = rotary_of(_in_whole_row(subject, count, stride), order, width)
+                view = rotary_of(_in_whole_row(subject, kind, count, stride), order, width)
             except CannotCheckError:
                 continue
-            axes = layouts.SAID[view.layout]
-            said = f"rotates queries {axes} of width {view.dim}, all {count:,} tokens of a row"
-            row = _in_whole_row(subject, count)
-            return replace(view, subject=row, said=f"{said} at once; called as subject(x)")
+            axes, both = layouts.SAID[view.layout], kind is BothInWholeRows
+            what, given = ("queries and keys", "q, k") if both else ("queries", "x")
+            said = f"rotates {what} {axes} of width {view.dim}, all {count:,} tokens of a row"
+            row = _in_whole_row(subject, kind, count)
+            return replace(view, subject=row, said=f"{said} at once; called as subject({given})")
     return None
 
 
-def _in_whole_row(subject: Subject, count: int, stride: int = 1) -> Subject:
-    wrap = lambda: InWholeRow(subject.fresh(), count, stride).eval()  # noqa: E731
+def _in_whole_row(subject: Subject, kind: type[InWholeRow], count: int, stride: int = 1) -> Subject:
+    wrap = lambda: kind(subject.fresh(), count, stride).eval()  # noqa: E731
     return replace(subject, fresh=wrap, original=wrap, build=wrap)
 
 
@@ -274,13 +304,16 @@ def _counts(thing: Any) -> list[int]:
     return list(dict.fromkeys(n + k for n in found for k in (0, int(isqrt(n) ** 2 == n))))
 
 
-def _keeps_shape(thing: Any, count: int, width: int | None) -> bool:
-    """Whether so many tokens of some width come back as many."""
-    for dim in (width,) if width else widths_of(thing)[:10]:
+def _keeps_shape(row: InWholeRow, width: int | None) -> bool:
+    """Whether all of its tokens, of some width, come back as many."""
+    tensors = 2 if isinstance(row, BothInWholeRows) else 1
+    count = row.max_position_embeddings
+    for dim in (width,) if width else widths_of(row.wrapped)[:10]:
         for shape in ((1, HEADS, count, dim), (1, count, dim)):
+            given = [torch.zeros(shape) for _ in range(tensors)]
             with suppress(CallFailedError):
-                made = guarded(lambda shape=shape: thing(torch.zeros(shape)))
-                if isinstance(made, Tensor) and made.shape == shape:
+                made = guarded(lambda given=given: row.whole(*given))
+                if all(isinstance(each, Tensor) and each.shape == shape for each in made):
                     return True
     return False
 

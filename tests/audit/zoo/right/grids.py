@@ -231,6 +231,24 @@ class WholeRow(nn.Module):
         return x * self.cos + turned * self.sin
 
 
+class BothOfPatches(Patches):
+    """Queries and keys of all patches, and of no fewer."""
+
+    def forward(self, q, k):
+        return super().forward(q), super().forward(k)
+
+
+def both_of_14_rows():
+    return BothOfPatches(side=14)
+
+
+class BothWholeRows(WholeRow):
+    """Queries and keys of 64 tokens on a line."""
+
+    def forward(self, q, k):
+        return super().forward(q), super().forward(k)
+
+
 RIGHT = [
     right(RoPE2D, "rows turn 32 of 64 channels, half pairing, base 100"),
     right(VisionRotary, "columns turn 16 of 32 channels, interleaved pairing, base 10,000"),
@@ -255,5 +273,7 @@ RIGHT = [
     ),
     right(table_by_number, "columns turn 16 of 32 channels"),
     right(WholeRow, "a rotary encoding, half pairing, base 10,000"),
+    right(both_of_14_rows, "rows turn 16 of 32 channels, interleaved pairing, base 100"),
+    right(BothWholeRows, "a rotary encoding, half pairing, base 10,000"),
     right(rotate_on_grid, "rows turn 32 of 64 channels, interleaved pairing, base 10,000"),
 ]

@@ -1,7 +1,13 @@
 """Rotary encodings of a grid that lose an axis, or mix them."""
 
 import torch
-from tests.audit.zoo.right.grids import LeavesAClassToken, Patches, TableOfPoints
+from tests.audit.zoo.right.grids import (
+    BothOfPatches,
+    BothWholeRows,
+    LeavesAClassToken,
+    Patches,
+    TableOfPoints,
+)
 from tests.audit.zoo.specimen import wrong
 from torch import nn
 
@@ -159,6 +165,20 @@ def columns_run_over(q, k, positions):
     return by_axes(q, number // 14, number % 14), by_axes(k, number // 14, number % 14)
 
 
+class KeysOfPatchesSwapped(BothOfPatches):
+    """Rows and columns of keys stand in each other's place, in rows that must be whole."""
+
+    def forward(self, q, k):
+        swapped = k.unflatten(-2, (16, 16)).transpose(-3, -2).flatten(-3, -2)
+        q, k = super().forward(q, swapped)
+        return q, k.unflatten(-2, (16, 16)).transpose(-3, -2).flatten(-3, -2)
+
+
+class OnlyQueriesOfWholeRows(BothWholeRows):
+    def forward(self, q, k):
+        return super().forward(q, k)[0], k
+
+
 WRONG = [
     wrong(axes_swapped, "axes of keys swapped", "axes-swapped"),
     wrong(one_axis, "one axis only", "one-axis-only"),
@@ -168,6 +188,8 @@ WRONG = [
     wrong(RoundedRows, "rows rounded to the nearest", "not-relative"),
     wrong(fractional_rows, "rows by / behind a class token", "rows-not-whole"),
     wrong(fractional_rows_cut_to_what_comes, "rows by /, cut", "rows-not-whole"),
+    wrong(KeysOfPatchesSwapped, "axes of keys swapped in whole rows", "axes-swapped"),
+    wrong(OnlyQueriesOfWholeRows, "keys of whole rows as they come", "only-queries-rotated"),
     wrong(FractionalRowsInColumns, "columns by / side", "rows-not-whole"),
     wrong(RoundedRowsAlone, "rows rounded behind an unturned token", "not-relative"),
     wrong(LastPatchTwice, "last patch at the place of the one before", "not-relative"),
