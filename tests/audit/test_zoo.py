@@ -57,6 +57,7 @@ def test_what_is_wrong_is_named(specimen):
     report = check(specimen.thing, **specimen.options)
     assert {fault.name for fault in report.faults} == specimen.faults, str(report)
     assert all(fault.said and fault.remedy for fault in report.faults)
+    assert "within 2 " not in report.identity, "what is opposite equals nothing"
     for fault in report.faults:
         compile(fault.reproduction, fault.name, "exec")
         assert 1 < len(fault.reproduction.splitlines()) <= 4

@@ -14,6 +14,22 @@ SUDDEN = 16.0
 APART = 1e-7
 """Rows closer than this are taken to be one, beside a size of one."""
 
+ANOTHER = 0.5
+"""What sines are off by where nobody would call them equal."""
+
+
+def held_against(ours: str, off: float, last: int) -> str:
+    """How far something is from ours to the last position that was asked, in words.
+
+    Example:
+        >>> held_against("posenc.Sinusoidal(32)", 2.0, 127)
+        'like posenc.Sinusoidal(32) near position 0 alone, and up to 2 away from it by position 127'
+    """
+    if off > ANOTHER:
+        away = f"up to {off:.1g} away from it by position {last:,}"
+        return f"like {ours} near position 0 alone, and {away}"
+    return f"equal to {ours} within {off:.1g} to position {last:,}"
+
 
 def broken(
     table: Tensor, line: Tensor, what: str, repeat: Callable[[int, int], str]

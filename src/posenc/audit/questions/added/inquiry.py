@@ -202,11 +202,11 @@ class AddedInquiry:
         if found is not None:
             line, errors = self.error
             apart = rows.parting(line, errors)
-            size, off = int(line[:apart][-1]) + 1, errors[:apart].max().item()
+            last, off = int(line[:apart][-1]), errors[:apart].max().item()
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
             ours = recipe or f"posenc.Sinusoidal({_arguments(found, self.scale)})"
             ours += "" if found.is_plain else f" times {found.size:.4g}"
-            return f"{found.said}: equal to {ours} within {off:.1g} to position {size - 1:,}"
+            return f"{found.said}: {rows.held_against(ours, off, last)}"
         if self.square is not None:
             return f"a table of {self.square.said} within {self.square.off:.1g}"
         if self.is_table:

@@ -17,9 +17,6 @@ from posenc.frequencies import Schedule
 
 ROUNDING = 1e-5
 
-ANOTHER = 0.5
-"""What cosines are off by where nobody would call them equal."""
-
 NEAR = 9
 """So many first tokens are held to what they are in a short row."""
 
@@ -150,12 +147,8 @@ class RotaryInquiry:
         where = "" if self.shape.sense > 0 else " turned backwards, by −p at position p,"
         if (begin := self.shape.begin) != 0:
             where += f" from position {begin} on," if begin else " but for its first angle,"
-        ours, last = f"{found.ours}{where}", f"position {line[-1]:,}"
         several = f" ({self.view.applied})" if self.view.is_one_of_several else ""
-        if off > ANOTHER:
-            away = f"near position 0 as {ours}, and up to {off:.1g} away to {last}"
-            return f"{found.said}: {away}{several}"
-        return f"{found.said}: equal to {ours} within {off:.1g} to {last}{several}"
+        return f"{found.said}: {rows.held_against(found.ours + where, off, line[-1])}{several}"
 
     def errors_at(self, line: list[int]) -> Tensor:
         """By how much the first rows are off, one row for each of the positions ``line``."""
