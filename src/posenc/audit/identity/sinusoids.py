@@ -26,6 +26,12 @@ FLOAT32 = 20 * 2.0**-23
 COARSE = {"bfloat16": 1.2e-2, "float16": 1.5e-3}
 """How far one may be off whose numbers are kept in such a dtype."""
 
+LATEST = 2
+"""The largest number that a first position has in conventions that are known."""
+
+WHOLE = 1e-5
+"""How far a sine in float32 may be from that of whole radians."""
+
 
 @dataclass(frozen=True)
 class Sinusoid:
@@ -207,6 +213,37 @@ def twice(rows: Tensor) -> str | None:
 def varies_somewhere(rows: Tensor) -> bool:
     """Whether rows differ."""
     return bool((rows - rows[:1]).abs().max() > 1e-6)
+
+
+def has_whole_angles(rows: Tensor) -> bool:
+    """Whether channels are sines or cosines of whole radians, and some stand still in runs.
+
+    Where positions are divided by ``//``, neighbors share the angles of slow channels.
+    """
+    rows = rows[:NEAR].double()
+    size = _size(rows)
+    if len(rows) < 16 or not isfinite(size) or size < 1e-6:
+        return False
+    whole = torch.arange(len(rows) + LATEST, dtype=torch.float64)
+    last = torch.full(rows.shape[1:], -1)
+    for made in (whole.sin(), whole.cos()):
+        is_whole = ((rows / size)[..., None] - made).abs() < WHOLE
+        last = torch.maximum(last, _counted(is_whole))
+    in_runs = (last > 0) & (last <= len(rows) // 2)
+    return bool((last >= 0).all()) and int(in_runs.sum()) > 1
+
+
+def _counted(is_whole: Tensor) -> Tensor:
+    """To which number each channel counts, at each position by 1 or not at all; −1 for none.
+
+    Args:
+        is_whole: Whether each channel is that of each number, ``[seq, dim, numbers]``.
+    """
+    reached = is_whole[0] & (torch.arange(is_whole.shape[-1]) <= LATEST)
+    for here in is_whole[1:]:
+        reached = here & (reached | reached.roll(1, -1))
+    numbers = torch.arange(is_whole.shape[-1])
+    return torch.where(reached, numbers, -1).amax(-1)
 
 
 def is_sinusoidal(rows: Tensor) -> bool:

@@ -36,6 +36,7 @@ REMEDIES: dict[str, str] = {
     "that is rotated",
     "factor-left-out": "multiply the scale of scores with the factor's square",
     "wrong-exponent": "the exponent is 2i/d with i = 0 … d/2 − 1",
+    "angles-rounded": "divide positions with /, not //, or multiply them with float frequencies",
     "sine-twice": "sines in one half of the channels, cosines in the other",
     "sign-missing": "(a, b) → (a cos − b sin, b cos + a sin): one of the sines is negative",
     "pairing-mixed": "cosines and the rotated half must pair channels alike: cat((f, f)) with "

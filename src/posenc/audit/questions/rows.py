@@ -14,7 +14,7 @@ SUDDEN = 16.0
 APART = 1e-7
 """Rows closer than this are taken to be one, beside a size of one."""
 
-ANOTHER = 0.5
+ANOTHER = 0.25
 """What sines are off by where nobody would call them equal."""
 
 

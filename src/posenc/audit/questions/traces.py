@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.calls import keeping_gradients, watching
+from posenc.audit.adapters.calls import guarded, keeping_gradients, watching
 from posenc.audit.questions.asking import (
     Answer,
     fault,
@@ -173,9 +173,8 @@ def gradients(
     if not made.requires_grad:
         found: tuple[Tensor | None, ...] = (None,) * len(wanted)
     else:
-        found = torch.autograd.grad(
-            (made * weights.to(made.dtype)).sum(), wanted, allow_unused=True
-        )
+        made_by = (made * weights.to(made.dtype)).sum()
+        found = guarded(lambda: torch.autograd.grad(made_by, wanted, allow_unused=True))
     without = [n for n, g in zip(learned, found, strict=False) if g is None or not g.any()]
     if without and otherwise is not None:
         without = _untrained(otherwise, {name: learned[name] for name in without})

@@ -327,6 +327,18 @@ def learned_patches_alone():
     return made.requires_grad_()
 
 
+class BlocksAndPlaces(nn.Module):
+    """Half of the channels for the block of eight tokens, half for the place within."""
+
+    def forward(self, x):
+        places, blocks = (mae_line(x.shape[2] // 2, p) for p in self.parts(x.shape[1]))
+        return x + torch.from_numpy(np.concatenate((blocks, places), axis=1)).to(x.dtype)
+
+    def parts(self, count):
+        line = np.arange(count)
+        return line % 8, line // 8
+
+
 class Ours(nn.Module):
     """This package's, behind a plain module."""
 
@@ -433,6 +445,7 @@ RIGHT = [
     right(patches_alone, "14 × 14 patches behind 1 of zeros, equal to posenc.AxialSinusoidal(32,"),
     right(patches_alone_before_a_class_token, "14 × 14 patches before 1 of zeros, equal to"),
     right(learned_patches_alone, "a learned table, at least 196 rows"),
+    right(BlocksAndPlaces, ""),
     right(DropsByFunction, "convention tensor2tensor"),
     right(Ours, "convention paper"),
     right(Wide, "convention paper"),

@@ -101,6 +101,40 @@ class Halved(Sum):
         return x + self.pe[torch.arange(x.shape[1]) // 2].to(x.dtype)
 
 
+class DividesByALearnedNumber(Sum):
+    """Positions are divided by it with //, which has no gradient either."""
+
+    def __init__(self):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x):
+        rates = 10000.0 ** (-torch.arange(0, x.shape[2], 2) / x.shape[2])
+        angles = (torch.arange(x.shape[1]) // self.alpha)[:, None] * rates
+        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
+
+
+class InTens(Sum):
+    """Every position stands for ten tokens, more than short rows have."""
+
+    def forward(self, x):
+        return x + self.pe[torch.arange(x.shape[1]) // 10].to(x.dtype)
+
+
+def angles_divided_whole(x):
+    """x: [batch, seq, dim]"""
+    divisors = 10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])
+    angles = torch.arange(x.shape[1])[:, None] // divisors
+    return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+
+
+def angles_by_whole_divisors(x):
+    """x: [batch, seq, dim]"""
+    divisors = (10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])).long()
+    angles = ((torch.arange(x.shape[1])[:, None] + 1) // divisors).float()
+    return x + 0.5 * torch.cat((angles.sin(), angles.cos()), -1)
+
+
 def patches_in_twos():
     """Patches behind a class token share a row in twos."""
     return PatchesAlone(sines(98, 32).repeat_interleave(2, 0))
@@ -434,6 +468,10 @@ WRONG = [
     wrong(ForgetsTheCache, "forgets the cache", "decoding-differs-from-prefill"),
     wrong(Shared, "two tokens share", "positions-shared"),
     wrong(Halved, "all tokens share", "positions-shared"),
+    wrong(DividesByALearnedNumber, "divides by a learned number", "positions-shared"),
+    wrong(InTens, "ten tokens share", "positions-shared"),
+    wrong(angles_divided_whole, "angles divided by //", "angles-rounded"),
+    wrong(angles_by_whole_divisors, "angles by whole divisors", "angles-rounded"),
     wrong(patches_in_twos, "patches share in twos", "positions-shared"),
     wrong(Clamped, "clamped", "clamped"),
     wrong(Wrapped, "wrapped", "wrapped"),

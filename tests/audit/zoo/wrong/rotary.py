@@ -542,6 +542,14 @@ class DividesWhole(Turn):
         return self.base ** -(torch.arange(0, self.dim, 2) // self.dim).double()
 
 
+class InTens(Turn):
+    """Every position stands for ten tokens, more than short rows have."""
+
+    def forward(self, q, k):
+        line = (torch.arange(q.shape[2]) // 10)[None]
+        return self.turn(q, line), self.turn(k, line)
+
+
 WRONG = [
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(HeadAxis, "head axis", "head-axis-encoded"),
@@ -573,6 +581,7 @@ WRONG = [
     wrong(SharesPositions, "two tokens share", "positions-shared"),
     wrong(Bfloat16Positions, "positions in bfloat16", "positions-in-16-bits"),
     wrong(ContentDtypePositions, "positions in the content's dtype", "positions-in-16-bits"),
+    wrong(InTens, "ten tokens share", "positions-shared"),
     wrong(DividesWhole, "exponent of an integer division", "wrong-exponent"),
     wrong(Bfloat16Rates, "frequencies in bfloat16", "frequencies-in-16-bits"),
     wrong(Float16Rates, "frequencies in float16", "frequencies-in-16-bits"),

@@ -64,6 +64,15 @@ def is_a_known_function(inquiry: AddedInquiry) -> Answer:
             1.0,
             show,
         )
+    if sinusoids.has_whole_angles(near):
+        return fault(
+            "angles-rounded",
+            "wrong",
+            "every channel is a sine or cosine of whole radians, and slow ones stand still in runs "
+            "of neighbors: positions are divided by //",
+            1.0,
+            show,
+        )
     if sinusoids.is_sinusoidal(near):
         return fault(
             "unknown-frequencies",

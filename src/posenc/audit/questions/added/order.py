@@ -45,7 +45,7 @@ def encodes_the_sequence(inquiry: AddedInquiry) -> Answer:
             f"x = {shape}  # [batch, seq, dim]\n"
             "(subject(x)[1] - subject(x)[0]).abs().max()",
         )
-    if along <= 1e-9:
+    if along <= 1e-9 and (along := varies(inquiry.table, 0)) <= 1e-9:
         return fault(
             "encodes-nothing",
             "wrong",
