@@ -1,9 +1,14 @@
 """``posenc check``: its exit status, its formats, its figure, and what it refuses."""
 
 import json
+import os
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import pytest
+
+from posenc.cli.main import main
 
 MODULE = """
 import torch
@@ -169,3 +174,35 @@ def test_what_the_thing_prints_does_not_stand_in_the_document(run, file, kind):
     assert "imported\n" in ran.err
     assert "called\n" in ran.err
     (ElementTree.fromstring if kind == "junit" else json.loads)(ran.out)
+
+
+def test_what_c_code_prints_does_not_stand_in_the_document(capfd, file):
+    """Nor what a child process does; the descriptor is what it was afterwards."""
+    prints = """
+import ctypes, os, subprocess, sys
+
+def loud(x):
+    os.write(1, b"descriptor\\n")
+    if hasattr(os, "fork"):
+        ctypes.CDLL(None).puts(b"puts")
+    subprocess.run([sys.executable, "-c", "print('child')"], check=True)
+    return plain(x)
+"""
+    file.write_text(f"{MODULE}\n{prints}")
+    options = ("--only", "encodes-the-sequence", "--as", "added", "--layout", "bsd", "--dim", "16")
+    assert main(["check", f"{file}:loud", "--format", "json", *options]) == 0
+    os.write(1, b"\nafterwards")
+    printed = capfd.readouterr()
+    document, _, rest = printed.out.rpartition("\n")
+    assert rest == "afterwards"
+    json.loads(document)
+    for each in ("descriptor", "puts", "child") if hasattr(os, "fork") else ("descriptor", "child"):
+        assert f"{each}\n" in printed.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="descriptors are not closed so")
+def test_it_runs_where_standard_output_is_closed(file):
+    """As after ``>&-`` in a shell."""
+    words = [sys.executable, "-m", "posenc.cli.main", "check", f"{file}:fine"]
+    ran = subprocess.run(words, preexec_fn=lambda: os.close(1), stderr=subprocess.PIPE, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")

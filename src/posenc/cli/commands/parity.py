@@ -1,14 +1,13 @@
 """``posenc parity``: where do the bits of two rotary implementations part, and does it matter?"""
 
-import sys
 import warnings
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.io.aside import printed_aside
 from posenc.cli.targets import arguments_in, imported
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Parity:
         self._check_heeded()
         encoding, dtype = self._encoding(), getattr(torch, self.dtype)
         self._check_path(encoding)
-        with redirect_stdout(sys.stderr):  # what own implementations print would stand in it
+        with printed_aside():  # what own implementations print would stand in it
             found = self._compared(None if self.config else encoding, dtype)
         written = [] if self.write is None else self._written(encoding, found.length, dtype)
         parity_report.show(found, self.format, written)
