@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters import added_layouts
+from posenc.audit.adapters import added_layouts, added_refusals
 from posenc.audit.adapters.calls import (
     as_tensor,
     assignments,
@@ -191,45 +191,11 @@ def _candidates(
                     subject, said, width, text, find, parameters, uses, fixed, unfit
                 ):
                     found.view.by_guess = by_guess
-                    other = _no_positions(found.view) if by_guess else None
+                    other = added_refusals.no_positions(found.view) if by_guess else None
                     if other is None:
                         yield found
                     else:
                         unfit.append(other)
-
-
-def _no_positions(view: Added) -> str | None:
-    """What the argument is that was taken for positions, where it is none of these."""
-    rows = view.rows(view.seq)
-    if (rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3:
-        return NO_SUM  # content: every channel grows as it does
-    if view.moves != "positions":
-        return None
-    content = torch.zeros(BATCH, view.seq, view.dim)
-    some = torch.zeros(1, min(4, view.seq), dtype=torch.long)
-    all_of_it = torch.zeros(1, view.seq, dtype=torch.long)  # where it takes no fewer
-    for alike, words in ((some[0], IDS), (some, IDS), (all_of_it, IDS), (content, NO_SUM)):
-        try:
-            made = view.call(content if alike is content else content[:1, : alike.shape[-1]], alike)
-        except CallFailedError:
-            continue
-        if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):
-            return words  # those of equal positions would be equal
-    return None
-
-
-IDS = (
-    "equal numbers that it is given receive other rows at other places, as ids of tokens do, and "
-    "positions do not. Check the part that adds positions to embeddings"
-)
-NO_SUM = (
-    "it changes content otherwise than by a sum, as a norm behind the sum does. Check the part "
-    "before that"
-)
-CHANCE = (
-    "it gives other numbers at each call, in eval mode too, as torch.nn.functional.dropout does "
-    "without training=self.training, or a table that is drawn anew in forward"
-)
 
 
 def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
@@ -425,9 +391,13 @@ def _measured(view: Added) -> Candidate | None:
         )
     if scale is None or (scale and not empty.any()):
         if not torch.equal(empty, view.call(zeros)):
-            raise UnfitError(CHANCE)
-        if view.layout != "sd" and once.shape == x.shape and _is_bounded(view, x, once):
-            raise UnfitError(NO_SUM)
+            raise UnfitError(added_refusals.CHANCE)
+        if (
+            view.layout != "sd"
+            and once.shape == x.shape
+            and added_refusals.is_bounded(view, x, once)
+        ):
+            raise UnfitError(added_refusals.NO_SUM)
         raise OtherResultError("it changes content otherwise than by a sum")
     view.scale = scale or None
     along = varies(empty, 1) > 0
@@ -437,15 +407,6 @@ def _measured(view: Added) -> Candidate | None:
     if view.grid is None and not view.fixed:
         view.fixed = not view.takes(view.seq - 1)
     return Candidate(view, 2 if along and not across else 1 if along or across else 0)
-
-
-def _is_bounded(view: Added, x: Tensor, once: Tensor) -> bool:
-    """Whether large content comes out at the size of small, as behind a norm."""
-    try:
-        made, larger = view.call(1e4 * x), view.call(2e4 * x)
-    except CallFailedError:
-        return False
-    return bool((made - larger).abs().max() < 1e-2 * once.abs().max())
 
 
 def _scale(view: Added, empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | None:
