@@ -246,6 +246,44 @@ def test_what_learns_begins_with_what_the_constructor_asks(encoding, name, value
     assert getattr(encoding, name) == before
 
 
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        (Temperature(4), "scale"),
+        (LogTemperature(4), "alpha"),
+        (LogTemperature(4), "floor"),
+        (QueryTemperature(8), "scale"),
+        (QueryTemperature(8), "period"),
+        (Cyclic(4, ALiBi(4), 6), "period"),
+        (GRAPE(8, 4), "speed"),
+        (RelativeLogits(4, 8, clip=1.0), "clip"),
+        (FIRE(4), "threshold"),
+        (FIRE(4), "negative_slope"),
+        (TransformerXL(4, 4), "clamp_len"),
+        (StartTokenRotary(Rotary(8), Rotary(8), 2), "count"),
+        (MultiHeadAttention(8, 4), "scale"),
+        (LayerNorm(4), "eps"),
+    ],
+)
+def test_what_learns_in_the_place_of_a_number_is_one(encoding, name):
+    """Four of them would go along positions or keys, not along heads."""
+    before, told = getattr(encoding, name), r"is a tensor of shape \(4,\); it must be one number"
+    with pytest.raises(ValueError, match=f"{name} {told}"):
+        setattr(encoding, name, torch.nn.Parameter(torch.ones(4)))
+    assert getattr(encoding, name) == before
+
+
+def test_slopes_that_learn_are_a_row():
+    for heads, slopes in ((1, [0.5]), (2, [0.5, 0.25])):
+        module = ALiBi(heads)
+        module.slopes = torch.nn.Parameter(torch.tensor(slopes))
+        with pytest.warns(UserWarning, match="copy construct"):
+            made = module.profile([0, 1])
+        assert torch.equal(made, ALiBi(heads, slopes=slopes).profile([0, 1]))
+    with pytest.raises(ValueError, match=r"slopes is .*; it must be a row of finite numbers"):
+        ALiBi(2).slopes = torch.nn.Parameter(torch.ones(2, 2))
+
+
 def test_a_temperature_may_learn():
     class Learning(Temperature):
         def __init__(self, heads, **options):

@@ -54,8 +54,8 @@ class FixedOnceBuilt(ReadByArguments):
         fixed: Names of arguments that cannot be set.
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
         settable: What is asked of those that can, by the constructor as by whoever sets them
-            afterwards; of those in ``ASKED`` if nothing else is said. A tensor that learns may take
-            the place of a number then, and a module of somebody's own that of any.
+            afterwards; of those in ``ASKED`` if nothing else is said. A tensor of one element that
+            learns may take the place of a number then, and a module of somebody's own that of any.
         switches: Names of arguments of ours that are true or false, and stay so.
 
     Example:
@@ -188,14 +188,25 @@ class FixedOnceBuilt(ReadByArguments):
 def check_set(module: nn.Module, check: Callable[..., None], name: str, value: object) -> None:
     """Hold what is set on a module to what its constructor asks, where it is no module itself.
 
-    A tensor that learns may take the place of a number; if it holds one, that is asked.
+    A tensor that learns may take the place of a number, and holds one: what it is multiplied with
+    would spread several along axes that are not meant. FSDP sets parts that hold none.
+
+    Raises:
+        ValueError: It holds several, or not what is asked.
     """
     if isinstance(value, nn.Module):
         return
     if isinstance(value, Tensor) and value.requires_grad and hasattr(module, name):
-        if value.numel() != 1 or not may_look(value):
+        is_row = check is check_numbers
+        if value.numel() > 1 and not is_row:
+            raise ValueError(
+                f"{name} is a tensor of shape {tuple(value.shape)}; it must be one number, which "
+                f"{type(module).__name__} would spread along positions or keys otherwise. Set a "
+                f"tensor of one element; heads that differ need an encoding of your own."
+            )
+        if value.numel() == 0 or not may_look(value):
             return
-        value = value.item()
+        value = value.tolist() if is_row else value.item()
     check(**{name: value})
 
 
