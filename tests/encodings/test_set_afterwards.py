@@ -284,6 +284,28 @@ def test_slopes_that_learn_are_a_row():
         ALiBi(2).slopes = torch.nn.Parameter(torch.ones(2, 2))
 
 
+class Tempered(Temperature):
+    """A scale that may learn."""
+
+    def __init__(self, heads, learns=True):
+        super().__init__(heads)
+        self.scale = torch.nn.Parameter(torch.tensor(0.25), requires_grad=learns)
+
+
+def test_what_learned_may_be_frozen():
+    module = Tempered(2).requires_grad_(False)
+    module.load_state_dict(module.state_dict(), assign=True)
+    built = Tempered(2, learns=False)
+    with torch.device("meta"):
+        loaded = Tempered(2, learns=False)
+    loaded.load_state_dict(module.state_dict(), assign=True)
+    for each in (module, built, loaded):
+        assert torch.equal(each.table([0], [0]), Temperature(2, scale=0.25).table([0], [0]))
+        assert not each.scale.requires_grad
+    with pytest.raises(ValueError, match="scale is inf; it must be a finite number"):
+        built.scale = torch.nn.Parameter(torch.tensor(float("inf")), requires_grad=False)
+
+
 def test_a_temperature_may_learn():
     class Learning(Temperature):
         def __init__(self, heads, **options):

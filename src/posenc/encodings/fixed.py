@@ -188,15 +188,16 @@ class FixedOnceBuilt(ReadByArguments):
 def check_set(module: nn.Module, check: Callable[..., None], name: str, value: object) -> None:
     """Hold what is set on a module to what its constructor asks, where it is no module itself.
 
-    A tensor that learns may take the place of a number, and holds one: what it is multiplied with
-    would spread several along axes that are not meant. FSDP sets parts that hold none.
+    A tensor that learns, or a frozen parameter, may take the place of a number, and holds one: what
+    it is multiplied with would spread several along axes that are not meant. FSDP sets parts that
+    hold none.
 
     Raises:
         ValueError: It holds several, or not what is asked.
     """
     if isinstance(value, nn.Module):
         return
-    if isinstance(value, Tensor) and value.requires_grad and hasattr(module, name):
+    if isinstance(value, Tensor) and _may_learn(value) and hasattr(module, name):
         is_row = check is check_numbers
         if value.numel() > 1 and not is_row:
             raise ValueError(
@@ -208,6 +209,10 @@ def check_set(module: nn.Module, check: Callable[..., None], name: str, value: o
             return
         value = value.tolist() if is_row else value.item()
     check(**{name: value})
+
+
+def _may_learn(value: Tensor) -> bool:
+    return isinstance(value, nn.Parameter) or value.requires_grad
 
 
 def check_floating(**dtypes: object) -> None:
