@@ -4,6 +4,7 @@ import importlib
 import io
 import re
 from contextlib import suppress
+from math import log
 
 import pytest
 import torch
@@ -282,6 +283,36 @@ def test_slopes_that_learn_are_a_row():
         assert torch.equal(made, ALiBi(heads, slopes=slopes).profile([0, 1]))
     with pytest.raises(ValueError, match=r"slopes is .*; it must be a row of finite numbers"):
         ALiBi(2).slopes = torch.nn.Parameter(torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("value", [8.0, 8.5])
+def test_a_whole_number_may_learn_where_the_formula_takes_reals(value):
+    late, quick = LogTemperature(2, floor=8), QueryTemperature(8, period=8, form="beam")
+    late.floor = torch.nn.Parameter(torch.tensor(value))
+    quick.period = torch.nn.Parameter(torch.tensor(value))
+    for module, made, name, want, slope in (
+        (late, late.table([99], [0]), "floor", 1 + 0.1 * log(100 / value), -0.1 / value),
+        (quick, quick.table([99]), "period", (1 + 100 / value) ** 0.1,
+         -10 / value**2 * (1 + 100 / value) ** -0.9),
+    ):  # fmt: skip
+        assert made.item() == pytest.approx(want)
+        grad = torch.autograd.grad(made.sum(), getattr(module, name))[0]
+        assert grad.item() == pytest.approx(slope)
+        with pytest.raises(ValueError, match=f"{name} is 0.5; it must be a finite number from 1 o"):
+            setattr(module, name, torch.nn.Parameter(torch.tensor(0.5)))
+
+
+def test_steps_do_not_learn():
+    for form in ("llama4", "mistral"):
+        module = QueryTemperature(8, period=8, form=form)
+        module.period = torch.nn.Parameter(torch.tensor(8.0))
+        with pytest.raises(ValueError, match=f"a floating tensor; the steps of '{form}' have no g"):
+            module.table([0, 9])
+        module.period = torch.nn.Parameter(torch.tensor(8), requires_grad=False)
+        want = QueryTemperature(8, period=8, form=form).table([0, 9])
+        assert torch.equal(module.table([0, 9]), want)
+    with pytest.raises(ValueError, match=r"period is 8\.0; it must be a whole number from 1 on"):
+        Cyclic(2, ALiBi(2), 6).period = torch.nn.Parameter(torch.tensor(8.0))
 
 
 class Tempered(Temperature):

@@ -56,6 +56,8 @@ class FixedOnceBuilt(ReadByArguments):
         settable: What is asked of those that can, by the constructor as by whoever sets them
             afterwards; of those in ``ASKED`` if nothing else is said. A tensor of one element that
             learns may take the place of a number then, and a module of somebody's own that of any.
+        learnable: What is asked of one that learns instead, where numbers are whole and formulas
+            take reals. A whole number that is not here does not learn: its steps have no gradient.
         switches: Names of arguments of ours that are true or false, and stay so.
 
     Example:
@@ -70,6 +72,7 @@ class FixedOnceBuilt(ReadByArguments):
     fixed: ClassVar[frozenset[str]] = frozenset()
     fixed_beside_parameters: ClassVar[frozenset[str]] = frozenset()
     settable: ClassVar[Mapping[str, Callable[..., None]]] = {}
+    learnable: ClassVar[Mapping[str, Callable[..., None]]] = {}
     switches: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -77,7 +80,7 @@ class FixedOnceBuilt(ReadByArguments):
         if name in CALLED:
             self._check_method(name, value)
         if name in self.settable:
-            check_set(self, self.settable[name], name, value)
+            check_set(self, self.settable[name], name, value, self.learnable.get(name))
         elif name in self.switches and isinstance(vars(self).get(name), bool):
             check_flag(**{name: value})
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
@@ -185,12 +188,18 @@ class FixedOnceBuilt(ReadByArguments):
             )
 
 
-def check_set(module: nn.Module, check: Callable[..., None], name: str, value: object) -> None:
+def check_set(
+    module: nn.Module,
+    check: Callable[..., None],
+    name: str,
+    value: object,
+    learned: Callable[..., None] | None = None,
+) -> None:
     """Hold what is set on a module to what its constructor asks, where it is no module itself.
 
     A tensor that learns, or a frozen parameter, may take the place of a number, and holds one: what
     it is multiplied with would spread several along axes that are not meant. FSDP sets parts that
-    hold none.
+    hold none. What ``learned`` asks of it counts before ``check``.
 
     Raises:
         ValueError: It holds several, or not what is asked.
@@ -208,6 +217,7 @@ def check_set(module: nn.Module, check: Callable[..., None], name: str, value: o
         if value.numel() == 0 or not may_look(value):
             return
         value = value.tolist() if is_row else value.item()
+        check = learned or check
     check(**{name: value})
 
 

@@ -1,6 +1,7 @@
 """Query temperatures: attention sharpens slowly as the context grows."""
 
 from collections.abc import Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -27,8 +28,9 @@ class QueryTemperature(QueryKeyEncoding):
 
     Llama 4 and Beam have it in the layers that have no rotary encoding, Ministral 3 and Mistral 4
     in all. It composes with any other encoding of queries and keys. Positions below 0 count as 0.
-    Whole quotients are taken in integers. Inkling's temperature changes relative logits as well:
-    see ``LogTemperature``. ``posenc.interop.huggingface.temperatures_from_config`` reads them all.
+    Whole quotients are taken in integers, so a period learns in ``"beam"`` alone. Inkling's
+    temperature changes relative logits as well: see ``LogTemperature``.
+    ``posenc.interop.huggingface.temperatures_from_config`` reads them all.
 
     Args:
         head_dim: Width of a head.
@@ -57,6 +59,7 @@ class QueryTemperature(QueryKeyEncoding):
     keeps_neighbors_apart = False  # the temperature grows by steps
 
     settable = MappingProxyType({"period": check_whole, "scale": check_number})
+    learnable = MappingProxyType({"period": partial(check_number, 1.0)})
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class QueryTemperature(QueryKeyEncoding):
 
         Raises:
             TypeError: ``positions`` are not integers.
+            ValueError: ``period`` learns, and the form has steps.
         """
         positions = checked(positions).clamp(min=0)
         wide = widest(positions.device)
@@ -92,6 +96,11 @@ class QueryTemperature(QueryKeyEncoding):
 
     def _steps(self, positions: Tensor, wide: torch.dtype) -> Tensor:
         """⌊(p + 1) / period⌋, or ⌊p / period⌋, without a sum that may leave int64."""
+        if isinstance(self.period, Tensor) and self.period.is_floating_point():
+            raise ValueError(
+                f"period is a floating tensor; the steps of {self.form!r} have no gradient, and "
+                f"take a whole number. Give one, or learn it in form='beam'."
+            )
         whole = (positions // self.period).to(wide)
         if self.form == "mistral":
             return whole

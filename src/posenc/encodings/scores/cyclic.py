@@ -23,7 +23,7 @@ class Cyclic(RelativeBias):
     Args:
         heads: Number of query heads.
         bias: A bias of distance, for as many heads. A causal one takes the ring one way alone.
-        period: Number of positions around the ring.
+        period: Number of positions around the ring. It does not learn: distances stay whole.
 
     Raises:
         TypeError: ``bias`` is no ``RelativeBias``.

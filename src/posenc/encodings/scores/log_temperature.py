@@ -1,5 +1,6 @@
 """Inkling's temperature: scores sharpen with the logarithm of the context, from a floor on."""
 
+from functools import partial
 from types import MappingProxyType
 
 import torch
@@ -42,6 +43,7 @@ class LogTemperature(ScoreEncoding):
     is_pairwise = True
 
     settable = MappingProxyType({"floor": check_whole, "alpha": check_number})
+    learnable = MappingProxyType({"floor": partial(check_number, 1.0)})
 
     def __init__(self, heads: int, floor: int = 128_000, alpha: float = 0.1):
         super().__init__()
