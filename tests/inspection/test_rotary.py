@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
-from transformers import LlamaConfig
+from transformers import LlamaConfig, Phi3Config
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from transformers.models.phi3.modeling_phi3 import Phi3RotaryEmbedding
 
 from posenc.frequencies import FromCheckpoint, Geometric, YaRN
 from posenc.inspection.precision import precision_of
@@ -85,20 +86,47 @@ def test_lengths_that_there_are_not(length):
         precision_of(Geometric(4), length)
 
 
+PLAIN = {"rope_type": "default", "rope_theta": 1e4}
+LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
+LONGROPE = {
+    "rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 2048,
+    "short_factor": [2.0] * 32, "long_factor": [4.0] * 32,
+}  # fmt: skip
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 2048,
+}  # fmt: skip
+
+
+def turns_of(rope: dict, length: int) -> torch.Tensor:
+    """Turns a position in transformers' own module, once it has run over a length."""
+    kind = Phi3RotaryEmbedding if rope["rope_type"] == "longrope" else LlamaRotaryEmbedding
+    of = Phi3Config if kind is Phi3RotaryEmbedding else LlamaConfig
+    outside = {"original_max_position_embeddings": 2048} if of is Phi3Config else {}
+    lengths = {**outside, "max_position_embeddings": 4096}
+    module = kind(of(**SIZES, **lengths, pad_token_id=0, rope_parameters=dict(rope)))
+    module(torch.zeros(1), torch.arange(length)[None])
+    return module.inv_freq.double() / (2 * math.pi)
+
+
 @pytest.mark.parametrize(
-    ("rope", "trained", "target"),
+    ("rope", "before", "trained", "target"),
     [
-        ({"rope_type": "default", "rope_theta": 1e4}, 4096, 20_000),
-        ({"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}, 4096, 16_384),
-        ({**YARN, "original_max_position_embeddings": 2048}, 2048, 16_384),
+        (PLAIN, PLAIN, 4096, 20_000),
+        (LINEAR, LINEAR, 4096, 16_384),  # nothing tells a length before it
+        (DYNAMIC, DYNAMIC, 4096, 16_384),
+        (LONGROPE, LONGROPE, 2048, 4096),
+        ({**YARN, "original_max_position_embeddings": 2048}, PLAIN, 2048, 16_384),
+        (LLAMA3, PLAIN, 2048, 16_384),
     ],
+    ids=lambda value: value["rope_type"] if isinstance(value, dict) else "",
 )
-def test_turns_are_counted_over_both_lengths(rope, trained, target):
-    config = LlamaConfig(**SIZES, max_position_embeddings=4096, rope_parameters=rope)
+def test_turns_are_counted_over_both_lengths(rope, before, trained, target):
+    config = {**LLAMA, "rope_parameters": rope}
     numbers = inspect_config(config, length=target).layers[0]
-    turns = LlamaRotaryEmbedding(config).inv_freq.double() / (2 * math.pi)
-    plain = 1e4 ** -(torch.arange(len(turns), dtype=torch.float64) / len(turns)) / (2 * math.pi)
-    unfinished = plain * trained < 1
+    turns = turns_of(rope, target)
+    unfinished = turns_of(before, trained) * trained < 1
     assert numbers.unfinished == unfinished.sum()
     assert numbers.finished_later == (unfinished & (turns * target >= 1)).sum()
     assert numbers.shortest == pytest.approx(1 / turns.max().item(), rel=1e-5)

@@ -12,6 +12,7 @@ from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import Schedule
 from posenc.inspection.precision import Precision, precision_of
 from posenc.interop.configurations import check_length, read, warn_of_strays
+from posenc.interop.rope_types import schedule_of
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 
 
@@ -41,7 +42,10 @@ class RotaryNumbers:
         longest: Longest wavelength of those that turn at all.
         still: Number of pairs that do not turn.
         unfinished: Pairs that turn, and complete no turn in the trained length by the frequencies
-            before any scaling; None where nothing says that length.
+            that go with it; None where nothing says that length. These are those before ``yarn``
+            and ``llama3``, which tell the length before them, the short ones of ``longrope``, and
+            of other types those with which transformers starts: ``max_position_embeddings`` may be
+            of a training that ``linear`` had scaled.
         finished_later: How many of these complete one in the target length by the frequencies as
             they are: angles that the model has met none of in training. None as before.
         precision: What other implementations lose at the target length.
@@ -139,10 +143,11 @@ def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Ro
     trained, schedule = rope.trained_length, rotary.frequencies
     lengths = schedule.wavelengths()
     rotating = [length for length in lengths if length != float("inf")]
+    begun = _trained(rope).wavelengths() if trained else lengths
     later = [
         abs(scaled)
-        for plain, scaled in zip(_unscaled(schedule).wavelengths(), lengths, strict=True)
-        if trained and trained < abs(plain) < float("inf")
+        for before, scaled in zip(begun, lengths, strict=True)
+        if trained and trained < abs(before) < float("inf")
     ]
     axes = encoding if isinstance(encoding, MultimodalRotary) else None
     return RotaryNumbers(
@@ -172,8 +177,11 @@ def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Ro
     )
 
 
-def _unscaled(schedule: Schedule) -> Schedule:
-    """The schedule that others were made of, as a model was trained by."""
+def _trained(rope: Rope) -> Schedule:
+    """The frequencies that go with the trained length, as the file has it."""
+    schedule = schedule_of(rope)  # with which transformers starts: no stretch, the short factors
+    if rope.kind == "longrope" or not rope.rope_type.keeps_trained_length:
+        return schedule
     while isinstance(inner := getattr(schedule, "of", None), Schedule):
         schedule = inner
     return schedule

@@ -1,6 +1,7 @@
 """``posenc inspect``: what it says of one file and of two, and what it refuses."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,27 @@ def test_text_and_json_tell_the_same_numbers(run, written):
     assert f"{library.longest:,.0f} positions in 64 pairs" in said["wavelengths"]
     assert said["turns"].startswith(f"{numbers['unfinished']} pairs complete none in 8,192")
     assert f"{numbers['precision']['float32_error']:.2g}" in said["float32 angles"]
+
+
+@pytest.mark.parametrize(
+    ("rope", "before", "now"),
+    [
+        ({"rope_type": "default"}, "", ""),
+        ({"rope_type": "linear", "factor": 8.0}, " scaled", " scaled"),
+        ({"rope_type": "linear", "factor": 1.0}, "", ""),
+        ({"rope_type": "dynamic", "factor": 8.0}, " unscaled", " scaled"),
+        ({"rope_type": "yarn", "factor": 8.0}, " unscaled", " scaled"),
+        ({"rope_type": "proportional", "partial_rotary_factor": 0.5}, "", ""),
+        ({"rope_type": "longrope", "short_factor": [1.0] * 64, "long_factor": [8.0] * 64},
+         " by short factors", " by long ones"),
+    ],
+    ids=lambda value: value["rope_type"] if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_what_is_called_scaled_was_scaled(run, written, rope, before, now):
+    lengths = {"max_position_embeddings": 4096, "rope_theta": 1e7}
+    path = written({**LLAMA, **lengths, "rope_scaling": rope})
+    said = dict(rows_of(run("inspect", path, "--length", 999_000).out))["turns"]
+    assert re.fullmatch(rf"\d+ pairs? complete none in 4,096{before}; .* in 999,000{now}", said)
 
 
 def test_json_of_pairs_that_do_not_turn_is_json(run, written):

@@ -92,7 +92,7 @@ def _turns(layer: RotaryNumbers) -> str | None:
     trained, target = layer.trained_length, layer.target_length
     if layer.unfinished is None or trained is None:
         return None
-    before, now = ("", "") if layer.scaling == "default" else (" unscaled", " scaled")
+    before, now = _scaled(layer)
     if not layer.unfinished:
         return f"every pair that turns completes one in {whole(trained)}{before}"
     pairs = "1 pair completes" if layer.unfinished == 1 else f"{layer.unfinished} pairs complete"
@@ -100,6 +100,16 @@ def _turns(layer: RotaryNumbers) -> str | None:
     if target is None or target <= trained:
         return said
     return f"{said}; {layer.finished_later or 'none'} of them do so in {whole(target)}{now}"
+
+
+def _scaled(layer: RotaryNumbers) -> tuple[str, str]:
+    """What is said of the frequencies over the trained length, and of those over the target."""
+    if layer.scaling == "longrope":
+        return " by short factors", " by long ones"
+    if layer.scaling == "default" or layer.factor in (None, 1):
+        return "", ""
+    tells_before = layer.scaling in ("yarn", "llama3", "dynamic")
+    return " unscaled" if tells_before else " scaled", " scaled"
 
 
 def _angles(layer: RotaryNumbers) -> str | None:
