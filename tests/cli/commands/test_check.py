@@ -105,6 +105,14 @@ def test_the_figure_shows_the_error(run, file, tmp_path):
     assert "largest error" in picture.read_text()
 
 
+@pytest.mark.parametrize("form", ["json", "sarif", "junit"])
+def test_a_document_stands_alone_beside_a_figure(run, file, tmp_path, form):
+    picture = tmp_path / "error.svg"
+    ran = run("check", f"{file}:plain", "--format", form, "--figure", picture)
+    assert (ElementTree.fromstring if form == "junit" else json.loads)(ran.out) is not None
+    assert ran.err == f"wrote {picture}\n"
+
+
 def test_a_verdict_counts_where_nothing_can_be_drawn(run, file, tmp_path):
     picture = tmp_path / "error.svg"
     ran = run("check", f"{file}:half", "--layout", "bsd", "--figure", picture)

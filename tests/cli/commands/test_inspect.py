@@ -379,6 +379,13 @@ def test_a_figure_of_wavelengths_or_of_a_bias(run, written, tmp_path, config):
     assert "<svg" in figure.read_text()
 
 
+def test_a_document_stands_alone_beside_a_figure(run, written, tmp_path):
+    picture = tmp_path / "figure.svg"
+    ran = run("inspect", written(LLAMA), "--format", "json", "--figure", picture)
+    assert json.loads(ran.out)["parts"]
+    assert ran.err == f"wrote {picture}\n"
+
+
 def test_a_figure_of_numbers_drawn_at_random_is_the_same_again(run, written, monkeypatch):
     """Its title says that they are seeded."""
     import torch

@@ -145,4 +145,4 @@ class Check:
         from posenc.plots.error_curve import error_curve
 
         axes = error_curve({report.subject: report.errors}, title="Largest error of cos and sin")
-        figures.write(axes, path, figures.kind_of(path, self.dpi), self.dpi)
+        figures.write(axes, path, figures.kind_of(path, self.dpi), self.dpi, self.format)

@@ -66,7 +66,7 @@ class Inspect:
             from posenc.cli.render import figures, inspection_figure
 
             axes = inspection_figure.drawn(paths, models)
-            figures.write(axes, self.figure, kind, None)  # type: ignore[arg-type]
+            figures.write(axes, self.figure, kind, None, self.format)  # type: ignore[arg-type]
 
     def _check_heeded(self, paths: list[Path], models: list["SetupNumbers"]) -> None:
         """Refuse what would change nothing."""

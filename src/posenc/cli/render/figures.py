@@ -1,5 +1,6 @@
 """Figures in files: what a name may end in, and writing one whole or not at all."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -52,8 +53,8 @@ def check_drawn(drawn: bool, theme: str, dpi: int | None) -> None:
             )
 
 
-def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None) -> None:
-    """Writes the figure of ``axes``, and says so."""
+def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None, form: str = "text") -> None:
+    """Writes the figure of ``axes``, and says so; beside a document on standard error."""
     from matplotlib import pyplot
 
     from posenc.plots import save
@@ -61,4 +62,4 @@ def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None) -> None:
     with atomic(output) as file:
         save(axes.figure, file, kind, dpi=dpi)  # type: ignore[arg-type]
     pyplot.close(axes.figure)  # type: ignore[arg-type]
-    print(f"wrote {output}")
+    print(f"wrote {output}", file=sys.stdout if form == "text" else sys.stderr)
