@@ -3,6 +3,7 @@
 import pytest
 
 from posenc import Learned, Rotary
+from posenc.inspection.rotary import inspect_config
 from posenc.interop.exports import megatron_arguments
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
 from posenc.interop.model_types import known, names
@@ -40,13 +41,17 @@ def test_a_file_that_names_its_own_class_is_of_an_unknown_one(model_type, field)
         rotary_from_config({**file, "auto_map": {"AutoTokenizer": "tokens.NewTokens"}})
 
 
+@pytest.mark.parametrize("named", ["inside", "beside", "in both"])
 @pytest.mark.parametrize("part", [None, "text_config"])
-def test_all_that_read_a_file_with_a_class_of_its_own_agree(part):
-    inner = {"model_type": "bert", **SIZES, "rope_theta": 5e4, "max_position_embeddings": 64,
-             "auto_map": {"AutoModel": "modeling.NewModel"}}  # fmt: skip
+def test_all_that_read_a_file_with_a_class_of_its_own_agree(part, named):
+    inner = {"model_type": "bert", **SIZES, "rope_theta": 5e4, "max_position_embeddings": 64}
+    own = {"auto_map": {"AutoModel": "modeling.NewModel"}}
 
     def file(**fields):
-        return inner | fields if part is None else {"model_type": "ours", part: inner | fields}
+        if part is None:
+            return inner | own | fields
+        within, around = ({} if named == where else own for where in ("beside", "inside"))
+        return {"model_type": "ours", **around, part: inner | within | fields}
 
     text = positional_setup(file())["text"]
     rotary = repr(Rotary(16, base=5e4))
@@ -54,6 +59,8 @@ def test_all_that_read_a_file_with_a_class_of_its_own_agree(part):
     assert not any(layer.positional.tokens for layer in text.layers)
     assert text.certainty == "assumed"
     assert "the class of bert in transformers does not look at rope_theta" in text.notes[-1]
+    assert sum("auto_map names code of its own" in note for note in text.notes) == 1
+    assert repr(inspect_config(file()).layers[0]) == repr(inspect_config(inner | own).layers[0])
     assert repr(requests_from_config(file())[0]) == repr(rotary_from_config(file())) == rotary
     assert "rope" in megatron_arguments(file())
     for read in (requests_from_config, megatron_arguments, rotary_from_config):

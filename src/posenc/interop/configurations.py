@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -266,13 +266,25 @@ def read_whole(config: object) -> Configuration:
     return Configuration(respelled(named or "", values), spelled(named or "", values))
 
 
+def has_own_class(config: Configuration) -> bool:
+    """Whether a file names a class of its own, whatever ``model_type`` it has.
+
+    Example:
+        >>> has_own_class(Configuration({"auto_map": {"AutoModel": "modeling.NewModel"}}, "bert"))
+        True
+    """
+    named = config.values.get("auto_map")
+    return isinstance(named, Mapping) and any(name.startswith("AutoModel") for name in named)
+
+
 def parts_of(config: Configuration) -> dict[str, Configuration]:
     """The configurations nested in one, by the field that each stands in.
 
     Older files keep the fields of the language model beside the nested ones, and they are read as
     those of ``text_config``; ``unreached`` says where the class of the model does not do so. A
     class that hands such fields on to its part hands on some alone, and the others are left out.
-    Where it hands on none, fields that it has itself are its own.
+    Where it hands on none, fields that it has itself are its own. A class of the file's own that
+    ``auto_map`` names is that of all parts.
 
     Raises:
         ValueError: One of them is no object.
@@ -309,7 +321,16 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
         beside = beside if name == "text_config" else {}
         value = respelled(model_type, {**beside, "model_type": model_type})
         found[name] = Configuration(value, model_type)
+    if has_own_class(config):
+        found = {name: _of_own_class(config, part) for name, part in found.items()}
     return {name: found[name] for name in sorted(found, key=_order)}
+
+
+def _of_own_class(config: Configuration, part: Configuration) -> Configuration:
+    """A part with the class that the file names for the whole, where it names none itself."""
+    if has_own_class(part):
+        return part
+    return replace(part, values={**part.values, "auto_map": config.values["auto_map"]})
 
 
 def unreached(config: Configuration) -> list[str]:

@@ -10,6 +10,7 @@ from posenc.interop.configurations import (
     FILL_IN,
     NESTS,
     Configuration,
+    has_own_class,
     is_made_of_parts,
     missing_parts,
 )
@@ -181,17 +182,6 @@ def strange(config: Configuration) -> list[str]:
     if not facts or {*NESTS} & {*facts.get("parts", {})} or own & {*SIGNS}:
         return []
     return [name for name in SIGNS if name in config.values]
-
-
-def has_own_class(config: Configuration) -> bool:
-    """Whether a file names a class of its own, whatever ``model_type`` it has.
-
-    Example:
-        >>> has_own_class(Configuration({"auto_map": {"AutoModel": "modeling.NewModel"}}, "bert"))
-        True
-    """
-    named = config.values.get("auto_map")
-    return isinstance(named, Mapping) and any(name.startswith("AutoModel") for name in named)
 
 
 def of_its_own_code(config: Configuration) -> Configuration:

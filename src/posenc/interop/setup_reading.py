@@ -13,6 +13,7 @@ from posenc.interop.configurations import (
     NESTS,
     Configuration,
     check_length,
+    has_own_class,
     leaves_out,
     parts_of,
     read_whole,
@@ -28,7 +29,7 @@ from posenc.interop.diffusion_setup import (
 from posenc.interop.image_models import AXIAL
 from posenc.interop.image_setup import image_part
 from posenc.interop.layer_types import layer_types
-from posenc.interop.rope_layers import has_own_class, of_its_own_code, rotates, strange
+from posenc.interop.rope_layers import of_its_own_code, rotates, strange
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
@@ -101,11 +102,7 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
                 f"{', '.join(strange(config))}, so this is what such a file of an unknown model is "
                 f"taken to be"
             )
-        words = (
-            f"auto_map names code of its own, which trust_remote_code runs and which is not read "
-            f"here; {meant}"
-        )
-        found = [replace(part, certainty="assumed", notes=(*part.notes, words)) for part in found]
+        found = [_of_own_code(part, f"{OWN_CODE}; {meant}") for part in found]
     if not (beside := unreached(config)):
         return found
     first, *others = found
@@ -117,6 +114,15 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     )
     notes = (*first.notes, words)
     return [replace(first, certainty="assumed", notes=notes, strays=tuple(beside)), *others]
+
+
+OWN_CODE = "auto_map names code of its own, which trust_remote_code runs and which is not read here"
+"""What is said of a part once, by the innermost file that has it."""
+
+
+def _of_own_code(part: Part, words: str) -> Part:
+    is_said = any(note.startswith(OWN_CODE) for note in part.notes)
+    return part if is_said else replace(part, certainty="assumed", notes=(*part.notes, words))
 
 
 def _read_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
