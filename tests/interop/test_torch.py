@@ -185,6 +185,28 @@ def test_an_identity_in_the_place_of_a_dropout_drops_nothing():
     assert_close(encoder_from_torch(module)(x), module(x), atol=1e-12, rtol=0)
 
 
+def test_a_dropout_by_another_name_is_one():
+    class Named(nn.Dropout):
+        pass
+
+    module = torch_encoder(dropout=0.25).double()
+    for layer in module.layers:
+        layer.dropout1 = Named(0.25)
+    encoder, x = encoder_from_torch(module), torch.randn(2, 7, 16, dtype=torch.float64)
+    assert_close(encoder.eval()(x), module.eval()(x), atol=1e-12, rtol=0)
+    assert encoder.blocks[0].attention.dropout == 0.25
+
+
+class DoubledDropout(nn.Dropout):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class CalledDropout(nn.Dropout):
+    def __call__(self, x):
+        return 2 * super().__call__(x)
+
+
 class HalfLinear(nn.Linear):
     def forward(self, x):
         return super().forward(x) / 2
@@ -234,9 +256,19 @@ def _with_another_dropout(layer):
     layer.dropout1 = nn.AlphaDropout(0.1)
 
 
+def _with_a_dropout_that_doubles(layer):
+    layer.dropout = DoubledDropout(0.1)
+
+
+def _with_a_dropout_that_is_called_otherwise(layer):
+    layer.dropout2 = CalledDropout(0.1)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (_with_a_dropout_that_doubles, "dropout of a layer is a DoubledDropout"),
+        (_with_a_dropout_that_is_called_otherwise, "dropout2 of a layer is a CalledDropout"),
         (_with_an_identity_beside_dropouts, r"The dropout of a layer are \(0.1, 0.1, 0.0, 0.1\)"),
         (_with_another_dropout, "dropout1 of a layer is a AlphaDropout"),
         (_with_two_eps, r"The eps of a layer are \(1e-05, 0.5\)"),

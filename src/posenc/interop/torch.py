@@ -32,7 +32,10 @@ PARTS = {
     **dict.fromkeys(("norm1", "norm2"), (nn.LayerNorm,)),
     **dict.fromkeys(("dropout", "dropout1", "dropout2"), (nn.Dropout, nn.Identity)),
 }
-"""The parts of torch's layer, and what each may be."""
+"""The parts of torch's layer, and what each may be; of dropouts, classes derived from these too."""
+
+CALLS = ("forward", "__call__", "_call_impl")
+"""Methods by which a module computes what it does."""
 
 
 def encoder_from_torch(
@@ -126,7 +129,7 @@ def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
     """Refuse a layer in which something was put that its weights do not tell."""
     for name, kinds in PARTS.items():
         part = layer.get_submodule(name)
-        if type(part) not in kinds:
+        if type(part) not in kinds and not _drops_as(part, kinds):
             raise TypeError(
                 f"{name} of a layer is a {type(part).__name__}; only {kinds[0].__name__} can be "
                 f"taken over."
@@ -139,6 +142,15 @@ def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
         )
     for part in layer.modules():
         _check_calls("A layer", part)
+
+
+def _drops_as(part: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
+    """Whether a part is a dropout, or none, by another name: its class says no other call."""
+    kind = type(part)
+    return nn.Dropout in kinds and any(
+        isinstance(part, each) and all(getattr(kind, name) is getattr(each, name) for name in CALLS)
+        for each in kinds
+    )
 
 
 def _check_calls(what: str, part: nn.Module) -> None:
