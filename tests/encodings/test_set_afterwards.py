@@ -323,6 +323,13 @@ class Tempered(Temperature):
         self.scale = torch.nn.Parameter(torch.tensor(0.25), requires_grad=learns)
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_constructor_of_ours_takes_a_number_and_nothing_that_learns(learns):
+    scale = torch.nn.Parameter(torch.tensor(0.25), requires_grad=learns)
+    with pytest.raises(ValueError, match="scale is Parameter"):
+        Temperature(2, scale=scale)
+
+
 def test_what_learned_may_be_frozen():
     module = Tempered(2).requires_grad_(False)
     module.load_state_dict(module.state_dict(), assign=True)

@@ -23,6 +23,7 @@ from posenc.plots import (
     shift_map,
     timestep_fan,
 )
+from posenc.plots.cells import Notes
 from posenc.plots.style import look
 from posenc.positions import consecutive
 
@@ -463,6 +464,38 @@ def test_a_layout_by_hand_cuts_no_note_off(rows, columns, size):
     assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes.flat) >= 0
     figure.canvas.draw()
     assert axes[-1, 0].get_position().bounds == placed
+
+
+def test_room_that_one_row_takes_from_the_next_is_looked_at_again():
+    figure, axes = plt.subplots(2, 1, figsize=(4, 4.2), layout="constrained")
+    for ax, count in zip(axes, (130, 120), strict=True):
+        heatmap(Sinusoidal(128).table(range(count)), ax=ax, title="a title\nof two lines")
+    figure.savefig(io.BytesIO())
+    renderer = figure.canvas.get_renderer()
+    assert all("each pixel is the mean of" in ax.get_xlabel() for ax in axes)
+    assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes) > 0
+
+
+@pytest.mark.filterwarnings("ignore:.*not compatible with tight_layout")
+@pytest.mark.parametrize("layout", ["constrained", "tight"])
+def test_a_picture_within_axes_has_room_for_what_a_pixel_is(layout):
+    figure, outer = plt.subplots(figsize=(4, 2.6), layout=layout)
+    outer.axis("off")
+    outer.set_title("two\nlines\nof title\nand more")
+    ax = outer.inset_axes([0, 0, 1, 1])
+    heatmap(Sinusoidal(128).table(range(150)), ax=ax, title="a title\nof two lines")
+    figure.savefig(io.BytesIO())
+    assert "each pixel is the mean of" in ax.get_xlabel()
+    assert ax.xaxis.label.get_window_extent(figure.canvas.get_renderer()).y0 > 0
+
+
+def test_nothing_but_pictures_takes_room_in_a_file_that_is_cut_to_them():
+    figure = plt.figure(figsize=(4, 4))
+    heatmap(Sinusoidal(8).table(range(10)), ax=figure.add_axes((0.5, 0.5, 0.2, 0.2)))
+    (note,) = [artist for artist in figure.artists if isinstance(artist, Notes)]
+    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    note.remove()
+    assert box.bounds == figure.get_tightbbox(figure.canvas.get_renderer()).bounds
 
 
 def test_a_layout_is_made_again_only_where_a_label_changed(monkeypatch):

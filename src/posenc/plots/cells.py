@@ -111,7 +111,6 @@ class Notes(Artist):
     def __init__(self):
         super().__init__()
         self.set_zorder(-np.inf)
-        self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
         """Draws nothing."""

@@ -183,9 +183,8 @@ def _arguments(maker: Callable[..., object]) -> Iterable[str]:
 
 
 def _stored(maker: Callable[..., object]) -> Iterable[str]:
-    """Names of what a constructor sets on its object."""
-    code = getattr(inspect.unwrap(maker), "__code__", None)
-    steps = dis.get_instructions(code) if code else ()
+    """Names of what a constructor of ours sets on its object."""
+    steps = dis.get_instructions(inspect.unwrap(maker))
     return [step.argval for step in steps if step.opname == "STORE_ATTR"]
 
 
