@@ -265,13 +265,12 @@ MASKS_THAT_TELL = {
     "the last queries": LEFT[-3:],
     "the last query": LEFT[-1:],
     "documents of the last queries": APART[-2:],
+    "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
 }
 MASKS_OF_ORDER = {
     "causal": CAUSAL,
     "all": torch.ones(LONG, LONG).bool(),
     "a window": CAUSAL & ~CAUSAL.tril(-2),
-    "itself alone": torch.eye(LONG).bool(),
-    "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
     "padding behind": REAL.flip(0).expand(LONG, LONG),
     "the last query of all": CAUSAL[-1:],
 }
@@ -310,6 +309,9 @@ PADDING_BETWEEN = {
     "hidden but from itself": CAUSAL & BETWEEN | torch.eye(LONG).bool(),
     "hidden before the last query": BETWEEN.expand(1, LONG),
     "by a number": torch.where(BETWEEN, 0.0, -9999.0).expand(LONG, LONG),
+    "twice": CAUSAL & torch.tensor([1, 0, 1, 0, 1, 1]).bool() | torch.eye(LONG).bool(),
+    "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
+    "documents by turns": torch.tensor([1, 0, 1, 0, 1, 1]) == torch.tensor([[1, 0, 1, 0, 1, 1]]).mT,
     "a window behind a sink": torch.tensor([[True, False, False, True, True, True]]),
 }
 NONE_BETWEEN = MASKS_OF_ORDER | {
@@ -342,7 +344,7 @@ def test_padding_between_that_a_mask_alone_tells_is_refused(name, mask):
         summed(encoding, mask)
     known = {"padding_mask": BETWEEN[None], "q_padding_mask": BETWEEN[None, -len(mask) :]}
     assert summed(encoding, mask, **known).isfinite().any()
-    if len(mask) == LONG:
+    if mask is PADDING_BETWEEN["hidden from all"]:
         placed = BETWEEN.cumsum(0) - 1  # padding has the position of the token before it
         real = summed(encoding, mask, placed)[:, :, BETWEEN]
         told = summed(encoding, mask, **known)[:, :, BETWEEN]
@@ -361,3 +363,51 @@ def test_documents_whose_positions_fall_count_nothing_of_each_other():
     mask = torch.block_diag(torch.ones(4, 4), torch.ones(2, 2)).bool()
     whole = summed(CoPE(HEADS, WIDTH, 8, std=1.0), mask, places)
     assert whole.isfinite().all()
+
+
+@pytest.mark.parametrize("name", [*SCORES, *COUNTING])
+@pytest.mark.parametrize("filled", [0, 1, 2])
+@pytest.mark.parametrize("queries", [1, 8])
+def test_padding_between_at_positions_of_its_own_is_refused(name, filled, queries):
+    """Transformers gives padding position 1 or 0, wherever it stands."""
+    real = torch.tensor([True, True, True, False, False, True, True, True])
+    at = (real.cumsum(0) - 1).masked_fill(~real, filled)
+    hidden = torch.randn(1, 8, DIM, generator=torch.Generator().manual_seed(1))
+    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+    encoding = (SCORES | COUNTING)[name]()
+    given = {"q_hidden": hidden[:, -queries:], "k_hidden": hidden} if encoding.reads_hidden else {}
+    given |= {"q_positions": at[-queries:], "k_positions": at, "is_causal": True}
+    mask = (real & torch.ones(8, 8).tril().bool())[-queries:]
+    call = (x[:, :, -queries:], x, x, mask)
+    if name in COUNTING and filled == 2:  # the position of the token before it, as it should be
+        assert attention(*call, positional=Positional(scores=encoding), **given).isfinite().any()
+        return
+    with pytest.raises(
+        ValueError, match=r"hides a key from every query behind it|Positions repeat"
+    ):
+        attention(*call, positional=Positional(scores=encoding), **given)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("placed", [False, True])
+def test_what_a_mask_hides_at_the_end_of_a_document_is_counted_by_none(name, placed):
+    ids = torch.tensor([[0, 0, 0, 0, 1, 1, 1, 1]])
+    real = torch.tensor([True, True, False, False, True, True, True, True])
+    hidden = torch.randn(1, 8, DIM, generator=torch.Generator().manual_seed(1))
+    encoding = COUNTING[name]()
+
+    def attended(hidden, mask=None, **given):
+        x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+        if encoding.reads_hidden:
+            given |= {"q_hidden": hidden, "k_hidden": hidden}
+        return attention(
+            x, x, x, mask, is_causal=True, positional=Positional(scores=encoding), **given
+        )
+
+    given = {"document_ids": ids}
+    if placed:
+        at = torch.arange(4).repeat(2)
+        given |= {"q_positions": at, "k_positions": at, "q_document_ids": ids}
+    made = attended(hidden, real.expand(1, 1, 1, 8), **given)
+    torch.testing.assert_close(made[:, :, :2], attended(hidden[:, :2]), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(made[:, :, 4:], attended(hidden[:, 4:]), rtol=1e-4, atol=1e-5)

@@ -366,52 +366,50 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
     ids = torch.zeros(case.batch, case.k_len)
     if case.documents is not None:
         ids = torch.tensor([documents_of(row) for row in case.documents]).expand(case.batch, -1)
-    rows = [
-        (at, list(zip(case.chosen, shown, strict=True)), real[row].tolist(), ids[row].tolist())
-        for row, (at, shown) in enumerate(zip(places, seen, strict=True))
-    ]
     reads = _reads_neighbors(case) and (case.padding is None or case.documents is None)
     counts = case.padding is None and _counting(case)
-    return any(
-        (reads and _reads_hidden(*row)) or (counts and _counts_hidden(*row[:2])) for row in rows
-    )
+
+    def taken(row: int) -> bool:
+        at, own = places[row], ids[row].tolist()
+        queries = [
+            (at[query], [shown and own[query] == own[n] for n, shown in enumerate(row_of_mask)])
+            for query, row_of_mask in zip(case.chosen, seen[row], strict=True)
+        ]
+        between = _hidden_between(at, queries)
+        if counts and any(between[n] and at[n] != at[n - 1] for n in range(1, case.k_len)):
+            return True
+        return reads and any(
+            (between[n] and real[row, n])
+            or (
+                _hidden_before(at, queries, n)
+                and real[row, n - 1]
+                and real[row, n]
+                and own[n - 1] == own[n]
+            )
+            for n in range(1, case.k_len)
+        )
+
+    return any(taken(row) for row in range(case.batch))
 
 
-def _reads_hidden(at: list[int], seen: list, real: list[bool], ids: list[int]) -> bool:
-    """Of one row, where each query comes with the keys that it sees."""
-    steps = not any(
-        shown[n - 1] and shown[n] and at[query] >= at[n]
-        for query, shown in seen
-        for n in range(1, len(at))
-    )
+def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> list[bool]:
+    """Of each key of a row: whether nobody behind it sees it, and somebody the keys around it."""
 
-    def told(n: int) -> bool:
-        behind = [shown for query, shown in seen if at[query] >= at[n]]
-        hidden = not any(shown[n - 1] for shown in behind) and any(shown[n] for shown in behind)
-        return hidden and not (steps and any(shown[n - 1] for _, shown in seen))
+    def around(shown: list[bool], n: int) -> bool:
+        return any(shown[:n]) and not shown[n] and any(shown[n + 1 :])
 
-    return any(
-        told(n) and real[n - 1] and real[n] and at[n - 1] < at[n] and ids[n - 1] == ids[n]
-        for n in range(1, len(at))
-    )
+    return [
+        not any(shown[n] for place, shown in queries if place > at[n])
+        and any(around(shown, n) for place, shown in queries if place >= at[n])
+        for n in range(len(at))
+    ]
 
 
-def _counts_hidden(at: list[int], seen: list) -> bool:
-    """Of one row, where each query comes with the keys that it sees."""
-    steps = not any(
-        shown[n - 1] and shown[n] and at[query] > max(at[n - 1 : n + 1])
-        for query, shown in seen
-        for n in range(1, len(at))
-    )
-
-    def told(n: int) -> bool:
-        behind = [shown for query, shown in seen if at[query] > at[n]]
-        begin = max([m for m in range(1, n + 1) if at[m] < at[m - 1]], default=0)
-        between = any(any(shown[begin:n]) and any(shown[n + 1 :]) for shown in behind)
-        hidden = between and not any(shown[n] for shown in behind)
-        return hidden and not (steps and any(shown[n] for _, shown in seen))
-
-    return any(told(n) and at[n - 1] < at[n] for n in range(1, len(at)))
+def _hidden_before(at: list[int], queries: list[tuple[int, list[bool]]], n: int) -> bool:
+    """Whether nobody from key ``n`` on sees the key before it, and somebody ``n`` itself."""
+    behind = [shown for place, shown in queries if place >= at[n]]
+    hidden = not any(shown[n - 1] for shown in behind) and any(shown[n] for shown in behind)
+    return hidden and at[n - 1] < at[n]
 
 
 def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:

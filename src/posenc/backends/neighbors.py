@@ -4,14 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from posenc._guards import demand, graph_looks, may_look
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
 from posenc.positions import Coordinates
 
-HIDES = "attn_mask hides a key from every query behind it"
 NONE = -1e3
 """A number that a mask adds to a score that shall have no weight, or more than it adds."""
 
@@ -126,96 +124,74 @@ tokens of one document. Pad rows at their ends.
             raise ValueError(words)
 
 
-def check_mask_hides_no_neighbors(
-    encodings: Iterable[nn.Module], given: AttentionSpecification
+def check_mask_tells_nothing(
+    encodings: Sequence[ScoreEncoding], given: AttentionSpecification
 ) -> None:
-    """Refuse padding or documents that ``attn_mask`` alone tells where scores would read past them.
+    """Refuse padding or documents that ``attn_mask`` alone may tell where scores go by the tokens.
 
-    Scores that read neighbors know of padding and documents by positions alone. A key that the mask
-    hides from all that stand behind it, while the next one is seen, is padding or ends a document,
-    or lies outside of a window; which of these it is, ``padding_mask`` and ``document_ids`` say.
+    Scores that read neighbors, or sum over the tokens between a query and a key, know of padding
+    and documents by positions alone. A key that the mask hides from all that stand behind it, while
+    they see the next one, or keys to both sides, is padding, or of another document, or lies
+    outside of a window; which of these it is, ``padding_mask`` and ``document_ids`` say.
 
     Args:
         encodings: Those that change the scores.
         given: Where queries and keys stand, and the mask.
 
     Raises:
-        ValueError: Such a key stands before another, as if that were the next, and not both of
-            ``padding_mask`` and ``document_ids`` were given.
+        ValueError: There is such a key, and what it may be was not given.
     """
     mask, at, queries = given.attn_mask, given.keys, given.queries
-    reading = [each for each in encodings if _reads_neighbors(each)]
-    if mask is None or not reading or mask.shape[-1] == 1:
+    padding, documents, q_documents = given.padding_mask, given.documents, given.q_documents
+    # What the mask hides besides is read and counted as any other.
+    told = padding is not None, padding is not None and documents is not None
+    summing = () if told[0] else _summing(encodings)
+    reading = () if told[1] else [each for each in encodings if _reads_neighbors(each)]
+    if mask is None or mask.shape[-1] == 1 or not (summing or reading):
         return
     if isinstance(at, Coordinates) or isinstance(queries, Coordinates) or at.ndim > 2:
         return
-    padding, documents = given.padding_mask, given.documents
-    if padding is not None and documents is not None:
-        return  # what the mask hides besides is a neighbor all the same
-    seen = _seen(mask)
-    behind = queries.unsqueeze(-1) >= at[..., 1:].unsqueeze(-2)
-    before, after = seen[..., :-1] & behind, seen[..., 1:] & behind
-    found = ~before.any(-2) & after.any(-2) & (at[..., 1:] > at[..., :-1])
-    found = found & _but_in_steps(before & after, ~seen[..., :-1].any(-2))
+    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
+    if documents is not None and q_documents is not None:
+        seen = seen & (q_documents.unsqueeze(-1) == documents.unsqueeze(-2))
+    not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
+    hidden = ~(seen & (queries > at.unsqueeze(-2))).any(-2)
+    count = seen.cumsum(-1, dtype=torch.int32)
+    around = ~seen & (count > 0) & (count < count[..., -1:])  # keys to both sides are seen
+    between = hidden & (around & not_before).any(-2)
+    rises = at[..., 1:] > at[..., :-1]
+    behind = not_before[..., 1:]
+    beside = ~(seen[..., :-1] & behind).any(-2) & (seen[..., 1:] & behind).any(-2) & rises
     if padding is not None:
-        found = found & padding[:, :-1] & padding[:, 1:]
+        between, beside = between & padding, beside & padding[:, :-1] & padding[:, 1:]
     if documents is not None:
-        found = found & (documents[:, :-1] == documents[:, 1:])
-    words = (
-        f"{HIDES}, and {type(reading[0]).__name__} would read it beside the token after it. Say "
-        f"which keys are padding by padding_mask and which are one document by document_ids; where "
-        f"both are given, what the mask hides is read."
-    )
-    if graph_looks(found):
-        demand(~found.any(), words)
-    elif may_look(found) and bool(found.any()):
-        raise ValueError(words)
-
-
-def check_mask_hides_none_between(
-    encodings: Iterable[nn.Module], given: AttentionSpecification
-) -> None:
-    """Refuse padding between tokens that ``attn_mask`` alone tells where scores would count it.
-
-    Scores that sum over the tokens between a query and a key know padding by positions alone. A key
-    that the mask hides from all that stand behind it, while one of these sees keys to both sides,
-    is padding or lies outside of a window; ``padding_mask`` says which.
-
-    Args:
-        encodings: Those that change the scores.
-        given: Where queries and keys stand, and the mask.
-
-    Raises:
-        ValueError: Such a key lies between others, and ``padding_mask`` was not given.
-    """
-    mask, at, queries = given.attn_mask, given.keys, given.queries
-    between = _summing(encodings)
-    if mask is None or not between or mask.shape[-1] == 1 or given.padding_mask is not None:
-        return
-    if isinstance(at, Coordinates) or isinstance(queries, Coordinates) or at.ndim > 2:
-        return
-    seen = _seen(mask)
-    shown = seen & (queries.unsqueeze(-1) > at.unsqueeze(-2))
-    hidden = ~shown[..., 1:].any(-2) & (at[..., 1:] > at[..., :-1])
-    # Of each key: which queries see one before it, from where positions last fell, and one after.
-    index = torch.arange(at.shape[-1], device=at.device)
-    begins = torch.where(F.pad(at[..., 1:] < at[..., :-1], (1, 0)), index, 0).cummax(-1).values
-    count = F.pad(seen.cumsum(-1, dtype=torch.int32), (1, 0))
-    shape = torch.broadcast_shapes(count[..., 1:].shape, begins.unsqueeze(-2).shape)
-    first = count.expand(*shape[:-1], -1).gather(-1, begins.unsqueeze(-2).expand(shape))[..., 1:]
-    around = (count[..., 1:-1] > first) & (count[..., -1:] > count[..., 2:])
-    behind = queries.unsqueeze(-1) > at[..., 1:].unsqueeze(-2)
-    found = hidden & (behind & around).any(-2)
-    never = ~seen[..., 1:].any(-2)
-    found = found & _but_in_steps(shown[..., :-1] & shown[..., 1:], never)
-    words = (
-        f"{HIDES}, and {type(between[0]).__name__} would count it between others. Say which keys "
-        f"are padding by padding_mask; where it is given, what the mask hides is counted."
-    )
-    if graph_looks(found):
-        demand(~found.any(), words)
-    elif may_look(found) and bool(found.any()):
-        raise ValueError(words)
+        beside = beside & (documents[:, :-1] == documents[:, 1:])
+    counted = between[..., 1:] & (at[..., 1:] != at[..., :-1])  # at one position it is known
+    for found, taking, words in (
+        (
+            counted,
+            summing,
+            "count it between others. Say which keys are padding by padding_mask; where it is "
+            "given, what the mask hides is counted.",
+        ),
+        (
+            beside | between[..., 1:],
+            reading,
+            "read it beside the token after it. Say which keys are padding by padding_mask and "
+            "which are one document by document_ids; where both are given, what the mask hides is "
+            "read.",
+        ),
+    ):
+        if not taking:
+            continue
+        words = (
+            f"attn_mask hides a key from every query behind it, and {type(taking[0]).__name__} "
+            f"would {words}"
+        )
+        if graph_looks(found):
+            demand(~found.any(), words)
+        elif may_look(found) and bool(found.any()):
+            raise ValueError(words)
 
 
 def check_scores_know_documents(
@@ -237,8 +213,7 @@ def check_scores_know_documents(
     """
     check_documents_are_told(encodings, given.keys, given.documents)
     check_padding_is_outside(encodings, given.keys, given.padding_mask, given.documents)
-    check_mask_hides_no_neighbors(encodings, given)
-    check_mask_hides_none_between(encodings, given)
+    check_mask_tells_nothing(encodings, given)
     between = _summing(encodings)
     queries, keys = given.queries, given.keys
     documents, q_documents = given.documents, given.q_documents
@@ -290,24 +265,6 @@ def _reads_neighbors(encoding: nn.Module) -> bool:
     return getattr(encoding, "reads_neighbors", not getattr(encoding, "is_pointwise", True))
 
 
-def _summing(encodings: Iterable[nn.Module]) -> list[nn.Module]:
+def _summing(encodings: Iterable[ScoreEncoding]) -> list[ScoreEncoding]:
     """Those that sum over the tokens between."""
-    return [
-        each
-        for each in encodings
-        if not getattr(each, "is_pairwise", True) and not _reads_neighbors(each)
-    ]
-
-
-def _seen(mask: Tensor) -> Tensor:
-    """Which query sees which key in any head, ``[#batch, #q_len, k_len]``."""
-    return (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
-
-
-def _but_in_steps(together: Tensor, never: Tensor) -> Tensor:
-    """Whether a hidden key can tell anything, ``[#batch, k_len − 1]``.
-
-    A mask in steps shows no query two neighbors, and leaves keys out everywhere; so it tells
-    something by those alone that no query sees at all, which ``never`` says.
-    """
-    return together.flatten(-2).any(-1, keepdim=True) | never
+    return [each for each in encodings if not each.is_pairwise and not _reads_neighbors(each)]

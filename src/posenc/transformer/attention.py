@@ -158,8 +158,9 @@ class MultiHeadAttention(Settled):
                 (score tables for the cached keys too).
             attn_mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a
                 query may see a key. Floating: a number to add to the scores, −∞ to hide. Encodings
-                that read the tokens beside each (``reads_neighbors``) know of padding and documents
-                by the positions of their tables alone, and read past what this hides.
+                that read the tokens beside each, or sum over those between (``is_pairwise`` is
+                false), know of padding and documents by the positions of their tables alone, and
+                take what this hides as any other token.
             is_causal: A token sees itself and those before it.
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
 
