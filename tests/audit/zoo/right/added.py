@@ -378,6 +378,40 @@ class LearnedSize(Annotated):
         return x + self.alpha * self.pe[:, : x.size(1)]
 
 
+class LearnedLogarithm(LearnedSize):
+    """The table times the exponential of a number that is learned."""
+
+    def forward(self, x):
+        return x + (self.alpha - 1.5).exp() * self.pe[:, : x.size(1)]
+
+
+class LearnedGate(Annotated):
+    """The table times a gate, whose number begins at 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x):
+        return x + self.gate.sigmoid() * self.pe[:, : x.size(1)]
+
+
+class LearnedSign(LearnedSize):
+    """The table times a number that has learned to be below 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.tensor([-0.5]))
+
+
+class LearnedSizes(LearnedSize):
+    """The table times a learned number for each channel, as before training."""
+
+    def __init__(self):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.full((self.pe.shape[-1],), 0.1))
+
+
 class Steps(nn.Module):
     """DiT's embedding of diffusion steps: sines, then two layers."""
 
@@ -450,6 +484,10 @@ RIGHT = [
     right(Ours, "convention paper"),
     right(Wide, "convention paper"),
     right(LearnedSize, "convention paper, base 10,000, times 0.83"),
+    right(LearnedLogarithm, "convention paper, base 10,000, times 0.5117"),
+    right(LearnedGate, "convention paper, base 10,000, times 0.5"),
+    right(LearnedSign, "equal to posenc.Sinusoidal(32) times -0.5 within"),
+    right(LearnedSizes, "convention paper, base 10,000, times 0.1"),
     right(Steps, ""),
     right(FourierFeatures, ""),
     right(RowsAndColumns, "a learned table, at least 16 rows"),

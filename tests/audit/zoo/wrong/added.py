@@ -398,6 +398,17 @@ class FrozenSize(Sum):
         return x + (self.size * self.pe[: x.shape[1]]).to(x.dtype)
 
 
+class LearnedBeside(Sum):
+    """Times a number that is fixed, beside one that is learned and added."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x):
+        return x + (0.5 * self.pe[: x.shape[1]] + self.shift).to(x.dtype)
+
+
 class Detached(nn.Module):
     """A learned table that is cut off."""
 
@@ -498,6 +509,7 @@ WRONG = [
     wrong(scaled, "times 2.5", "table-scaled"),
     wrong(tenth, "times 0.1", "table-scaled"),
     wrong(FrozenSize, "times a frozen number", "table-scaled"),
+    wrong(LearnedBeside, "times 0.5, beside a learned number", "table-scaled"),
     wrong(doubled_positions, "position 2p", "unknown-frequencies"),
     wrong(degrees, "degrees", "unknown-frequencies"),
     wrong(HalfTable, "table in bfloat16", "table-in-16-bits"),

@@ -197,7 +197,7 @@ def is_precise(inquiry: AddedInquiry) -> Answer:
     worst = off.max().item()
     show = f"import torch\nsubject(torch.zeros(1, {last + 1}, {inquiry.view.dim}))[0, -1]"
     held = rows.is_held_in(table[:512])
-    if sinusoids.identify(inquiry.near) is None and held is None:
+    if inquiry.fitted() is None and held is None:
         return fault(
             "frequencies-in-16-bits",
             "lossy",

@@ -1,6 +1,6 @@
 """A subject that adds, with what several questions need of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isqrt
 
@@ -23,6 +23,9 @@ ROUNDING = 1e-5
 
 SAME = 1e-4
 """By which share a factor that is measured may be off."""
+
+STEPS = (0.5, -0.25)
+"""By which shares a learned number is changed: by one of them, where a function of it stays."""
 
 OF_ONE_ROW = 0.35
 """The share of a table that one row of it reads at most, where rows are those of a small grid."""
@@ -101,15 +104,29 @@ class AddedInquiry:
 
     @cached_property
     def factor(self) -> str | None:
-        """The name of the number that it learns and multiplies the table with, if there is one."""
-        names = dict(self.view.subject.fresh().named_parameters()) if self.has_parameters else {}
-        for name in (n for n, p in names.items() if p.numel() == 1 and p.requires_grad):
-            thing = self.view.subject.fresh()
-            with torch.no_grad():
-                thing.get_parameter(name).mul_(2)
-            if torch.allclose(self.view.rows(len(self.near), thing), 2 * self.near, atol=1e-5):
-                return name
-        return None
+        """The name of what it learns that changes the size of its table and nothing else of it.
+
+        That is a number, or one for each channel while these are alike.
+        """
+        named = self.view.subject.fresh().named_parameters() if self.has_parameters else ()
+        learned = [(name, p.numel()) for name, p in named if p.requires_grad]
+        numbers = [name for name, count in learned if count in (1, self.view.dim)]
+        return next((name for name in numbers if any(self._grows_by(name, s) for s in STEPS)), None)
+
+    def _grows_by(self, name: str, step: float) -> bool:
+        """Whether all of its table has grown by one factor where a parameter has by a step."""
+        thing = self.view.subject.fresh()
+        with torch.no_grad():
+            number = thing.get_parameter(name)
+            number.add_(step * number.abs().max().clamp(min=1.0))
+        try:
+            made = self.view.rows(len(self.near), thing)
+        except NotAskedError:
+            return False
+        by = ((made * self.near).sum() / self.near.square().sum()).item()
+        close = sinusoids.COARSE.get(rows.is_held_in(self.near) or "", ROUNDING)
+        off = (made - by * self.near).abs().max() / self.near.abs().max()
+        return min(abs(by), abs(by - 1)) > close and off.item() <= close * max(1.0, abs(by))
 
     @property
     def scale(self) -> Scale:
@@ -124,12 +141,20 @@ class AddedInquiry:
         """The sinusoidal encoding that it is, if it is one."""
         if self.view.grid is not None or len(self.near) < 4:
             return None
-        found = sinusoids.identify(self.near)
+        found = self.fitted()
         if found is None:
             for dtype in (torch.bfloat16, torch.float16):
                 found = found or sinusoids.with_rounded_frequencies(self.near, dtype)
         if found is None and (held := rows.is_held_in(self.near)):
-            found = sinusoids.identify(self.near, sinusoids.COARSE[held])
+            found = self.fitted(sinusoids.COARSE[held])
+        return found
+
+    def fitted(self, coarse: float = sinusoids.CLOSE) -> sinusoids.Sinusoid | None:
+        """The one that its first rows are, as far as this; a learned size may be below 0."""
+        found = sinusoids.identify(self.near, coarse)
+        if found is None and self.factor is not None:
+            turned = sinusoids.identify(-self.near, coarse)
+            return turned and replace(turned, size=-turned.size)
         return found
 
     @cached_property
