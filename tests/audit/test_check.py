@@ -1032,6 +1032,36 @@ def test_content_is_not_taken_for_positions_and_what_hides_the_sum_is_named(thin
         check(thing)
 
 
+class CountsIds(nn.Module):
+    """fairseq's learned table, in a module of its own: positions are counted in ids of tokens."""
+
+    def __init__(self, padding=1):
+        super().__init__()
+        self.padding, self.places = padding, nn.Embedding(100, 32, padding)
+
+    def forward(self, input):
+        real = input.ne(self.padding).long()
+        return self.places(real.cumsum(1) * real + self.padding)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("size", [0.5, 1.0])
+def test_what_counts_positions_in_ids_is_told_how_it_is_asked(padding, size):
+    """It was told to check the part that adds positions, which it is; padding of 0 was blamed.
+
+    Small numbers for two rows of a batch were taken for cosines and their sines.
+    """
+    thing = CountsIds(padding)
+    with torch.no_grad():
+        thing.places.weight.mul_(size)
+    with pytest.raises(CannotCheckError, match="counts positions in ids of tokens") as refusal:
+        check(thing)
+    call = re.findall('call="(.*)"', str(refusal.value))[0]
+    report = check(thing, call=call)
+    assert report.status == 0
+    assert report.identity.startswith("a learned table")
+
+
 @pytest.mark.parametrize("thing", [ZerosAdded(64, 32), ZerosOfScores(41, 4)])
 def test_a_table_of_zeros_tells_nothing_and_is_not_blamed(thing):
     """As models begin; it was said that positions wrap, or that nothing is encoded."""

@@ -17,6 +17,13 @@ IDS = (
     "equal numbers that it is given receive other rows at other places, as ids of tokens do, and "
     "positions do not. Check the part that adds positions to embeddings"
 )
+COUNTS = (
+    "it counts positions in ids of tokens, whichever these are, and no form gives ids. Write some "
+    'into the call, as call="{call}"'
+)
+ORDINARY = 5
+"""An id of tokens that is seldom one of padding."""
+
 NO_SUM = (
     "it changes content otherwise than by a sum, as a norm behind the sum does. Check the part "
     "before that"
@@ -37,13 +44,31 @@ def no_positions(view: "Added") -> str | None:
     content = torch.zeros(BATCH, view.seq, view.dim)
     some = torch.zeros(1, min(4, view.seq), dtype=torch.long)
     all_of_it = torch.zeros(1, view.seq, dtype=torch.long)  # where it takes no fewer
-    for alike, words in ((some[0], IDS), (some, IDS), (all_of_it, IDS), (content, NO_SUM)):
+    equal = [each + number for number in (0, ORDINARY) for each in (some[0], some, all_of_it)]
+    for alike in (*equal, content):
         try:
             made = view.call(content if alike is content else content[:1, : alike.shape[-1]], alike)
         except CallFailedError:
             continue
         if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):
-            return words  # those of equal positions would be equal
+            if alike is content:
+                return NO_SUM
+            return _counts(view) or IDS  # those of equal positions would be equal
+    return None
+
+
+def _counts(view: "Added") -> str | None:
+    """What to do where all ids of tokens get the same, but those of padding; None where not."""
+    content, name = torch.zeros(1, view.seq, view.dim), view.text.split("(")[0]
+    for shape, written in (((1, view.seq), "(1, length)"), ((view.seq,), "(length,)")):
+        try:
+            one, other = (
+                view.call(content, torch.full(shape, number)) for number in (ORDINARY, ORDINARY + 1)
+            )
+        except CallFailedError:
+            continue
+        if varies(one, 1) > 1e-6 and torch.equal(one, other):
+            return COUNTS.format(call=f"{name}(torch.full({written}, {ORDINARY}))")
     return None
 
 

@@ -120,7 +120,9 @@ def _by_positions(find: Callable[[Any], Any], parameters: list[Parameter]) -> Ro
                 continue
             values = {"x": x, "positions": some, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
             try:
-                made = bound(find(thing), parameters, values, frozenset({"positions"}))
+                made = as_tensor(bound(find(thing), parameters, values, frozenset({"positions"})))
+                if isinstance(made, Tensor) and not made.is_complex():
+                    _split(made, some)
                 return _table(made, positions, False)
             except CallFailedError as error:
                 problem = problem or error
@@ -178,8 +180,13 @@ def _table(made: Any, positions: Tensor, by_row: bool) -> Table:
     return (found[0], found[1]) if len(found) == 2 else (found[0], None)
 
 
-def _split(part: Tensor) -> list[Tensor]:
-    """cos and sin kept together: stacked last, or one after the other (vLLM's cos_sin_cache)."""
+def _split(part: Tensor, positions: Tensor | None = None) -> list[Tensor]:
+    """cos and sin kept together: stacked last, or one after the other (vLLM's cos_sin_cache).
+
+    One row for each of these positions, of two rows of a batch, is no cosines and their sines.
+    """
+    if positions is not None and part.shape[:-1] == positions.shape:
+        raise CallFailedError("it gives one table, not cosines and sines")
     if part.ndim >= 3 and part.shape[-1] == 2:
         return list(part.unbind(-1))
     if part.ndim >= 3 and part.shape[0] == 2:
