@@ -323,6 +323,16 @@ class FlatWindow(nn.Module):
         return self.table[self.index].permute(2, 0, 1)
 
 
+class SlicedWindow(FlatWindow):
+    """The same in a window of 4 × 8 tokens, cut to the first of them where fewer are asked."""
+
+    def __init__(self):
+        super().__init__((4, 8))
+
+    def forward(self, q_len, k_len):
+        return self.table[self.index].permute(2, 0, 1)[:, :q_len, :k_len]
+
+
 class Beit(Swin):
     """BEiT: a class token before the patches has three numbers of its own."""
 
@@ -431,6 +441,7 @@ RIGHT = [
     right(Swin, "a learned bias of 7 × 7 tokens, row after row: it depends on the differences"),
     right(LargeSwin, "a learned bias of 16 × 16 tokens"),
     right(FlatWindow, "a learned bias"),
+    right(SlicedWindow, "a learned bias"),
     right(WholeWindow, "a learned bias of 5 × 5 tokens"),
     right(WindowAttention, "a learned bias of 7 × 7 tokens", kind="bias", call="subject.bias()"),
     right(Continuous, "a learned bias of 8 × 8 tokens, row after row"),

@@ -7,6 +7,7 @@ from tests.audit.zoo.right.bias import (
     Continuous,
     Euclidean,
     Short,
+    SlicedWindow,
     Swin,
     WholeWindow,
     WindowAttention,
@@ -349,7 +350,18 @@ class ShortThatCaches(Short):
         return super().forward(q_len, k_len) * (1 + (k_len < self.most))
 
 
+class SlicedMixed(SlicedWindow):
+    """Columns of keys stand for differences of columns."""
+
+    def __init__(self):
+        super().__init__()
+        token = torch.arange(32)
+        rows, columns = token // 8, token % 8
+        self.index = (rows[:, None] - rows + 3) * 15 + columns
+
+
 WRONG = [
+    wrong(SlicedMixed, "a cut window by the keys' columns", "depends-on-absolute-positions"),
     wrong(MixedOnOneSide, "axes of keys exchanged", "depends-on-absolute-positions"),
     wrong(
         MixedInAttention,

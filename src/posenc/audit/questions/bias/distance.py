@@ -59,10 +59,10 @@ def knows_distance_alone(inquiry: BiasInquiry) -> Answer:
     """Up to what a softmax cannot see, is the bias the same along each diagonal?"""
     if inquiry.square is not None:
         return _of_square(inquiry, inquiry.square)
+    if inquiry.sides is not None:
+        told = " × ".join(map(str, inquiry.sides))
+        return f"of {told} tokens: it depends on the differences along each axis alone"
     if inquiry.strays is not None and (count := inquiry.view.fixed):
-        if sides := biases.window(inquiry.seen, inquiry.room):
-            told = " × ".join(map(str, sides))
-            return f"of {told} tokens: it depends on the differences along each axis alone"
         if isqrt(count) ** 2 != count:
             raise NotAskedError(f"it takes {count} tokens alone, in an order that was not found")
         if inquiry.numbers >= inquiry.far_square.numel() and not inquiry.shares:
@@ -318,3 +318,6 @@ def _refuse_on_square(inquiry: BiasInquiry) -> None:
     if inquiry.square is not None:
         side = inquiry.square.side
         raise NotAskedError(f"it is made for all of {side} × {side} tokens at once")
+    if inquiry.sides is not None:
+        told = " × ".join(map(str, inquiry.sides))
+        raise NotAskedError(f"it is made for all of {told} tokens at once")

@@ -150,6 +150,15 @@ class BiasInquiry:
         return found
 
     @cached_property
+    def sides(self) -> tuple[int, ...] | None:
+        """The sides of an oblong window by whose axes it goes, where it gives no more tokens."""
+        if self.strays is None or self.square is not None:
+            return None
+        if not self.view.fixed and len(self.far_square[0]) >= min(FAR_ROWS, self.length):
+            return None
+        return biases.window(self.seen if self.view.fixed else self.far_square, self.room)
+
+    @cached_property
     def learns(self) -> bool:
         """Whether it is made of parameters, be it in part."""
         return self.numbers > 0
