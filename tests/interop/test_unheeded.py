@@ -79,7 +79,7 @@ def test_an_image_model_with_a_class_of_its_own_is_taken_to_rotate_by_no_row():
         rotary_from_config(file)
 
 
-@pytest.mark.parametrize("auto_map", [[], "x", {}, None])
+@pytest.mark.parametrize("auto_map", [[], "x", {}, {1: "a"}, None])
 def test_what_names_no_class_is_not_blamed_for_it(auto_map):
     with pytest.raises(ValueError, match="its class does not look at rope_theta"):
         rotary_from_config({"model_type": "bert", "rope_theta": 1e4, "auto_map": auto_map})

@@ -274,7 +274,7 @@ def has_own_class(config: Configuration) -> bool:
         True
     """
     named = config.values.get("auto_map")
-    return isinstance(named, Mapping) and any(name.startswith("AutoModel") for name in named)
+    return isinstance(named, Mapping) and any(str(name).startswith("AutoModel") for name in named)
 
 
 def parts_of(config: Configuration) -> dict[str, Configuration]:
