@@ -23,11 +23,12 @@ def _descriptor_aside() -> Iterator[None]:
     """Within, the descriptor of standard output is that of standard error.
 
     It belongs to the whole process, so that only the main thread turns it, and back. Where it is
-    closed, nothing is printed there.
+    closed, nothing is printed there; where standard error is, what is printed goes nowhere.
     """
     if current_thread() is not main_thread():
         yield
         return
+    aside = _is_open(ERR)  # before a copy takes its number
     try:
         kept = os.dup(OUT)
     except OSError:
@@ -35,7 +36,7 @@ def _descriptor_aside() -> Iterator[None]:
         return
     try:
         _flush()
-        _turn_out()
+        _turn_out(aside)
         yield
     finally:
         _flush()
@@ -43,14 +44,22 @@ def _descriptor_aside() -> Iterator[None]:
         os.close(kept)
 
 
-def _turn_out() -> None:
-    """To standard error; nowhere where that is closed."""
+def _is_open(descriptor: int) -> bool:
     try:
-        os.dup2(ERR, OUT)
+        os.fstat(descriptor)
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, OUT)
-        os.close(nowhere)
+        return False
+    return True
+
+
+def _turn_out(aside: bool) -> None:
+    """To standard error; nowhere where that is closed."""
+    if aside:
+        os.dup2(ERR, OUT)
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, OUT)
+    os.close(nowhere)
 
 
 def _flush() -> None:
