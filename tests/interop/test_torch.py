@@ -1,5 +1,7 @@
 """Our encoder with the weights of torch.nn.TransformerEncoder computes what that computes."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -187,11 +189,17 @@ def test_an_identity_in_the_place_of_a_dropout_drops_nothing():
 
 def test_a_dropout_by_another_name_is_one():
     class Named(nn.Dropout):
-        pass
+        """A dropout."""
+
+        def __init__(self, p: float):
+            super().__init__(p)
+
+        def extra_repr(self) -> str:
+            return f"share={self.p}"
 
     module = torch_encoder(dropout=0.25).double()
     for layer in module.layers:
-        layer.dropout1 = Named(0.25)
+        layer.dropout1 = deepcopy(Named(0.25))  # as torch's encoder copies its layer
     encoder, x = encoder_from_torch(module), torch.randn(2, 7, 16, dtype=torch.float64)
     assert_close(encoder.eval()(x), module.eval()(x), atol=1e-12, rtol=0)
     assert encoder.blocks[0].attention.dropout == 0.25
@@ -205,6 +213,32 @@ class DoubledDropout(nn.Dropout):
 class CalledDropout(nn.Dropout):
     def __call__(self, x):
         return 2 * super().__call__(x)
+
+
+class LastingDropout(nn.Dropout):
+    def train(self, mode=True):
+        return super().train(True)
+
+
+class TrainingDropout(nn.Dropout):
+    training = property(lambda self: True, lambda self, mode: None)
+
+
+class HalvedDropout(nn.Dropout):
+    p = property(lambda self: 0.05, lambda self, p: None)
+
+
+class NestedDropout(LastingDropout):
+    pass
+
+
+class Lasting(nn.Module):
+    def train(self, mode=True):
+        return super().train(True)
+
+
+class MixedDropout(nn.Dropout, Lasting):
+    pass
 
 
 class HalfLinear(nn.Linear):
@@ -262,6 +296,17 @@ def _with_a_dropout_that_doubles(layer):
 
 def _with_a_dropout_that_is_called_otherwise(layer):
     layer.dropout2 = CalledDropout(0.1)
+
+
+@pytest.mark.parametrize("kind", [
+    LastingDropout, TrainingDropout, HalvedDropout, NestedDropout, MixedDropout,
+])  # fmt: skip
+def test_a_dropout_that_is_more_than_a_name_is_refused(kind):
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    module = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+    module.layers[0].dropout1 = kind(0.1)
+    with pytest.raises(TypeError, match=f"dropout1 of a layer is a {kind.__name__}"):
+        encoder_from_torch(module)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,12 @@ PARTS = {
 }
 """The parts of torch's layer, and what each may be; of dropouts, classes derived from these too."""
 
-CALLS = ("forward", "__call__", "_call_impl")
-"""Methods by which a module computes what it does."""
+NAMING = frozenset({
+    "__annotate_func__", "__annotations__", "__annotations_cache__", "__constants__", "__dict__",
+    "__doc__", "__firstlineno__", "__init__", "__module__", "__orig_bases__", "__parameters__",
+    "__qualname__", "__slotnames__", "__static_attributes__", "__weakref__", "extra_repr",
+})  # fmt: skip
+"""What a class may say that computes what the one does that it is derived from."""
 
 
 def encoder_from_torch(
@@ -145,10 +149,10 @@ def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
 
 
 def _drops_as(part: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
-    """Whether a part is a dropout, or none, by another name: its class says no other call."""
-    kind = type(part)
+    """Whether a part is a dropout, or none, by another name: its classes say nothing else."""
+    classes = type(part).__mro__
     return nn.Dropout in kinds and any(
-        isinstance(part, each) and all(getattr(kind, name) is getattr(each, name) for name in CALLS)
+        each in classes and all(vars(kind).keys() <= NAMING for kind in {*classes} - {*each.mro()})
         for each in kinds
     )
 
