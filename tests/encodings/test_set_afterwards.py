@@ -285,6 +285,19 @@ def test_slopes_that_learn_are_a_row():
         ALiBi(2).slopes = torch.nn.Parameter(torch.ones(2, 2))
 
 
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_slopes_that_are_set_are_one_a_head(count):
+    module, row = ALiBi(4), [0.1] * count
+    frozen = torch.nn.Parameter(torch.tensor(row), requires_grad=False)
+    unknown = torch.nn.Parameter(torch.empty(count, device="meta"))
+    for slopes in (tuple(row), torch.tensor(row), torch.nn.Parameter(torch.tensor(row)), frozen,
+                   unknown):  # fmt: skip
+        with pytest.raises(ValueError, match=f"slopes are {count} numbers; give 4 of them, one a"):
+            module.slopes = slopes
+    module.slopes = [0.1] * 4
+    assert torch.equal(module.profile([1]), ALiBi(4, slopes=[0.1] * 4).profile([1]))
+
+
 @pytest.mark.parametrize("value", [8.0, 8.5])
 def test_a_whole_number_may_learn_where_the_formula_takes_reals(value):
     late, quick = LogTemperature(2, floor=8), QueryTemperature(8, period=8, form="beam")

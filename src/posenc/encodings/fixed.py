@@ -199,26 +199,39 @@ def check_set(
 
     A tensor that learns, or a frozen parameter, may take the place of a number, and holds one: what
     it is multiplied with would spread several along axes that are not meant. FSDP sets parts that
-    hold none. What ``learned`` asks of it counts before ``check``.
+    hold none. What ``learned`` asks of it counts before ``check``. Rows have one number a head.
 
     Raises:
-        ValueError: It holds several, or not what is asked.
+        ValueError: It holds several, or not what is asked, or a row has more or fewer than heads.
     """
     if isinstance(value, nn.Module):
         return
+    is_row = check is check_numbers
     if isinstance(value, Tensor) and _may_learn(value) and hasattr(module, name):
-        is_row = check is check_numbers
         if value.numel() > 1 and not is_row:
             raise ValueError(
                 f"{name} is a tensor of shape {tuple(value.shape)}; it must be one number, which "
                 f"{type(module).__name__} would spread along positions or keys otherwise. Set a "
                 f"tensor of one element; heads that differ need an encoding of your own."
             )
+        if is_row and value.numel() and value.ndim == 1:
+            _check_count(module, name, value.numel())
         if value.numel() == 0 or not may_look(value):
             return
         value = value.tolist() if is_row else value.item()
         check = learned or check
     check(**{name: value})
+    if is_row and hasattr(module, name):
+        _check_count(module, name, len(value))  # type: ignore[arg-type]
+
+
+def _check_count(module: nn.Module, name: str, count: int) -> None:
+    heads = getattr(module, "heads", count)
+    if count != heads:
+        raise ValueError(
+            f"{name} are {count} numbers; give {heads} of them, one a head. "
+            f"{type(module).__name__} would spread or drop others."
+        )
 
 
 def _may_learn(value: Tensor) -> bool:
