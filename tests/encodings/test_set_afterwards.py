@@ -315,6 +315,31 @@ def test_a_whole_number_may_learn_where_the_formula_takes_reals(value):
             setattr(module, name, torch.nn.Parameter(torch.tensor(0.5)))
 
 
+@pytest.mark.parametrize("value", [0.0, -3.0, 0.5, float("nan")])
+@pytest.mark.parametrize(
+    ("module", "name", "at"),
+    [
+        (LogTemperature(2, floor=8), "floor", ([9], [0])),
+        (QueryTemperature(8, period=8, form="beam"), "period", ([9],)),
+    ],
+    ids=["floor", "period"],
+)
+def test_a_whole_number_that_learns_is_asked_again_when_it_is_used(module, name, at, value):
+    setattr(module, name, torch.nn.Parameter(torch.tensor(8.0)))
+    module.table(*at)
+    module.load_state_dict({**module.state_dict(), name: torch.tensor(value)})
+    with pytest.raises(ValueError, match=f"{name} is {value}; it must be a finite number from 1 o"):
+        module.table(*at)
+
+
+def test_a_frozen_period_is_asked_again_when_it_is_used():
+    module = QueryTemperature(8)
+    module.period = torch.nn.Parameter(torch.tensor(8), requires_grad=False)
+    module.load_state_dict({**module.state_dict(), "period": torch.tensor(-8)})
+    with pytest.raises(ValueError, match="period is -8; it must be a finite number from 1 on"):
+        module.table([9])
+
+
 def test_steps_do_not_learn():
     for form in ("llama4", "mistral"):
         module = QueryTemperature(8, period=8, form=form)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from posenc._guards import FLOATING, may_look
+from posenc._guards import FLOATING, captured, may_look
 from posenc.encodings.arguments import (
     MOST,
     check_flag,
@@ -165,6 +165,16 @@ class FixedOnceBuilt(ReadByArguments):
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
+
+    def _check_learned(self, name: str) -> None:
+        """Hold a number that learns to what is asked of it: steps and state dicts change it, too.
+
+        Raises:
+            ValueError: It is something else by now.
+        """
+        value = getattr(self, name)
+        if isinstance(value, Tensor) and may_look(value) and not captured(value):
+            check_set(self, self.settable[name], name, value, self.learnable.get(name))
 
     def _check_method(self, name: str, value: object) -> None:
         kind = type(self).__name__

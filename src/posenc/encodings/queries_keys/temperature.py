@@ -84,8 +84,9 @@ class QueryTemperature(QueryKeyEncoding):
 
         Raises:
             TypeError: ``positions`` are not integers.
-            ValueError: ``period`` learns, and the form has steps.
+            ValueError: ``period`` learns, and the form has steps, or it is below 1 by now.
         """
+        self._check_learned("period")
         positions = checked(positions).clamp(min=0)
         wide = widest(positions.device)
         if self.form == "beam":

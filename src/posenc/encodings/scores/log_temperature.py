@@ -61,7 +61,9 @@ class LogTemperature(ScoreEncoding):
 
         Raises:
             TypeError: Positions are not integers.
+            ValueError: ``floor`` learns, and is below 1 by now.
         """
+        self._check_learned("floor")
         q_positions = checked(q_positions, "q_positions").clamp(min=0).unsqueeze(-1)
         k_positions = checked(k_positions, "k_positions")
         wide = widest(q_positions.device)
