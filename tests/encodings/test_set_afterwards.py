@@ -40,7 +40,7 @@ from posenc import (
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 from posenc.testing import Case
-from posenc.transformer import LayerNorm, MultiHeadAttention, TokenEmbedding
+from posenc.transformer import BatchNorm, LayerNorm, MultiHeadAttention, TokenEmbedding
 
 FILES = (
     "arithmetic", "axial", "content", "features", "grid_tokens", "methods", "queries_keys",
@@ -259,11 +259,10 @@ def test_what_learns_begins_with_what_the_constructor_asks(encoding, name, value
         (GRAPE(8, 4), "speed"),
         (RelativeLogits(4, 8, clip=1.0), "clip"),
         (FIRE(4), "threshold"),
-        (FIRE(4), "negative_slope"),
         (TransformerXL(4, 4), "clamp_len"),
         (StartTokenRotary(Rotary(8), Rotary(8), 2), "count"),
-        (MultiHeadAttention(8, 4), "scale"),
-        (LayerNorm(4), "eps"),
+        (MultiHeadAttention(8, 4), "window"),
+        (BatchNorm(4), "eps"),
     ],
 )
 def test_what_learns_in_the_place_of_a_number_is_one(encoding, name):
@@ -272,6 +271,25 @@ def test_what_learns_in_the_place_of_a_number_is_one(encoding, name):
     with pytest.raises(ValueError, match=f"{name} {told}"):
         setattr(encoding, name, torch.nn.Parameter(torch.ones(4)))
     assert getattr(encoding, name) == before
+
+
+@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize("shape", [(), (1,), (4,)])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (MultiHeadAttention(8, 4), "scale"),
+        (MultiHeadAttention(8, 4), "dropout"),
+        (LayerNorm(4), "eps"),
+        (FIRE(4), "negative_slope"),
+        (Sinusoidal(8), "dropout"),
+    ],
+)
+def test_what_functions_of_torch_take_does_not_learn(module, name, shape, learns):
+    before = getattr(module, name)
+    with pytest.raises(ValueError, match=f"{name} is Parameter(.|\n)*; it must be a "):
+        setattr(module, name, torch.nn.Parameter(torch.full(shape, 0.5), requires_grad=learns))
+    assert getattr(module, name) == before
 
 
 def test_slopes_that_learn_are_a_row():

@@ -40,6 +40,9 @@ ASKED: Mapping[str, Callable[..., None]] = MappingProxyType(
 )
 """What is asked of these arguments by every class of ours that has them and can do with others."""
 
+CONSTANT = frozenset({"dropout", "negative_slope"})
+"""Those of them that functions of torch take, as numbers that do not learn."""
+
 
 class FixedOnceBuilt(ReadByArguments):
     """A module that computes from some of its arguments when it is built, and not again.
@@ -55,7 +58,8 @@ class FixedOnceBuilt(ReadByArguments):
         fixed_beside_parameters: Names of those that cannot where parameters were made by them.
         settable: What is asked of those that can, by the constructor as by whoever sets them
             afterwards; of those in ``ASKED`` if nothing else is said. A tensor of one element that
-            learns may take the place of a number then, and a module of somebody's own that of any.
+            learns may take the place of a number then, but of those in ``CONSTANT``, and a module
+            of somebody's own that of any.
         learnable: What is asked of one that learns instead, where numbers are whole and formulas
             take reals. A whole number that is not here does not learn: its steps have no gradient.
         switches: Names of arguments of ours that are true or false, and stay so.
@@ -80,7 +84,8 @@ class FixedOnceBuilt(ReadByArguments):
         if name in CALLED:
             self._check_method(name, value)
         if name in self.settable:
-            check_set(self, self.settable[name], name, value, self.learnable.get(name))
+            learned = self.learnable.get(name)
+            check_set(self, self.settable[name], name, value, learned, learns=name not in CONSTANT)
         elif name in self.switches and isinstance(vars(self).get(name), bool):
             check_flag(**{name: value})
         parted = name in self.fixed_beside_parameters and self.__dict__.get("_parameters")
@@ -204,12 +209,15 @@ def check_set(
     name: str,
     value: object,
     learned: Callable[..., None] | None = None,
+    *,
+    learns: bool = True,
 ) -> None:
     """Hold what is set on a module to what its constructor asks, where it is no module itself.
 
     A tensor that learns, or a frozen parameter, may take the place of a number, and holds one: what
     it is multiplied with would spread several along axes that are not meant. FSDP sets parts that
-    hold none. What ``learned`` asks of it counts before ``check``. Rows have one number a head.
+    hold none. What ``learned`` asks of it counts before ``check``; unless ``learns``, it is refused
+    as any tensor. Rows have one number a head.
 
     Raises:
         ValueError: It holds several, or not what is asked, or a row has more or fewer than heads.
@@ -217,7 +225,7 @@ def check_set(
     if isinstance(value, nn.Module):
         return
     is_row = check is check_numbers
-    if isinstance(value, Tensor) and _may_learn(value) and hasattr(module, name):
+    if learns and isinstance(value, Tensor) and _may_learn(value) and hasattr(module, name):
         if value.numel() > 1 and not is_row:
             raise ValueError(
                 f"{name} is a tensor of shape {tuple(value.shape)}; it must be one number, which "

@@ -100,6 +100,7 @@ class MultiHeadAttention(Settled):
     settable = MappingProxyType(
         {"dropout": check_probability, "scale": check_number, "window": check_window}
     )
+    constant = frozenset({"dropout", "scale"})
     meaning = frozenset({"head_dim", "scale"})  # with the former shapes tell how many heads
 
     @with_plain_numbers

@@ -90,6 +90,8 @@ class LayerNorm(_Normalization):
         tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
 
+    constant = frozenset({"eps"})
+
     def forward(self, x: Float[Tensor, "*shape dim"]) -> Float[Tensor, "*shape dim"]:
         """``stages(x).scaled``, in one kernel."""
         check_tokens(x, "norms take")

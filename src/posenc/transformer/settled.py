@@ -16,6 +16,8 @@ class Settled(ReadByArguments):
         settled: Names of those that it keeps itself.
         handed_on: Names of those that its parts alone keep.
         settable: What is asked of those that can be set, whenever they come.
+        constant: Names of those among them that functions of torch take, as numbers that do not
+            learn.
 
     Example:
         >>> from posenc.transformer import MultiHeadAttention
@@ -29,6 +31,7 @@ setting it to 2 would not change. Build another MultiHeadAttention.
     settled: ClassVar[frozenset[str]] = frozenset()
     handed_on: ClassVar[frozenset[str]] = frozenset()
     settable: ClassVar[Mapping[str, Callable[..., None]]] = {}
+    constant: ClassVar[frozenset[str]] = frozenset()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.handed_on:
@@ -44,5 +47,5 @@ setting it to 2 would not change. Build another MultiHeadAttention.
                 f"setting it to {value!r} would not change. Build another {kind}."
             )
         if name in self.settable:
-            check_set(self, self.settable[name], name, value)
+            check_set(self, self.settable[name], name, value, learns=name not in self.constant)
         super().__setattr__(name, value)
