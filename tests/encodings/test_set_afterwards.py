@@ -137,6 +137,7 @@ def test_what_was_computed_from_stays_as_it_is(encoding, name, value):
         (LogTemperature(2), "floor", 0),
         (LogTemperature(2), "alpha", float("nan")),
         (QueryTemperature(8), "period", 0),
+        (QueryTemperature(8), "form", "llama"),
         (Temperature(2), "scale", "0.5"),
         (GRAPE(8, 2), "speed", 0.0),
         (Sinusoidal(8), "batch_first", "no"),
@@ -292,15 +293,17 @@ def test_what_functions_of_torch_take_does_not_learn(module, name, shape, learns
     assert getattr(module, name) == before
 
 
-def test_slopes_that_learn_are_a_row():
+def test_slopes_that_are_parameters_are_a_row_and_frozen():
     for heads, slopes in ((1, [0.5]), (2, [0.5, 0.25])):
         module = ALiBi(heads)
-        module.slopes = torch.nn.Parameter(torch.tensor(slopes))
+        with pytest.raises(ValueError, match=r"slopes would get no gradient: ALiBi .* KERPLE"):
+            module.slopes = torch.nn.Parameter(torch.tensor(slopes))
+        module.slopes = torch.nn.Parameter(torch.tensor(slopes), requires_grad=False)
         with pytest.warns(UserWarning, match="copy construct"):
             made = module.profile([0, 1])
         assert torch.equal(made, ALiBi(heads, slopes=slopes).profile([0, 1]))
     with pytest.raises(ValueError, match=r"slopes is .*; it must be a row of finite numbers"):
-        ALiBi(2).slopes = torch.nn.Parameter(torch.ones(2, 2))
+        ALiBi(2).slopes = torch.nn.Parameter(torch.ones(2, 2), requires_grad=False)
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])

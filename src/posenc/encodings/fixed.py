@@ -217,10 +217,11 @@ def check_set(
     A tensor that learns, or a frozen parameter, may take the place of a number, and holds one: what
     it is multiplied with would spread several along axes that are not meant. FSDP sets parts that
     hold none. What ``learned`` asks of it counts before ``check``; unless ``learns``, it is refused
-    as any tensor. Rows have one number a head.
+    as any tensor. Rows have one number a head, and do not learn in classes of ours.
 
     Raises:
-        ValueError: It holds several, or not what is asked, or a row has more or fewer than heads.
+        ValueError: It holds several, or not what is asked, or a row has more or fewer than heads,
+            or would learn nothing.
     """
     if isinstance(value, nn.Module):
         return
@@ -232,8 +233,8 @@ def check_set(
                 f"{type(module).__name__} would spread along positions or keys otherwise. Set a "
                 f"tensor of one element; heads that differ need an encoding of your own."
             )
-        if is_row and value.numel() and value.ndim == 1:
-            _check_count(module, name, value.numel())
+        if is_row:
+            _check_row(module, name, value)
         if value.numel() == 0 or not may_look(value):
             return
         value = value.tolist() if is_row else value.item()
@@ -241,6 +242,18 @@ def check_set(
     check(**{name: value})
     if is_row and hasattr(module, name):
         _check_count(module, name, len(value))  # type: ignore[arg-type]
+
+
+def _check_row(module: nn.Module, name: str, value: Tensor) -> None:
+    """Refuse one that would learn nothing, where our own class computes with its numbers."""
+    if value.numel() and value.ndim == 1:
+        _check_count(module, name, value.numel())
+    kind = type(module)
+    if value.requires_grad and kind.__module__.startswith("posenc."):
+        raise ValueError(
+            f"{name} would get no gradient: {kind.__name__} computes with the numbers that they "
+            f"are. KERPLE learns its slopes; or set {name}.tolist()."
+        )
 
 
 def _check_count(module: nn.Module, name: str, count: int) -> None:

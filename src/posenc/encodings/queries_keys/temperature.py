@@ -58,7 +58,13 @@ class QueryTemperature(QueryKeyEncoding):
     is_relative = False
     keeps_neighbors_apart = False  # the temperature grows by steps
 
-    settable = MappingProxyType({"period": check_whole, "scale": check_number})
+    settable = MappingProxyType(
+        {
+            "period": check_whole,
+            "scale": check_number,
+            "form": partial(check_choice, get_args(Form)),
+        }
+    )
     learnable = MappingProxyType({"period": partial(check_number, 1.0)})
 
     def __init__(
