@@ -238,7 +238,8 @@ def test_padding_that_a_mask_alone_tells_is_refused_where_it_would_be_read(name,
         given |= {"q_hidden": x, "k_hidden": x}
     left = mask([False, False, True, True, True, True])
     with pytest.raises(
-        ValueError, match=r"attn_mask hides a key from every query behind it, .* padding_mask"
+        ValueError,
+        match=r"attn_mask hides a key from every query that sees those beside it, .* padding_mask",
     ):
         attention(heads, heads, heads, left, **given)
     known = torch.tensor([[False, False, True, True, True, True]])
@@ -261,6 +262,7 @@ MASKS_THAT_TELL = {
     "rows that see nothing see all": LEFT | ~LEFT.any(-1, keepdim=True),
     "numbers of a thousand and more": torch.where(LEFT, 0.0, -9999.0),
     "two documents": APART,
+    "padding that sees all behind": LEFT | (torch.arange(LONG)[:, None] == LONG - 1),
     "a document of one token": torch.block_diag(torch.ones(5, 5), torch.ones(1, 1)).bool(),
     "the last queries": LEFT[-3:],
     "the last query": LEFT[-1:],
@@ -287,7 +289,7 @@ def masked(mask, **given):
 
 @pytest.mark.parametrize("mask", MASKS_THAT_TELL.values(), ids=MASKS_THAT_TELL)
 def test_what_a_mask_alone_may_tell_is_refused(mask):
-    with pytest.raises(ValueError, match="hides a key from every query behind it, and DAPEv2"):
+    with pytest.raises(ValueError, match="that sees those beside it, and DAPEv2"):
         masked(mask)
     ones = torch.ones(1, LONG, dtype=torch.int64)
     of_queries = {
@@ -309,6 +311,7 @@ PADDING_BETWEEN = {
     "hidden but from itself": CAUSAL & BETWEEN | torch.eye(LONG).bool(),
     "hidden before the last query": BETWEEN.expand(1, LONG),
     "by a number": torch.where(BETWEEN, 0.0, -9999.0).expand(LONG, LONG),
+    "but from the last": CAUSAL & BETWEEN | (torch.arange(LONG)[:, None] == LONG - 1),
     "twice": CAUSAL & torch.tensor([1, 0, 1, 0, 1, 1]).bool() | torch.eye(LONG).bool(),
     "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
     "documents by turns": torch.tensor([1, 0, 1, 0, 1, 1]) == torch.tensor([[1, 0, 1, 0, 1, 1]]).mT,
@@ -340,7 +343,7 @@ def summed(encoding, mask, places=None, **given):
 @pytest.mark.parametrize("mask", PADDING_BETWEEN.values(), ids=PADDING_BETWEEN)
 def test_padding_between_that_a_mask_alone_tells_is_refused(name, mask):
     encoding = COUNTING[name]()
-    with pytest.raises(ValueError, match=r"hides a key from every query behind it, and .* between"):
+    with pytest.raises(ValueError, match=r"that sees those beside it, and .* between"):
         summed(encoding, mask)
     known = {"padding_mask": BETWEEN[None], "q_padding_mask": BETWEEN[None, -len(mask) :]}
     assert summed(encoding, mask, **known).isfinite().any()
@@ -383,7 +386,7 @@ def test_padding_between_at_positions_of_its_own_is_refused(name, filled, querie
         assert attention(*call, positional=Positional(scores=encoding), **given).isfinite().any()
         return
     with pytest.raises(
-        ValueError, match=r"hides a key from every query behind it|Positions repeat"
+        ValueError, match=r"hides a key from every query that sees those beside it|Positions repeat"
     ):
         attention(*call, positional=Positional(scores=encoding), **given)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from math import exp, prod
+from operator import and_
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
 ASTRAY = (
     "these run on where one begins|padding (lies between|stands beside)|Positions repeat between"
-    "|attn_mask hides a key from every query behind it"
+    "|attn_mask hides a key from every query that sees those beside it"
 )
 
 COUNTED = "would count tokens of the next document"
@@ -393,23 +394,28 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
 
 
 def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> list[bool]:
-    """Of each key of a row: whether nobody behind it sees it, and somebody the keys around it."""
+    """Of each key: whether somebody sees those around it alone, and nobody before saw it, too."""
 
-    def around(shown: list[bool], n: int) -> bool:
-        return any(shown[:n]) and not shown[n] and any(shown[n + 1 :])
+    def misses(place: int, shown: list[bool], n: int) -> bool:
+        if shown[n] or not any(shown[:n]) or not any(shown[n + 1 :]):
+            return False
+        return not any(
+            other[n] and at[n] < before <= place and any(map(and_, shown, other))
+            for before, other in queries
+        )
 
     return [
-        not any(shown[n] for place, shown in queries if place > at[n])
-        and any(around(shown, n) for place, shown in queries if place >= at[n])
+        any(misses(place, shown, n) for place, shown in queries if place >= at[n])
         for n in range(len(at))
     ]
 
 
 def _hidden_before(at: list[int], queries: list[tuple[int, list[bool]]], n: int) -> bool:
-    """Whether nobody from key ``n`` on sees the key before it, and somebody ``n`` itself."""
-    behind = [shown for place, shown in queries if place >= at[n]]
-    hidden = not any(shown[n - 1] for shown in behind) and any(shown[n] for shown in behind)
-    return hidden and at[n - 1] < at[n]
+    """Whether somebody from key ``n`` on sees it alone, and nobody until then the key before it."""
+    behind = [each for each in queries if each[0] >= at[n] and each[1][n]]
+    alone = min((place for place, shown in behind if not shown[n - 1]), default=2**63)
+    both = min((place for place, shown in behind if shown[n - 1]), default=2**63)
+    return alone < both and at[n - 1] < at[n]
 
 
 def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:

@@ -10,6 +10,7 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
 from posenc.positions import Coordinates
 
+LAST = torch.iinfo(torch.int64).max
 NONE = -1e3
 """A number that a mask adds to a score that shall have no weight, or more than it adds."""
 
@@ -130,8 +131,8 @@ def check_mask_tells_nothing(
     """Refuse padding or documents that ``attn_mask`` alone may tell where scores go by the tokens.
 
     Scores that read neighbors, or sum over the tokens between a query and a key, know of padding
-    and documents by positions alone. A key that the mask hides from all that stand behind it, while
-    they see the next one, or keys to both sides, is padding, or of another document, or lies
+    and documents by positions alone. A key that the mask hides from who sees the next one, or keys
+    to both sides, and from all before them who do, is padding, or of another document, or lies
     outside of a window; which of these it is, ``padding_mask`` and ``document_ids`` say.
 
     Args:
@@ -155,13 +156,19 @@ def check_mask_tells_nothing(
     if documents is not None and q_documents is not None:
         seen = seen & (q_documents.unsqueeze(-1) == documents.unsqueeze(-2))
     not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
-    hidden = ~(seen & (queries > at.unsqueeze(-2))).any(-2)
-    count = seen.cumsum(-1, dtype=torch.int32)
-    around = ~seen & (count > 0) & (count < count[..., -1:])  # keys to both sides are seen
-    between = hidden & (around & not_before).any(-2)
-    rises = at[..., 1:] > at[..., :-1]
-    behind = not_before[..., 1:]
-    beside = ~(seen[..., :-1] & behind).any(-2) & (seen[..., 1:] & behind).any(-2) & rises
+    # Who sees keys to both sides of one and it neither, where nobody before saw it beside these:
+    # what leaves a window was seen before.
+    numbers, first = seen.float(), queries.movedim(-1, -2) <= queries
+    count = numbers.cumsum(-1)
+    around = ~seen & (count > 0) & (count < count[..., -1:]) & not_before
+    kin = (numbers @ numbers.mT).clamp(max=1) * first
+    between = (around & (kin @ (numbers * (queries > at.unsqueeze(-2))) == 0)).any(-2)
+    # So it is with who sees a key, and not the one before it.
+    here = seen[..., 1:] & not_before[..., 1:]
+    alone, both = (
+        queries.where(here & (seen[..., :-1] == pair), LAST).amin(-2) for pair in (False, True)
+    )
+    beside = (alone < both) & (at[..., 1:] > at[..., :-1])
     if padding is not None:
         between, beside = between & padding, beside & padding[:, :-1] & padding[:, 1:]
     if documents is not None:
@@ -185,8 +192,8 @@ def check_mask_tells_nothing(
         if not taking:
             continue
         words = (
-            f"attn_mask hides a key from every query behind it, and {type(taking[0]).__name__} "
-            f"would {words}"
+            f"attn_mask hides a key from every query that sees those beside it, and "
+            f"{type(taking[0]).__name__} would {words}"
         )
         if graph_looks(found):
             demand(~found.any(), words)
