@@ -400,7 +400,7 @@ def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> lis
         if shown[n] or not any(shown[:n]) or not any(shown[n + 1 :]):
             return False
         return not any(
-            other[n] and at[n] < before <= place and any(map(and_, shown, other))
+            other[n] and at[n] < before < place and any(map(and_, shown, other))
             for before, other in queries
         )
 

@@ -18,6 +18,7 @@ from tests.fuzz import (
     long_rows,
     places,
     shards,
+    told,
 )
 from tests.fuzz.tally import TALLY, Tally
 
@@ -87,6 +88,7 @@ def compile_some(count: int, start: int) -> None:
 HUNTS = {
     "attention": Hunt(of_cases(attention.cases(), attention.check), 0.55),
     "long": Hunt(of_cases(long_rows.cases(), long_rows.check), 0.02),
+    "told": Hunt(of_cases(told.cases(), told.check), 0.05),
     "packing": Hunt(of_cases(caches.packings(), caches.check_packing), 0.1),
     "conversations": Hunt(converse, 0.04),
     "places": Hunt(of_cases(places.layouts(), places.check_layout), 0.04),

@@ -12,6 +12,7 @@ from posenc.backends import (
     explicit,
     flash,
     learned_bias,
+    neighbors,
     specification,
     strided,
     token_masks,
@@ -25,6 +26,7 @@ from posenc.transformer import placement
     [
         ("attention", 20),
         ("long", 5),
+        ("told", 60),
         ("packing", 5),
         ("conversations", 2),
         ("places", 60),
@@ -154,6 +156,11 @@ def sizes_that_are_cut(monkeypatch):
     )
 
 
+def masks_that_tell(monkeypatch):
+    """What a mask alone says of padding and documents is read and counted as any other token."""
+    monkeypatch.setattr(neighbors, "check_mask_tells_nothing", lambda *given: None)
+
+
 FAULTS = {
     keys_padding_for_queries: "attention",
     last_documents_for_queries: "attention",
@@ -168,6 +175,7 @@ FAULTS = {
     padding_that_waits: "conversations",
     starts_that_run_over: "places",
     sizes_that_are_cut: "places",
+    masks_that_tell: "told",
 }
 
 

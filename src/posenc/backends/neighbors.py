@@ -158,7 +158,7 @@ def check_mask_tells_nothing(
     not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
     # Who sees keys to both sides of one and it neither, where nobody before saw it beside these:
     # what leaves a window was seen before.
-    numbers, first = seen.float(), queries.movedim(-1, -2) <= queries
+    numbers, first = seen.float(), queries.movedim(-1, -2) < queries
     count = numbers.cumsum(-1)
     around = ~seen & (count > 0) & (count < count[..., -1:]) & not_before
     kin = (numbers @ numbers.mT).clamp(max=1) * first
