@@ -6,13 +6,11 @@ import torch
 from torch import Tensor
 
 from posenc import positions as lay_out
-from posenc.backends.attention import attention
 from posenc.encodings.base import QueryKeyEncoding, RelativeBias
 from posenc.encodings.positional import Positional
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Scores, Tensors
 from posenc.testing.compare import assert_differs, assert_same
-from posenc.testing.reference import reference_attention
 
 SEQ = 8
 
@@ -182,6 +180,9 @@ def attention_at_another_scale(case: Case) -> str | None:
 
     Scores that an encoding makes anew are products of that scale, too.
     """
+    from posenc import attention  # here: the rest of the battery needs no backends
+    from posenc.testing.reference import reference_attention
+
     module: Any = case.module().double()
     subject = case.subject()
     if not isinstance(subject, Scores):
