@@ -10,6 +10,7 @@ from torch import Tensor
 
 from posenc.audit.adapters import added, added_layouts, bias, layouts, rotary
 from posenc.audit.adapters.calls import as_tensor, widths_of, witnessed
+from posenc.audit.adapters.rotary_view import RotaryView
 from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import GUESSES, Subject
 
@@ -113,7 +114,7 @@ def _rotary(
         for way in moves:
             for width in (dim,) if dim else widths_of(subject.fresh())[:8]:
                 run = _rotary_run(evaluate, order, way, pairs)
-                view = rotary.RotaryView(
+                view = RotaryView(
                     subject,
                     run,
                     text,

@@ -18,7 +18,8 @@ from posenc.audit.adapters.calls import (
     most_taken,
     widths_of,
 )
-from posenc.audit.adapters.rotary import HEADS, Both, RotaryView, rotary_of
+from posenc.audit.adapters.rotary import rotary_of
+from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
 from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
 from posenc.audit.subjects import Subject
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of
+from posenc.audit.adapters.rotary_view import RotaryView
 from posenc.audit.applied import applies
 from posenc.audit.report import CallFailedError
 from posenc.audit.signatures import Parameter, parameters_of
@@ -40,8 +41,8 @@ class Source:
 
 
 def applied_views(
-    subject: Subject, said: str | None, widths: tuple[int, ...], make: Callable[..., Any]
-) -> Iterator[Any]:
+    subject: Subject, said: str | None, widths: tuple[int, ...]
+) -> Iterator[RotaryView]:
     """Every pair of a source of cosines and a function that applies them, in every shape."""
     thing = subject.fresh()
     appliers = list(_appliers(subject, thing))
@@ -56,7 +57,7 @@ def applied_views(
                         run = _runner(source, apply, layout, shape)
                         told = f"{text}({source.text})"
                         for kv_heads in (2, 4):
-                            yield make(
+                            yield RotaryView(
                                 subject, run, told, dim, layout, said is not None, source.moves,
                                 apply.pairs, kv_heads, applied=words, fed=source.fed,
                             )  # fmt: skip

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.grid import AXES, NEAR, Form
-from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
+from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, plain_schedules, radians
 from posenc.audit.identity.structures import Structure
 from posenc.audit.questions import rows

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters.bias import SEQ
-from posenc.audit.identity import biases, masks
+from posenc.audit.identity import masks, windows
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.places import said
@@ -29,7 +29,7 @@ def tells_distances_apart(inquiry: BiasInquiry) -> Answer:
         )
     seen = inquiry.seen
     later = torch.ones(seen.shape[-2:], dtype=torch.bool).triu(1)
-    least, most = biases.extremes(seen.masked_fill(later, -torch.inf), 2)
+    least, most = windows.extremes(seen.masked_fill(later, -torch.inf), 2)
     spread = (most - least).nan_to_num(0.0).amax(1)
     apart = spread.max().item()
     if apart == 0:
@@ -122,9 +122,9 @@ def _table_of_square(inquiry: BiasInquiry) -> Fault | None:
     )
 
 
-def _of_square(inquiry: BiasInquiry, square: biases.Square) -> Answer:
+def _of_square(inquiry: BiasInquiry, square: windows.Square) -> Answer:
     """By rows and columns; a note where two ways to lie share what is learned."""
-    if inquiry.learns and not inquiry.computes and (pair := biases.shared(square)):
+    if inquiry.learns and not inquiry.computes and (pair := windows.shared(square)):
         return fault(
             "values-shared",
             "note",

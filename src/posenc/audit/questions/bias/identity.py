@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.identity import biases
+from posenc.audit.identity import lookups
 from posenc.audit.questions.asking import Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.report import NotAskedError
@@ -129,7 +129,7 @@ def has_known_buckets(inquiry: BiasInquiry) -> Answer:
     )
 
 
-def _of_sides(inquiry: BiasInquiry, found: biases.Buckets) -> str:
+def _of_sides(inquiry: BiasInquiry, found: lookups.Buckets) -> str:
     """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
     past = found.index[len(found.index) // 2 + 1 :]
     later = found.index[: len(past)].flip(0)
@@ -164,7 +164,7 @@ def _decodes(inquiry: BiasInquiry) -> bool:
     return any(said.get(name) is value for name, value in means.items())
 
 
-def _is_like_t5(found: biases.Buckets) -> bool:
+def _is_like_t5(found: lookups.Buckets) -> bool:
     """Whether far distances share rows, as those of logarithmic buckets do."""
     n = (len(found.index) + 1) // 2
     far = found.index[n + 149 :]  # of the past, which no causal mask hides

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
-from posenc.audit.identity import biases, masks
+from posenc.audit.identity import lines, lookups, masks, windows
 from posenc.audit.questions.bias import learned
 from posenc.audit.report import NotAskedError
 
@@ -97,9 +97,9 @@ class BiasInquiry:
     def room(self) -> float:
         """What numbers of one diagonal may be apart, as a share of the largest."""
         seq, line = self.far_square.shape[-1], None
-        if (found := biases.linear(self.seen, self.given)) is not None:
+        if (found := lines.linear(self.seen, self.given)) is not None:
             line = found.fall[:, None] * torch.arange(seq)
-        return biases.room(self.view.bias(seq, seq), line)
+        return lines.room(self.view.bias(seq, seq), line)
 
     @cached_property
     def along(self) -> tuple[Tensor, Tensor]:
@@ -107,10 +107,10 @@ class BiasInquiry:
 
         Of keys up to each query's, and of later ones too where the bias itself says which it sees.
         """
-        each, sizes = biases.along(self.far_square)
+        each, sizes = windows.along(self.far_square)
         if not self.shows_later_keys:
             return each, sizes
-        ahead, later = biases.along(self.far_square.mT)
+        ahead, later = windows.along(self.far_square.mT)
         return each.maximum(ahead), sizes.maximum(later)
 
     @cached_property
@@ -124,7 +124,7 @@ class BiasInquiry:
     def later_strays(self) -> float:
         """How far later keys of one distance are apart, where only a causal mask makes that right;
         0 where they are not, by more than rounding."""
-        each, sizes = biases.along(self.far_square.mT)
+        each, sizes = windows.along(self.far_square.mT)
         off = each.masked_fill(each <= self.room * sizes, 0.0)
         return 0.0 if self.shows_later_keys else off.max().item()
 
@@ -137,16 +137,16 @@ class BiasInquiry:
         return head if shares[head] > self.room else None
 
     @cached_property
-    def square(self) -> biases.Square | None:
+    def square(self) -> windows.Square | None:
         """The square on which it goes by rows and columns, where it does not by distance alone."""
         if self.strays is None:
             return None
         far = self.far_square
-        if (found := biases.on_square(far, self.room)) is None and len(far[0]) == FAR_ROWS:
-            found = biases.on_square(self._seen_to(FAR_ROWS, LARGEST_SQUARE), self.room)
+        if (found := windows.on_square(far, self.room)) is None and len(far[0]) == FAR_ROWS:
+            found = windows.on_square(self._seen_to(FAR_ROWS, LARGEST_SQUARE), self.room)
         if found is None and self.view.fixed:  # -100 hides what another window has
             top = far.amax((1, 2), keepdim=True)
-            found = biases.on_square(far.masked_fill(far < top - NO_WEIGHT, -torch.inf), self.room)
+            found = windows.on_square(far.masked_fill(far < top - NO_WEIGHT, -torch.inf), self.room)
         return found
 
     @cached_property
@@ -156,7 +156,7 @@ class BiasInquiry:
             return None
         if not self.view.fixed and len(self.far_square[0]) >= min(FAR_ROWS, self.length):
             return None
-        return biases.window(self.seen if self.view.fixed else self.far_square, self.room)
+        return windows.window(self.seen if self.view.fixed else self.far_square, self.room)
 
     @cached_property
     def learns(self) -> bool:
@@ -184,12 +184,12 @@ class BiasInquiry:
         return 2 * numbers <= int(seen.sum())
 
     @cached_property
-    def linear(self) -> biases.Linear | None:
+    def linear(self) -> lines.Linear | None:
         """Its slopes, if it falls linearly; the first row of a square alone does not count."""
-        return None if self.square is not None else biases.linear(self.seen, self.given)
+        return None if self.square is not None else lines.linear(self.seen, self.given)
 
     @cached_property
-    def buckets(self) -> biases.Buckets | None:
+    def buckets(self) -> lookups.Buckets | None:
         """The buckets by which it reads a table, if it does."""
         thing = self.view.subject.fresh()
         if not isinstance(thing, nn.Module) or self.square is not None:
@@ -199,10 +199,10 @@ class BiasInquiry:
             made = longest(lambda seq: self.view.bias(seq, seq, by=thing), *sizes)
         except NotAskedError:
             return None
-        found = biases.looked_up(made.double(), thing)
+        found = lookups.looked_up(made.double(), thing)
         if found is None:
             return None
-        rule = biases.buckets(*found)
+        rule = lookups.buckets(*found)
         count = made.shape[-1]
         if rule.kind == "clipped" and (self.view.fixed or count < FAR_ROWS):  # it gives no more
             return replace(rule, max_distance=min(rule.max_distance, count - 1))
@@ -253,12 +253,12 @@ class BiasInquiry:
         return None
 
     @cached_property
-    def parting(self) -> biases.Parting | None:
+    def parting(self) -> lines.Parting | None:
         """Where a linear bias leaves its line, if it does; None too where no long row is given."""
         if self.linear is None or self.view.slopes_only or self.view.fixed:
             return None
         try:
-            return biases.parting(self.longest_row(torch.float32), self.linear.fall)
+            return lines.parting(self.longest_row(torch.float32), self.linear.fall)
         except NotAskedError:
             return None
 
@@ -277,7 +277,7 @@ class BiasInquiry:
             return f"{kind or 'a bias'} {self.square.said}"
         return kind
 
-    def _of_slopes(self, found: biases.Linear) -> str:
+    def _of_slopes(self, found: lines.Linear) -> str:
         """What it equals, if it does so in all heads and at every distance looked at."""
         if bool((found.fall < 0).any()) or self.parting is not None or self.strays is not None:
             return ""
@@ -287,20 +287,20 @@ class BiasInquiry:
         said += self._rounded(found)
         if self.mask is not None and self.mask.slip:
             return f"{said}, though it {self.mask.said}"
-        if biases.knows_later_keys(self.seen, self.given, found.fall):
+        if lines.knows_later_keys(self.seen, self.given, found.fall):
             return said
         return f"{said}, for keys up to the query's; those after it receive another bias"
 
-    def _rounded(self, found: biases.Linear) -> str:
+    def _rounded(self, found: lines.Linear) -> str:
         """That its line is told by 16 bits alone, if it is."""
         with suppress(NotAskedError):
             row, distance = self.visible_row(torch.float32)
             line = found.fall[:, None] * distance
-            if biases.room(row, line) != biases.room(line, line):
+            if lines.room(row, line) != lines.room(line, line):
                 return ", as far as numbers of 16 bits tell"
         return ""
 
-    def _looked_up(self, found: biases.Buckets) -> str:
+    def _looked_up(self, found: lookups.Buckets) -> str:
         said = f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
         if self.mask is not None and self.mask.slip:
             return f"{said}, though it {self.mask.said}"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
-from posenc.audit.identity.biases import HIDDEN
+from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.traces import apart, gradients, untouched

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import most_taken
-from posenc.audit.adapters.rotary import HEADS, RotaryView
+from posenc.audit.adapters.rotary_view import HEADS, RotaryView
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
 from posenc.audit.report import NotAskedError

@@ -6,7 +6,7 @@ from torch import Tensor
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import guarded, varies
 from posenc.audit.adapters.grid import ITS_GRID
-from posenc.audit.adapters.rotary import HEADS, RotaryView
+from posenc.audit.adapters.rotary_view import HEADS, RotaryView
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import (
     NO_LENGTH,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.rotary import HEADS, RotaryView
+from posenc.audit.adapters.rotary_view import HEADS, RotaryView
 from posenc.audit.questions.asking import NO_PLACE, Answer, fault, question
 from posenc.audit.questions.places import ANYHOW, allowed, lines, over_the_edge, said, told
 from posenc.audit.questions.rotary.inquiry import ROUNDING, RotaryInquiry

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.rotary import HEADS
+from posenc.audit.adapters.rotary_view import HEADS
 from posenc.audit.identity import structures
 from posenc.audit.questions.asking import (
     NO_LENGTH,

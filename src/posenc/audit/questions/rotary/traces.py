@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.rotary import HEADS
+from posenc.audit.adapters.rotary_view import HEADS
 from posenc.audit.questions.asking import (
     NO_LENGTH,
     NO_STATE,

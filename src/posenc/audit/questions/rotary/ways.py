@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import keeping_gradients
-from posenc.audit.adapters.rotary import HEADS
+from posenc.audit.adapters.rotary_view import HEADS
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.ways import CHANCE, Way, alike, by_chance, training

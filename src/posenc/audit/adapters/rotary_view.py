@@ -1,0 +1,170 @@
+"""Something that rotates queries and keys, as the checker sees it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters import layouts
+from posenc.audit.adapters.calls import lengths_of
+from posenc.audit.report import NotAskedError
+from posenc.audit.subjects import Subject
+
+BATCH, HEADS, SEQ = 2, 4, 6
+
+Both = tuple[Tensor, Tensor | None]
+Run = Callable[[Any, Tensor, Tensor, Tensor], Both]
+
+
+@dataclass
+class RotaryView:
+    """Something that rotates ``[batch, heads, seq, head_dim]``.
+
+    Attributes:
+        subject: The source of copies.
+        run: From a copy, q, k and positions ``[batch, seq]`` to both rotated; None for keys that
+            it does not return.
+        text: How it is called, as Python.
+        dim: Width of a head.
+        layout: The order of axes that it takes.
+        declared: Whether that order is said by its author or the caller, and not measured.
+        moves: How positions are said: ``rows``, ``line``, ``offset``, or ``""`` for not at all.
+        sees_keys: Whether keys go through the call beside queries, and may be treated otherwise.
+        kv_heads: Number of key heads that it takes beside the query heads.
+        applied: Who applies its cosines and sines, where it gives only these: whom, in words.
+        fed: Whether the cosines and sines are ours.
+        unheard: The same call with a first position said, by the name of its parameter, where it
+            has one that changed nothing or was refused.
+        unsaid: The same call without positions, where these may be left out.
+        others: The same call with positions said by another of its parameters, by their names.
+        left: Its other parameters that may move positions, which are never said.
+        order: Where each channel comes out, if queries and keys come out in another order; here
+            they are taken back.
+        said: How it is called and what came, where it is wrapped to be called otherwise.
+    """
+
+    subject: Subject
+    run: Run
+    text: str
+    dim: int
+    layout: str
+    declared: bool
+    moves: str
+    sees_keys: bool
+    kv_heads: int
+    applied: str = ""
+    fed: bool = False
+    unheard: tuple[str, Run] | None = None
+    unsaid: Run | None = None
+    others: tuple[tuple[str, Run], ...] = ()
+    left: tuple[str, ...] = ()
+    order: Tensor | None = None
+    said: str = ""
+
+    kind = "rotary"
+
+    def both(self, q: Tensor, k: Tensor, positions: Tensor | None = None, by: Any = None) -> Both:
+        """Queries and keys rotated; positions ``[batch, seq]``, from 0 on if not given."""
+        if positions is None:
+            positions = torch.arange(q.shape[2]).expand(len(q), -1)
+        thing = self.subject.fresh() if by is None else by
+        q, k = q.clone(), k.clone()
+        if self.layout in layouts.ONE_ROW and len(q) > 1:
+            run = lambda q, k, p: self.run(thing, q, k, p)  # noqa: E731
+            return layouts.by_rows(run, q, k, positions)
+        return self.run(thing, q, k, positions)
+
+    def turned(
+        self, x: Tensor, start: int = 0, by: Any = None, side: str = "q", at: Tensor | None = None
+    ) -> Tensor:
+        """x as queries (or keys), its tokens at start, start + 1, … or at ``at``."""
+        line = torch.arange(start, start + x.shape[2]) if at is None else at
+        if side == "q":
+            return self.both(x, x[:, : self._keys(x)], line.expand(len(x), -1), by)[0]
+        keys = self.both(x, x[:, : self._keys(x)], line.expand(len(x), -1), by)[1]
+        if keys is None:
+            raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
+        return keys
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Queries, and keys where they are seen, for what is asked of both."""
+        return ("q", "k") if self.sees_keys else ("q",)
+
+    def _keys(self, x: Tensor) -> int:
+        return self.kv_heads if x.shape[1] == HEADS else x.shape[1]
+
+    def matrices(self, seq: int, side: str = "q", by: Any = None) -> Tensor:
+        """What tokens at 0 … seq − 1 are multiplied with, ``[seq, dim, dim]``, float64."""
+        basis = torch.eye(self.dim)[:, None, None].expand(-1, HEADS, seq, -1).contiguous()
+        return self.turned(basis, by=by, side=side)[:, 0].permute(1, 2, 0).double()
+
+    def at(self, positions: list[int], probe: Tensor, side: str = "q", by: Any = None) -> Tensor:
+        """``probe [dim]`` turned at each of some positions, ``[positions, dim]`` float64.
+
+        Raises:
+            NotAskedError: It refuses them, or positions cannot be said and are too far.
+        """
+        if self.moves:
+            runs = [positions] if self.moves != "offset" else _consecutive(positions)
+            made = []
+            for run in runs:
+                probes = probe.expand(1, HEADS, len(run), -1).contiguous()
+                made.append(self._sided(probes, torch.tensor(run)[None], side, by)[0, 0])
+            return torch.cat(made).double()
+        seq = max(positions) + 1
+        if seq * self.dim * HEADS > 2**26:
+            raise NotAskedError(f"a row of {seq:,} tokens is too long to be asked")
+        probes = probe.expand(1, HEADS, seq, -1).contiguous()
+        return self.turned(probes, side=side, by=by)[0, 0, positions].double()
+
+    def _sided(self, x: Tensor, rows: Tensor, side: str, by: Any) -> Tensor:
+        made = self.both(x, x[:, : self._keys(x)], rows, by)[side == "k"]
+        if made is None:
+            raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
+        return made
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether another function beside it could apply its cosines and sines as well."""
+        return "several" in self.applied
+
+    @property
+    def built_for(self) -> int | None:
+        """The length that it says it is built for."""
+        said = lengths_of(self.subject.fresh())
+        return said[0] if said else None
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        if self.said:
+            return self.said
+        what = "queries and keys" if self.sees_keys else "queries"
+        if self.order is not None:
+            what += " (which come out in another order of channels, as products do not see)"
+        said = {"rows": ", positions by row", "line": ", positions said", "": ""}
+        where = said.get(self.moves, ", first position said by offset")
+        told = self.applied and not self.is_one_of_several  # which the line below says
+        tail = f"; {self.applied}" if told else ""
+        tail += f"; never said: {', '.join(self.left)}" if self.left else ""
+        axes = layouts.SAID[self.layout]
+        return f"rotates {what} {axes} of width {self.dim}{where}; called as {self.text}{tail}"
+
+
+def _consecutive(positions: list[int]) -> list[list[int]]:
+    """Runs of positions that follow each other.
+
+    Example:
+        >>> _consecutive([0, 1, 5])
+        [[0, 1], [5]]
+    """
+    runs: list[list[int]] = []
+    for p in positions:
+        if runs and p == runs[-1][-1] + 1:
+            runs[-1].append(p)
+        else:
+            runs.append([p])
+    return runs
