@@ -134,10 +134,7 @@ def _token_rows(encoding: TokenEncoding) -> Rows:
     if not isinstance(encoding, Sinusoidal):
         names = [str(index) for index in range(encoding.dim)]
         return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype))
-    channels = [
-        encoding.convention.channel(index, encoding.dim, encoding.base)
-        for index in range(encoding.dim)
-    ]
+    channels = encoding.convention.channels(encoding.dim, encoding.base)
     names = [f"{index} {channel.function}" for index, channel in enumerate(channels)]
     first = encoding.offset + encoding.convention.first
     return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype), first)

@@ -45,11 +45,8 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
     if encoding.dim == 1:  # so near each other that squares of distances are lost in rounding
         return _neighbors(rows[:, 0])
     near = torch.zeros(length, dtype=torch.float64)
-    frequencies = [
-        encoding.convention.channel(index, encoding.dim, encoding.base).frequency
-        for index in range(encoding.dim)
-    ]
-    rotating = torch.tensor([w for w in frequencies if w], dtype=torch.float64)
+    channels = encoding.convention.channels(encoding.dim, encoding.base)
+    rotating = torch.tensor([c.frequency for c in channels if c.frequency], dtype=torch.float64)
     near[:2] = torch.stack([(k * rotating).cos().sum() / 2 for k in (0, 1)])
     # S of even sums from each row with itself, of odd ones from each row with the next.
     even = rows.square().sum(1) - near[0]

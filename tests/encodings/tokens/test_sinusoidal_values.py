@@ -119,6 +119,16 @@ def test_every_channel_says_what_it_holds(name):
         assert channel.frequency == pytest.approx(500.0 ** -float(channel.exponent))
 
 
+@pytest.mark.parametrize("name", CONVENTIONS)
+@pytest.mark.parametrize("dim", [5, 14])
+def test_all_channels_are_what_each_is(name, dim):
+    convention = CONVENTIONS[name]
+    if dim % 2 and convention.odd is None:
+        return
+    each = tuple(convention.channel(index, dim, 500.0) for index in range(dim))
+    assert convention.channels(dim, 500.0) == each
+
+
 # Code of others.
 
 

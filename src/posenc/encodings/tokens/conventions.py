@@ -210,17 +210,44 @@ class Convention:
             raise ValueError(
                 f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."
             )
-        sides: tuple[tuple[Function, range, Powers], ...] = (
-            ("sin", sincos.sine_channels, sincos.sines),
-            ("cos", sincos.cosine_channels, sincos.cosines),
-        )
-        for function, channels, powers in sides:
+        for function, channels, powers in _sides(sincos):
             if index in channels:
                 exponent = powers.exponents[channels.index(index)]
-                return Channel(
-                    function, exponent, float(powers.base) ** -float(exponent), self.first
-                )
+                return self._channel(function, exponent, powers)
+        return self._zero
+
+    def channels(self, dim: int, base: float = 10_000.0) -> tuple[Channel, ...]:
+        """The facts of all channels, in their order.
+
+        Raises:
+            ValueError: There is no such width.
+
+        Example:
+            >>> [channel.function for channel in CONVENTIONS["tensor2tensor"].channels(5)]
+            ['sin', 'sin', 'cos', 'cos', 'zero']
+        """
+        sincos = self.sincos(dim, base)
+        found = [self._zero] * dim
+        for function, channels, powers in _sides(sincos):
+            for index, exponent in zip(channels, powers.exponents, strict=True):
+                found[index] = self._channel(function, exponent, powers)
+        return tuple(found)
+
+    def _channel(self, function: Function, exponent: Fraction, powers: Powers) -> Channel:
+        frequency = float(powers.base) ** -float(exponent)
+        return Channel(function, exponent, frequency, self.first)
+
+    @property
+    def _zero(self) -> Channel:
         return Channel("zero", Fraction(0), 0.0, self.first)
+
+
+def _sides(sincos: SinCosChannels) -> tuple[tuple[Function, range, Powers], ...]:
+    """The sines and the cosines: the function, its channels and their frequencies."""
+    return (
+        ("sin", sincos.sine_channels, sincos.sines),
+        ("cos", sincos.cosine_channels, sincos.cosines),
+    )
 
 
 def timestep(shift: int = 0, flip: bool = True) -> Convention:
