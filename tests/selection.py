@@ -1,10 +1,12 @@
 """What a plain `pytest` leaves out, and the lines at its end that say so.
 
 A test bears `@pytest.mark.slow("why it takes long")`. It runs where the command line selects by
-markers (`-m`) or names tests (`file.py::test`). `--part 2/3` takes every third of the slow tests:
-the checks of a change run one part, chosen by its commit.
+markers (`-m`) or names tests (`file.py::test`). Of many cases of one test, `spares=4` lets about
+every fourth run all the same, always those. `--part 2/3` takes every third of the slow tests: the
+checks of a change run one part, chosen by its commit.
 """
 
+import math
 import re
 from collections import Counter
 from zlib import crc32
@@ -19,9 +21,16 @@ def selects_itself(config: pytest.Config) -> bool:
 
 
 def why(item: pytest.Item) -> str | None:
-    """The reason for which a test is slow; None where it is not."""
+    """The reason for which a test is left out; None where it is not."""
     mark = item.get_closest_marker("slow")
-    return mark and (mark.args[0] if mark.args else "of no given reason")
+    if mark is None or number(item) % mark.kwargs.get("spares", math.inf) == 0:
+        return None
+    return mark.args[0] if mark.args else "of no given reason"
+
+
+def number(item: pytest.Item) -> int:
+    """One that its name alone gives, above 0."""
+    return crc32(item.nodeid.encode()) + 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,10 +46,10 @@ def part(word: str) -> tuple[int, int]:
 
 
 def in_part(item: pytest.Item, chosen: tuple[int, int] | None) -> bool:
-    """Whether a slow test is in the part asked for; quick ones always are."""
-    if chosen is None or not why(item):
+    """Whether a slow test is in the part asked for; those without that mark always are."""
+    if chosen is None or item.get_closest_marker("slow") is None:
         return True
-    return crc32(item.nodeid.encode()) % chosen[1] == chosen[0]
+    return number(item) % chosen[1] == chosen[0]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -131,6 +131,7 @@ COSTLY = {
 SLOW = pytest.mark.slow("one to three seconds of compiling each")
 
 
+@pytest.mark.slow("a graph is made for each", spares=3)
 @pytest.mark.parametrize(
     "case", [pytest.param(CASES[n], id=n, marks=SLOW if n in COSTLY else ()) for n in CASES]
 )

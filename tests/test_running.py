@@ -1,6 +1,7 @@
 """How the suite runs: what is left out is said, and collecting is the same in every process."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,20 @@ def test_parts_of_slow_tests_are_all_of_them_together(suite):
     ]
     assert sum(counts) == 20 + 3
     assert max(counts) < 20
+
+
+def test_some_of_many_slow_cases_are_spared(suite):
+    (suite / "test_suite.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.slow('too many', spares=4)\n"
+        "@pytest.mark.parametrize('number', range(40))\n"
+        "def test_some(number): pass\n"
+    )
+    said = run(cwd=suite)
+    spared = int(re.search(r"(\d+) passed", said)[1])
+    assert 4 <= spared <= 16
+    assert f"{40 - spared} marked slow" in said
+    assert "40 passed" in run("-m", "slow", cwd=suite)
 
 
 def test_the_whole_suite_takes_all_cores_and_a_named_file_none(pytestconfig, monkeypatch):

@@ -128,6 +128,7 @@ def configurations():
     yield t.LlamaConfig(**small, rope_parameters=dynamic), "", 1
 
 
+@pytest.mark.slow("a model of each", spares=4)
 @pytest.mark.parametrize("index", range(9))
 def test_configurations_of_transformers(index):
     config, says, status = list(configurations())[index]
@@ -148,6 +149,7 @@ def test_a_whole_model_is_asked_by_its_parts():
     assert all(torch.equal(before[name], tensor) for name, tensor in model.named_buffers())
 
 
+@pytest.mark.slow("models of several parts")
 def test_parts_of_other_configurations_are_asked_each():
     """They are as wide as each other, and have no numbers until they are built."""
     from transformers import BltConfig
@@ -163,9 +165,8 @@ def test_parts_of_other_configurations_are_asked_each():
     assert re.search(r"local_decoder\S+ \S*.*base 1,234", report.identity), report.identity
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.slow("once more"))]
-)
+@pytest.mark.slow("a long bias")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_alibi_of_bloom_is_coarse_in_bfloat16(dtype):
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
@@ -336,6 +337,7 @@ def sines_of_shares(x):
     return x + table.permute(2, 0, 1)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize(
     ("thing", "noted"),
     [
@@ -430,6 +432,7 @@ def test_a_call_may_be_written_out():
         check(Strange, call="subject(", dim=32)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize(
     ("kind", "call", "found"),
     [
@@ -734,6 +737,7 @@ class Uncopied(nn.Module):
         return x
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("heads", [8, 12, 24])
 def test_heads_on_the_last_axis_are_found_where_they_are_as_many_as_tokens(heads):
     def bias(q_len, k_len):
@@ -1015,6 +1019,7 @@ class DrawnAnew(nn.Module):
         return x + torch.randn(1, x.shape[1], 32)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
@@ -1044,6 +1049,7 @@ class CountsIds(nn.Module):
         return self.places(real.cumsum(1) * real + self.padding)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("padding", [0, 1, 2])
 @pytest.mark.parametrize("size", [0.5, 1.0])
 def test_what_counts_positions_in_ids_is_told_how_it_is_asked(padding, size):

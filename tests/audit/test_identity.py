@@ -71,6 +71,7 @@ class Frequencies(torch.nn.Module):
         return rotary.apply_rotary_pos_emb(q, k, emb.cos(), emb.sin())
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("base", [9_990.0, 10_100.0, 499_000.0, 12_346.0, 101.0])
 @pytest.mark.parametrize("factor", [1, 4])
 def test_a_base_near_one_that_is_known_is_its_own(base, factor):
@@ -149,6 +150,7 @@ def test_keys_that_are_scaled_where_queries_are_not_are_found(factor):
     assert [each.name for each in found.faults] == ["keys-turned-otherwise"]
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("dim", [64, 512, 1024])
 def test_an_exponent_that_slipped_is_named_where_it_is_near_the_right_one(dim):
     pairs = torch.arange(dim // 2, dtype=torch.float64)
@@ -285,6 +287,7 @@ def of_distances(change: Callable[[Tensor], Tensor], heads: int, dtype: torch.dt
     return bias
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("heads", [8, 12])
 @pytest.mark.parametrize("change", UNEVEN.values(), ids=list(UNEVEN))
 def test_in_float32_a_line_is_one_to_the_last_key(change, heads):
@@ -292,6 +295,7 @@ def test_in_float32_a_line_is_one_to_the_last_key(change, heads):
     assert not told(of_distances(change, heads, torch.float32))
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("heads", [8, 12])
 def test_what_16_bits_hide_is_said(dtype, heads):
@@ -306,6 +310,7 @@ def test_what_is_wrong_equals_nothing(turned):
     assert check(turned).identity == ""
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize(
     ("later", "reserved"),
     [
@@ -348,6 +353,7 @@ def test_every_unlike_module_of_a_model_is_asked():
     assert [each.name for each in found.faults] == ["unknown-frequencies"]
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("base", [8e7, 3e6, 123456.0, 12345.5])
 def test_a_base_that_no_model_has_is_told_to_its_last_digit(base):
     """One above a million was called NTK scaling of 10,000, and its far angles inexact."""

@@ -96,6 +96,7 @@ def test_strided_and_dense_equal_explicit_forward_and_backward(bias, masks):
             torch.testing.assert_close(got, meant, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("masks", MASKS, ids=named)
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_flex_equals_explicit(masks):

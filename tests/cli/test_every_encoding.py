@@ -62,6 +62,7 @@ def reason(case: Case) -> str:
     return "" if case.lift is None else "cannot be shown along one line: "
 
 
+@pytest.mark.slow("every encoding by every command", spares=3)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", CASES)
 def test_an_encoding_is_shown_or_its_reason_told(name, command, run, refused):

@@ -121,6 +121,7 @@ def test_compiled_contract(check):
 MORE_CHECKS = batteries(FORMS, compiling=False)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
 def test_contract_of_forms(check):
     check()

@@ -36,6 +36,7 @@ EVERY = pytest.mark.parametrize(
 CASES = "tests.distributed.cases:every_way"
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @EVERY
 def test_every_score_encoding_by_every_way(ranks, module, name):
     for world in (1, 2, 4):

@@ -6,6 +6,7 @@ import torch
 CASES = "tests.distributed.encoder_cases"
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("world", [2, 4])
 @pytest.mark.parametrize(
     ("described", "layout", "spread", "window"),

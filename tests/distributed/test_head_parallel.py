@@ -8,6 +8,7 @@ REST = pytest.mark.slow("more encodings whose heads are cut among ranks")
 CASES = "tests.distributed.head_parallel_cases"
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize(
     "scores",
     [

@@ -53,6 +53,7 @@ def of_seed(case: Case, module: torch.nn.Module) -> torch.Tensor:
     return case.subject().tables(module, consecutive(6, device="cpu"))
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("default", DEFAULTS)
 @pytest.mark.parametrize("case", list(EVERY.values()), ids=list(EVERY))
 def test_every_encoding_is_built_as_it_is_elsewhere(case, default):
@@ -63,6 +64,7 @@ def test_every_encoding_is_built_as_it_is_elsewhere(case, default):
             assert same(of_seed(case, made), of_seed(case, build()))
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.filterwarnings("ignore:A distance .* that was never trained")
 @pytest.mark.parametrize("default", DEFAULTS)
 @pytest.mark.parametrize("case", list(EVERY.values()), ids=list(EVERY))
@@ -80,6 +82,7 @@ def tables(build: Callable[[], Schedule], name: str) -> Callable[[], torch.Tenso
     return lambda: made.table(torch.tensor([3, 70], device="cpu"))
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("default", DEFAULTS)
 @pytest.mark.parametrize("name", [*schedules(int, int), "all of Clipped", "hard Clipped"])
 def test_every_schedule_is_the_same_in_every_arithmetic(name, default):

@@ -81,7 +81,7 @@ def facts(monkeypatch):
     ("model_type", "counts"),
     [
         ("llama", {"agrees": 11}),
-        ("mistral", {"agrees": 23}),
+        pytest.param("mistral", {"agrees": 23}, marks=MORE),
         pytest.param("minimax", {"agrees": 13, "not run": 10}, marks=MORE),
         pytest.param("qwen2_moe", {"agrees": 16, "refused": 6, "not run": 1}, marks=MORE),
         ("gpt_neo", {"agrees": 3}),

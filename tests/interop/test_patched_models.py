@@ -15,6 +15,7 @@ def _skip_what_is_missing(request):
         pytest.skip(why)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("check", checks.CHECKS.values(), ids=checks.CHECKS)
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_a_patched_model_does_what_it_did(name, check):

@@ -91,6 +91,7 @@ def test_gradients_are_the_bits_of_the_reference(memory, dtype, layout, shape, s
     assert torch.equal(made, reference.gradient_of_x(gradient, scale, dropping))
 
 
+@pytest.mark.slow("large tensors", spares=4)
 @pytest.mark.parametrize("dropping", [None, Dropping(0.1, 2**62 + 1)], ids=["all", "some"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_large_results_are_streamed_to_the_last_byte(memory, dtype, dropping):

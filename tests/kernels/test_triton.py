@@ -95,6 +95,7 @@ def check(kernel, constants, pointers):
     return code
 
 
+@pytest.mark.slow("a kernel is compiled for each", spares=4)
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("stored", ["bf16", "fp16", "fp32"])
@@ -125,6 +126,7 @@ def test_a_table_of_each_head_is_found_beyond_32_bits():
     assert set(products) == {"i64"}  # a head times its stride, of 2^30 say
 
 
+@pytest.mark.slow("a kernel is compiled for each", spares=3)
 @pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("stored", ["bf16", "fp32", "fp64"])
 def test_the_sum_compiles(drops, stored):

@@ -78,6 +78,7 @@ def test_what_is_extended_is_held_against_the_model_before(kept):
     assert task.encodings["Linear ×8"].reported[512][0] == pytest.approx(added)
 
 
+@pytest.mark.slow("all pages are written anew")
 def test_the_pages_are_what_the_results_say(kept, monkeypatch, tmp_path):
     """Figures aside, which other fonts would draw with other pixels."""
     pytest.importorskip("matplotlib")

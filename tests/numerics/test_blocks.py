@@ -36,6 +36,7 @@ def directly(sincos, positions, dtype):
     return [torch.cat(tables) for tables in zip(*parts, strict=True)]
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 @pytest.mark.parametrize("first", BEGINNINGS)
 @pytest.mark.parametrize("name", SCHEDULES)

@@ -117,6 +117,7 @@ def test_limits_follow_numbers_that_have_no_bound():
     assert heatmap([[0.0, 0.0]], limit=None).images[0].get_clim() == (-1.0, 1.0)
 
 
+@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize(
     ("values", "ends", "said"),
     [
@@ -254,6 +255,7 @@ def test_curves_are_columns_of_the_table():
     assert low < -1 < 1 < high
 
 
+@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize("draw", [heatmap, curves])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("words", [1, 8, 40])
@@ -294,6 +296,7 @@ TITLED = {
 }
 
 
+@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize("name", TITLED)
 def test_a_long_title_stays_within_the_figure(name):
     ax = TITLED[name]()
@@ -373,6 +376,7 @@ MEANS = {
 }
 
 
+@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize("make", MEANS.values(), ids=MEANS)
 def test_pictures_of_more_cells_than_pixels_show_means_and_say_so(make):
     ax = make()
@@ -425,6 +429,7 @@ def test_a_picture_lays_out_no_figure(monkeypatch):
         plots.similarity_matrix(SQUARE, ax=ax)
 
 
+@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize(
     "draw",
     [lambda figure: figure.savefig(io.BytesIO()), lambda figure: figure.canvas.draw()],

@@ -138,6 +138,7 @@ def test_every_recipe_has_its_model():
     assert set(MODELS) == set(recipes.__all__)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize("name", MODELS)
 def test_two_layers_run_and_learn(name):
     encoder, dim = built(name, 2)

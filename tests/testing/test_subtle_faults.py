@@ -331,6 +331,7 @@ SUBTLE = [
 ]
 
 
+@pytest.mark.slow("a battery for each fault", spares=3)
 @pytest.mark.parametrize(("broken", "name"), SUBTLE, ids=[row[0].__name__ for row in SUBTLE])
 def test_a_subtle_fault_is_caught_by_the_check_that_is_for_it(broken, name):
     size = 4 if issubclass(broken, ScoreEncoding) else 8

@@ -71,6 +71,7 @@ def masks(seq: int):
     return {"none": None, "boolean": shown, "floating": added}
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("mask", ["none", "boolean", "floating"])
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])

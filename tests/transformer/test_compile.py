@@ -34,9 +34,8 @@ def test_compiled_is_eager(name):
     assert_close(got[mask], want[mask], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize(
-    "padded", [True, pytest.param(False, marks=pytest.mark.slow("an encoder compiled once more"))]
-)
+@pytest.mark.slow("two graphs of an encoder")
+@pytest.mark.parametrize("padded", [True, False])
 def test_growing_lengths_make_one_graph(padded):
     graphs = []
 
@@ -55,6 +54,7 @@ def test_growing_lengths_make_one_graph(padded):
     assert len(graphs) == 1
 
 
+@pytest.mark.slow("an encoder is compiled")
 def test_a_graph_whose_numbers_may_all_change_trains():
     """With ``dynamic=True`` a probability of dropout is a symbol too."""
     torch.manual_seed(0)

@@ -22,6 +22,7 @@ def as_json(run, *words):
     return json.loads(ran.out)
 
 
+@pytest.mark.slow("every kind by every command", spares=3)
 @pytest.mark.parametrize("encoding", ["Sinusoidal(8)", "Learned(8, 300)", "Rotary(8)", YARN,
                                       "XPos(Rotary(8))", "QueryTemperature(8)", "ALiBi(8)",
                                       "T5Bias(8)", "KERPLE(8)", "FIRE(8)"])  # fmt: skip

@@ -216,6 +216,7 @@ def test_equations_name_what_they_are_computed_from(run, norm, encoding):
     assert f"{names[1]} W₁ + b₁" in told
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.parametrize(
     ("encoding", "said", "not_said"),
     [

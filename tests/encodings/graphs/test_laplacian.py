@@ -199,7 +199,9 @@ def test_where_lanczos_has_no_vector_to_go_on_with_all_are_found(monkeypatch):
     np.testing.assert_allclose(laplacian @ vectors, vectors * values, atol=1e-12)
 
 
-@pytest.mark.parametrize("leaves", [999, 1299])
+@pytest.mark.parametrize(
+    "leaves", [999, pytest.param(1299, marks=pytest.mark.slow("a larger star"))]
+)
 def test_a_star_has_many_vectors_of_one_eigenvalue(leaves):
     """All but two are of eigenvalue 1: zero at the hub, with leaves that add to 0."""
     spokes = torch.stack([torch.zeros(leaves, dtype=torch.int64), torch.arange(1, leaves + 1)])
