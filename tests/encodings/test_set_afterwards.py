@@ -8,6 +8,8 @@ from math import log
 
 import pytest
 import torch
+from torch.func import functional_call
+from torch.nn.utils import parametrize
 
 from posenc import (
     DAPE,
@@ -351,6 +353,59 @@ def test_a_whole_number_that_learns_is_asked_again_when_it_is_used(module, name,
     module.load_state_dict({**module.state_dict(), name: torch.tensor(value)})
     with pytest.raises(ValueError, match=f"{name} is {value}; it must be a finite number from 1 o"):
         module.table(*at)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "at"),
+    [
+        (lambda: LogTemperature(2, floor=8), "floor", ([9], [0])),
+        (lambda: QueryTemperature(8, period=8, form="beam"), "period", ([9],)),
+    ],
+    ids=["floor", "period"],
+)
+def test_a_whole_number_that_learns_may_be_given_without_a_gradient(module, name, at):
+    module, wanted = module(), [module().table(*at)]
+    setattr(module, name, torch.nn.Parameter(torch.tensor(8.5)))
+    wanted.append(module.table(*at))
+
+    def table_of(value):
+        return functional_call(_Tables(module), {f"of.{name}": value}, at)
+
+    for value, want in zip((8.0, 8.5), wanted, strict=True):
+        assert torch.equal(table_of(torch.tensor(value)), want)
+    for value in (0.5, float("nan")):
+        with pytest.raises(ValueError, match=f"{name} is {value}; it must be a finite number fro"):
+            table_of(torch.tensor(value))
+    with pytest.raises(ValueError, match=rf"{name} is a tensor of shape \(2,\); it must be one"):
+        table_of(torch.tensor([8.0, 8.5]))
+    number = torch.tensor(8.5)
+    slope = torch.autograd.grad(wanted[1].sum(), getattr(module, name))[0]
+    torch.testing.assert_close(torch.func.jvp(table_of, (number,), (number / 8.5,))[1].sum(), slope)
+
+    parametrize.register_parametrization(module, name, _Exponential())
+    with torch.no_grad():  # where what it gives has none
+        torch.testing.assert_close(module.table(*at), wanted[1])
+
+
+class _Tables(torch.nn.Module):
+    """The tables of an encoding, as its output."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.of = of
+
+    def forward(self, *at):
+        return self.of.table(*at)
+
+
+class _Exponential(torch.nn.Module):
+    """What stays above 0."""
+
+    def forward(self, x):
+        return x.exp()
+
+    def right_inverse(self, y):
+        return y.log()
 
 
 def test_a_frozen_period_is_asked_again_when_it_is_used():

@@ -174,12 +174,17 @@ class FixedOnceBuilt(ReadByArguments):
     def _check_learned(self, name: str) -> None:
         """Hold a number that learns to what is asked of it: steps and state dicts change it, too.
 
+        It is a plain tensor where a ``functional_call`` or a parametrization gives it without a
+        gradient.
+
         Raises:
             ValueError: It is something else by now.
         """
         value = getattr(self, name)
         if isinstance(value, Tensor) and may_look(value) and not captured(value):
-            check_set(self, self.settable[name], name, value, self.learnable.get(name))
+            _check_one(self, name, value)
+            if value.numel():
+                self.learnable.get(name, self.settable[name])(**{name: value.item()})
 
     def _check_method(self, name: str, value: object) -> None:
         kind = type(self).__name__
@@ -227,14 +232,7 @@ def check_set(
         return
     is_row = check is check_numbers
     if learns and isinstance(value, Tensor) and _may_learn(value) and hasattr(module, name):
-        if value.numel() > 1 and not is_row:
-            raise ValueError(
-                f"{name} is a tensor of shape {tuple(value.shape)}; it must be one number, which "
-                f"{type(module).__name__} would spread along positions or keys otherwise. Set a "
-                f"tensor of one element; heads that differ need an encoding of your own."
-            )
-        if is_row:
-            _check_row(module, name, value)
+        (_check_row if is_row else _check_one)(module, name, value)
         if value.numel() == 0 or not may_look(value):
             return
         value = value.tolist() if is_row else value.item()
@@ -242,6 +240,15 @@ def check_set(
     check(**{name: value})
     if is_row and hasattr(module, name):
         _check_count(module, name, len(value))  # type: ignore[arg-type]
+
+
+def _check_one(module: nn.Module, name: str, value: Tensor) -> None:
+    if value.numel() > 1:
+        raise ValueError(
+            f"{name} is a tensor of shape {tuple(value.shape)}; it must be one number, which "
+            f"{type(module).__name__} would spread along positions or keys otherwise. Set a "
+            f"tensor of one element; heads that differ need an encoding of your own."
+        )
 
 
 def _check_row(module: nn.Module, name: str, value: Tensor) -> None:
