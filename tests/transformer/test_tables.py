@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, TokenEncoding, XPos
+from posenc import (
+    ALiBi,
+    Learned,
+    Positional,
+    QueryTemperature,
+    Rotary,
+    Sinusoidal,
+    TokenEncoding,
+    XPos,
+)
 from posenc.frequencies import Geometric
 from posenc.transformer import (
     AttentionTables,
@@ -250,6 +259,25 @@ class Weighted(TokenEncoding):
 
     def encode(self, x, table):
         return x + table
+
+
+def test_tensors_that_learn_are_never_kept():
+    tables, here = Tables(), torch.arange(4)
+    weights = torch.ones(2, requires_grad=True)
+    weighted, warm = Weighted(weights), QueryTemperature(8, period=2)
+    warm.scale = torch.tensor(0.1, requires_grad=True)
+    for encoding, learned in ((weighted, weights), (warm, warm.scale)):
+        for count in (1, 2):  # the second pass has a graph of its own
+            tables.rows(encoding, here).sum().backward()
+            torch.testing.assert_close(
+                learned.grad, count * torch.autograd.grad(encoding.table(here).sum(), learned)[0]
+            )
+    learned = Learned(16, 5)
+    weight = learned.weight
+    del learned.weight
+    learned.weight = weight.view_as(weight)  # as FSDP does
+    assert torch.equal(tables.rows(learned, here), weight[here])  # of 5 rows, not 64
+    assert len(tables.kept) == 0
 
 
 class Unpicklable(list):

@@ -87,9 +87,10 @@ class Tables:
     """Tables of the encodings of one model, built once and gathered by position.
 
     A table is rebuilt when the encoding, dtype, device or length that shaped it changes. Encodings
-    with parameters or buffers are never kept: gradients and checkpoints must reach them. Neither is
-    anything kept past ``most`` positions, or while compiling; there the table is computed for the
-    positions at hand, and is the same, since a row depends on its position alone.
+    with parameters, buffers or tensors that learn are never kept: gradients and checkpoints must
+    reach them. Neither is anything kept past ``most`` positions, or while compiling; there the
+    table is computed for the positions at hand, and is the same, since a row depends on its
+    position alone.
 
     It is no part of a state dict, and a copied or unpickled model starts with an empty one.
 
@@ -217,10 +218,7 @@ class Tables:
         """How many positions must be kept to serve these, or ``None`` where none should be."""
         if not may_look(positions) or not positions.numel():
             return None
-        if (
-            next(encoding.parameters(), None) is not None
-            or next(encoding.buffers(), None) is not None
-        ):
+        if _may_learn(encoding):
             return None
         if below is None:
             ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
@@ -237,6 +235,17 @@ class Tables:
                         settings(encoding))  # fmt: skip
             self.kept[encoding] = kept
         return kept.rows
+
+
+def _may_learn(encoding: nn.Module) -> bool:
+    """Whether gradients or checkpoints reach it: by parameters, buffers, or tensors that learn.
+
+    FSDP, as torch's first, sets parts of its flat parameter in the place of parameters.
+    """
+    if next(encoding.parameters(), None) is not None or next(encoding.buffers(), None) is not None:
+        return True
+    held = (value for part in encoding.modules() for value in vars(part).values())
+    return any(isinstance(value, Tensor) and value.requires_grad for value in held)
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
