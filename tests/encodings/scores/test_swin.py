@@ -93,3 +93,17 @@ def test_resizing_keeps_float64():
     resized = swin.resized(5).weight
     assert resized.dtype == torch.float64
     torch.testing.assert_close(resized, torch.full_like(resized, 1 / 3), rtol=0, atol=1e-15)
+
+
+def test_gradients_of_many_pairs_are_summed_in_float32():
+    """In bfloat16 a sum of some hundred numbers stands still; rounded once it is off by 2⁻⁹."""
+    torch.manual_seed(0)
+    points = grid(16, 16)
+    bias = SwinBias(2, window=16, dtype=torch.bfloat16)
+    gradient = torch.rand(2, 256, 256)
+    table = bias.table(points, points, dtype=torch.float32)
+    (got,) = torch.autograd.grad(table, bias.weight, gradient)
+    wide = SwinBias(2, window=16, dtype=torch.float64)
+    (want,) = torch.autograd.grad(wide.table(points, points), wide.weight, gradient.double())
+    torch.testing.assert_close(got.double(), want, rtol=2**-8, atol=0)
+    assert bias.table(points, points).dtype == torch.bfloat16

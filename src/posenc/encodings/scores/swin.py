@@ -101,8 +101,10 @@ class SwinBias(ScoreBias):
             ValueError: They are no points of a grid, or lie further apart than the window allows.
         """
         apart = displacements(q_positions, k_positions, self.window, name="SwinBias")
-        biases = rows_by_displacement(self.weight, apart, self.window)
-        return biases if dtype is None else biases.to(floating(dtype))
+        # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
+        wide = self.weight.to(working_dtype(self.weight.dtype))
+        biases = rows_by_displacement(wide, apart, self.window)
+        return biases.to(self.weight.dtype if dtype is None else floating(dtype))
 
     @torch.no_grad()
     def resized(

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import floating, may_look
+from posenc._guards import floating, may_look, working_dtype
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
@@ -168,7 +168,9 @@ Give points within its sizes, or more vectors.
         points, nowhere = among_places(points)
         self._check_range(points)
         wide = torch.promote_types(asked, own)
-        rows = [F.embedding(points[..., a], table).to(wide) for a, table in enumerate(self.tables)]
+        # Gradients of many points are summed in one row; in 16 bits their sum would stand still.
+        tables = [table.to(working_dtype(own)) for table in self.tables]
+        rows = [F.embedding(points[..., a], table).to(wide) for a, table in enumerate(tables)]
         return zeroed(self._joined(rows), nowhere).to(asked)
 
     def _joined(self, rows: list[Tensor]) -> Tensor:
