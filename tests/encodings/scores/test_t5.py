@@ -112,3 +112,17 @@ def test_sizes_that_do_not_fit():
         T5Bias(2, buckets=7)
     with pytest.raises(ValueError, match="trained_length is 0"):
         T5Bias(2, trained_length=0)
+
+
+def test_gradients_of_many_pairs_are_summed_in_float32():
+    """In bfloat16 a sum of some hundred numbers stands still; rounded once it is off by 2⁻⁹."""
+    torch.manual_seed(0)
+    positions = torch.arange(256)
+    bias = T5Bias(2, 8, 16, std=1.0, dtype=torch.bfloat16)
+    gradient = torch.rand(2, 256, 256)
+    table = bias.table(positions, positions, dtype=torch.float32)
+    (got,) = torch.autograd.grad(table, bias.weight, gradient)
+    wide = T5Bias(2, 8, 16, dtype=torch.float64)
+    table = wide.table(positions, positions, dtype=torch.float64)
+    (want,) = torch.autograd.grad(table, wide.weight, gradient.double())
+    torch.testing.assert_close(got.double(), want, rtol=2**-8, atol=0)

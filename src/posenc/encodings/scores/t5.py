@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating, may_look
+from posenc._guards import floating, may_look, working_dtype
 from posenc.encodings.arguments import check_number, check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.numerics.buckets import between_t5_borders, t5_borders
@@ -99,7 +99,9 @@ class T5Bias(RelativeBias):
         distance = checked(distance, "distance")
         self._warn(distance)
         index = between_t5_borders(distance, self.borders, self.bidirectional)
-        return self.weight.mT[:, index].to(floating(dtype))
+        # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
+        wide = self.weight.to(working_dtype(self.weight.dtype))
+        return wide.mT[:, index].to(floating(dtype))
 
     def _warn(self, distance: Tensor) -> None:
         if not self.untrained or not may_look(distance) or not distance.numel():
