@@ -46,6 +46,20 @@ def test_gradients_reach_cached_keys_whatever_is_appended_later():
     assert torch.equal(first.grad, 4 * 2 * first)
 
 
+def test_what_is_written_over_cropped_tokens_has_none_of_their_gradients():
+    kept, rejected, last = (torch.randn(1, 1, 2, 2, requires_grad=True) for _ in range(3))
+    cache = LayerCache()
+    for keys in (kept, rejected):
+        cache.append(keys, keys)
+    cache.crop(2)
+    with torch.no_grad():
+        cache.append(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2))
+    used = cache.append(last, last)[0].square().sum()
+    grads = torch.autograd.grad(used, (rejected, last), allow_unused=True)
+    assert grads[0] is None
+    assert torch.equal(grads[1], 2 * last)
+
+
 def test_another_batch_is_refused():
     cache = LayerCache()
     cache.append(torch.zeros(2, 1, 3, 4), torch.zeros(2, 1, 3, 4))

@@ -395,7 +395,8 @@ def _joined(kept: Tensor | None, length: int, new: Tensor) -> Tensor:
     if torch.is_grad_enabled() or frozen:
         return torch.cat([kept[:, :, :length], new], dim=-2)
     needed = length + new.shape[-2]
-    if needed > kept.shape[-2]:
+    # What is written where cropped tokens stood would have their gradients.
+    if needed > kept.shape[-2] or kept.requires_grad:
         larger = kept.new_empty(*kept.shape[:-2], max(needed, 2 * length), kept.shape[-1])
         larger[:, :, :length] = kept[:, :, :length]
         kept = larger
