@@ -60,6 +60,18 @@ def test_what_is_written_over_cropped_tokens_has_none_of_their_gradients():
     assert torch.equal(grads[1], 2 * last)
 
 
+@pytest.mark.parametrize("size", [None, 4])
+def test_rows_that_move_without_gradients_have_none_of_those_that_stood_there(size):
+    encoder = Encoder(8, 2, 1, is_causal=True)
+    x, new = torch.randn(2, 3, 8, requires_grad=True), torch.randn(2, 1, 8)
+    cache = KeyValueCache(size)
+    encoder(x, cache=cache)
+    with torch.no_grad():
+        cache.reorder(torch.tensor([1, 1]))
+    last = encoder(new, cache=cache).square().sum()
+    assert torch.autograd.grad(last, x, allow_unused=True)[0] is None
+
+
 def test_another_batch_is_refused():
     cache = LayerCache()
     cache.append(torch.zeros(2, 1, 3, 4), torch.zeros(2, 1, 3, 4))

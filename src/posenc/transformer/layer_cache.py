@@ -369,7 +369,8 @@ def checked_batch_rows(rows: Tensor) -> Tensor:
 def in_rows(kept: Tensor, rows: Tensor) -> Tensor:
     """These rows of the batch, in the same memory where there are as many as before."""
     taken = kept[rows]
-    if taken.shape == kept.shape:
+    # What is written in place without gradients would have those of the rows that stood there.
+    if taken.shape == kept.shape and not kept.requires_grad:
         return kept.copy_(taken)
     with torch.inference_mode(False):
         return taken.clone() if taken.is_inference() else taken
