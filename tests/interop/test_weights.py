@@ -129,6 +129,23 @@ def test_a_saved_model_says_its_pairing_and_gets_its_rotation_back(tmp_path):
     assert torch.allclose(rotate_as_converted(loaded)(IDS).logits, wanted, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "given", [patch, lambda model: convert_pairing(model, to="interleaved")], ids=["patch", "again"]
+)
+def test_converted_weights_that_were_loaded_without_their_rotation_are_refused(tmp_path, given):
+    """Only angles are measured there, and those are right; pairs of the other kind are turned."""
+    model = llama()
+    wanted = model(IDS).logits
+    convert_pairing(model, to="interleaved")
+    model.save_pretrained(tmp_path)
+    loaded = LlamaForCausalLM.from_pretrained(tmp_path, dtype=torch.float64).eval()
+    with pytest.raises(ValueError, match=r"converted to .*'interleaved'.* rotate_as_converted"):
+        given(loaded)
+    rotate_as_converted(loaded)
+    given(loaded)
+    assert torch.allclose(loaded(IDS).logits, wanted, atol=1e-6)
+
+
 def test_converting_back_forgets_the_mark():
     model = llama()
     convert_pairing(model, to="interleaved")

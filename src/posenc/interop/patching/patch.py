@@ -21,6 +21,7 @@ from posenc.interop.patching.reach import reach_of
 from posenc.interop.patching.replacing import Layers, Ours, confirm, put, take
 from posenc.interop.patching.scales import rescaled
 from posenc.interop.patching.telling import is_said, restore, told
+from posenc.interop.weights.models import check_turned
 
 
 class Patch:
@@ -95,7 +96,8 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.
         ValueError: It is patched already, what it gives is not what its configuration means,
-            ``rotary`` does not fit its heads, or ``length`` is no whole number from 1 on.
+            ``rotary`` does not fit its heads, ``length`` is no whole number from 1 on, or its
+            weights were converted (``convert_pairing``) and it was loaded without their rotation.
 
     Example:
         >>> import torch
@@ -110,6 +112,7 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
         (True, False)
     """
     check_length(length)
+    check_turned(model)
 
     def wanted(found: Admitted) -> Layers:
         return extended(found, rotary, length)

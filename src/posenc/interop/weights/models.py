@@ -12,7 +12,7 @@ from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrders, row_orders
 from posenc.interop.weights.measuring import Attention, check_own_forward, measure
-from posenc.interop.weights.rotations import with_functions, without_functions
+from posenc.interop.weights.rotations import calls_others, with_functions, without_functions
 from posenc.numerics.pairing import Pairing, checked_pairing
 
 
@@ -78,7 +78,8 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
 
     Raises:
         ValueError: The layout of its weights or its manner of rotating is not known, heads rotate
-            one pair alone, or the measurement failed. The model is as it was.
+            one pair alone, or the measurement failed; or it has the pairing already, and was loaded
+            without its rotation. The model is as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -93,6 +94,7 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
     checked_pairing(to)
     before = _stored(model)
     if to == before:
+        check_turned(model)
         return ConvertedPairing(model, to, {}, before)
     return ConvertedPairing(model, to, _convert(model, to), before)
 
@@ -126,6 +128,24 @@ def rotate_as_converted(model: nn.Module) -> nn.Module:
         )
     _turn(model, checked_pairing(to), _orders(model))
     return model
+
+
+def check_turned(model: nn.Module) -> None:
+    """Refuse a model of converted weights that rotates by its own code, the old pairs.
+
+    Raises:
+        ValueError: Its configuration says ``posenc_pairing``, and nobody gave it that rotation.
+    """
+    config = getattr(model, "config", None)
+    marked = None if config is None else _text(model).values.get(MARK)
+    if marked is None or checked_pairing(marked) == pairing_of_code(_text(model)):
+        return
+    if not any(map(calls_others, model.modules())):
+        raise ValueError(
+            f"The weights of {type(model).__name__} were converted to the pairing {marked!r}, as "
+            f"its configuration says ({MARK}), and it rotates by its own code, in the other one: "
+            f"what it gives means nothing. Call rotate_as_converted(model) after loading it."
+        )
 
 
 def _convert(model: nn.Module, to: Pairing) -> RowOrders:

@@ -125,8 +125,12 @@ def without_functions(module: nn.Module) -> None:
 
 def is_overridden(module: nn.Module) -> bool:
     """Whether somebody else gave the module a forward pass of its own."""
-    own = vars(module).get("forward")
-    return own is not None and getattr(own, "func", None) is not _forward
+    return "forward" in vars(module) and not calls_others(module)
+
+
+def calls_others(module: nn.Module) -> bool:
+    """Whether ``with_functions`` was the last to change what the module calls."""
+    return getattr(vars(module).get("forward"), "func", None) is _forward
 
 
 def adapted(
