@@ -68,11 +68,11 @@ def _read(rope: Rope, _length: int | None) -> Schedule:
     return plain if factor == 1 else Linear(plain, factor)
 
 
-def _write(schedule: Schedule, _head_dim: int) -> dict[str, Any] | None:
+def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
     plain, factor = schedule, None
     if isinstance(schedule, Linear):
         plain, factor = schedule.of, float(schedule.factor)
-    if not isinstance(plain, Proportional):
+    if not isinstance(plain, Proportional) or plain.dim != head_dim:  # the share is of the head
         return None
     said = {"rope_theta": float(plain.base), "partial_rotary_factor": plain.fraction}
     return said if factor is None else said | {"factor": factor}
