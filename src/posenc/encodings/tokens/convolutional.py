@@ -32,7 +32,8 @@ class Convolutional(TokenEncoding):
     tokens. What positions do say is who is beside whom: tokens that do not follow one another by
     1, as documents in a packed row or a sentence and its padding, are not, and count as nothing, as
     does what lies behind such a break. Padding must stand before or behind a document's tokens, not
-    between them.
+    between them, and nowhere one before the first: ``left_padded(mask)`` has it so, and with a
+    ``start`` above 0 has not, since there padding stands with the last token of the chunk before.
 
     wav2vec 2.0, HuBERT, WavLM, UniSpeech and SEW have one such layer whose weights are normalized
     for each o; data2vec has five narrower ones with a layer norm: ``Convolutional(dim, 19,
