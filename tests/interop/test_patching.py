@@ -11,6 +11,7 @@ from transformers import (
     DynamicCache,
     Gemma2Config,
     Gemma3TextConfig,
+    GPTJConfig,
     GPTNeoXConfig,
     LlamaConfig,
     Ministral3Config,
@@ -360,6 +361,22 @@ def test_it_compiles_whole_and_once_for_all_positions(name):
         got = logits(compiled, position_ids=positions, use_cache=False)
         torch.testing.assert_close(got, logits(model, position_ids=positions), rtol=0, atol=2e-5)
     assert counter.frame_count == 1
+
+
+@pytest.mark.compiles
+def test_a_graph_from_before_knows_of_hooks_that_came_and_went():
+    """GPT-J's rows come by hooks, and graphs do not ask whether a module has others by now."""
+    config = GPTJConfig(vocab_size=97, n_positions=64, n_embd=32, n_layer=1, n_head=2, rotary_dim=8)
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    eager, compiled = copy.deepcopy(model), torch.compile(model, backend="eager")
+    before = logits(compiled)
+    longer = {"rope_type": "linear", "factor": 4.0}
+    for _ in range(2):
+        with patch(eager, rotary=longer), patch(model, rotary=longer):
+            torch.testing.assert_close(logits(compiled), logits(eager))
+            assert not torch.allclose(logits(compiled), before)
+        torch.testing.assert_close(logits(compiled), before)
 
 
 def test_what_cannot_be_patched_is_refused_and_left_alone():

@@ -1,5 +1,6 @@
 """Ours put in one place of a model, measured there, and taken out again."""
 
+import sys
 from typing import Any
 
 import torch
@@ -35,7 +36,14 @@ def put(found: Admitted, layers: Layers, made: list[Ours]) -> Ours:
     rows = ExactRows(shared or SharedRows(rotary), before)
     place.module.register_forward_pre_hook(rows, with_kwargs=True)
     place.module.register_forward_hook(rows.turn.give, always_call=True)
+    _forget_graphs()
     return rows
+
+
+def _forget_graphs() -> None:
+    """Have compiled graphs made anew, which do not look whether hooks came or went since."""
+    if "torch._dynamo" in sys.modules:
+        torch.compiler.reset()
 
 
 def confirm(found: Admitted, layers: Layers) -> None:
@@ -82,3 +90,4 @@ def take(place: Place, angles: Any) -> None:
         del after[key]
         place.module._forward_hooks_always_called.pop(key, None)
     place.module._buffers[TABLE] = angles.before.to(device_of(place.module))
+    _forget_graphs()
