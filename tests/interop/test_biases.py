@@ -425,6 +425,21 @@ def test_patched_models_compile_whole(name):
     torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.compiles
+@pytest.mark.parametrize("mask", [None, REAL], ids=["whole", "padded"])
+def test_a_drawn_mask_hides_from_mpt_what_it_hides_from_others(mask):
+    """It makes a boolean of its mask, in which true hides a key; graphs draw theirs."""
+    torch.compiler.reset()
+    kept = slice(None) if mask is None else mask.bool()
+    model = built("mpt")
+    with torch.no_grad():
+        theirs = model(**inputs("mpt", mask), use_cache=False).logits
+        with patch_biases(model):
+            compiled = torch.compile(model, backend="eager")
+            found = compiled(**inputs("mpt", mask), use_cache=False).logits
+    torch.testing.assert_close(found[kept], theirs[kept], **CLOSE)
+
+
 @pytest.mark.parametrize(
     ("kind", "config"),
     [

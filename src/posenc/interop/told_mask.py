@@ -149,9 +149,10 @@ def told_or_drawn(
     """A mask as ``transformers`` asks its mask interface for one.
 
     Told where it is causal, bidirectional, windowed, chunked, padded or packed. A mask function of
-    any other make, and every mask inside a graph, is drawn: boolean, queries × keys.
+    any other make, and every mask inside a graph, is drawn: boolean, queries × keys. MPT makes a
+    boolean of its mask, in which true hides a key; it gets numbers, of which that is so.
     """
-    from transformers.masking_utils import causal_mask_function, sdpa_mask
+    from transformers.masking_utils import causal_mask_function, eager_mask, sdpa_mask
 
     if isinstance(attention_mask, ToldMask):  # generation made it before it called the model
         return attention_mask
@@ -163,7 +164,8 @@ def told_or_drawn(
         sizes = int(q_length), int(kv_length), int(q_offset), int(kv_offset)
         return _told(batch_size, *sizes, rules, attention_mask)
     never: dict[str, Any] = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-    return sdpa_mask(  # type: ignore[return-value]
+    draw = eager_mask if getattr(others.get("config"), "model_type", "") == "mpt" else sdpa_mask
+    return draw(  # type: ignore[return-value]
         batch_size, *places, function, attention_mask, **others | never
     )
 
