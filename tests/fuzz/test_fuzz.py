@@ -156,6 +156,11 @@ def sizes_that_are_cut(monkeypatch):
     )
 
 
+def sums_of_16_bits(monkeypatch):
+    """Rows of a table in 16 bits sum the gradients of all their pairs in these."""
+    monkeypatch.setattr("posenc.encodings.scores.t5.working_dtype", lambda dtype: dtype)
+
+
 def masks_that_tell(monkeypatch):
     """What a mask alone says of padding and documents is read and counted as any other token."""
     monkeypatch.setattr(neighbors, "check_mask_tells_nothing", lambda *given: None)
@@ -172,6 +177,7 @@ FAULTS = {
     a_scale_unheard: "attention",
     scores_that_autocast_rounds: "long",
     what_learns_from_16_bits: "long",
+    sums_of_16_bits: "long",
     padding_that_waits: "conversations",
     starts_that_run_over: "places",
     sizes_that_are_cut: "places",
