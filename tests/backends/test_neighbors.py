@@ -414,3 +414,39 @@ def test_what_a_mask_hides_at_the_end_of_a_document_is_counted_by_none(name, pla
     made = attended(hidden, real.expand(1, 1, 1, 8), **given)
     torch.testing.assert_close(made[:, :, :2], attended(hidden[:, :2]), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(made[:, :, 4:], attended(hidden[:, 4:]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_a_hidden_key_whose_positions_fall_between_seen_ones_is_refused(name):
+    """A query of the second of two documents that alternate: the fall would end its document."""
+    ids, at = torch.tensor([0, 0, 1, 0, 1]), torch.tensor([0, 1, 0, 2, 1])
+    hidden = torch.randn(1, 5, DIM, generator=torch.Generator().manual_seed(1))
+    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+    encoding = COUNTING[name]()
+    given = {"q_hidden": hidden[:, -1:], "k_hidden": hidden} if encoding.reads_hidden else {}
+    given |= {"q_positions": at[-1:], "k_positions": at, "is_causal": True}
+    with pytest.raises(ValueError, match="hides a key from every query"):
+        attention(
+            x[:, :, -1:],
+            x,
+            x,
+            (ids == ids[-1])[None],
+            positional=Positional(scores=encoding),
+            **given,
+        )
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_padding_is_not_vouched_for_by_padding_of_another_document(name):
+    """It sees all keys there, from where the token behind it stands, too."""
+    real, ids = torch.tensor([False] * 3 + [True] * 3), torch.tensor([0, 0, 1, 1, 1, 1])
+    at = torch.tensor([0, 1, 0, 1, 2, 3])
+    hidden = torch.randn(1, 6, DIM, generator=torch.Generator().manual_seed(1))
+    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+    encoding = SCORES[name]()
+    given = {"q_hidden": hidden, "k_hidden": hidden} if encoding.reads_hidden else {}
+    given |= {"q_positions": at, "k_positions": at}
+    mask = (ids[:, None] == ids) & real & torch.ones(6, 6).tril().bool()
+    mask |= ~mask.any(-1, keepdim=True)
+    with pytest.raises(ValueError, match="hides a key from every query"):
+        attention(x, x, x, mask, positional=Positional(scores=encoding), **given)

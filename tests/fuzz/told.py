@@ -78,17 +78,19 @@ def cases(draw) -> ToldCase:
     )
     anywhere = st.lists(st.booleans(), min_size=seq, max_size=seq).filter(any)
     one = st.just([0] * seq)
-    some = st.lists(st.integers(0, 2), min_size=seq, max_size=seq).map(sorted)
+    mixed = st.lists(st.integers(0, 2), min_size=seq, max_size=seq)
+    some = mixed.map(sorted)
+    told = draw(st.sampled_from([[], [], ["padding_mask"], ["document_ids"]]))
     return ToldCase(
         seed=draw(st.integers(0, 2**16)),
         name=draw(st.sampled_from(list(ENCODINGS))),
         real=draw(ends | ends | anywhere),
-        ids=draw(one | one | some),
+        ids=draw(one | one | some if told else one | some | mixed),
         style=draw(st.sampled_from(STYLES)),
         lowest=draw(st.sampled_from([None, None, float("-inf"), -3.4e38, -1e4])),
         placed=draw(st.sampled_from(PLACES)),
         q_len=seq if draw(st.booleans()) else draw(st.integers(1, seq)),
-        told=draw(st.sampled_from([[], [], ["padding_mask"], ["document_ids"]])),
+        told=told,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from posenc._guards import demand, graph_looks, may_look
 from posenc.backends.specification import AttentionSpecification
@@ -143,37 +144,16 @@ def check_mask_tells_nothing(
         ValueError: There is such a key, and what it may be was not given.
     """
     mask, at, queries = given.attn_mask, given.keys, given.queries
-    padding, documents, q_documents = given.padding_mask, given.documents, given.q_documents
-    # What the mask hides besides is read and counted as any other.
-    told = padding is not None, padding is not None and documents is not None
-    summing = () if told[0] else _summing(encodings)
-    reading = () if told[1] else [each for each in encodings if _reads_neighbors(each)]
+    padded = given.padding_mask is not None
+    # Where that is told, what the mask hides besides is read and counted as any other.
+    summing = () if padded else _summing(encodings)
+    told = padded and given.documents is not None
+    reading = () if told else [each for each in encodings if _reads_neighbors(each)]
     if mask is None or mask.shape[-1] == 1 or not (summing or reading):
         return
     if isinstance(at, Coordinates) or isinstance(queries, Coordinates) or at.ndim > 2:
         return
-    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
-    if documents is not None and q_documents is not None:
-        seen = seen & (q_documents.unsqueeze(-1) == documents.unsqueeze(-2))
-    not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
-    # Who sees keys to both sides of one and it neither, where nobody before saw it beside these:
-    # what leaves a window was seen before.
-    numbers, first = seen.float(), queries.movedim(-1, -2) < queries
-    count = numbers.cumsum(-1)
-    around = ~seen & (count > 0) & (count < count[..., -1:]) & not_before
-    kin = (numbers @ numbers.mT).clamp(max=1) * first
-    between = (around & (kin @ (numbers * (queries > at.unsqueeze(-2))) == 0)).any(-2)
-    # So it is with who sees a key, and not the one before it.
-    here = seen[..., 1:] & not_before[..., 1:]
-    alone, both = (
-        queries.where(here & (seen[..., :-1] == pair), LAST).amin(-2) for pair in (False, True)
-    )
-    beside = (alone < both) & (at[..., 1:] > at[..., :-1])
-    if padding is not None:
-        between, beside = between & padding, beside & padding[:, :-1] & padding[:, 1:]
-    if documents is not None:
-        beside = beside & (documents[:, :-1] == documents[:, 1:])
-    counted = between[..., 1:] & (at[..., 1:] != at[..., :-1])  # at one position it is known
+    counted, read = _hidden_between(given, mask, at, queries)
     for found, taking, words in (
         (
             counted,
@@ -182,7 +162,7 @@ def check_mask_tells_nothing(
             "given, what the mask hides is counted.",
         ),
         (
-            beside | between[..., 1:],
+            read,
             reading,
             "read it beside the token after it. Say which keys are padding by padding_mask and "
             "which are one document by document_ids; where both are given, what the mask hides is "
@@ -199,6 +179,41 @@ def check_mask_tells_nothing(
             demand(~found.any(), words)
         elif may_look(found) and bool(found.any()):
             raise ValueError(words)
+
+
+def _hidden_between(
+    given: AttentionSpecification, mask: Tensor, at: Tensor, queries: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Which keys but the first scores would count, and which they would read, though hidden.
+
+    ``[batch, keys - 1]`` each, of what a mask alone may tell of padding and documents.
+    """
+    padding, documents, q_documents = given.padding_mask, given.documents, given.q_documents
+    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
+    if documents is not None and q_documents is not None:
+        seen = seen & (q_documents.unsqueeze(-1) == documents.unsqueeze(-2))
+    not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
+    # Who sees keys to both sides of one and it neither, where nobody before saw it beside these:
+    # what leaves a window was seen before. A key after the query is not counted, but positions
+    # that fall behind it are taken for the end of a document.
+    falls = functional.pad(at[..., 1:] < at[..., :-1], (0, 1))
+    numbers, earlier = seen.float(), queries.movedim(-1, -2) < queries
+    count = numbers.cumsum(-1)
+    around = ~seen & (count > 0) & (count < count[..., -1:]) & (not_before | falls.unsqueeze(-2))
+    kin = (numbers @ numbers.mT).clamp(max=1) * earlier
+    between = (around & (kin @ (numbers * (queries > at.unsqueeze(-2))) == 0)).any(-2)
+    # So it is with who sees a key, and not the one before it.
+    here = seen[..., 1:] & not_before[..., 1:]
+    alone, both = (
+        queries.where(here & (seen[..., :-1] == pair), LAST).amin(-2) for pair in (False, True)
+    )
+    beside = (alone <= both) & (alone < LAST) & (at[..., 1:] > at[..., :-1])
+    if padding is not None:
+        between, beside = between & padding, beside & padding[:, :-1] & padding[:, 1:]
+    if documents is not None:
+        beside = beside & (documents[:, :-1] == documents[:, 1:])
+    counted = between[..., 1:] & (at[..., 1:] != at[..., :-1])  # at one position it is known
+    return counted, beside | between[..., 1:]
 
 
 def check_scores_know_documents(
