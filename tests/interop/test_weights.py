@@ -1,6 +1,7 @@
 """Weights in the other pairing: whole models, state dicts, and what is refused."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -144,6 +145,20 @@ def test_converted_weights_that_were_loaded_without_their_rotation_are_refused(t
     rotate_as_converted(loaded)
     given(loaded)
     assert torch.allclose(loaded(IDS).logits, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("own", [None, {"lr": 1e-3}, SimpleNamespace(lr=1e-3)])
+def test_a_module_around_a_model_may_have_a_configuration_of_its_own(tmp_path, own):
+    """Training scripts wrap models, and name their own settings so; the model within counts."""
+    model = llama()
+    convert_pairing(model, to="interleaved")
+    model.save_pretrained(tmp_path)
+    around = torch.nn.Sequential(LlamaForCausalLM.from_pretrained(tmp_path).eval())
+    around.config = own
+    with pytest.raises(ValueError, match=r"converted to .*'interleaved'.* rotate_as_converted"):
+        patch(around)
+    rotate_as_converted(around[0])
+    assert "0.model.rotary_emb" in repr(patch(around))
 
 
 def test_converting_back_forgets_the_mark():

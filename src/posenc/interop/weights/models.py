@@ -133,11 +133,16 @@ def rotate_as_converted(model: nn.Module) -> nn.Module:
 def check_turned(model: nn.Module) -> None:
     """Refuse a model of converted weights that rotates by its own code, the old pairs.
 
+    Within a module that has no configuration of transformers each part is asked for its own.
+
     Raises:
         ValueError: Its configuration says ``posenc_pairing``, and nobody gave it that rotation.
     """
-    config = getattr(model, "config", None)
-    marked = None if config is None else _text(model).values.get(MARK)
+    if not hasattr(getattr(model, "config", None), "get_text_config"):
+        for part in model.children():
+            check_turned(part)
+        return
+    marked = _text(model).values.get(MARK)
     if marked is None or checked_pairing(marked) == pairing_of_code(_text(model)):
         return
     if not any(map(calls_others, model.modules())):
