@@ -153,6 +153,18 @@ def test_static_caches_keep_their_tensors_and_their_empty_places(llama):
     assert alike(cache, again, 9)
 
 
+def test_keys_that_move_without_gradients_have_none_in_a_static_cache(llama):
+    """They lie where those of a backward pass lay, whose rotation would be left out of it."""
+    cache = StaticCache(config=llama.config, max_cache_len=8)
+    ids = torch.arange(8)[None]
+    llama(ids, past_key_values=cache)
+    before = cache.layers[0].keys.data_ptr()
+    with torch.no_grad():
+        move_cached_keys(cache, llama, torch.arange(100, 108))
+    assert cache.layers[0].keys.data_ptr() == before
+    assert not cache.layers[0].keys.requires_grad
+
+
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
 def test_windows_hold_the_last_tokens_and_other_frequencies(gemma, static):
     cache = StaticCache(config=gemma.config, max_cache_len=9) if static else DynamicCache(

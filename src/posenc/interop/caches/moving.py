@@ -205,6 +205,10 @@ def _changed(
         if count == kept.shape[-2] and not type(layer).__name__.startswith("Static"):
             setattr(layer, name, turned)
         else:  # compiled graphs know the tensor by its address
+            # What is written in place without gradients would have those of the keys as they were.
+            if kept.requires_grad and not torch.is_grad_enabled():
+                kept = kept.detach()
+                setattr(layer, name, kept)
             kept[..., :count, :].copy_(turned)
     return cache
 
