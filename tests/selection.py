@@ -2,7 +2,7 @@
 
 A test bears `@pytest.mark.slow("why it takes long")`. It runs where the command line selects by
 markers (`-m`) or names tests (`file.py::test`). Of many cases of one test, `spares=4` lets about
-every fourth run all the same, always those. `--part 2/3` takes every third of the slow tests: the
+every fourth be quick, always those. `--part 2/3` takes every third of the slow tests: the
 checks of a change run one part, chosen by its commit.
 """
 
@@ -21,16 +21,23 @@ def selects_itself(config: pytest.Config) -> bool:
 
 
 def why(item: pytest.Item) -> str | None:
-    """The reason for which a test is left out; None where it is not."""
+    """The reason for which a test is slow; None where it is not."""
     mark = item.get_closest_marker("slow")
-    if mark is None or number(item) % mark.kwargs.get("spares", math.inf) == 0:
-        return None
-    return mark.args[0] if mark.args else "of no given reason"
+    return mark and (mark.args[0] if mark.args else "of no given reason")
 
 
 def number(item: pytest.Item) -> int:
     """One that its name alone gives, above 0."""
     return crc32(item.nodeid.encode()) + 1
+
+
+def spare(item: pytest.Item) -> None:
+    """Take the mark from a case that its test spares, so that no selection finds it slow."""
+    item.own_markers = [
+        mark
+        for mark in item.own_markers
+        if mark.name != "slow" or number(item) % mark.kwargs.get("spares", math.inf)
+    ]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,8 +53,8 @@ def part(word: str) -> tuple[int, int]:
 
 
 def in_part(item: pytest.Item, chosen: tuple[int, int] | None) -> bool:
-    """Whether a slow test is in the part asked for; those without that mark always are."""
-    if chosen is None or item.get_closest_marker("slow") is None:
+    """Whether a slow test is in the part asked for; quick ones always are."""
+    if chosen is None or not why(item):
         return True
     return number(item) % chosen[1] == chosen[0]
 
@@ -56,7 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = Counter()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        spare(item)
     others = [item for item in items if not in_part(item, config.option.part)]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if in_part(item, config.option.part)]

@@ -124,6 +124,8 @@ def test_every_channel_says_what_it_holds(name):
 def test_all_channels_are_what_each_is(name, dim):
     convention = CONVENTIONS[name]
     if dim % 2 and convention.odd is None:
+        with pytest.raises(ValueError, match="has no odd width"):
+            convention.channels(dim, 500.0)
         return
     each = tuple(convention.channel(index, dim, 500.0) for index in range(dim))
     assert convention.channels(dim, 500.0) == each
