@@ -280,6 +280,29 @@ def test_tensors_that_learn_are_never_kept():
     assert len(tables.kept) == 0
 
 
+class Listed(Weighted):
+    """Its weights are tensors in a list, where neither torch nor the tables look for them."""
+
+    def table(self, positions, *, dtype=None):
+        return positions.unsqueeze(-1) * torch.stack(list(self.weights))
+
+
+@pytest.mark.parametrize("collection", [list, tuple])
+def test_tensors_that_learn_in_a_list_are_never_kept(collection):
+    tables, here = Tables(), torch.arange(4)
+    weights = [torch.tensor(1.0, requires_grad=True), torch.tensor(2.0)]
+    listed = Listed(collection(weights))
+    with torch.no_grad():
+        tables.rows(listed, here)
+    assert len(tables.kept) == 0
+    for count in (1, 2):
+        tables.rows(listed, here).sum().backward()
+        assert weights[0].grad.item() == count * 6
+    weights[0].requires_grad_(False)
+    tables.rows(listed, here)
+    assert len(tables.kept) == 1
+
+
 class Unpicklable(list):
     def __reduce__(self):
         raise TypeError("it cannot be told")
@@ -300,3 +323,26 @@ def test_attributes_that_are_changed_in_place(weights):
     weights[0] = 5.0
     assert torch.equal(tables.rows(encoding, here), encoding.table(here))
     assert not torch.equal(tables.rows(encoding, here), first)
+
+
+class Options:
+    """An object of a caller's, which the encoding reads when it lays out its table."""
+
+    factor = 1.0
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_objects_that_are_changed_in_place(deep):
+    class Factored(Weighted):
+        def table(self, positions, *, dtype=None):
+            (options,) = self.options
+            return options.factor * super().table(positions)
+
+    tables, here, encoding, options = Tables(), torch.arange(4), Factored([1.0, 2.0]), Options()
+    encoding.options = (options,) if deep else [options]
+    tables.rows(encoding, here)
+    kept = tables.kept[encoding].rows
+    tables.rows(encoding, here)
+    assert tables.kept[encoding].rows is kept
+    options.factor = 2.0
+    assert torch.equal(tables.rows(encoding, here), encoding.table(here))

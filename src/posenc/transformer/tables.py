@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pickle import dumps
+from types import BuiltinFunctionType, FunctionType
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -209,6 +210,8 @@ class Tables:
         if size is None:
             return encoding.table(q_positions, k_positions, dtype=dtype)
         profile = self._built(encoding, size, dtype, q_positions.device)
+        if profile is None:
+            return encoding.table(q_positions, k_positions, dtype=dtype)
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
         return rows_at(profile, distance + profile.shape[-1] // 2, dim=1).movedim(0, -3)
 
@@ -227,12 +230,15 @@ class Tables:
 
     def _built(
         self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
-    ) -> Tensor:
+    ) -> Tensor | None:
+        """Its rows from the first on, or ``None`` where a tensor that learns shows in them."""
         kept = self.kept.get(encoding)
         if kept is None or not kept.serves(encoding, size, dtype, device):
             size = min(max(FEWEST_ROWS, 1 << (size - 1).bit_length()), self.most)
-            kept = Kept(_build(encoding, size, dtype, device), size, dtype, device,
-                        settings(encoding))  # fmt: skip
+            rows = _build(encoding, size, dtype, device)
+            if rows.requires_grad:
+                return None
+            kept = Kept(rows, size, dtype, device, settings(encoding))
             self.kept[encoding] = kept
         return kept.rows
 
@@ -240,7 +246,8 @@ class Tables:
 def _may_learn(encoding: nn.Module) -> bool:
     """Whether gradients or checkpoints reach it: by parameters, buffers, or tensors that learn.
 
-    FSDP, as torch's first, sets parts of its flat parameter in the place of parameters.
+    FSDP, as torch's first, sets parts of its flat parameter in the place of parameters. Tensors
+    that learn and lie deeper, as in a list, are seen when the table is built.
     """
     if next(encoding.parameters(), None) is not None or next(encoding.buffers(), None) is not None:
         return True
@@ -249,7 +256,8 @@ def _may_learn(encoding: nn.Module) -> bool:
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # what is kept may serve a backward pass later
+    # What is kept may serve a backward pass later, and shows whether it would have to learn.
+    with torch.inference_mode(False), torch.enable_grad():
         if isinstance(encoding, RelativeBias):
             return encoding.profile(
                 consecutive(2 * size - 1, start=1 - size, device=device), dtype=dtype
@@ -259,8 +267,9 @@ def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.dev
 
 INTERNAL = frozenset(vars(nn.Module()))
 
-CHANGEABLE = (list, dict, set, bytearray, Tensor)
-"""What is often changed in place, besides arrays of numpy."""
+CONSTANT = (int, float, complex, str, bytes, type(None), type, FunctionType, BuiltinFunctionType,
+            range, torch.dtype, torch.device)  # fmt: skip
+"""What nobody changes in place; neither do objects of our own, and tuples of all these."""
 
 
 def settings(encoding: nn.Module) -> dict[str, object]:
@@ -281,7 +290,11 @@ class _Told(NamedTuple):
 
 
 def _may_change(value: object) -> bool:
-    return isinstance(value, CHANGEABLE) or type(value).__module__ == "numpy"
+    if isinstance(value, CONSTANT):
+        return False
+    if isinstance(value, tuple | frozenset):
+        return any(map(_may_change, value))
+    return not type(value).__module__.startswith("posenc.")
 
 
 def _told(value: object) -> _Told:
