@@ -394,7 +394,11 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
 
 
 def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> list[bool]:
-    """Of each key: whether somebody sees those around it alone, and nobody before saw it, too."""
+    """Of each key: whether somebody sees those around it alone, and nobody before saw it, too.
+
+    Of keys after the query they are asked alone behind which positions fall, as documents end.
+    """
+    falls = [after < here for here, after in pairwise(at)] + [False]
 
     def misses(place: int, shown: list[bool], n: int) -> bool:
         if shown[n] or not any(shown[:n]) or not any(shown[n + 1 :]):
@@ -405,17 +409,17 @@ def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> lis
         )
 
     return [
-        any(misses(place, shown, n) for place, shown in queries if place >= at[n])
+        any(misses(place, shown, n) for place, shown in queries if place >= at[n] or falls[n])
         for n in range(len(at))
     ]
 
 
 def _hidden_before(at: list[int], queries: list[tuple[int, list[bool]]], n: int) -> bool:
-    """Whether somebody from key ``n`` on sees it alone, and nobody until then the key before it."""
+    """Whether somebody from key ``n`` on sees it alone, and nobody before then both."""
     behind = [each for each in queries if each[0] >= at[n] and each[1][n]]
     alone = min((place for place, shown in behind if not shown[n - 1]), default=2**63)
     both = min((place for place, shown in behind if shown[n - 1]), default=2**63)
-    return alone < both and at[n - 1] < at[n]
+    return alone <= both and alone < 2**63 and at[n - 1] < at[n]
 
 
 def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:
