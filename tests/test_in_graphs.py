@@ -131,7 +131,7 @@ COSTLY = {
 SLOW = pytest.mark.slow("one to three seconds of compiling each")
 
 
-@pytest.mark.slow("a graph is made for each", spares=3)
+@pytest.mark.slow("a graph is made for each", spares=6)
 @pytest.mark.parametrize(
     "case", [pytest.param(CASES[n], id=n, marks=SLOW if n in COSTLY else ()) for n in CASES]
 )
@@ -147,6 +147,7 @@ def test_a_graph_refuses_what_is_refused_outside(case: Case):
     assert refused.type is RuntimeError  # that of the graph, none of those who make it
 
 
+@pytest.mark.slow("C++ is compiled")
 def test_a_compiled_lookup_does_not_count_from_the_end():
     encoding = posenc.Sinusoidal(16)
     table = encoding.table(range(8))
@@ -171,6 +172,7 @@ def test_an_exported_graph_looks_too():
         exported(longer, ends)
 
 
+@pytest.mark.slow("a graph is made for each")
 def test_what_is_mapped_over_is_not_looked_at():
     packed = attended("cu_seqlens")
     ends = torch.tensor([[0, 2, 6], [0, 3, 6]])

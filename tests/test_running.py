@@ -45,6 +45,7 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow("a suite in processes of its own")
 @pytest.mark.parametrize(
     "workers", ["0", pytest.param("2", marks=pytest.mark.slow("a suite in processes of its own"))]
 )
@@ -78,6 +79,7 @@ def test_parts_of_slow_tests_are_all_of_them_together(suite):
     assert max(counts) < 20
 
 
+@pytest.mark.slow("a suite in processes of its own")
 def test_some_of_many_slow_cases_are_spared(suite):
     (suite / "test_suite.py").write_text(
         "import pytest\n\n"

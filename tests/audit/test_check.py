@@ -70,6 +70,7 @@ def test_rotary_embedding_torch_decodes_xpos_otherwise_than_it_prefills():
     assert "is-relative" in [verdict.question for verdict in report.passed]
 
 
+@pytest.mark.slow("a model of transformers")
 def test_llama_of_transformers_is_damaged_by_a_cast_and_precise_enough():
     from transformers import LlamaConfig
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
@@ -501,6 +502,7 @@ def test_the_page_has_the_names_of_all_faults_and_the_code_can_name_each():
     assert names - words == set()
 
 
+@pytest.mark.slow("a model of transformers")
 def test_a_configuration_beside_it():
     config = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, "hidden_size": 64,
               "num_attention_heads": 2}  # fmt: skip
@@ -756,6 +758,7 @@ def test_heads_on_the_last_axis_are_found_where_they_are_as_many_as_tokens(heads
 # The plugin of pytest.
 
 
+@pytest.mark.slow("a suite in processes of its own")
 def test_the_plugin_checks_what_a_marked_test_returns(pytester_folder):
     ran = pytester_folder(
         """

@@ -77,6 +77,7 @@ def subset_arguments(masks, real, documents):
     return given
 
 
+@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize("name", POSITIONAL)
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -204,6 +205,7 @@ def test_cu_seqlens_are_document_ids_of_every_row():
         attention(query, key, value, cu_seqlens=ends, document_ids=ids)
 
 
+@pytest.mark.slow("more of its kind", spares=3)
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize("sunk", [False, True])
 @pytest.mark.parametrize("softcap", [None, 0.7])

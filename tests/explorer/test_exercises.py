@@ -96,6 +96,7 @@ def test_answers_are_read_as_people_write_them(javascript):
     assert javascript([asked])[0] == {"right": True, "words": "Right: 2048."}
 
 
+@pytest.mark.slow("a page in a browser for each")
 def test_an_exercise_is_solved_by_keyboard(opened):
     opened_page = opened("position=1")
     opened_page.to("exercises")

@@ -20,6 +20,7 @@ def after(found, milliseconds: int) -> int:
     return int(found.page.input_value("#position"))
 
 
+@pytest.mark.slow("a page in a browser for each")
 def test_one_position_a_second_and_none_unasked(played):
     found = played()
     assert after(found, 5000) == 10

@@ -43,6 +43,7 @@ def test_its_policy_lets_nothing_out(opened):
     assert refused == "connect-src"
 
 
+@pytest.mark.slow("a page in a browser for each")
 def test_a_notebooks_frame_works_without_an_address(browser):
     page = browser.new_page(viewport={"width": 1000, "height": 950})
     complaints = []

@@ -88,6 +88,7 @@ def test_numbers_open_by_keyboard_and_show_the_cursor(opened):
     assert table.locator("tbody th").all_inner_texts() == [str(p) for p in range(17, 24)]
 
 
+@pytest.mark.slow("a page in a browser for each")
 def test_typing_in_a_field_moves_nothing_else(opened):
     found = opened()
     found.page.locator("#sentence").focus()

@@ -75,6 +75,7 @@ def test_letters_grow_and_notes_are_hidden(opened):
     assert large > 1.15 * page.evaluate(size)
 
 
+@pytest.mark.slow("a page in a browser for each")
 def test_a_link_brings_back_the_section_and_its_state(opened):
     found = opened("present=biases&biasKind=window&window=64&keys=100")
     assert found.page.evaluate(SHOWN) == ["biases"]

@@ -329,6 +329,7 @@ def test_sparse_attention_and_pages_are_refused():
         attend(layer(), q, q, q, mask, cache=type("PagedAttentionCache", (), {})())
 
 
+@pytest.mark.slow("a graph is made for each")
 @pytest.mark.compiles("a model is compiled whole")
 def test_a_compiled_graph_draws_its_masks():
     model = built("llama")

@@ -426,7 +426,11 @@ def test_patched_models_compile_whole(name):
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("mask", [None, REAL], ids=["whole", "padded"])
+@pytest.mark.parametrize(
+    "mask",
+    [pytest.param(None, marks=pytest.mark.slow("a graph is made for each")), REAL],
+    ids=["whole", "padded"],
+)
 def test_a_drawn_mask_hides_from_mpt_what_it_hides_from_others(mask):
     """It makes a boolean of its mask, in which true hides a key; graphs draw theirs."""
     torch.compiler.reset()

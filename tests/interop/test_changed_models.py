@@ -291,6 +291,7 @@ def test_frequencies_that_grow_are_not_carried_past_their_length(rope):
         assert logits(model).isfinite().all()
 
 
+@pytest.mark.slow("a graph is made for each")
 @pytest.mark.compiles
 def test_a_graph_looks_how_far_frequencies_hold():
     given = {"max_position_embeddings": 6, "rope_parameters": {"rope_theta": 1e4, **DYNAMIC}}

@@ -77,6 +77,7 @@ def facts(monkeypatch):
     return windows.measured()
 
 
+@pytest.mark.slow("a model of each", spares=2)
 @pytest.mark.parametrize(
     ("model_type", "counts"),
     [

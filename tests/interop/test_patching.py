@@ -363,6 +363,7 @@ def test_it_compiles_whole_and_once_for_all_positions(name):
     assert counter.frame_count == 1
 
 
+@pytest.mark.slow("several graphs")
 @pytest.mark.compiles
 def test_a_graph_from_before_knows_of_hooks_that_came_and_went():
     """GPT-J's rows come by hooks, and graphs do not ask whether a module has others by now."""

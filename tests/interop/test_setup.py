@@ -348,6 +348,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
     assert positional_setup(path).model_type == "llama"
 
 
+@pytest.mark.slow("a process of its own")
 def test_files_are_read_without_transformers(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "gemma3"}))

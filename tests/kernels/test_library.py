@@ -51,6 +51,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow("a process of its own")
 @native
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_there_is_one_openmp_runtime_and_it_is_torchs():

@@ -32,6 +32,7 @@ assert all(torch.equal(a, b) for a, b in zip(here, made, strict=True))
 """
 
 
+@pytest.mark.slow("a process of its own")
 @pytest.mark.skipif(sys.platform != "linux", reason="forks")
 def test_workers_forked_behind_threads_neither_hang_nor_differ():
     ran = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=90)

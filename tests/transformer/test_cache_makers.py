@@ -488,6 +488,7 @@ def test_one_cache_for_two_layers_is_refused():
     second(PROMPT, cache=cache)
 
 
+@pytest.mark.slow("several graphs")
 @pytest.mark.compiles
 def test_compiled_steps_serve_their_own_and_refuse_others():
     first, second = encoder(0), encoder(1)

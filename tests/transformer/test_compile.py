@@ -65,6 +65,7 @@ def test_a_graph_whose_numbers_may_all_change_trains():
         torch.testing.assert_close(compiled(x), encoder(x))
 
 
+@pytest.mark.slow("several graphs")
 def test_compiling_leaves_the_kept_tables_alone():
     encoder = Encoder(16, 4, 1, positional=EVERYWHERE["fixed"]()).eval()
     torch.compile(encoder, fullgraph=True, backend="eager")(torch.randn(1, 5, 16))

@@ -208,6 +208,7 @@ def loud(x):
         assert f"{each}\n" in printed.err
 
 
+@pytest.mark.slow("a process of its own")
 @pytest.mark.skipif(os.name == "nt", reason="descriptors are not closed so")
 def test_it_runs_where_standard_output_is_closed(file):
     """As after ``>&-`` in a shell."""

@@ -31,6 +31,7 @@ def test_text_reads_the_same_twice():
     assert list(text.pieces()) == list(text.pieces())
 
 
+@pytest.mark.slow("megabytes of text")
 @given(st.lists(st.text(st.characters(exclude_characters="\n\r\0", codec="utf-8"), max_size=60)))
 def test_long_lines_come_in_pieces_and_nothing_is_lost(lines):
     before, text_module.PIECE = text_module.PIECE, 8
