@@ -358,12 +358,13 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
         return False
     mask = mask.expand(case.batch, case.heads, len(case.chosen), case.k_len)
     seen = (mask if mask.dtype == torch.bool else mask > -1e3).any(1).tolist()
-    keys = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
-    real = torch.ones(case.batch, case.k_len).bool()
+    stand = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
+    real, keys = torch.ones(case.batch, case.k_len).bool(), stand
     if case.padding is not None:
         real = torch.tensor(case.padding).expand(case.batch, -1).bool()
-        keys = over_padding(keys, torch.tensor(case.padding))
+        keys = over_padding(stand, torch.tensor(case.padding))
     places = keys.expand(case.batch, -1).tolist()
+    from_where = stand.expand(case.batch, -1).tolist()  # queries of padding stand where they are
     ids = torch.zeros(case.batch, case.k_len)
     if case.documents is not None:
         ids = torch.tensor([documents_of(row) for row in case.documents]).expand(case.batch, -1)
@@ -373,7 +374,10 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
     def taken(row: int) -> bool:
         at, own = places[row], ids[row].tolist()
         queries = [
-            (at[query], [shown and own[query] == own[n] for n, shown in enumerate(row_of_mask)])
+            (
+                from_where[row][query],
+                [shown and own[query] == own[n] for n, shown in enumerate(row_of_mask)],
+            )
             for query, row_of_mask in zip(case.chosen, seen[row], strict=True)
         ]
         between = _hidden_between(at, queries)

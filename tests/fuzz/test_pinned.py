@@ -236,3 +236,16 @@ def test_what_one_mask_hides_is_expected_to_be_refused_as_it_is(seed, chosen, ke
         score_builders=[lambda: DAPEv2(1, ALiBi(1), 4)], remapping=None, scale=None, omit=False,
     )  # fmt: skip
     hunter.check(case)
+
+
+def test_queries_of_padding_stand_where_they_are():
+    """Keys of padding stand where the token before them does; so do no queries."""
+    case = hunter.AttentionCase(
+        seed=764, dtype=torch.float64, batch=1, kv_heads=1, group=2, k_len=18, value_dim=1,
+        relation="self", chosen=list(range(18)), positions=None, is_causal=False, window=None,
+        padding=[[False] * 3 + [True] * 13 + [False] * 2], documents=None, as_cu_seqlens=False,
+        mask="bool", mask_shape=(True, True, True), sunk=False, softcap=None, layout="contiguous",
+        builders=[], score_builders=[lambda: DAPEv2(2, ALiBi(2), 4)], remapping=None, scale=None,
+        omit=False,
+    )  # fmt: skip
+    hunter.check(case)
