@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from posenc import (
+    KERPLE,
     ALiBi,
     Learned,
     Positional,
     QueryTemperature,
+    RelativeBias,
     Rotary,
     Sinusoidal,
     TokenEncoding,
@@ -245,104 +247,140 @@ def test_a_bound_below_which_some_are_negative():
         tables.biases(ALiBi(2), torch.tensor([0]), torch.tensor([100]), below=64)
 
 
-class Weighted(TokenEncoding):
-    """A caller's own encoding, whose attributes may be changed in place."""
+class Sped(TokenEncoding):
+    """A caller's own encoding, of a speed that it finds wherever it likes."""
 
-    batch_first, keeps_norm, keeps_shift = True, False, False
+    batch_first, keeps_norm, keeps_shift, dim = True, False, False, 2
 
-    def __init__(self, weights):
+    def __init__(self, speed):
         super().__init__()
-        self.dim, self.weights = len(weights), weights
+        self.speed = speed
 
     def table(self, positions, *, dtype=None):
-        return positions.unsqueeze(-1) * torch.as_tensor(self.weights, dtype=torch.float32)
+        return (positions.unsqueeze(-1) * self.speed(self)).expand(*positions.shape, 2)
 
     def encode(self, x, table):
         return x + table
 
 
+class Steeper(ALiBi):
+    """One that derives from ours."""
+
+    table = RelativeBias.table
+
+    def profile(self, distance, *, dtype=None):
+        return super().profile(distance, dtype=dtype) * Options.factor
+
+
+class Options:
+    factor = 1.0
+
+
+def _in_an_attribute():
+    encoding = Sped(lambda self: self.held[0])
+    encoding.held = [1.0]
+    return encoding, lambda: encoding.held.__setitem__(0, 2.0)
+
+
+def _in_a_closure():
+    speed = torch.ones(())
+    return Sped(lambda _: speed), lambda: speed.fill_(2.0)
+
+
+def _behind_torchs_back():
+    numbers = np.ones(1, dtype=np.float32)
+    encoding = Sped(lambda self: self.held)
+    encoding.held = torch.from_numpy(numbers)
+    return encoding, lambda: numbers.fill(2.0)
+
+
+def _in_a_module_that_nobody_knows():
+    bias = KERPLE(1)
+    encoding = Sped(lambda self: self.parts[0].profile(torch.tensor([5]))[0, 0].detach())
+    encoding.parts = (bias,)
+    return encoding, lambda: bias.p.data.mul_(2.0)
+
+
+def _of_the_class():
+    encoding = Sped(lambda _: Options.factor)
+    return encoding, lambda: setattr(Options, "factor", 2.0)
+
+
+def _of_training():
+    encoding = Sped(lambda self: 2.0 if self.training else 1.0).eval()
+    return encoding, encoding.train
+
+
+@pytest.mark.parametrize(
+    "changing",
+    [_in_an_attribute, _in_a_closure, _behind_torchs_back, _in_a_module_that_nobody_knows,
+     _of_the_class, _of_training],
+)  # fmt: skip
+def test_a_callers_encoding_is_asked_at_each_pass(monkeypatch, changing):
+    monkeypatch.setattr(Options, "factor", 1.0)
+    tables, here = Tables(), torch.arange(4)
+    encoding, change = changing()
+    first = tables.rows(encoding, here).clone()
+    assert torch.equal(tables.rows(encoding, here), first)
+    change()
+    assert torch.equal(tables.rows(encoding, here), encoding.table(here))
+    assert not torch.equal(encoding.table(here), first)
+    assert len(tables.kept) == 0
+
+
+def test_so_is_what_derives_from_ours(monkeypatch):
+    tables, bias, here = Tables(), Steeper(2), torch.arange(4)
+    first = tables.biases(bias, here, here)
+    monkeypatch.setattr(Options, "factor", 2.0)
+    assert torch.equal(tables.biases(bias, here, here), 2 * first)
+
+
+@pytest.mark.parametrize("collection", [list, tuple])
+def test_what_learns_in_a_collection_gets_its_gradient(collection):
+    tables, here = Tables(), torch.arange(4)
+    weight = torch.tensor(1.0)
+    encoding = Sped(lambda self: self.held[0])
+    encoding.held = collection([weight])
+    tables.rows(encoding, here)
+    weight.requires_grad_()
+    for count in (1, 2):
+        tables.rows(encoding, here).sum().backward()
+        assert weight.grad.item() == count * 12  # 0 + 1 + 2 + 3, in two columns
+
+
+def test_what_is_drawn_in_training_is_drawn_at_each_pass():
+    encoding = Sped(lambda self: torch.rand(()) if self.training else 1.0)
+    encoder = Encoder(2, 1, 1, positional=Positional(encoding), dropout=0.0)
+    x = torch.randn(1, 4, 2)
+    assert not torch.equal(encoder(x), encoder(x))
+    encoder.eval()
+    assert torch.equal(encoder(x), encoder(x))
+
+
+def test_tables_of_ours_are_kept_until_a_list_changes():
+    tables, here, encoding = Tables(), torch.arange(4), Sinusoidal(8)
+    encoding.noted = [1.0]
+    tables.rows(encoding, here)
+    kept = tables.kept[encoding].rows
+    tables.rows(encoding, here)
+    assert tables.kept[encoding].rows is kept
+    encoding.noted[0] = 2.0
+    tables.rows(encoding, here)
+    assert tables.kept[encoding].rows is not kept
+
+
 def test_tensors_that_learn_are_never_kept():
     tables, here = Tables(), torch.arange(4)
-    weights = torch.ones(2, requires_grad=True)
-    weighted, warm = Weighted(weights), QueryTemperature(8, period=2)
-    warm.scale = torch.tensor(0.1, requires_grad=True)
-    for encoding, learned in ((weighted, weights), (warm, warm.scale)):
-        for count in (1, 2):  # the second pass has a graph of its own
-            tables.rows(encoding, here).sum().backward()
-            torch.testing.assert_close(
-                learned.grad, count * torch.autograd.grad(encoding.table(here).sum(), learned)[0]
-            )
+    encoding = QueryTemperature(8, period=2)
+    encoding.scale = learned = torch.tensor(0.1, requires_grad=True)
+    for count in (1, 2):  # the second pass has a graph of its own
+        tables.rows(encoding, here).sum().backward()
+        torch.testing.assert_close(
+            learned.grad, count * torch.autograd.grad(encoding.table(here).sum(), learned)[0]
+        )
     learned = Learned(16, 5)
     weight = learned.weight
     del learned.weight
     learned.weight = weight.view_as(weight)  # as FSDP does
     assert torch.equal(tables.rows(learned, here), weight[here])  # of 5 rows, not 64
     assert len(tables.kept) == 0
-
-
-class Listed(Weighted):
-    """Its weights are tensors in a list, where neither torch nor the tables look for them."""
-
-    def table(self, positions, *, dtype=None):
-        return positions.unsqueeze(-1) * torch.stack(list(self.weights))
-
-
-@pytest.mark.parametrize("collection", [list, tuple])
-def test_tensors_that_learn_in_a_list_are_never_kept(collection):
-    tables, here = Tables(), torch.arange(4)
-    weights = [torch.tensor(1.0, requires_grad=True), torch.tensor(2.0)]
-    listed = Listed(collection(weights))
-    with torch.no_grad():
-        tables.rows(listed, here)
-    assert len(tables.kept) == 0
-    for count in (1, 2):
-        tables.rows(listed, here).sum().backward()
-        assert weights[0].grad.item() == count * 6
-    weights[0].requires_grad_(False)
-    tables.rows(listed, here)
-    assert len(tables.kept) == 1
-
-
-class Unpicklable(list):
-    def __reduce__(self):
-        raise TypeError("it cannot be told")
-
-
-@pytest.mark.parametrize(
-    "weights",
-    [[1.0, 1.0], np.ones(2), torch.ones(2), Unpicklable([1.0, 1.0])],
-    ids=["list", "numpy", "tensor", "unpicklable"],
-)
-def test_attributes_that_are_changed_in_place(weights):
-    tables, here, encoding = Tables(), torch.arange(4), Weighted(weights)
-    first = tables.rows(encoding, here)
-    kept = tables.kept[encoding].rows
-    assert torch.equal(tables.rows(encoding, here), first)
-    if not isinstance(weights, Unpicklable):
-        assert tables.kept[encoding].rows is kept
-    weights[0] = 5.0
-    assert torch.equal(tables.rows(encoding, here), encoding.table(here))
-    assert not torch.equal(tables.rows(encoding, here), first)
-
-
-class Options:
-    """An object of a caller's, which the encoding reads when it lays out its table."""
-
-    factor = 1.0
-
-
-@pytest.mark.parametrize("deep", [False, True])
-def test_objects_that_are_changed_in_place(deep):
-    class Factored(Weighted):
-        def table(self, positions, *, dtype=None):
-            (options,) = self.options
-            return options.factor * super().table(positions)
-
-    tables, here, encoding, options = Tables(), torch.arange(4), Factored([1.0, 2.0]), Options()
-    encoding.options = (options,) if deep else [options]
-    tables.rows(encoding, here)
-    kept = tables.kept[encoding].rows
-    tables.rows(encoding, here)
-    assert tables.kept[encoding].rows is kept
-    options.factor = 2.0
-    assert torch.equal(tables.rows(encoding, here), encoding.table(here))

@@ -1,8 +1,9 @@
 """The tables of a model: kept where they can be seen, and handed down to where they are used."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pickle import dumps
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
+from posenc.frequencies.schedule import Schedule
 from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 
@@ -87,11 +89,12 @@ class Kept:
 class Tables:
     """Tables of the encodings of one model, built once and gathered by position.
 
-    A table is rebuilt when the encoding, dtype, device or length that shaped it changes. Encodings
-    with parameters, buffers or tensors that learn are never kept: gradients and checkpoints must
-    reach them. Neither is anything kept past ``most`` positions, or while compiling; there the
-    table is computed for the positions at hand, and is the same, since a row depends on its
-    position alone.
+    A table is rebuilt when the encoding, dtype, device or length that shaped it changes. Only those
+    of this library's own encodings are kept, and of these none with parameters, buffers or tensors:
+    gradients and checkpoints must reach them. What shapes the table of a caller's encoding cannot
+    be known: a list, a closure, a draw at random in training. It is computed at each pass, for the
+    positions at hand, as every table is past ``most`` positions and while compiling; that is the
+    same, since a row depends on its position alone.
 
     It is no part of a state dict, and a copied or unpickled model starts with an empty one.
 
@@ -210,8 +213,6 @@ class Tables:
         if size is None:
             return encoding.table(q_positions, k_positions, dtype=dtype)
         profile = self._built(encoding, size, dtype, q_positions.device)
-        if profile is None:
-            return encoding.table(q_positions, k_positions, dtype=dtype)
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
         return rows_at(profile, distance + profile.shape[-1] // 2, dim=1).movedim(0, -3)
 
@@ -221,7 +222,7 @@ class Tables:
         """How many positions must be kept to serve these, or ``None`` where none should be."""
         if not may_look(positions) or not positions.numel():
             return None
-        if _may_learn(encoding):
+        if not _is_known(encoding):
             return None
         if below is None:
             ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
@@ -230,34 +231,46 @@ class Tables:
 
     def _built(
         self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
-    ) -> Tensor | None:
-        """Its rows from the first on, or ``None`` where a tensor that learns shows in them."""
+    ) -> Tensor:
         kept = self.kept.get(encoding)
         if kept is None or not kept.serves(encoding, size, dtype, device):
             size = min(max(FEWEST_ROWS, 1 << (size - 1).bit_length()), self.most)
             rows = _build(encoding, size, dtype, device)
-            if rows.requires_grad:
-                return None
             kept = Kept(rows, size, dtype, device, settings(encoding))
             self.kept[encoding] = kept
         return kept.rows
 
 
-def _may_learn(encoding: nn.Module) -> bool:
-    """Whether gradients or checkpoints reach it: by parameters, buffers, or tensors that learn.
+def _is_known(encoding: nn.Module) -> bool:
+    """Whether its settings alone shape its table: it is ours, and all that it holds is settled.
 
-    FSDP, as torch's first, sets parts of its flat parameter in the place of parameters. Tensors
-    that learn and lie deeper, as in a list, are seen when the table is built.
+    What FSDP or a parametrization puts in the place of a class or a parameter is neither.
     """
     if next(encoding.parameters(), None) is not None or next(encoding.buffers(), None) is not None:
+        return False
+    parts = list(encoding.modules())
+    return all(type(part).__module__.startswith(OURS) for part in parts) and all(
+        _is_settled(value, in_list=isinstance(value, list))
+        for part in parts
+        for name, value in vars(part).items()
+        if name not in INTERNAL
+    )
+
+
+def _is_settled(value: object, *, in_list: bool) -> bool:
+    """Whether nobody changes it in place; what a list as an attribute holds is compared."""
+    if isinstance(value, SETTLED):
         return True
-    held = (value for part in encoding.modules() for value in vars(part).values())
-    return any(isinstance(value, Tensor) and value.requires_grad for value in held)
+    if isinstance(value, tuple | frozenset) or (in_list and isinstance(value, list)):
+        return all(_is_settled(each, in_list=in_list) for each in value)
+    if isinstance(value, FunctionType):
+        return value.__closure__ is None and str(value.__module__).startswith("posenc.")
+    home = str(type(value).__module__)
+    return home.startswith("posenc.") and not isinstance(value, Coordinates | nn.Module)
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    # What is kept may serve a backward pass later, and shows whether it would have to learn.
-    with torch.inference_mode(False), torch.enable_grad():
+    with torch.inference_mode(False):  # what is kept may serve a backward pass later
         if isinstance(encoding, RelativeBias):
             return encoding.profile(
                 consecutive(2 * size - 1, start=1 - size, device=device), dtype=dtype
@@ -267,15 +280,18 @@ def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.dev
 
 INTERNAL = frozenset(vars(nn.Module()))
 
-CONSTANT = (int, float, complex, str, bytes, type(None), type, FunctionType, BuiltinFunctionType,
-            range, torch.dtype, torch.device)  # fmt: skip
-"""What nobody changes in place; neither do objects of our own, and tuples of all these."""
+OURS = ("posenc.", "torch.nn.modules.container")
+"""Where the classes of encodings and of their parts are from."""
+
+SETTLED = (int, float, complex, str, bytes, type(None), range, Fraction, Schedule,
+           torch.dtype, torch.device)  # fmt: skip
+"""What stays what it is, as objects of our own and tuples of all these do; schedules are frozen."""
 
 
 def settings(encoding: nn.Module) -> dict[str, object]:
     """The attributes of an encoding and its parts, whose change makes its tables stale."""
     return {
-        f"{part}.{name}": _told(value) if _may_change(value) else value
+        f"{part}.{name}": _Told(value, dumps(value)) if isinstance(value, list) else value
         for part, module in encoding.named_modules()
         for name, value in vars(module).items()
         if name not in INTERNAL
@@ -283,27 +299,10 @@ def settings(encoding: nn.Module) -> dict[str, object]:
 
 
 class _Told(NamedTuple):
-    """A value that may be changed in place, and what it held."""
+    """A list, and what it held."""
 
-    value: object
-    held: object
-
-
-def _may_change(value: object) -> bool:
-    if isinstance(value, CONSTANT):
-        return False
-    if isinstance(value, tuple | frozenset):
-        return any(map(_may_change, value))
-    return not type(value).__module__.startswith("posenc.")
-
-
-def _told(value: object) -> _Told:
-    if isinstance(value, Tensor):
-        return _Told(value, object() if value.is_inference() else value._version)
-    try:
-        return _Told(value, dumps(value))
-    except Exception:  # whatever forbids it: then it counts as changed each time
-        return _Told(value, object())
+    value: list
+    held: bytes
 
 
 def _unchanged(before: dict[str, object], now: dict[str, object]) -> bool:
