@@ -523,9 +523,8 @@ def _joined_rows(
 ) -> Tensor | Coordinates:
     if kept is None:  # a copy, since whoever gave them may count on in place
         return new.clone() if isinstance(new, Tensor) else Coordinates.cat([new], dim=axis)
-    rows = torch.broadcast_shapes(kept.shape[:-1], new.shape[:-1]) if axis == -1 else None
-    if rows is not None:
-        kept, new = kept.expand(*rows, -1), new.expand(*rows, -1)
+    rows = torch.broadcast_shapes(kept.shape[:axis], new.shape[:axis])
+    kept, new = (each.expand(*rows, *each.shape[axis:]) for each in (kept, new))
     if isinstance(kept, Coordinates) or isinstance(new, Coordinates):
         return Coordinates.cat([Coordinates(kept), Coordinates(new)], dim=axis)
     return torch.cat([kept, new], dim=axis)
