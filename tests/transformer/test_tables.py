@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from posenc import (
     TokenEncoding,
     XPos,
 )
-from posenc.frequencies import Geometric
+from posenc.frequencies import Geometric, Schedule
 from posenc.transformer import (
     AttentionTables,
     Encoder,
@@ -384,3 +385,32 @@ def test_tensors_that_learn_are_never_kept():
     learned.weight = weight.view_as(weight)  # as FSDP does
     assert torch.equal(tables.rows(learned, here), weight[here])  # of 5 rows, not 64
     assert len(tables.kept) == 0
+
+
+@dataclass(frozen=True)
+class Sharpened(Schedule):
+    """A caller's schedule, whose factor may be changed."""
+
+    of: Schedule
+
+    def radians(self):
+        return self.of.radians()
+
+    def float32(self, form):
+        return self.of.float32(form)
+
+    @property
+    def attention_factor(self):
+        return Options.factor
+
+
+@pytest.mark.parametrize(
+    "build", [Rotary, lambda s: Rotary(s, arithmetic="float32"), lambda s: XPos(Rotary(s))]
+)
+def test_a_callers_schedule_is_asked_at_each_pass(monkeypatch, build):
+    tables, here = Tables(), torch.arange(4)
+    encoding = build(Sharpened(Geometric(8)))
+    before = tables.rows(encoding, here)
+    monkeypatch.setattr(Options, "factor", 3.0)
+    assert torch.equal(tables.rows(encoding, here), encoding.table(here))
+    assert not torch.equal(encoding.table(here), before)

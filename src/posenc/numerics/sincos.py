@@ -190,8 +190,10 @@ class SinCos:
 
         Raises:
             TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
-            ValueError: Coordinates have a scale an axis, or steps too fine or too coarse.
+            ValueError: Coordinates have a scale an axis, or steps too fine or too coarse; or
+                ``factor`` is a tensor that learns.
         """
+        check_factor(factor)
         if isinstance(positions, Coordinates) and self.common is None:
             if positions.rest is not None:
                 return self._of_two_parts(positions, dtype, out, factor)
@@ -317,6 +319,20 @@ def _one_scale(positions: Coordinates) -> Fraction:
             f"here. Take it as positions[..., 0]."
         )
     return positions.scale
+
+
+def check_factor(factor: float) -> None:
+    """Refuse a factor of cosines and sines that would get no gradient, of a schedule of somebody's.
+
+    Raises:
+        ValueError: It is a tensor that learns.
+    """
+    if isinstance(factor, Tensor) and factor.requires_grad:
+        raise ValueError(
+            f"attention_factor is a tensor that learns, {factor.item():.6g}; it would get no "
+            f"gradient, since tables are rounded once, with the number that it is. Multiply "
+            f"queries with it after they were turned, or set attention_factor.item()."
+        )
 
 
 def _check_dtype(dtype: torch.dtype) -> None:

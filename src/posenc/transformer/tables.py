@@ -1,6 +1,8 @@
 """The tables of a model: kept where they can be seen, and handed down to where they are used."""
 
+from array import array
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pickle import dumps
 from types import FunctionType
@@ -20,7 +22,6 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.frequencies.schedule import Schedule
 from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 
@@ -222,12 +223,17 @@ class Tables:
         """How many positions must be kept to serve these, or ``None`` where none should be."""
         if not may_look(positions) or not positions.numel():
             return None
-        if not _is_known(encoding):
+        if not self._is_known(encoding):
             return None
         if below is None:
             ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
             below = max(ends) + 1 if min(ends) >= 0 else None
         return None if below is None or below > self.most else below
+
+    def _is_known(self, encoding: nn.Module) -> bool:
+        kept = self.kept.get(encoding)
+        same = kept is not None and _unchanged(kept.settings, settings(encoding))
+        return _owns_nothing(encoding) and (same or _is_known(encoding))
 
     def _built(
         self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
@@ -241,13 +247,15 @@ class Tables:
         return kept.rows
 
 
+def _owns_nothing(encoding: nn.Module) -> bool:
+    return next(encoding.parameters(), None) is None and next(encoding.buffers(), None) is None
+
+
 def _is_known(encoding: nn.Module) -> bool:
     """Whether its settings alone shape its table: it is ours, and all that it holds is settled.
 
     What FSDP or a parametrization puts in the place of a class or a parameter is neither.
     """
-    if next(encoding.parameters(), None) is not None or next(encoding.buffers(), None) is not None:
-        return False
     parts = list(encoding.modules())
     return all(type(part).__module__.startswith(OURS) for part in parts) and all(
         _is_settled(value, in_list=isinstance(value, list))
@@ -265,8 +273,13 @@ def _is_settled(value: object, *, in_list: bool) -> bool:
         return all(_is_settled(each, in_list=in_list) for each in value)
     if isinstance(value, FunctionType):
         return value.__closure__ is None and str(value.__module__).startswith("posenc.")
-    home = str(type(value).__module__)
-    return home.startswith("posenc.") and not isinstance(value, Coordinates | nn.Module)
+    if not str(type(value).__module__).startswith("posenc."):
+        return False
+    if isinstance(value, Coordinates | nn.Module):
+        return False
+    # Schedules, profiles and channels may hold those of a caller.
+    held = getattr(value, "__dict__", {}).items()
+    return all(_is_settled(each, in_list=True) for name, each in held if name[0] != "_")
 
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -283,19 +296,21 @@ INTERNAL = frozenset(vars(nn.Module()))
 OURS = ("posenc.", "torch.nn.modules.container")
 """Where the classes of encodings and of their parts are from."""
 
-SETTLED = (int, float, complex, str, bytes, type(None), range, Fraction, Schedule,
+SETTLED = (int, float, complex, str, bytes, type(None), range, Fraction, Decimal, array,
            torch.dtype, torch.device)  # fmt: skip
-"""What stays what it is, as objects of our own and tuples of all these do; schedules are frozen."""
+"""What stays what it is, as tuples of it do, and objects of our own that hold nothing else."""
 
 
 def settings(encoding: nn.Module) -> dict[str, object]:
-    """The attributes of an encoding and its parts, whose change makes its tables stale."""
-    return {
-        f"{part}.{name}": _Told(value, dumps(value)) if isinstance(value, list) else value
-        for part, module in encoding.named_modules()
-        for name, value in vars(module).items()
-        if name not in INTERNAL
-    }
+    """The classes and attributes of an encoding's parts, whose change makes its tables stale."""
+    held: dict[str, object] = {}
+    for part, module in encoding.named_modules():
+        held[part] = type(module)
+        for name, value in vars(module).items():
+            if name not in INTERNAL:
+                told = isinstance(value, list)
+                held[f"{part}.{name}"] = _Told(value, dumps(value)) if told else value
+    return held
 
 
 class _Told(NamedTuple):

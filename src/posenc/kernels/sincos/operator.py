@@ -12,7 +12,7 @@ from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
 from posenc.numerics.columns import Columns
 from posenc.numerics.long_turns import LongTurns
-from posenc.numerics.sincos import SinCos, empty_table
+from posenc.numerics.sincos import SinCos, check_factor, empty_table
 from posenc.positions import Coordinates, checked
 
 
@@ -61,7 +61,7 @@ def cos_sin(
 
     Raises:
         ValueError: ``out`` has elements that share a place, or shares memory with positions; or
-            one of both has no memory.
+            one of both has no memory. Or ``factor`` is a tensor that learns.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -69,6 +69,7 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
+    check_factor(factor)
     if isinstance(positions, Coordinates) and sincos.common is not None:
         made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
         return made if out is None else None
