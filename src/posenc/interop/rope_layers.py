@@ -50,6 +50,7 @@ def checked(config: Configuration) -> Configuration:
         ValueError: It is not.
     """
     _check_kinds(config)
+    _check_default_base(config)
     family = config.family
     if why := rope_models.refusal(config):
         raise ValueError(
@@ -114,6 +115,20 @@ def _check_kinds(config: Configuration) -> None:
         value = config.values.get(name)
         if not isinstance(value, bool | None):
             raise ValueError(f"{name} is {value!r}; it must be true or false. Correct the file.")
+
+
+def _check_default_base(config: Configuration) -> None:
+    """Refuse a base of a class's own that stands in for one, which some classes look at alone."""
+    default = config.values.get("default_theta")
+    rope = {**config.dictionary("rope_parameters"), **config.dictionary("rope_scaling")}
+    inside = [rope, *(each for each in rope.values() if isinstance(each, Mapping))]
+    beside = config.get(*BASE_FIELDS, "global_rope_theta", "layer_rope_theta")
+    told = beside is not None or any("rope_theta" in each for each in inside)
+    if default is not None and not told:
+        raise ValueError(
+            f"default_theta is {default!r}, and no rope_theta stands beside it; of the classes of "
+            f"transformers some look at it and some do not. Write rope_theta."
+        )
 
 
 def _check_left_out(config: Configuration) -> None:
