@@ -377,6 +377,7 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
             (
                 from_where[row][query],
                 [shown and own[query] == own[n] for n, shown in enumerate(row_of_mask)],
+                not all(row_of_mask),  # who sees everything may be padding, and tells nothing
             )
             for query, row_of_mask in zip(case.chosen, seen[row], strict=True)
         ]
@@ -397,7 +398,7 @@ def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
     return any(taken(row) for row in range(case.batch))
 
 
-def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> list[bool]:
+def _hidden_between(at: list[int], queries: list[tuple[int, list[bool], bool]]) -> list[bool]:
     """Of each key: whether somebody sees those around it alone, and nobody before saw it, too.
 
     Of keys after the query they are asked alone behind which positions fall, as documents end.
@@ -408,21 +409,21 @@ def _hidden_between(at: list[int], queries: list[tuple[int, list[bool]]]) -> lis
         if shown[n] or not any(shown[:n]) or not any(shown[n + 1 :]):
             return False
         return not any(
-            other[n] and at[n] < before < place and any(map(and_, shown, other))
-            for before, other in queries
+            tells and other[n] and at[n] < before < place and any(map(and_, shown, other))
+            for before, other, tells in queries
         )
 
     return [
-        any(misses(place, shown, n) for place, shown in queries if place >= at[n] or falls[n])
+        any(misses(place, shown, n) for place, shown, _ in queries if place >= at[n] or falls[n])
         for n in range(len(at))
     ]
 
 
-def _hidden_before(at: list[int], queries: list[tuple[int, list[bool]]], n: int) -> bool:
+def _hidden_before(at: list[int], queries: list[tuple[int, list[bool], bool]], n: int) -> bool:
     """Whether somebody from key ``n`` on sees it alone, and nobody before then both."""
     behind = [each for each in queries if each[0] >= at[n] and each[1][n]]
-    alone = min((place for place, shown in behind if not shown[n - 1]), default=2**63)
-    both = min((place for place, shown in behind if shown[n - 1]), default=2**63)
+    alone = min((place for place, shown, _ in behind if not shown[n - 1]), default=2**63)
+    both = min((place for place, shown, tells in behind if shown[n - 1] and tells), default=2**63)
     return alone <= both and alone < 2**63 and at[n - 1] < at[n]
 
 

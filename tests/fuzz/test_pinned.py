@@ -3,6 +3,7 @@
 import pytest
 import torch
 from tests.fuzz import attention as hunter
+from tests.fuzz import told
 from torch import nn
 
 from posenc import (
@@ -249,3 +250,12 @@ def test_queries_of_padding_stand_where_they_are():
         omit=False,
     )  # fmt: skip
     hunter.check(case)
+
+
+def test_padding_that_sees_everything_is_no_witness_that_a_document_was_seen():
+    """Its row hides nothing, as where a mask may hide no whole row; documents alternate."""
+    case = told.ToldCase(
+        seed=0, name="CoPE", real=[False, True, True, True, True, False], ids=[0, 0, 0, 1, 0, 1],
+        style="all where nothing", lowest=None, placed="1 at padding", q_len=6, told=[],
+    )  # fmt: skip
+    told.check(case)

@@ -190,6 +190,7 @@ def _hidden_between(
     """
     padding, documents, q_documents = given.padding_mask, given.documents, given.q_documents
     seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
+    sees_all = seen.all(dim=-1).unsqueeze(-2)  # as padding does where a mask may hide no whole row
     if documents is not None and q_documents is not None:
         seen = seen & (q_documents.unsqueeze(-1) == documents.unsqueeze(-2))
     not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
@@ -197,7 +198,7 @@ def _hidden_between(
     # what leaves a window was seen before. A key after the query is not counted, but positions
     # that fall behind it are taken for the end of a document.
     falls = functional.pad(at[..., 1:] < at[..., :-1], (0, 1))
-    numbers, earlier = seen.float(), queries.movedim(-1, -2) < queries
+    numbers, earlier = seen.float(), (queries.movedim(-1, -2) < queries) & ~sees_all
     count = numbers.cumsum(-1)
     around = ~seen & (count > 0) & (count < count[..., -1:]) & (not_before | falls.unsqueeze(-2))
     kin = (numbers @ numbers.mT).clamp(max=1) * earlier
@@ -205,7 +206,8 @@ def _hidden_between(
     # So it is with who sees a key, and not the one before it.
     here = seen[..., 1:] & not_before[..., 1:]
     alone, both = (
-        queries.where(here & (seen[..., :-1] == pair), LAST).amin(-2) for pair in (False, True)
+        queries.where(behind & (seen[..., :-1] == pair), LAST).amin(-2)
+        for behind, pair in ((here, False), (here & ~sees_all.mT, True))
     )
     beside = (alone <= both) & (alone < LAST) & (at[..., 1:] > at[..., :-1])
     if padding is not None:
