@@ -223,14 +223,15 @@ class Tables:
         """How many positions must be kept to serve these, or ``None`` where none should be."""
         if not may_look(positions) or not positions.numel():
             return None
-        if not self._is_known(encoding):
+        if not self._may_keep(encoding):
             return None
         if below is None:
             ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
             below = max(ends) + 1 if min(ends) >= 0 else None
         return None if below is None or below > self.most else below
 
-    def _is_known(self, encoding: nn.Module) -> bool:
+    def _may_keep(self, encoding: nn.Module) -> bool:
+        """Whether it is known, as one is that has the settings with which it was kept."""
         kept = self.kept.get(encoding)
         same = kept is not None and _unchanged(kept.settings, settings(encoding))
         return _owns_nothing(encoding) and (same or _is_known(encoding))
