@@ -18,7 +18,8 @@ from posenc import (
     attention,
     positions,
 )
-from posenc.transformer import Encoder, KeyValueCache
+from posenc.backends.features import readers
+from posenc.transformer import AttentionTables, Encoder, KeyValueCache, MultiHeadAttention
 
 HEADS, WIDTH, DIM, LONG = 4, 8, 32, 6
 DOCUMENTS = torch.arange(2).repeat_interleave(LONG)[None]
@@ -224,229 +225,76 @@ def test_tokens_between_of_the_next_document_are_not_counted(name, is_causal):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("lowest", [None, float("-inf"), torch.finfo(torch.float32).min])
-def test_padding_that_a_mask_alone_tells_is_refused_where_it_would_be_read(name, lowest):
-    def mask(real):
-        shown = torch.tensor(real).expand(1, 1, LONG, LONG)
-        return shown if lowest is None else torch.where(shown, 0.0, lowest)
-
-    encoding, x = SCORES[name](), torch.randn(1, LONG, DIM)
-    heads = x.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
-    given = {"is_causal": True, "positional": Positional(scores=encoding)}
-    if encoding.reads_hidden:
-        given |= {"q_hidden": x, "k_hidden": x}
-    left = mask([False, False, True, True, True, True])
-    with pytest.raises(
-        ValueError,
-        match=r"attn_mask hides a key from every query that sees those beside it, .* padding_mask",
-    ):
-        attention(heads, heads, heads, left, **given)
-    known = torch.tensor([[False, False, True, True, True, True]])
-    told = attention(heads, heads, heads, left, padding_mask=known, **given)
-    alone = attention(heads, heads, heads, padding_mask=known, **given)
-    torch.testing.assert_close(told[:, :, 2:], alone[:, :, 2:])
-    right = mask([True, True, True, True, False, False])  # which no token before it reads
-    plain = attention(heads, heads, heads, **given)
-    made = attention(heads, heads, heads, right, **given)
-    torch.testing.assert_close(made[:, :, :4], plain[:, :, :4])
-
-
 REAL = torch.tensor([False, False, True, True, True, True])
 CAUSAL = torch.ones(LONG, LONG).tril().bool()
 LEFT = REAL & CAUSAL
-APART = torch.block_diag(torch.ones(3, 3), torch.ones(3, 3)).bool()
-MASKS_THAT_TELL = {
-    "rows of padding see themselves": LEFT | torch.eye(LONG).bool(),
-    "padding sees padding": LEFT | (CAUSAL & ~REAL & ~REAL[:, None]),
-    "rows that see nothing see all": LEFT | ~LEFT.any(-1, keepdim=True),
+MASKS = {
+    "padding": LEFT,
+    "padding that sees itself": LEFT | torch.eye(LONG).bool(),
+    "padding that sees all": LEFT | ~LEFT.any(-1, keepdim=True),
+    "padding to none": REAL.expand(1, LONG),
     "numbers of a thousand and more": torch.where(LEFT, 0.0, -9999.0),
-    "two documents": APART,
-    "padding that sees all behind": LEFT | (torch.arange(LONG)[:, None] == LONG - 1),
-    "a document of one token": torch.block_diag(torch.ones(5, 5), torch.ones(1, 1)).bool(),
+    "numbers of no size": torch.zeros(LONG, LONG),
+    "two documents": torch.block_diag(torch.ones(3, 3), torch.ones(3, 3)).bool() & CAUSAL,
+    "documents by turns": CAUSAL & (torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0,
+    "a window": CAUSAL & ~CAUSAL.tril(-2),
+    "order": CAUSAL,
     "the last queries": LEFT[-3:],
     "the last query": LEFT[-1:],
-    "documents of the last queries": APART[-2:],
-    "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
 }
-MASKS_OF_ORDER = {
-    "causal": CAUSAL,
-    "all": torch.ones(LONG, LONG).bool(),
-    "a window": CAUSAL & ~CAUSAL.tril(-2),
-    "padding behind": REAL.flip(0).expand(LONG, LONG),
-    "the last query of all": CAUSAL[-1:],
-}
+GOING_BY_TOKENS = SCORES | COUNTING
 
 
-def masked(mask, **given):
-    """Attention of as many of the last tokens as the mask has rows, under DAPE v2."""
-    torch.manual_seed(0)
-    encoding = SCORES["dape-v2"]()
-    x = torch.randn(1, HEADS, LONG, WIDTH, generator=torch.Generator().manual_seed(1))
-    given |= {"is_causal": True, "positional": Positional(scores=encoding)}
-    return attention(x[:, :, -len(mask) :], x, x, mask, **given)
-
-
-@pytest.mark.parametrize("mask", MASKS_THAT_TELL.values(), ids=MASKS_THAT_TELL)
-def test_what_a_mask_alone_may_tell_is_refused(mask):
-    with pytest.raises(ValueError, match="that sees those beside it, and DAPEv2"):
-        masked(mask)
-    ones = torch.ones(1, LONG, dtype=torch.int64)
-    of_queries = {
-        "q_padding_mask": ones[:, -len(mask) :].bool(),
-        "q_document_ids": ones[:, -len(mask) :],
-    }
-    told = {"padding_mask": ones.bool(), "document_ids": ones}
-    assert masked(mask, **told, **of_queries).isfinite().any()
-
-
-@pytest.mark.parametrize("mask", MASKS_OF_ORDER.values(), ids=MASKS_OF_ORDER)
-def test_a_mask_of_order_is_none_of_documents(mask):
-    assert masked(mask).isfinite().all()
-
-
-BETWEEN = torch.tensor([True, True, False, True, True, True])
-PADDING_BETWEEN = {
-    "hidden from all": BETWEEN.expand(LONG, LONG),
-    "hidden but from itself": CAUSAL & BETWEEN | torch.eye(LONG).bool(),
-    "hidden before the last query": BETWEEN.expand(1, LONG),
-    "by a number": torch.where(BETWEEN, 0.0, -9999.0).expand(LONG, LONG),
-    "but from the last": CAUSAL & BETWEEN | (torch.arange(LONG)[:, None] == LONG - 1),
-    "twice": CAUSAL & torch.tensor([1, 0, 1, 0, 1, 1]).bool() | torch.eye(LONG).bool(),
-    "every second": CAUSAL & ((torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0),
-    "documents by turns": torch.tensor([1, 0, 1, 0, 1, 1]) == torch.tensor([[1, 0, 1, 0, 1, 1]]).mT,
-    "a window behind a sink": torch.tensor([[True, False, False, True, True, True]]),
-}
-NONE_BETWEEN = MASKS_OF_ORDER | {
-    "padding before": LEFT,
-    "padding that sees itself": LEFT | torch.eye(LONG).bool(),
-    "documents": APART,
-    "the last query in a window": ~CAUSAL[2:3],
-    "a sink and a window": CAUSAL & (~CAUSAL.tril(-2) | (torch.arange(LONG) == 0)),
-}
-
-
-def summed(encoding, mask, places=None, **given):
-    """Attention of the last tokens under an encoding that sums over the tokens between."""
+def masked(encoding, mask, queries=LONG, **given):
+    """Attention of the last tokens, to what is both before them and shown."""
     hidden = torch.randn(1, LONG, DIM, generator=torch.Generator().manual_seed(1))
     x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
     if encoding.reads_hidden:
-        given |= {"q_hidden": hidden[:, -len(mask) :], "k_hidden": hidden}
-    if places is not None:
-        given |= {"q_positions": places[-len(mask) :], "k_positions": places}
+        given |= {"q_hidden": hidden[:, -queries:], "k_hidden": hidden}
     positional = Positional(scores=encoding)
-    q = x[:, :, -len(mask) :]
-    return attention(q, x, x, mask, is_causal=True, positional=positional, **given)
+    return attention(x[:, :, -queries:], x, x, mask, is_causal=True, positional=positional, **given)
+
+
+@pytest.mark.parametrize("name", GOING_BY_TOKENS)
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_a_mask_alone_is_refused_by_what_goes_by_the_tokens(name, mask):
+    encoding, queries = GOING_BY_TOKENS[name](), len(mask)
+    real, ids = REAL[None], torch.zeros(1, LONG, dtype=torch.int64)
+    padding = {"padding_mask": real, "q_padding_mask": real[:, -queries:]}
+    documents = {"document_ids": ids, "q_document_ids": ids[:, -queries:]}
+    both = "Pass padding_mask and document_ids with it"
+    for given in ({}, padding, documents):
+        with pytest.raises(ValueError, match=rf"attn_mask is given, and .* counts\. {both}"):
+            masked(encoding, mask, queries, **given)
+    assert masked(encoding, mask, queries, **padding, **documents).isfinite().any()
+
+
+@pytest.mark.parametrize("name", GOING_BY_TOKENS)
+@pytest.mark.parametrize("lowest", [None, float("-inf"), torch.finfo(torch.float32).min])
+def test_what_a_mask_hides_of_told_padding_is_left_out(name, lowest):
+    encoding, real = GOING_BY_TOKENS[name](), REAL[None]
+    told = {"padding_mask": real, "document_ids": torch.zeros(1, LONG, dtype=torch.int64)}
+    mask = LEFT if lowest is None else torch.where(LEFT, 0.0, lowest)
+    made = masked(encoding, mask, **told)
+    torch.testing.assert_close(made[:, :, 2:], masked(encoding, None, **told)[:, :, 2:])
+
+
+@pytest.mark.parametrize("name", GOING_BY_TOKENS)
+def test_a_window_of_a_mask_is_read_and_counted(name):
+    encoding, ones = GOING_BY_TOKENS[name](), torch.ones(1, LONG, dtype=torch.int64)
+    told = {"padding_mask": ones.bool(), "document_ids": ones}
+    made = masked(encoding, MASKS["a window"], **told)
+    torch.testing.assert_close(made, masked(encoding, None, window=2))
 
 
 @pytest.mark.parametrize("name", COUNTING)
-@pytest.mark.parametrize("mask", PADDING_BETWEEN.values(), ids=PADDING_BETWEEN)
-def test_padding_between_that_a_mask_alone_tells_is_refused(name, mask):
-    encoding = COUNTING[name]()
-    with pytest.raises(ValueError, match=r"that sees those beside it, and .* between"):
-        summed(encoding, mask)
-    known = {"padding_mask": BETWEEN[None], "q_padding_mask": BETWEEN[None, -len(mask) :]}
-    assert summed(encoding, mask, **known).isfinite().any()
-    if mask is PADDING_BETWEEN["hidden from all"]:
-        placed = BETWEEN.cumsum(0) - 1  # padding has the position of the token before it
-        real = summed(encoding, mask, placed)[:, :, BETWEEN]
-        told = summed(encoding, mask, **known)[:, :, BETWEEN]
-        torch.testing.assert_close(real, told, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", COUNTING)
-@pytest.mark.parametrize("mask", NONE_BETWEEN.values(), ids=NONE_BETWEEN)
-def test_a_mask_that_hides_none_between_is_taken(name, mask):
-    assert summed(COUNTING[name](), mask).isfinite().any()
-
-
-def test_documents_whose_positions_fall_count_nothing_of_each_other():
-    """The last token of the second is hidden from all of the first, one of which stands behind."""
-    places = torch.tensor([0, 1, 2, 3, 0, 1])
-    mask = torch.block_diag(torch.ones(4, 4), torch.ones(2, 2)).bool()
-    whole = summed(CoPE(HEADS, WIDTH, 8, std=1.0), mask, places)
-    assert whole.isfinite().all()
-
-
-@pytest.mark.parametrize("name", [*SCORES, *COUNTING])
-@pytest.mark.parametrize("filled", [0, 1, 2])
-@pytest.mark.parametrize("queries", [1, 8])
-def test_padding_between_at_positions_of_its_own_is_refused(name, filled, queries):
-    """Transformers gives padding position 1 or 0, wherever it stands."""
-    real = torch.tensor([True, True, True, False, False, True, True, True])
-    at = (real.cumsum(0) - 1).masked_fill(~real, filled)
-    hidden = torch.randn(1, 8, DIM, generator=torch.Generator().manual_seed(1))
-    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
-    encoding = (SCORES | COUNTING)[name]()
-    given = {"q_hidden": hidden[:, -queries:], "k_hidden": hidden} if encoding.reads_hidden else {}
-    given |= {"q_positions": at[-queries:], "k_positions": at, "is_causal": True}
-    mask = (real & torch.ones(8, 8).tril().bool())[-queries:]
-    call = (x[:, :, -queries:], x, x, mask)
-    if name in COUNTING and filled == 2:  # the position of the token before it, as it should be
-        assert attention(*call, positional=Positional(scores=encoding), **given).isfinite().any()
-        return
-    with pytest.raises(
-        ValueError, match=r"hides a key from every query that sees those beside it|Positions repeat"
-    ):
-        attention(*call, positional=Positional(scores=encoding), **given)
-
-
-@pytest.mark.parametrize("name", COUNTING)
-@pytest.mark.parametrize("placed", [False, True])
-def test_what_a_mask_hides_at_the_end_of_a_document_is_counted_by_none(name, placed):
-    ids = torch.tensor([[0, 0, 0, 0, 1, 1, 1, 1]])
-    real = torch.tensor([True, True, False, False, True, True, True, True])
-    hidden = torch.randn(1, 8, DIM, generator=torch.Generator().manual_seed(1))
-    encoding = COUNTING[name]()
-
-    def attended(hidden, mask=None, **given):
-        x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
-        if encoding.reads_hidden:
-            given |= {"q_hidden": hidden, "k_hidden": hidden}
-        return attention(
-            x, x, x, mask, is_causal=True, positional=Positional(scores=encoding), **given
-        )
-
-    given = {"document_ids": ids}
-    if placed:
-        at = torch.arange(4).repeat(2)
-        given |= {"q_positions": at, "k_positions": at, "q_document_ids": ids}
-    made = attended(hidden, real.expand(1, 1, 1, 8), **given)
-    torch.testing.assert_close(made[:, :, :2], attended(hidden[:, :2]), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(made[:, :, 4:], attended(hidden[:, 4:]), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", COUNTING)
-def test_a_hidden_key_whose_positions_fall_between_seen_ones_is_refused(name):
-    """A query of the second of two documents that alternate: the fall would end its document."""
-    ids, at = torch.tensor([0, 0, 1, 0, 1]), torch.tensor([0, 1, 0, 2, 1])
-    hidden = torch.randn(1, 5, DIM, generator=torch.Generator().manual_seed(1))
-    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
-    encoding = COUNTING[name]()
-    given = {"q_hidden": hidden[:, -1:], "k_hidden": hidden} if encoding.reads_hidden else {}
-    given |= {"q_positions": at[-1:], "k_positions": at, "is_causal": True}
-    with pytest.raises(ValueError, match="hides a key from every query"):
-        attention(
-            x[:, :, -1:],
-            x,
-            x,
-            (ids == ids[-1])[None],
-            positional=Positional(scores=encoding),
-            **given,
-        )
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_padding_is_not_vouched_for_by_padding_of_another_document(name):
-    """It sees all keys there, from where the token behind it stands, too."""
-    real, ids = torch.tensor([False] * 3 + [True] * 3), torch.tensor([0, 0, 1, 1, 1, 1])
-    at = torch.tensor([0, 1, 0, 1, 2, 3])
-    hidden = torch.randn(1, 6, DIM, generator=torch.Generator().manual_seed(1))
-    x = hidden.unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
-    encoding = SCORES[name]()
-    given = {"q_hidden": hidden, "k_hidden": hidden} if encoding.reads_hidden else {}
-    given |= {"q_positions": at, "k_positions": at}
-    mask = (ids[:, None] == ids) & real & torch.ones(6, 6).tril().bool()
-    mask |= ~mask.any(-1, keepdim=True)
-    with pytest.raises(ValueError, match="hides a key from every query"):
-        attention(x, x, x, mask, positional=Positional(scores=encoding), **given)
+def test_a_layer_of_attention_refuses_a_mask_that_it_cannot_be_told_more_of(name):
+    encoding, layer = COUNTING[name](), MultiHeadAttention(DIM, HEADS)
+    places = torch.arange(LONG)
+    tables = AttentionTables(
+        scores=((encoding, encoding.table(places, places)),), readers=readers([encoding])
+    )
+    x = torch.randn(1, LONG, DIM)
+    with pytest.raises(ValueError, match=r"attn_mask is given, and .* Encoder and posenc"):
+        layer(x, tables=tables, attn_mask=CAUSAL)
+    assert layer(x, tables=tables, is_causal=True).shape == x.shape

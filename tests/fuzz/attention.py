@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from math import exp, prod
-from operator import and_
 from typing import Any
 
 import pytest
@@ -34,6 +33,7 @@ from posenc import (
     QueryTemperature,
     RemappedRotary,
     Rotary,
+    ScoreEncoding,
     Temperature,
     XPos,
     attention,
@@ -54,7 +54,7 @@ TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
 ASTRAY = (
     "these run on where one begins|padding (lies between|stands beside)|Positions repeat between"
-    "|attn_mask hides a key from every query that sees those beside it"
+    "|attn_mask is given, and .* goes by the tokens"
 )
 
 COUNTED = "would count tokens of the next document"
@@ -162,6 +162,11 @@ def cases(draw) -> AttentionCase:
         given = [_begun_anew(row, draw(st.sampled_from([0, 50]))) for row in documents]
     if relation == "some" and given is None:
         given = [draw(st.sampled_from(STARTS)) + i for i in range(k_len)]
+    padding = draw(st.none() | _padding(batch, k_len))
+    mask = draw(st.sampled_from(["none", "none", "none", "bool", "float", "lowest"]))
+    if padding is None or documents is None:  # a mask says not why, so most go without
+        by_tokens = any(_goes_by_tokens(build()) for build in scores)
+        mask = draw(st.sampled_from(["none", "none", mask])) if by_tokens else mask
     return AttentionCase(
         seed=draw(st.integers(0, 2**16)),
         dtype=draw(st.sampled_from([torch.float64] * 3 + list(TOLERANCE))),
@@ -175,10 +180,10 @@ def cases(draw) -> AttentionCase:
         positions=given,
         is_causal=draw(st.booleans()),
         window=draw(st.none() | st.integers(1, 6)),
-        padding=draw(st.none() | _padding(batch, k_len)),
+        padding=padding,
         documents=documents,
         as_cu_seqlens=alike and relation != "some" and draw(st.booleans()),
-        mask=draw(st.sampled_from(["none", "none", "none", "bool", "float", "lowest"])),
+        mask=mask,
         mask_shape=tuple(draw(st.booleans()) for _ in range(draw(st.integers(1, 4)))),
         sunk=draw(st.sampled_from([False, False, False, True])),
         softcap=softcap,
@@ -265,7 +270,7 @@ def check(case: AttentionCase) -> None:
 
 def must_refuse(case: AttentionCase, content: list[Tensor], given: dict[str, Any]) -> bool:
     """Whether the call must be refused, or may be and is; raise where it is not refused."""
-    if _reads_astray(case) or _takes_what_is_hidden(case, given):
+    if _reads_astray(case) or _is_left_to_a_mask(case, given):
         _check_refused(case, content, given, f"{ASTRAY}|{TOO_FAR}")
         TALLY.count("must refuse", "neighbors that are none")
         return True
@@ -318,6 +323,11 @@ def _asks_distances(case: AttentionCase) -> bool:
     return any(not isinstance(each, SCALING) for each in case.positional().scores)
 
 
+def _goes_by_tokens(encoding: ScoreEncoding) -> bool:
+    """Whether it reads neighbors, or sums over the tokens between."""
+    return not encoding.is_pairwise or getattr(encoding, "reads_neighbors", False)
+
+
 def _reads_neighbors(case: AttentionCase) -> bool:
     return any(getattr(each, "reads_neighbors", False) for each in case.positional().scores)
 
@@ -347,84 +357,11 @@ def _counting(case: AttentionCase) -> bool:
     )
 
 
-def _takes_what_is_hidden(case: AttentionCase, given: dict[str, Any]) -> bool:
-    """Whether an encoding would read or count a key that the mask hides from all behind it.
-
-    What is told beside the mask is not left to it: padding and documents of what reads neighbors,
-    padding of what sums over the tokens between.
-    """
-    mask = given.get("attn_mask")
-    if mask is None:
+def _is_left_to_a_mask(case: AttentionCase, given: dict[str, Any]) -> bool:
+    """Whether encodings go by the tokens, and a mask may hide some of them for any reason."""
+    if "attn_mask" not in given or (case.padding is not None and case.documents is not None):
         return False
-    mask = mask.expand(case.batch, case.heads, len(case.chosen), case.k_len)
-    seen = (mask if mask.dtype == torch.bool else mask > -1e3).any(1).tolist()
-    stand = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
-    real, keys = torch.ones(case.batch, case.k_len).bool(), stand
-    if case.padding is not None:
-        real = torch.tensor(case.padding).expand(case.batch, -1).bool()
-        keys = over_padding(stand, torch.tensor(case.padding))
-    places = keys.expand(case.batch, -1).tolist()
-    from_where = stand.expand(case.batch, -1).tolist()  # queries of padding stand where they are
-    ids = torch.zeros(case.batch, case.k_len)
-    if case.documents is not None:
-        ids = torch.tensor([documents_of(row) for row in case.documents]).expand(case.batch, -1)
-    reads = _reads_neighbors(case) and (case.padding is None or case.documents is None)
-    counts = case.padding is None and _counting(case)
-
-    def taken(row: int) -> bool:
-        at, own = places[row], ids[row].tolist()
-        queries = [
-            (
-                from_where[row][query],
-                [shown and own[query] == own[n] for n, shown in enumerate(row_of_mask)],
-                not all(row_of_mask),  # who sees everything may be padding, and tells nothing
-            )
-            for query, row_of_mask in zip(case.chosen, seen[row], strict=True)
-        ]
-        between = _hidden_between(at, queries)
-        if counts and any(between[n] and at[n] != at[n - 1] for n in range(1, case.k_len)):
-            return True
-        return reads and any(
-            (between[n] and real[row, n])
-            or (
-                _hidden_before(at, queries, n)
-                and real[row, n - 1]
-                and real[row, n]
-                and own[n - 1] == own[n]
-            )
-            for n in range(1, case.k_len)
-        )
-
-    return any(taken(row) for row in range(case.batch))
-
-
-def _hidden_between(at: list[int], queries: list[tuple[int, list[bool], bool]]) -> list[bool]:
-    """Of each key: whether somebody sees those around it alone, and nobody before saw it, too.
-
-    Of keys after the query they are asked alone behind which positions fall, as documents end.
-    """
-    falls = [after < here for here, after in pairwise(at)] + [False]
-
-    def misses(place: int, shown: list[bool], n: int) -> bool:
-        if shown[n] or not any(shown[:n]) or not any(shown[n + 1 :]):
-            return False
-        return not any(
-            tells and other[n] and at[n] < before < place and any(map(and_, shown, other))
-            for before, other, tells in queries
-        )
-
-    return [
-        any(misses(place, shown, n) for place, shown, _ in queries if place >= at[n] or falls[n])
-        for n in range(len(at))
-    ]
-
-
-def _hidden_before(at: list[int], queries: list[tuple[int, list[bool], bool]], n: int) -> bool:
-    """Whether somebody from key ``n`` on sees it alone, and nobody before then both."""
-    behind = [each for each in queries if each[0] >= at[n] and each[1][n]]
-    alone = min((place for place, shown, _ in behind if not shown[n - 1]), default=2**63)
-    both = min((place for place, shown, tells in behind if shown[n - 1] and tells), default=2**63)
-    return alone <= both and alone < 2**63 and at[n - 1] < at[n]
+    return any(map(_goes_by_tokens, case.positional().scores))
 
 
 def _row_reads_astray(keys: list[int], ids: list[int], real: list[int]) -> bool:

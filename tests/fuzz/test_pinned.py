@@ -220,38 +220,6 @@ def test_counted_tokens_beside_neighbors_may_be_refused_as_they_are_alone():
     hunter.check(case)
 
 
-@pytest.mark.parametrize(
-    ("seed", "chosen", "keys"),
-    [
-        (0, [0, 0], [0, 1, 2, 10, 4, 5, 6]),
-        (54885, [1, 0, 6], [-1, -(2**63), 0, -(2**63), -(2**63), -(2**63), -(2**62)]),
-    ],
-)
-def test_what_one_mask_hides_is_expected_to_be_refused_as_it_is(seed, chosen, keys):
-    """Of two queries at one position the first sees a key alone, the other those before it, too."""
-    case = hunter.AttentionCase(
-        seed=seed, dtype=torch.float64, batch=1, kv_heads=1, group=1, k_len=7, value_dim=1,
-        relation="some", chosen=chosen, positions=keys, is_causal=False, window=None,
-        padding=None, documents=None, as_cu_seqlens=False, mask="bool",
-        mask_shape=(True, True), sunk=False, softcap=None, layout="contiguous", builders=[],
-        score_builders=[lambda: DAPEv2(1, ALiBi(1), 4)], remapping=None, scale=None, omit=False,
-    )  # fmt: skip
-    hunter.check(case)
-
-
-def test_queries_of_padding_stand_where_they_are():
-    """Keys of padding stand where the token before them does; so do no queries."""
-    case = hunter.AttentionCase(
-        seed=764, dtype=torch.float64, batch=1, kv_heads=1, group=2, k_len=18, value_dim=1,
-        relation="self", chosen=list(range(18)), positions=None, is_causal=False, window=None,
-        padding=[[False] * 3 + [True] * 13 + [False] * 2], documents=None, as_cu_seqlens=False,
-        mask="bool", mask_shape=(True, True, True), sunk=False, softcap=None, layout="contiguous",
-        builders=[], score_builders=[lambda: DAPEv2(2, ALiBi(2), 4)], remapping=None, scale=None,
-        omit=False,
-    )  # fmt: skip
-    hunter.check(case)
-
-
 def test_padding_that_sees_everything_is_no_witness_that_a_document_was_seen():
     """Its row hides nothing, as where a mask may hide no whole row; documents alternate."""
     case = told.ToldCase(

@@ -71,7 +71,9 @@ def attention(
         key: Keys; their heads divide those of the queries.
         value: Values.
         attn_mask: A mask that broadcasts to ``[batch, heads, q_len, k_len]``. Boolean: true where a
-            query may see a key. Floating: a number to add to the scores.
+            query may see a key. Floating: a number to add to the scores. It does not say why it
+            hides a key, so that encodings which read the token before each, or count those
+            between, want ``padding_mask`` and ``document_ids`` with it.
         dropout_p: Probability of dropping a weight.
         is_causal: Whether a key at a larger position than its query's is hidden (on a grid: one
             that comes later in the row).

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from posenc._guards import demand, graph_looks, may_look
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
 from posenc.positions import Coordinates
 
-LAST = torch.iinfo(torch.int64).max
-NONE = -1e3
-"""A number that a mask adds to a score that shall have no weight, or more than it adds."""
+SAY_BOTH = (
+    "Pass padding_mask and document_ids with it (all true where nothing is padding, all 0 where "
+    "there is one document); or say order by is_causal and a window by window, without attn_mask."
+)
 
 
 def check_documents_are_told(
@@ -127,95 +127,40 @@ tokens of one document. Pad rows at their ends.
 
 
 def check_mask_tells_nothing(
-    encodings: Sequence[ScoreEncoding], given: AttentionSpecification
+    encodings: Iterable[ScoreEncoding], mask: Tensor | None, remedy: str
 ) -> None:
-    """Refuse padding or documents that ``attn_mask`` alone may tell where scores go by the tokens.
+    """Refuse ``attn_mask`` beside scores that go by the tokens, since it does not say why it hides.
 
-    Scores that read neighbors, or sum over the tokens between a query and a key, know of padding
-    and documents by positions alone. A key that the mask hides from who sees the next one, or keys
-    to both sides, and from all before them who do, is padding, or of another document, or lies
-    outside of a window; which of these it is, ``padding_mask`` and ``document_ids`` say.
+    Scores that read neighbors, or sum over the tokens between a query and a key, leave out padding
+    and other documents, and read and count what lies outside of a window. A mask hides keys of each
+    kind alike, so nothing is taken from it.
 
     Args:
         encodings: Those that change the scores.
-        given: Where queries and keys stand, and the mask.
+        mask: What is added to scores, or shows keys.
+        remedy: What the caller can do.
 
     Raises:
-        ValueError: There is such a key, and what it may be was not given.
+        ValueError: There are such an encoding and a mask.
+
+    Example:
+        >>> import torch
+        >>> from posenc import Forgetting
+        >>> mask = torch.ones(3, 3).bool().tril()
+        >>> check_mask_tells_nothing([Forgetting(2, 8)], mask, "Say order by is_causal.")
+        Traceback (most recent call last):
+        ...
+        ValueError: attn_mask is given, and Forgetting goes by the tokens between: a mask does not \
+say whether a key that it hides is padding, of another document, or counts. Say order by is_causal.
     """
-    mask, at, queries = given.attn_mask, given.keys, given.queries
-    padded = given.padding_mask is not None
-    # Where that is told, what the mask hides besides is read and counted as any other.
-    summing = () if padded else _summing(encodings)
-    told = padded and given.documents is not None
-    reading = () if told else [each for each in encodings if _reads_neighbors(each)]
-    if mask is None or mask.shape[-1] == 1 or not (summing or reading):
-        return
-    if isinstance(at, Coordinates) or isinstance(queries, Coordinates) or at.ndim > 2:
-        return
-    counted, read = _hidden_between(given, mask, at, queries)
-    for found, taking, words in (
-        (
-            counted,
-            summing,
-            "count it between others. Say which keys are padding by padding_mask; where it is "
-            "given, what the mask hides is counted.",
-        ),
-        (
-            read,
-            reading,
-            "read it beside the token after it. Say which keys are padding by padding_mask and "
-            "which are one document by document_ids; where both are given, what the mask hides is "
-            "read.",
-        ),
-    ):
-        if not taking:
-            continue
-        words = (
-            f"attn_mask hides a key from every query that sees those beside it, and "
-            f"{type(taking[0]).__name__} would {words}"
-        )
-        if graph_looks(found):
-            demand(~found.any(), words)
-        elif may_look(found) and bool(found.any()):
-            raise ValueError(words)
-
-
-def _hidden_between(
-    given: AttentionSpecification, mask: Tensor, at: Tensor, queries: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Which keys but the first scores would count, and which they would read, though hidden.
-
-    ``[batch, keys - 1]`` each, of what a mask alone may tell of padding and documents.
-    """
-    padding, documents, q_documents = given.padding_mask, given.documents, given.q_documents
-    seen = (mask if mask.dtype == torch.bool else mask > NONE).any(dim=1)
-    sees_all = seen.all(dim=-1).unsqueeze(-2)  # as padding does where a mask may hide no whole row
-    if documents is not None and q_documents is not None:
-        seen = seen & (q_documents.unsqueeze(-1) == documents.unsqueeze(-2))
-    not_before, queries = queries.unsqueeze(-1) >= at.unsqueeze(-2), queries.unsqueeze(-1)
-    # Who sees keys to both sides of one and it neither, where nobody before saw it beside these:
-    # what leaves a window was seen before. A key after the query is not counted, but positions
-    # that fall behind it are taken for the end of a document.
-    falls = functional.pad(at[..., 1:] < at[..., :-1], (0, 1))
-    numbers, earlier = seen.float(), (queries.movedim(-1, -2) < queries) & ~sees_all
-    count = numbers.cumsum(-1)
-    around = ~seen & (count > 0) & (count < count[..., -1:]) & (not_before | falls.unsqueeze(-2))
-    kin = (numbers @ numbers.mT).clamp(max=1) * earlier
-    between = (around & (kin @ (numbers * (queries > at.unsqueeze(-2))) == 0)).any(-2)
-    # So it is with who sees a key, and not the one before it.
-    here = seen[..., 1:] & not_before[..., 1:]
-    alone, both = (
-        queries.where(behind & (seen[..., :-1] == pair), LAST).amin(-2)
-        for behind, pair in ((here, False), (here & ~sees_all.mT, True))
-    )
-    beside = (alone <= both) & (alone < LAST) & (at[..., 1:] > at[..., :-1])
-    if padding is not None:
-        between, beside = between & padding, beside & padding[:, :-1] & padding[:, 1:]
-    if documents is not None:
-        beside = beside & (documents[:, :-1] == documents[:, 1:])
-    counted = between[..., 1:] & (at[..., 1:] != at[..., :-1])  # at one position it is known
-    return counted, beside | between[..., 1:]
+    for encoding in encodings if mask is not None else ():
+        reads = _reads_neighbors(encoding)
+        if reads or not encoding.is_pairwise:
+            raise ValueError(
+                f"attn_mask is given, and {type(encoding).__name__} goes by the tokens "
+                f"{'before each' if reads else 'between'}: a mask does not say whether a key that "
+                f"it hides is padding, of another document, or counts. {remedy}"
+            )
 
 
 def check_scores_know_documents(
@@ -235,9 +180,10 @@ def check_scores_know_documents(
         ValueError: As of the checks above; or a query would count tokens of the
             document after its own.
     """
+    if given.padding_mask is None or given.documents is None:
+        check_mask_tells_nothing(encodings, given.attn_mask, SAY_BOTH)
     check_documents_are_told(encodings, given.keys, given.documents)
     check_padding_is_outside(encodings, given.keys, given.padding_mask, given.documents)
-    check_mask_tells_nothing(encodings, given)
     between = _summing(encodings)
     queries, keys = given.queries, given.keys
     documents, q_documents = given.documents, given.q_documents

@@ -14,6 +14,7 @@ from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
 from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
+from posenc.backends.neighbors import check_mask_tells_nothing
 from posenc.backends.sdpa import refuse_context_parallel
 from posenc.encodings.arguments import check_flag, check_number, check_probability, check_whole
 from posenc.positions.whole import with_plain_numbers
@@ -23,6 +24,11 @@ from posenc.transformer.layers import check_window
 from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables
 from posenc.transformer.version import version_of_all
+
+TELL_OTHERS = (
+    "Encoder and posenc.attention take padding_mask and document_ids, which say so; order may be "
+    "said by is_causal here, and a window by MultiHeadAttention(window=...)."
+)
 
 
 @dataclass(frozen=True)
@@ -158,10 +164,9 @@ class MultiHeadAttention(Settled):
             tables: Encodings of queries, keys and scores, each with its table for these tokens
                 (score tables for the cached keys too).
             attn_mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a
-                query may see a key. Floating: a number to add to the scores, −∞ to hide. Encodings
-                that read the tokens beside each, or sum over those between (``is_pairwise`` is
-                false), know of padding and documents by the positions of their tables alone, and
-                take what this hides as any other token.
+                query may see a key. Floating: a number to add to the scores, −∞ to hide. Not
+                beside encodings that read the tokens before each, or sum over those between
+                (``is_pairwise`` is false): it does not tell them which keys count.
             is_causal: A token sees itself and those before it.
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
 
@@ -169,7 +174,8 @@ class MultiHeadAttention(Settled):
             TypeError: The mask is neither boolean nor floating, ``is_causal`` is no flag, or
                 ``tables`` or ``cache`` are of another kind.
             ValueError: ``cache`` holds keys of another layer, or of this one with other weights;
-                the mask does not broadcast to these scores; or ``tables`` bring a backend, which
+                the mask does not broadcast to these scores, or stands beside encodings that go
+                by the tokens; or ``tables`` bring a backend, which
                 holds masks and encodings of scores, and they are given beside it.
             RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
                 backward pass outside of which it was filled.
@@ -208,7 +214,10 @@ class MultiHeadAttention(Settled):
         features = read_by_all(x, tables, cache)
         backend = tables.backend
         if backend is None:
-            check_heads([encoding for encoding, _ in tables.scores], self.heads)
+            scores = [encoding for encoding, _ in tables.scores]
+            check_heads(scores, self.heads)
+            attn_mask = checked_attn_mask(attn_mask, q, k)
+            check_mask_tells_nothing(scores, attn_mask, TELL_OTHERS)
             attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
             backend = from_tables(
                 tables.scores, attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device
@@ -236,6 +245,7 @@ class MultiHeadAttention(Settled):
             )
         q, k, v = self.project(x)
         encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
+        attn_mask = checked_attn_mask(attn_mask, q, k)
         attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
         mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
         check_heads([encoding for encoding, _ in tables.scores], self.heads)
@@ -287,7 +297,6 @@ class MultiHeadAttention(Settled):
         self, mask: Tensor | None, is_causal: bool, q: Tensor, k: Tensor
     ) -> tuple[Tensor | None, bool]:
         """The mask with the window in it; and with order too, where a flag would not do."""
-        mask = checked_attn_mask(mask, q, k)
         q_len, k_len = q.shape[-2], k.shape[-2]
         if self.window is not None:
             mask = joined(mask, within(self.window, q_len, k_len, device=q.device))
