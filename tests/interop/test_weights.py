@@ -1,6 +1,7 @@
 """Weights in the other pairing: whole models, state dicts, and what is refused."""
 
 import copy
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -147,7 +148,9 @@ def test_converted_weights_that_were_loaded_without_their_rotation_are_refused(t
     assert torch.allclose(loaded(IDS).logits, wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("own", [None, {"lr": 1e-3}, SimpleNamespace(lr=1e-3)])
+@pytest.mark.parametrize(
+    "own", [None, {"lr": 1e-3}, SimpleNamespace(lr=1e-3), "run-7", Path("run-7")]
+)
 def test_a_module_around_a_model_may_have_a_configuration_of_its_own(tmp_path, own):
     """Training scripts wrap models, and name their own settings so; the model within counts."""
     model = llama()
@@ -158,7 +161,10 @@ def test_a_module_around_a_model_may_have_a_configuration_of_its_own(tmp_path, o
     with pytest.raises(ValueError, match=r"converted to .*'interleaved'.* rotate_as_converted"):
         patch(around)
     rotate_as_converted(around[0])
-    assert "0.model.rotary_emb" in repr(patch(around))
+    with patch(around, rotary={"rope_type": "linear", "factor": 2.0}) as patched:
+        assert "0.model.rotary_emb" in repr(patched)
+        assert patched.config_follows
+        assert around[0].config.rope_parameters["factor"] == 2.0
 
 
 def test_converting_back_forgets_the_mark():

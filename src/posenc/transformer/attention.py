@@ -234,7 +234,11 @@ class MultiHeadAttention(Settled):
         attn_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> AttentionStages:
-        """The same attention with every number between, for one whole sequence."""
+        """The same attention with every number between, for one whole sequence.
+
+        What ``attn_mask`` hides is read and counted by encodings that go by the tokens: here it
+        may close a window, and padding and documents are told by the positions of their tables.
+        """
         refuse_context_parallel()
         tables = _checked_tables(tables)
         check_flags(is_causal=is_causal)

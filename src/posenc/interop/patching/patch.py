@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 from torch import nn
@@ -168,6 +169,8 @@ def replaced(
 
 def _type_of(config: Any) -> str | None:
     """The type of the language model of a configuration; None where that does not say."""
+    if isinstance(config, str | PathLike):
+        return None  # what a module around the model calls so; the model has read its own file
     try:
         return read(config).model_type
     except (ValueError, TypeError):

@@ -48,7 +48,9 @@ def told(
     """
     if found.place.keeps_rows:
         return [], "the code of this model computes its frequencies without a configuration"
-    config, root = found.place.config, getattr(model, "config", found.place.config)
+    config, root = found.place.config, getattr(model, "config", None)
+    if not hasattr(root, "get_text_config"):  # a module around the model, with settings of its own
+        root = config
     why: list[str] = []
     for said in sayings(found, layers, given):
         changes = written(config, said)
