@@ -10,6 +10,7 @@ from transformers import (
     BloomConfig,
     BloomForCausalLM,
     DynamicCache,
+    EncoderDecoderCache,
     FalconConfig,
     FalconForCausalLM,
     LlamaConfig,
@@ -22,6 +23,7 @@ from transformers import (
     MT5ForConditionalGeneration,
     Pop2PianoConfig,
     Pop2PianoForConditionalGeneration,
+    StaticCache,
     SwitchTransformersConfig,
     SwitchTransformersForConditionalGeneration,
     T5Config,
@@ -442,6 +444,59 @@ def test_a_drawn_mask_hides_from_mpt_what_it_hides_from_others(mask):
             compiled = torch.compile(model, backend="eager")
             found = compiled(**inputs("mpt", mask), use_cache=False).logits
     torch.testing.assert_close(found[kept], theirs[kept], **CLOSE)
+
+
+def compiled(model, **given):
+    torch.compiler.reset()
+    return torch.compile(model, backend="eager")(**given)
+
+
+@torch.no_grad()
+@pytest.mark.compiles
+@pairs
+@pytest.mark.parametrize(
+    "drawn", [pytest.param("in a graph", marks=pytest.mark.slow("graphs of two steps")), "given"]
+)
+def test_a_static_cache_with_room_behind_a_drawn_mask_counts_distances_from_its_start(name, drawn):
+    """Nothing but the model says where its queries stand, and they are not the last of the keys."""
+
+    def run(model):
+        kind = model.config.get_text_config(decoder=True)
+        given = inputs(name)
+        ids, room = given.pop("decoder_input_ids"), LENGTH
+        cache = EncoderDecoderCache(StaticCache(config=kind, max_cache_len=room), DynamicCache())
+        found = []
+        for part in (ids[:, :9], ids[:, 9:12]):
+            begun = 9 if found else 0
+            seen = torch.arange(room) <= begun + torch.arange(part.shape[1])[:, None]
+            given |= {"decoder_input_ids": part, "past_key_values": cache}
+            if drawn == "given":
+                found.append(model(**given, decoder_attention_mask=seen[None, None]).logits)
+            else:
+                found.append(compiled(model, **given).logits)
+        return torch.cat(found, 1)
+
+    theirs, by_ours = both(name, run)
+    torch.testing.assert_close(by_ours, theirs, **CLOSE)
+
+
+@torch.no_grad()
+@pytest.mark.compiles
+@pytest.mark.parametrize(
+    "name", ["bloom", pytest.param("falcon", marks=pytest.mark.slow("more of its kind"))]
+)
+@pytest.mark.parametrize("cached", [False, True])
+def test_distances_in_a_graph_leave_out_padding_between_tokens_as_the_model_does(name, cached):
+    model, real = built(name), torch.ones_like(IDS)
+    real[0, 20:60], real[1, :PADDED] = 0, 0
+    given = inputs(name, real)
+    if cached:
+        given["past_key_values"] = StaticCache(config=model.config, max_cache_len=LENGTH + 10)
+        given["attention_mask"] = torch.nn.functional.pad(real, (0, 10))
+    theirs = model(**inputs(name, real)).logits
+    with patch_biases(model):
+        found = compiled(model, **given).logits
+    torch.testing.assert_close(found[real.bool()], theirs[real.bool()], **CLOSE)
 
 
 @pytest.mark.parametrize(

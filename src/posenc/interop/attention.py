@@ -73,11 +73,14 @@ class ToldBias:
     Attributes:
         encoding: What is added to scores; ``None`` where the model would add zeros.
         counts_padding: Whether distances count the padding between two tokens.
+        first: Where the first query stands, the keys being 0, 1, 2, …; ``None`` where the bias is
+            one of heads that see earlier keys alone, and that is as good as any number.
         requires_grad: As of a tensor, for models that ask.
     """
 
     encoding: ScoreBias | None
     counts_padding: bool = True
+    first: int | Tensor | None = None
     requires_grad = False
 
 
@@ -145,6 +148,8 @@ def attend(
             _add(told, row)
         else:
             told["positional"] = Positional(scores=bias)
+            if isinstance(mask, Tensor):
+                told |= _in_drawn(mask, position_bias, query, key)
     out = attention(
         query, key, value, scale=scaling, dropout_p=dropout, softcap=softcap,
         sinks=None if s_aux is None else s_aux.flatten(), **told,
@@ -270,6 +275,27 @@ def _among_real(mask: ToldMask) -> dict[str, Tensor]:
         "q_positions": keys[:, rows],
         "k_positions": keys,
         "q_padding_mask": mask.padding[:, rows],
+    }
+
+
+def _in_drawn(mask: Tensor, bias: ToldBias, query: Tensor, key: Tensor) -> dict[str, Tensor]:
+    """Where queries and keys stand for a bias, beside a matrix that does not say so.
+
+    In graphs masks are drawn, and a static cache has keys behind the last query. Where distances
+    leave out padding, the matrix shows it, if it hides nothing besides but later keys.
+    """
+    rows, places = (torch.arange(x.shape[-2], device=x.device) for x in (query, key))
+    if bias.first is not None:
+        return {"q_positions": rows + bias.first, "k_positions": places}
+    if bias.counts_padding or mask.dtype != torch.bool:
+        return {}
+    seen = mask.any(1)  # alike in all heads
+    real, end = seen[:, -1:], places.where(seen, -1).amax(-1, keepdim=True)
+    is_of_padding = (seen == (real & (places <= end))).all()
+    behind = rows + (len(places) - len(rows))
+    return {
+        "q_positions": (seen.sum(-1) - 1).clamp(min=0).where(is_of_padding, behind),
+        "k_positions": (real[:, 0].cumsum(-1) - 1).clamp(min=0).where(is_of_padding, places),
     }
 
 

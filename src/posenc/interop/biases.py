@@ -261,7 +261,9 @@ class _NoBias:
         return ToldBias(None)
 
 
-def _told_t5(layer: Any, bias: T5Bias, *_: Any, **__: Any) -> ToldBias:
+def _told_t5(
+    layer: Any, bias: T5Bias, *_: Any, past_seen_tokens: int | Tensor = 0, **__: Any
+) -> ToldBias:
     """The bias with the table that the layer has now, whatever was loaded or cast meanwhile."""
     own = layer.relative_attention_bias
     if (
@@ -274,7 +276,7 @@ def _told_t5(layer: Any, bias: T5Bias, *_: Any, **__: Any) -> ToldBias:
         device = next(own.parameters()).device
         rows = own(torch.arange(bias.buckets, device=device))
         bias._parameters["weight"] = rows  # type: ignore[arg-type]
-    return ToldBias(bias)
+    return ToldBias(bias, first=past_seen_tokens)
 
 
 @torch.no_grad()
