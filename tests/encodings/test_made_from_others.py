@@ -10,11 +10,15 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
 from posenc import (
+    DAPE,
     ALiBi,
     AxialRotary,
+    Cyclic,
+    DAPEv2,
     DecomposedRelative,
     Learned,
     LearnedGrid,
+    ScoreBias,
     SwinBias,
     SwinV2Bias,
     T5Bias,
@@ -61,3 +65,61 @@ def test_it_is_as_it_was(name, training):
 def test_a_sum_trains_where_a_part_does():
     assert not (ALiBi(2).eval() + T5Bias(2).eval()).training
     assert (ALiBi(2).eval() + T5Bias(2)).training
+
+
+class Late(ScoreBias):
+    """A bias of a caller's own: it goes by the mean of all keys, and reads the tokens beside."""
+
+    is_relative, is_pairwise, reads_later, reads_neighbors = False, False, True, True
+
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+
+    def table(self, q_positions, k_positions, *, dtype=None):
+        distance = q_positions[..., :, None] - k_positions[..., None, :].float().mean(-1)
+        return distance.to(dtype).expand(self.heads, -1, k_positions.shape[-1])
+
+
+class Answering(ALiBi):
+    """One that changes what attention gives, too."""
+
+    changes_output = True
+
+    def encode_output(self, out, weights, table):
+        return out + 1
+
+
+class LateDistance(ALiBi):
+    reads_later = True
+
+
+HOLDERS = {
+    "sum": lambda bias: bias + ALiBi(2),
+    "sum behind": lambda bias: ALiBi(2) + bias,
+    "heads": lambda bias: bias[:1],
+    "heads of heads": lambda bias: bias[:2][1:],
+    "dape": lambda bias: DAPE(2, bias),
+    "dape v2": lambda bias: DAPEv2(2, bias),
+    "own heads": of_one_rank,
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+def test_what_holds_a_bias_claims_what_it_claims(hold):
+    plain, late = hold(ALiBi(2)), hold(Late(2))
+    assert not getattr(plain, "reads_later", False)
+    assert plain.is_pairwise == (not isinstance(plain, DAPEv2))
+    assert (late.is_pairwise, late.reads_later, late.reads_neighbors) == (False, True, True)
+    distance = hold(LateDistance(2))
+    assert distance.reads_later
+    assert distance.is_pairwise == plain.is_pairwise
+    refused = r"Answering (changes the output of attention|cannot be cut by head)"
+    with pytest.raises((ValueError, TypeError), match=refused):
+        hold(Answering(2))
+
+
+def test_a_ring_claims_what_its_bias_claims():
+    assert Cyclic(2, LateDistance(2), 5).reads_later
+    with pytest.raises(ValueError, match="Cyclic takes of it what it adds"):
+        Cyclic(2, Answering(2), 5)

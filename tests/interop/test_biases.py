@@ -471,7 +471,8 @@ def test_a_static_cache_with_room_behind_a_drawn_mask_counts_distances_from_its_
             seen = torch.arange(room) <= begun + torch.arange(part.shape[1])[:, None]
             given |= {"decoder_input_ids": part, "past_key_values": cache}
             if drawn == "given":
-                found.append(model(**given, decoder_attention_mask=seen[None, None]).logits)
+                hidden = torch.where(seen, 0.0, torch.finfo(torch.float32).min)[None, None]
+                found.append(model(**given, decoder_attention_mask=hidden).logits)
             else:
                 found.append(compiled(model, **given).logits)
         return torch.cat(found, 1)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from posenc import ALiBi, Positional
+from posenc import ALiBi, CoPE, Positional
 from posenc.backends.sdpa import SDPA
 from posenc.transformer import AttentionTables, Block, LayerCache, MultiHeadAttention
 from posenc.transformer.attention import join, split
@@ -250,3 +250,15 @@ def test_a_refused_step_leaves_no_keys_behind():
     later = AttentionTables(scores=((encoding, whole),))
     got = LAYER(X[:, 3:], cache=cache, is_causal=True, tables=later)
     assert_close(got, LAYER(X, is_causal=True, tables=every)[:, 3:])
+
+
+def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_told():
+    cope, places = CoPE(LAYER.heads, LAYER.head_dim, 4), torch.arange(X.shape[1])
+    tables = AttentionTables(scores=((cope, cope.table(places, places)),))
+    window = torch.ones(len(places), len(places)).tril().triu(-1) > 0
+    with pytest.raises(ValueError, match="attn_mask is given, and CoPE goes by the tokens between"):
+        LAYER.stages(X, tables=tables, attn_mask=window)
+    told = LAYER.stages(X, tables=tables, attn_mask=window, told=True)
+    near = MultiHeadAttention(LAYER.dim, LAYER.heads, window=2)
+    near.load_state_dict(LAYER.state_dict())
+    torch.testing.assert_close(told.output, near.to(X.dtype)(X, tables=tables, is_causal=True))

@@ -7,7 +7,21 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import KERPLE, ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias
+from posenc import (
+    KERPLE,
+    PEG,
+    ALiBi,
+    AxialLearned,
+    AxialSinusoidal,
+    Convolutional,
+    Learned,
+    LearnedGrid,
+    Positional,
+    Rotary,
+    Sinusoidal,
+    T5Bias,
+)
+from posenc.positions import grid
 from posenc.transformer import Encoder, TokenEmbedding
 
 LION, KILLS, TIGER = 0, 1, 2
@@ -165,3 +179,36 @@ def test_layers_that_train_alone_drop_their_weights(bias):
     first, second = encoder(x), encoder(x)
     assert not torch.equal(first, second)
     first.sum().backward()
+
+
+TOKENS = {
+    "sines": lambda: AxialSinusoidal(16),
+    "learned": lambda: LearnedGrid(16, (3, 3), std=1.0),
+    "axes": lambda: AxialLearned(16, (3, 3), std=1.0),
+    "peg": lambda: PEG(16),
+}
+
+
+@pytest.mark.parametrize("behind", [True, False], ids=["behind", "before"])
+@pytest.mark.parametrize("other", TOKENS.values(), ids=TOKENS)
+def test_what_one_encoding_writes_into_padding_the_next_does_not_read(other, behind):
+    """An image of 2 × 2 in a batch padded to 3 × 3."""
+    points, x = grid(3, 3), torch.randn(1, 9, 16, dtype=torch.float64)
+    real = (points < 2).all(-1)
+    tokens = (other(), PEG(16)) if behind else (PEG(16), other())
+    encoder = encoder_with(Positional(tokens))
+    for run in (encoder, lambda *given, **named: encoder.stages(*given, **named).output):
+        alone = run(x[:, real], points[real][None])
+        for left in (0.0, float("nan")):
+            padded = x.masked_fill(~real[None, :, None], left)
+            made = run(padded, points[None], padding_mask=real[None])
+            assert_close(made[:, real], alone)
+
+
+@pytest.mark.parametrize("width", [2, 3])
+def test_convolutions_in_a_row_leave_padding_out(width):
+    tokens = tuple(Convolutional(16, width, groups=2) for _ in range(2))
+    encoder, x = encoder_with(Positional((Sinusoidal(16), *tokens))), torch.randn(1, 9, 16).double()
+    for real in (torch.arange(9) < 6, torch.arange(9) > 2):
+        made = encoder(x, padding_mask=real[None])[:, real]
+        assert_close(made, encoder(x[:, real]))

@@ -13,6 +13,7 @@ from posenc.distributed.collectives import shared
 from posenc.distributed.groups import group_of
 from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
 from posenc.encodings.scores.heads import BiasHeads, RelativeBiasHeads, bias_apart
+from posenc.encodings.scores.held import take_claims
 from posenc.encodings.scores.sums import BiasSum, RelativeBiasSum, bias_sum
 from posenc.positions import Positions
 
@@ -143,6 +144,7 @@ class OwnHeads(ScoreBias):
         self.held = (_Held(bias, mesh, "table"),)  # in a tuple: its module is none of this one's
         self.heads, self.is_relative = self.held[0].heads, bias.is_relative
         self.takes_reals = bias.takes_reals
+        take_claims(self, bias)
         self.held[0].hold(self, bias, mesh)
 
     def table(
@@ -172,6 +174,7 @@ class RelativeOwnHeads(RelativeBias):
         self.training = bias.training
         self.held = (_Held(bias, mesh, "profile"),)  # in a tuple: its module is none of this one's
         self.heads, self.takes_reals = self.held[0].heads, bias.takes_reals
+        take_claims(self, bias)
         self.held[0].hold(self, bias, mesh)
 
     def profile(

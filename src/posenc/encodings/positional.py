@@ -1,7 +1,7 @@
 """Which encodings a model uses, in all three places, and what changes its positions before."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Int64
@@ -79,7 +79,7 @@ class Positional(nn.Module):
         self.queries_keys = nn.ModuleList(_in_place("queries_keys", queries_keys))
         self.scores = nn.ModuleList(_in_place("scores", scores))
         self.positions = tuple(_in_place("positions", positions))
-        _check_company(self.queries_keys, self.scores)
+        self._check_beside()
 
     def check_company(self) -> None:
         """Refuse what the constructor refuses, of encodings that were exchanged since.
@@ -90,7 +90,10 @@ class Positional(nn.Module):
         """
         for name in ("tokens", "queries_keys", "scores"):
             _in_place(name, tuple(getattr(self, name)))
-        _check_company(self.queries_keys, self.scores)
+        self._check_beside()
+
+    def _check_beside(self) -> None:
+        check_beside(tuple(self.queries_keys), tuple(self.scores))  # type: ignore[arg-type]
 
     @property
     def remaps(self) -> bool:
@@ -174,14 +177,29 @@ def _in_place(place: str, given: object) -> list:
     return entries
 
 
-def _check_company(queries_keys: nn.ModuleList, scores: nn.ModuleList) -> None:
-    for place, encoding in enumerate(cast("Sequence[ScoreEncoding]", scores)):
+def check_beside(
+    queries_keys: Sequence[QueryKeyEncoding],
+    scores: Sequence[ScoreEncoding],
+    *,
+    rotated_before: bool = True,
+) -> None:
+    """Refuse encodings beside which one of these would not mean what it says.
+
+    Args:
+        queries_keys: All that change queries and keys.
+        scores: All that change scores, in order.
+        rotated_before: Whether queries and keys may come rotated, when none stands there.
+
+    Raises:
+        ValueError: By an encoding of scores; or one that computes them anew stands behind another.
+    """
+    for place, encoding in enumerate(scores):
         if place and encoding.makes_anew:
             raise ValueError(
                 f"{type(encoding).__name__} computes scores anew, by which what "
                 f"{type(scores[0]).__name__} made of them is lost. Pass it first in scores=."
             )
-        encoding.check_beside(tuple(cast("Sequence[QueryKeyEncoding]", queries_keys)))
+        encoding.check_beside(queries_keys, rotated_before=rotated_before)
 
 
 def _advice(entry: object, interface: type) -> str:

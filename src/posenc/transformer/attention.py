@@ -233,11 +233,17 @@ class MultiHeadAttention(Settled):
         tables: AttentionTables | None = None,
         attn_mask: Tensor | None = None,
         is_causal: bool = False,
+        told: bool = False,
     ) -> AttentionStages:
         """The same attention with every number between, for one whole sequence.
 
-        What ``attn_mask`` hides is read and counted by encodings that go by the tokens: here it
-        may close a window, and padding and documents are told by the positions of their tables.
+        Args:
+            x: Tokens; ``tables``, ``attn_mask`` and ``is_causal`` are as above.
+            tables: Likewise.
+            attn_mask: Likewise.
+            is_causal: Likewise.
+            told: Whether encodings that go by the tokens know of what ``attn_mask`` hides, by the
+                positions of their tables; then they take it.
         """
         refuse_context_parallel()
         tables = _checked_tables(tables)
@@ -249,10 +255,13 @@ class MultiHeadAttention(Settled):
             )
         q, k, v = self.project(x)
         encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
+        scores_by = [encoding for encoding, _ in tables.scores]
+        check_heads(scores_by, self.heads)
         attn_mask = checked_attn_mask(attn_mask, q, k)
+        if not told:
+            check_mask_tells_nothing(scores_by, attn_mask, TELL_OTHERS)
         attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
         mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
-        check_heads([encoding for encoding, _ in tables.scores], self.heads)
         dropout_p = self.dropout if self.training else 0.0
         scores, encoded_scores, weights, heads = attend_explicitly(
             encoded_q,

@@ -307,7 +307,7 @@ class Encoder(Settled):
         for block, given, mask in zip(
             cast("Sequence[Block]", self.blocks), tables, masks, strict=True
         ):
-            blocks.append(block.stages(x, tables=given, attn_mask=mask))
+            blocks.append(block.stages(x, tables=given, attn_mask=mask, told=True))
             x = blocks[-1].output
         final_norm = None if self.final_norm is None else self.final_norm.stages(x)
         return EncoderStages(
@@ -406,7 +406,9 @@ class Encoder(Settled):
         if padding_mask is not None:
             # Hidden keys have weight 0, but 0 times an infinity left in padding would be NaN.
             x = x.where(padding_mask.unsqueeze(-1), 0.0)
-        for encoding, table in tables:
+        for place, (encoding, table) in enumerate(tables):
+            if place and padding_mask is not None and not encoding.is_pointwise:
+                x = x.where(padding_mask.unsqueeze(-1), 0.0)  # those before wrote into padding
             x = encoding.encode(x, table)
         return x
 

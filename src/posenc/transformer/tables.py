@@ -22,6 +22,7 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
+from posenc.encodings.positional import check_beside
 from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 
@@ -43,6 +44,10 @@ class AttentionTables:
         positions: Which rows of the tables of queries and keys the tokens take, where these tables
             are kept and have rows 0, 1, 2, …; ``None``: they have one row a token.
         readers: Encodings of scores that read the hidden state.
+
+    Raises:
+        ValueError: Encodings do not stand beside each other, or one takes the heads behind the
+            tokens (``heads_first`` is false).
     """
 
     queries_keys: tuple[tuple[QueryKeyEncoding, Tensor], ...] = ()
@@ -50,6 +55,18 @@ class AttentionTables:
     backend: Backend | None = None
     positions: Tensor | None = None
     readers: tuple[ScoreEncoding, ...] = ()
+
+    def __post_init__(self) -> None:
+        rotations = [encoding for encoding, _ in self.queries_keys]
+        if self.scores:
+            scores = [encoding for encoding, _ in self.scores]
+            check_beside(rotations, scores, rotated_before=False)
+        for encoding in rotations:
+            if not getattr(encoding, "heads_first", True):
+                raise ValueError(
+                    f"{type(encoding).__name__} was built with heads_first=False; attention holds "
+                    f"[batch, heads, seq, head_dim]. Build it with heads_first=True."
+                )
 
     def rows_of(self, table: Tensor) -> Tensor:
         """One row a token of a table of queries and keys."""

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
+from posenc.encodings.scores.held import take_claims
 from posenc.numerics.ring import around
 from posenc.positions import Integers, checked
 
@@ -55,6 +56,7 @@ class Cyclic(RelativeBias):
                 f"as many."
             )
         self.heads, self.bias, self.period = heads, bias, period
+        take_claims(self, bias)
 
     def profile(
         self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None

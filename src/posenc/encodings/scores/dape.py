@@ -9,6 +9,7 @@ from posenc._guards import floating
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.held import take_claims
 from posenc.positions import Positions, checked
 
 
@@ -66,6 +67,7 @@ class DAPE(ScoreEncoding):
         self.heads, self.bias, self.hidden = heads, bias, hidden
         self.is_relative = bias is None or bias.is_relative
         self.takes_reals = bias is None or bias.takes_reals
+        take_claims(self, *([] if bias is None else [bias]))
         factory = {"device": device, "dtype": dtype}
         self.expand = nn.Linear(heads if bias is None else 2 * heads, hidden, **factory)
         self.contract = nn.Linear(hidden, heads, **factory)

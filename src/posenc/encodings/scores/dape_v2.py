@@ -11,6 +11,7 @@ from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.both import both_positions, of_each
 from posenc.encodings.scores.content import checked_content
 from posenc.encodings.scores.dape import check_bias
+from posenc.encodings.scores.held import take_claims
 from posenc.positions import Integers, checked_distances
 
 
@@ -80,6 +81,7 @@ class DAPEv2(ScoreEncoding):
             raise ValueError(f"kernel is {kernel}; it must be odd, so that a key is in its middle.")
         self.heads, self.bias, self.hidden, self.kernel = heads, bias, hidden, kernel
         self.is_relative = bias.is_relative
+        take_claims(self, bias)
         factory = {"device": device, "dtype": dtype}
         self.expand = nn.Conv1d(2 * heads, hidden, kernel, **factory)
         self.contract = nn.Conv1d(hidden, heads, kernel, **factory)

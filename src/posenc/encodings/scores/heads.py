@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import RelativeBias, ScoreBias
+from posenc.encodings.scores.held import take_claims
 from posenc.positions import Positions
 
 
@@ -93,6 +94,7 @@ class BiasHeads(ScoreBias):
         self.of, self.chosen, self.training = of, chosen, of.training
         self.heads, self.is_relative = len(chosen), of.is_relative
         self.takes_reals = of.takes_reals
+        take_claims(self, of)
 
     def table(
         self,
@@ -117,6 +119,7 @@ class RelativeBiasHeads(RelativeBias):
         super().__init__()
         self.of, self.chosen, self.training = of, chosen, of.training
         self.heads, self.takes_reals = len(chosen), of.takes_reals
+        take_claims(self, of)
 
     def profile(
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None

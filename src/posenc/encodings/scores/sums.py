@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import RelativeBias, ScoreBias
+from posenc.encodings.scores.held import take_claims
 from posenc.positions import Positions
 
 
@@ -47,6 +48,7 @@ class BiasSum(ScoreBias):
         self.heads = self.parts[0].heads  # type: ignore[assignment]
         self.is_relative = all(part.is_relative for part in self.parts)
         self.takes_reals = all(part.takes_reals for part in self.parts)
+        take_claims(self, *self.parts)  # type: ignore[arg-type]
 
     def table(
         self,
@@ -72,6 +74,7 @@ class RelativeBiasSum(RelativeBias):
         self.training = self.parts.training = any(part.training for part in self.parts)
         self.heads = self.parts[0].heads  # type: ignore[assignment]
         self.takes_reals = all(part.takes_reals for part in self.parts)
+        take_claims(self, *self.parts)  # type: ignore[arg-type]
 
     def profile(
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
