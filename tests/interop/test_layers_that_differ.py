@@ -1,5 +1,7 @@
 """Files that speak of layers one by one or by type, and parts that do not say what they are."""
 
+import copy
+
 import pytest
 from transformers import CONFIG_MAPPING, AutoConfig
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
@@ -8,9 +10,9 @@ from transformers.models.molmo2.modeling_molmo2 import Molmo2RotaryEmbedding
 
 from posenc import Rotary
 from posenc.interop import rope_models
-from posenc.interop.configurations import read
+from posenc.interop.configurations import Configuration, read
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
-from posenc.interop.layer_types import layer_types
+from posenc.interop.layer_types import ENDING_FULL, layer_types
 from posenc.interop.model_types import known, names
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
@@ -154,6 +156,29 @@ def test_layers_lie_by_the_period_that_the_class_has_a_field_for(model_type, fie
     said = {"num_hidden_layers": 12, field: 2}
     made = CONFIG_MAPPING[model_type](**said)
     assert layer_types(read({"model_type": model_type, **said})) == made.layer_types
+
+
+def test_listed_types_are_those_that_every_class_makes_of_them():
+    """Some force the last layer to attend to everything. No list of names here: all are asked."""
+    changed = set()
+    for model_type, kind in CONFIG_MAPPING.items():
+        try:
+            own = kind().layer_types
+        except Exception:  # no class of its own that is built of defaults, or none with layers
+            continue
+        if not own:
+            continue
+        for listed in (own[::-1], own[1:] + own[:1], [own[0]] * len(own), [own[-1]] * len(own)):
+            said = {"num_hidden_layers": len(own), "layer_types": list(listed)}
+            try:
+                made = kind(**copy.deepcopy(said)).layer_types
+            except Exception:  # a list that it refuses
+                continue
+            file = Configuration(said, model_type)
+            if made != said["layer_types"]:
+                changed.add(file.family)
+            assert layer_types(file) == made, model_type
+    assert changed == ENDING_FULL
 
 
 def test_layers_of_one_stack_are_not_taken_for_all():

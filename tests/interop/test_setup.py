@@ -1,5 +1,6 @@
 """The positional set-up of whole models: parts, layers, spellings, and values that do not fit."""
 
+import copy
 import json
 import re
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 import torch
 from transformers import AutoConfig, AutoModel, FalconConfig, FalconModel, TrOCRForCausalLM
+from transformers.models.phimoe.modeling_phimoe import PhimoeRotaryEmbedding
 
 from posenc import ALiBi, AxialRotary, Learned, MultimodalRotary, Rotary, Sinusoidal, T5Bias
 from posenc.encodings.expression import encoding_from
@@ -498,3 +500,21 @@ def test_a_file_with_its_parts_within_says_nothing_of_fields_beside():
     text = positional_setup(whole)["text"]
     assert not text.notes
     assert not positional_setup({"model_type": "qwen3_vl"})["text"].notes
+
+
+def test_what_a_class_leaves_out_beyond_the_trained_length_is_not_called_verified():
+    """PhiMoE's code has one list of factors for all lengths, and two in its configuration."""
+    lists = {"short_factor": [1.0] * 8, "long_factor": [4.0] * 8}
+    rope = {"rope_type": "longrope", "short_mscale": 1.1, "long_mscale": 1.2,
+            "original_max_position_embeddings": 64, **lists}  # fmt: skip
+    file = {"model_type": "phimoe", **SMALL, "max_position_embeddings": 256, "rope_scaling": rope}
+    assert positional_setup(file, length=64)["text"].certainty == "verified"
+    long = positional_setup(file, length=65)["text"]
+    assert long.certainty == "read"
+    assert "keeps short_factor there" in long.notes[-1]
+    config = AutoConfig.for_model(**copy.deepcopy(file))
+    cos, _ = PhimoeRotaryEmbedding(config)(torch.zeros(1, 65, 1), torch.arange(65)[None])
+    short = positional_setup({**file, "rope_scaling": rope | {"long_factor": [1.0] * 8}}, length=65)
+    table = short["text"].layers[0].positional.queries_keys[0].table(range(65))
+    assert short["text"].certainty == "verified"
+    torch.testing.assert_close(cos[0, :, : table.shape[-1]], table[:, 0], rtol=0, atol=1e-5)

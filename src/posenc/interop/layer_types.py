@@ -26,6 +26,9 @@ PATTERNS: dict[str, Rule] = {
 """How models lay their layers out where a file does not list the types, beside the periods."""
 
 
+ENDING_FULL = frozenset({"diffusion_gemma", "embedding_gemma2", "gemma4", "gemma4_unified"})
+"""Models whose last layer attends to everything, whatever their list of types says."""
+
 CROSSED = [3, 8, 13, 18, 23, 28, 33, 38]
 """The layers of Llama 3.2 that look at the image, where its file does not say."""
 
@@ -41,7 +44,8 @@ def layer_types(config: Configuration) -> list[str] | None:
         ['sliding_attention', 'full_attention']
     """
     if (listed := config.get("layer_types")) is not None:
-        return [str(each) for each in _listed(config, "layer_types", listed)]
+        types = [str(each) for each in _listed(config, "layer_types", listed)]
+        return [*types[:-1], FULL] if types and config.family in ENDING_FULL else types
     for reader in (_blocks, _attention_types, _indices, _crossed, _after_dense):
         if (types := reader(config)) is not None:
             return types

@@ -176,7 +176,7 @@ def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence
     if (words := _words(config)) is not None:
         return [Part(name, config.model_type, _empty(config), notes=(words,))]
     if rotates(config):
-        return [_sure(part) for part in _rotary(config, name, length)]
+        return _rotary(config, name, length)
     if config.facts:
         words = _absent(config) or UNREAD
         return [Part(name, config.model_type, _empty(config), certainty="assumed", notes=(words,))]
@@ -247,7 +247,26 @@ def _rotary(config: Configuration, name: str, length: int | None) -> list[Part]:
     notes = tuple(_notes(config))
     certainty: Certainty = "read" if known and config.facts else "assumed"
     part = Part(name, config.model_type, made, trained, certainty, notes)
-    return [part, *_indexer(config, layers, certainty)]
+    parts = [part, *_indexer(config, layers, certainty)]
+    if any(layer and _runs_otherwise(config, layer, length) for layer in layers):
+        return [replace(part, notes=(*notes, SHORT_ALONE)), *parts[1:]]
+    return [_sure(each) for each in parts]
+
+
+def _runs_otherwise(config: Configuration, layer: RotaryLayer, length: int | None) -> bool:
+    """Whether the class of transformers leaves out what its configuration says of long rows."""
+    rope = layer.rope
+    if config.family not in rope_models.BY_LENGTH or rope.rope_type.name != "longrope":
+        return False
+    lists = (rope.values.get(name) for name in rope.rope_type.lists)
+    return (length or 0) > (rope.trained_length or 0) and len(set(map(str, lists))) > 1
+
+
+SHORT_ALONE = (
+    "beyond the trained length this has long_factor, as the paper and other engines have it; the "
+    "class in transformers keeps short_factor there and takes long_mscale alone"
+)
+"""What is said of a model that does not run, in transformers, as its configuration reads."""
 
 
 def _layer(
