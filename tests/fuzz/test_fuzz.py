@@ -18,7 +18,7 @@ from posenc.backends import (
     token_masks,
 )
 from posenc.positions import over_padding
-from posenc.transformer import placement
+from posenc.transformer import Encoder, placement
 
 
 @pytest.mark.parametrize(
@@ -166,6 +166,18 @@ def masks_that_tell(monkeypatch):
     monkeypatch.setattr(neighbors, "check_mask_tells_nothing", lambda *given: None)
 
 
+def padding_that_is_written_into(monkeypatch):
+    """What an encoding of tokens makes of padding stays there for the next, which reads it."""
+
+    def encoded(self, x, tables, padding_mask):
+        x = x if padding_mask is None else x.where(padding_mask.unsqueeze(-1), 0.0)
+        for encoding, table in tables:
+            x = encoding.encode(x, table)
+        return x
+
+    monkeypatch.setattr(Encoder, "_encoded", encoded)
+
+
 FAULTS = {
     keys_padding_for_queries: "attention",
     last_documents_for_queries: "attention",
@@ -182,6 +194,7 @@ FAULTS = {
     starts_that_run_over: "places",
     sizes_that_are_cut: "places",
     masks_that_tell: "told",
+    padding_that_is_written_into: "images",
 }
 
 
