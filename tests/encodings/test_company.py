@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from posenc import (
+    DAPE,
     ALiBi,
     AxialRotary,
+    Cyclic,
     Positional,
     QueryTemperature,
     RemappedRotary,
@@ -93,3 +95,22 @@ def test_tables_for_attention_alone_keep_the_same_company():
     with pytest.raises(ValueError, match=r"heads_first=False; attention holds \[batch, heads"):
         tables((), (Rotary(WIDTH, heads_first=False),))
     assert len(tables((anew, ALiBi(HEADS))).scores) == 2
+
+
+class BesideARotation(ALiBi):
+    """A caller's own bias, that refuses to stand alone."""
+
+    def check_beside(self, queries_keys, *, rotated_before=True):
+        if not queries_keys:
+            raise ValueError("it wants a rotation")
+
+
+@pytest.mark.parametrize("hold", [
+    lambda bias: bias, lambda bias: bias + ALiBi(HEADS), lambda bias: bias[:HEADS],
+    lambda bias: DAPE(HEADS, bias), lambda bias: Cyclic(HEADS, bias, 5),
+])  # fmt: skip
+def test_what_a_held_bias_refuses_is_refused(hold):
+    bias = hold(BesideARotation(HEADS))
+    with pytest.raises(ValueError, match="it wants a rotation"):
+        Positional(scores=bias)
+    Positional(queries_keys=Rotary(WIDTH), scores=bias)

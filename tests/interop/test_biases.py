@@ -500,6 +500,39 @@ def test_distances_in_a_graph_leave_out_padding_between_tokens_as_the_model_does
     torch.testing.assert_close(found[real.bool()], theirs[real.bool()], **CLOSE)
 
 
+HOLES = REAL.clone()
+HOLES[1, 20:60] = 0
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mask", [None, REAL, HOLES], ids=["whole", "padded", "with holes"])
+@pytest.mark.parametrize("name", ["bloom", "falcon"])
+def test_a_query_that_sees_later_keys_has_the_models_bias_for_them(name, mask, monkeypatch):
+    """Theirs rises with the number of the key, on both sides of the query."""
+    model = built(name)
+    monkeypatch.setattr(model.config, "is_causal", False, raising=False)
+    theirs, by_ours = both(name, lambda model: model(**inputs(name, mask), use_cache=False).logits)
+    kept = slice(None) if mask is None else mask.bool()
+    torch.testing.assert_close(by_ours[kept], theirs[kept], **CLOSE)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mask", [REAL, HOLES], ids=["padded", "with holes"])
+def test_a_query_of_mpt_that_sees_later_keys_too(mask, monkeypatch):
+    """It is asked with padding alone: without any, transformers makes no mask, and fails."""
+    monkeypatch.setattr(built("mpt").config, "is_causal", False, raising=False)
+    theirs, by_ours = both("mpt", lambda model: model(**inputs("mpt", mask)).logits)
+    torch.testing.assert_close(by_ours[mask.bool()], theirs[mask.bool()], **CLOSE)
+
+
+def test_a_mask_of_a_prefix_that_sees_itself_is_honored_by_mpt():
+    seen = torch.ones(LENGTH, LENGTH).bool().tril()
+    seen[:50, :50] = True
+    mask = torch.where(seen, 0.0, torch.finfo(torch.float32).min)[None, None]
+    theirs, by_ours = both("mpt", lambda model: model(IDS, attention_mask=mask).logits)
+    torch.testing.assert_close(by_ours, theirs, **CLOSE)
+
+
 @pytest.mark.parametrize(
     ("kind", "config"),
     [

@@ -4,8 +4,17 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import Positional, Sinusoidal, TokenEncoding, attention, positions
+from posenc import (
+    AxialSinusoidal,
+    LevelEmbedding,
+    Positional,
+    Sinusoidal,
+    TokenEncoding,
+    attention,
+    positions,
+)
 from posenc.transformer import Encoder, KeyValueCache
+from posenc.transformer.placement import check_cuttable
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
 
@@ -225,3 +234,12 @@ def test_an_id_that_returns_is_another_document():
     ids = torch.tensor([[0, 0, 1, 1, 0]])
     packed = encoder(x, document_ids=ids)
     torch.testing.assert_close(packed[:, 4:], encoder(x[:, 4:]))
+
+
+def test_dropout_of_what_an_encoding_holds_is_its_own():
+    held = LevelEmbedding(AxialSinusoidal(16, dropout=0.5), 2)
+    assert held.dropout == 0.5
+    with pytest.raises(ValueError, match=r"LevelEmbedding was built with dropout=0\.5"):
+        check_cuttable(Positional(held).train())
+    check_cuttable(Positional(held).eval())
+    check_cuttable(Positional(LevelEmbedding(AxialSinusoidal(16), 2)).train())

@@ -449,7 +449,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     ) -> None:
         """Refuse encodings of queries and keys beside which this one would not mean what it says.
 
-        Most stand beside any.
+        Most stand beside any, if what they hold does.
 
         Args:
             queries_keys: All that change queries and keys before scores are made of them.
@@ -458,6 +458,9 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         Raises:
             ValueError: By those that take queries and keys as some encoding leaves them.
         """
+        for part in self.modules():
+            if part is not self and isinstance(part, ScoreEncoding):
+                part.check_beside(queries_keys, rotated_before=rotated_before)
 
     @abstractmethod
     def table(

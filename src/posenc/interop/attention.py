@@ -73,8 +73,8 @@ class ToldBias:
     Attributes:
         encoding: What is added to scores; ``None`` where the model would add zeros.
         counts_padding: Whether distances count the padding between two tokens.
-        first: Where the first query stands, the keys being 0, 1, 2, …; ``None`` where the bias is
-            one of heads that see earlier keys alone, and that is as good as any number.
+        first: Where the first query stands, the keys being 0, 1, 2, …; ``None`` where the model
+            adds m · j for key j, which is ALiBi of a query that no key it sees stands after.
         requires_grad: As of a tensor, for models that ask.
     """
 
@@ -141,15 +141,15 @@ def attend(
         _add(told, position_bias[..., : key.shape[-2]])
     elif position_bias is not None and position_bias.encoding is not None:
         bias, counted = position_bias.encoding, position_bias.counts_padding
-        row = None if not isinstance(mask, ToldMask) else _row(mask, bias, query)
-        if not counted and isinstance(mask, ToldMask) and mask.has_holes():
-            told |= {"positional": Positional(scores=bias), **_among_real(mask)}
-        elif row is not None:
+        row = None if not isinstance(mask, ToldMask) else _row(mask, position_bias, query)
+        if row is not None:
             _add(told, row)
         else:
             told["positional"] = Positional(scores=bias)
             if isinstance(mask, Tensor):
                 told |= _in_drawn(mask, position_bias, query, key)
+            elif not counted and mask.has_holes():
+                told |= _among_real(mask)
     out = attention(
         query, key, value, scale=scaling, dropout_p=dropout, softcap=softcap,
         sinks=None if s_aux is None else s_aux.flatten(), **told,
@@ -250,12 +250,20 @@ def _add(told: dict[str, Any], bias: Tensor) -> None:
     told["attn_mask"] = bias
 
 
-def _row(mask: ToldMask, bias: ScoreBias, query: Tensor) -> Tensor | None:
-    """What one query adds for each key, built once for all layers; ``None`` for more queries.
+def _row(mask: ToldMask, told: ToldBias, query: Tensor) -> Tensor | None:
+    """What all queries alike add for each key; ``None`` where each adds its own.
 
-    Nor is it built where a bias learns, since layers that are run again would share its graph.
+    So it is where there is one, and where a model that adds m · j lets queries see later keys. For
+    one query it is built once for all layers; but not where a bias learns, since layers that are
+    run again would share its graph.
     """
-    if mask.q_len != 1 or torch.is_grad_enabled() or torch.compiler.is_compiling():
+    bias, holes = told.encoding, not told.counts_padding and mask.has_holes()
+    assert bias is not None
+    if told.first is None and not mask.is_causal and mask.q_len > 1:
+        keys = _among_real(mask)["k_positions"] if holes else mask.positions(query.device)[1]
+        table = bias.table(keys[..., -1:], keys, dtype=working_dtype(query.dtype))
+        return table if holes else table.unsqueeze(0)
+    if holes or mask.q_len != 1 or torch.is_grad_enabled() or torch.compiler.is_compiling():
         return None
     name = id(bias), mask.k_len, query.device, query.dtype
     if name not in mask.kept:
@@ -281,22 +289,24 @@ def _among_real(mask: ToldMask) -> dict[str, Tensor]:
 def _in_drawn(mask: Tensor, bias: ToldBias, query: Tensor, key: Tensor) -> dict[str, Tensor]:
     """Where queries and keys stand for a bias, beside a matrix that does not say so.
 
-    In graphs masks are drawn, and a static cache has keys behind the last query. Where distances
-    leave out padding, the matrix shows it, if it hides nothing besides but later keys.
+    In graphs masks are drawn, and a static cache has keys behind the last query. Where the model
+    adds m · j, a query may be taken to stand at the last key that it sees. Where distances leave
+    out padding, the matrix shows it, if it hides nothing besides but later keys.
     """
     rows, places = (torch.arange(x.shape[-2], device=x.device) for x in (query, key))
     if bias.first is not None:
         return {"q_positions": rows + bias.first, "k_positions": places}
-    if bias.counts_padding or mask.dtype != torch.bool:
-        return {}
+    if mask.dtype != torch.bool:  # it may hide by any number
+        return {"q_positions": places[-1:].expand(len(rows)), "k_positions": places}
     seen = mask.any(1)  # alike in all heads
-    real, end = seen[:, -1:], places.where(seen, -1).amax(-1, keepdim=True)
-    is_of_padding = (seen == (real & (places <= end))).all()
-    behind = rows + (len(places) - len(rows))
-    return {
-        "q_positions": (seen.sum(-1) - 1).clamp(min=0).where(is_of_padding, behind),
-        "k_positions": (real[:, 0].cumsum(-1) - 1).clamp(min=0).where(is_of_padding, places),
-    }
+    last = places.where(seen, -1).amax(-1)
+    queries, keys = last.clamp(min=0), places
+    if not bias.counts_padding:
+        real = seen[:, -1:]
+        is_of_padding = (seen == (real & (places <= last.unsqueeze(-1)))).all()
+        queries = (seen.sum(-1) - 1).clamp(min=0).where(is_of_padding, queries)
+        keys = (real[:, 0].cumsum(-1) - 1).clamp(min=0).where(is_of_padding, keys)
+    return {"q_positions": queries, "k_positions": keys}
 
 
 # Whether mask functions mean what they meant ------------------------------------------------------

@@ -92,10 +92,12 @@ REFUSED = {
     "several parts": {"model_type": "t5"},
     "no rotation": {"model_type": "gpt2"},
     "converted weights": {"posenc_pairing": "interleaved"},
+    "a type with a stretch": {"rope_parameters": {"rope_type": "proportional", "factor": 2.0}},
 }  # fmt: skip
 SAID = ("only one of its lists",
         "stretches all lengths alike", "rotate differently", "last channels", "axes",
-        "the parts encoder, decoder", "Learned", "converted to the pairing")  # fmt: skip
+        "the parts encoder, decoder", "Learned", "converted to the pairing",
+        "no rope type for Linear")  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "said"), list(zip(REFUSED, SAID, strict=True)))

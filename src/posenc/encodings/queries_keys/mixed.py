@@ -97,7 +97,8 @@ class RoPEMixed(QueryKeyEncoding):
         Args:
             frequencies: ``[2, heads · pairs]`` or ``[2, heads, pairs]``, those of x first: of the
                 ``freqs`` of rope-vit, ``[2, depth, heads · pairs]``, those at ``[:, layer]``; the
-                same of ``rope.freqs`` of timm.
+                same of ``rope.freqs`` of timm where it counts ``grid_indexing="xy"``, as the models
+                it publishes do; of its ``"ij"`` the first axis is y: pass ``freqs.flip(0)``.
 
         Raises:
             ValueError: They are of another number of heads or pairs.

@@ -69,6 +69,11 @@ class LevelEmbedding(TokenEncoding):
         self.weight = nn.Parameter(torch.empty(levels, of.dim, device=device, dtype=dtype))
         self.reset_parameters()
 
+    @property
+    def dropout(self) -> float:
+        """That of ``of``, which adds the table."""
+        return getattr(self.of, "dropout", 0.0)
+
     def reset_parameters(self) -> None:
         """Draw every level anew from N(0, std²)."""
         nn.init.normal_(self.weight, std=self.std)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
+from posenc.frequencies import Schedule, YaRN
 from posenc.interop.exports.subject import (
     check_alone,
     check_pairing,
@@ -15,6 +15,8 @@ from posenc.interop.exports.subject import (
 from posenc.interop.rope_dictionary import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
+KNOWN = frozenset({"default", "linear", "llama3", "yarn"})
+"""The rope types of ours that vLLM reads as transformers does, besides LongRoPE."""
 
 
 def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
 
 def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
     said = rope_dictionary(schedule, head_dim)
-    if said is None or not isinstance(schedule, Geometric | Linear | Llama3 | YaRN):
+    if said is None or said["rope_type"] not in KNOWN:
         refuse(TARGET, f"vLLM has no rope type for {schedule!r}", "Export arrays (npz).")
     share = said.get("partial_rotary_factor", 1.0)
     if int(head_dim * share) != 2 * len(schedule):  # as vLLM cuts it off
