@@ -1,6 +1,6 @@
 """Which encodings a model uses, in all three places, and what changes its positions before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -79,7 +79,7 @@ class Positional(nn.Module):
         self.queries_keys = nn.ModuleList(_in_place("queries_keys", queries_keys))
         self.scores = nn.ModuleList(_in_place("scores", scores))
         self.positions = tuple(_in_place("positions", positions))
-        self._check_beside()
+        check_company(self.queries_keys, self.scores)  # type: ignore[arg-type]
 
     def check_company(self) -> None:
         """Refuse what the constructor refuses, of encodings that were exchanged since.
@@ -90,10 +90,7 @@ class Positional(nn.Module):
         """
         for name in ("tokens", "queries_keys", "scores"):
             _in_place(name, tuple(getattr(self, name)))
-        self._check_beside()
-
-    def _check_beside(self) -> None:
-        check_beside(tuple(self.queries_keys), tuple(self.scores))  # type: ignore[arg-type]
+        check_company(self.queries_keys, self.scores)  # type: ignore[arg-type]
 
     @property
     def remaps(self) -> bool:
@@ -177,9 +174,9 @@ def _in_place(place: str, given: object) -> list:
     return entries
 
 
-def check_beside(
-    queries_keys: Sequence[QueryKeyEncoding],
-    scores: Sequence[ScoreEncoding],
+def check_company(
+    queries_keys: Iterable[QueryKeyEncoding],
+    scores: Iterable[ScoreEncoding],
     *,
     rotated_before: bool = True,
 ) -> None:
@@ -193,13 +190,15 @@ def check_beside(
     Raises:
         ValueError: By an encoding of scores; or one that computes them anew stands behind another.
     """
-    for place, encoding in enumerate(scores):
-        if place and encoding.makes_anew:
+    rotations, first = tuple(queries_keys), None
+    for encoding in scores:
+        if first is not None and encoding.makes_anew:
             raise ValueError(
                 f"{type(encoding).__name__} computes scores anew, by which what "
-                f"{type(scores[0]).__name__} made of them is lost. Pass it first in scores=."
+                f"{type(first).__name__} made of them is lost. Pass it first in scores=."
             )
-        encoding.check_beside(queries_keys, rotated_before=rotated_before)
+        encoding.check_beside(rotations, rotated_before=rotated_before)
+        first = first or encoding
 
 
 def _advice(entry: object, interface: type) -> str:

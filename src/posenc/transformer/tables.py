@@ -22,7 +22,7 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.encodings.positional import check_beside
+from posenc.encodings.positional import check_company
 from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 
@@ -58,9 +58,7 @@ class AttentionTables:
 
     def __post_init__(self) -> None:
         rotations = [encoding for encoding, _ in self.queries_keys]
-        if self.scores:
-            scores = [encoding for encoding, _ in self.scores]
-            check_beside(rotations, scores, rotated_before=False)
+        check_company(rotations, [encoding for encoding, _ in self.scores], rotated_before=False)
         for encoding in rotations:
             if not getattr(encoding, "heads_first", True):
                 raise ValueError(
