@@ -179,3 +179,15 @@ def test_a_pair_that_turns_backwards_is_rescaled_as_one_that_turns_forwards():
         assert schedule.float32("float32").tolist() == pytest.approx(
             [float(w) for w in schedule.radians()], rel=1e-6
         )
+
+
+@pytest.mark.parametrize("dim", [1, 3, 5, 7])
+def test_odd_widths_have_as_many_frequencies_in_float32(dim):
+    """The last pair lacks a channel; of RoPE's rules NTK alone wants two pairs."""
+    plain = Geometric(dim, 50.0)
+    rules = [Linear(plain, 2.0), Llama3(plain, trained_length=64), YaRN(plain, 4.0, 64),
+             YaRN(plain, 4.0, 64, truncate=False), Divided(plain, (2.0,) * len(plain))]  # fmt: skip
+    for schedule in [plain, *rules, *([NTK(plain, 2.0)] if dim > 2 else [])]:
+        assert schedule.float32("float32").tolist() == pytest.approx(
+            [float(w) for w in schedule.radians()], rel=1e-5
+        )

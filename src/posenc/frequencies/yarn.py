@@ -173,7 +173,7 @@ class YaRN(Schedule):
         low, high = max(low, 0), min(high, dim - 1)
         if low == high:
             high += 0.001
-        return ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
+        return ((torch.arange(len(self), dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
 
 
 def _read(rope: Rope, _length: int | None) -> Schedule:
