@@ -14,6 +14,7 @@ from posenc.frequencies import (
     Llama3,
     LongRoPE,
     Proportional,
+    TurnsPerUnit,
     YaRN,
 )
 from posenc.frequencies.schedule import TURN_BITS
@@ -179,6 +180,13 @@ def test_a_pair_that_turns_backwards_is_rescaled_as_one_that_turns_forwards():
         assert schedule.float32("float32").tolist() == pytest.approx(
             [float(w) for w in schedule.radians()], rel=1e-6
         )
+
+
+def test_a_pair_on_a_border_that_is_a_step_is_kept_or_divided():
+    plain = TurnsPerUnit((0.125, 1.0, 0.01))
+    made = Llama3(plain, 8.0, 1.0, 1.0, 8).float32("float32") / plain.float32("float32")
+    assert made[0].item() in (1.0, 0.125)
+    assert made[1:].tolist() == [1.0, 0.125]
 
 
 @pytest.mark.parametrize("dim", [1, 3, 5, 7])

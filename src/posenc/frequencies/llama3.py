@@ -93,6 +93,8 @@ class Llama3(Schedule):
         length, low, high = self.trained_length, self.low, self.high
         wavelengths = 2 * pi / plain.abs()
         scaled = torch.where(wavelengths > length / low, plain / factor, plain)
+        if low == high:
+            return scaled  # nothing lies between
         smooth = (length / wavelengths - low) / (high - low)
         middle = ~(wavelengths < length / high) & ~(wavelengths > length / low)
         return torch.where(middle, (1 - smooth) * scaled / factor + smooth * scaled, scaled)

@@ -43,6 +43,8 @@ class LlamaCpp(Profile):
         low, high, length = float(schedule.low), float(schedule.high), schedule.trained_length
         factor = float(schedule.factor)
         wavelengths = 2 * pi / plain.float32("float32")
+        if low == high:
+            return torch.where(wavelengths > length / low, factor, 1.0)
         smooth = (length / wavelengths - low) / (high - low)
         between = 1 / ((1 - smooth) / factor + smooth)
         slow = torch.where(wavelengths > length / low, factor, between)
