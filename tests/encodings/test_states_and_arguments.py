@@ -16,6 +16,7 @@ from posenc import (
     ALiBi,
     AxialSinusoidal,
     Cyclic,
+    DAPEv2,
     DecomposedRelative,
     FoPE,
     Learned,
@@ -24,6 +25,7 @@ from posenc import (
     RelativeLogits,
     RePo,
     Rotary,
+    Sandwich,
     SelectiveRoPE,
     SwinV2Bias,
     T5Bias,
@@ -91,6 +93,15 @@ def test_what_changes_the_meaning_of_parameters_is_noticed(name):
         (SelectiveRoPE(2, NEIGHBORS, 8), SelectiveRoPE(2, Rotary(4), 8), "rotary.pairing='inter"),
         (RePo(2, LAST, 8), RePo(2, Rotary(4, head_dim=6), 8), "rotary.rotated='suffix'"),
         (LevelEmbedding(AxialSinusoidal(8)), LevelEmbedding(DETR), "of.form='mae'"),
+        (
+            LevelEmbedding(AxialSinusoidal(8, scale="sqrt_dim")),
+            LevelEmbedding(AxialSinusoidal(8)),
+            "of.scale='sqrt_dim'",
+        ),
+        (DAPE(2, ALiBi(2)), DAPE(2, Sandwich(2)), "bias='ALiBi'"),
+        (DAPE(2, ALiBi(2)), DAPE(2, ALiBi(2, is_causal=True)), "bias.is_causal=False"),
+        (T5Bias(2) + ALiBi(2), T5Bias(2) + Sandwich(2), "parts.1='ALiBi'"),
+        (DAPEv2(2, ALiBi(4)[:2]), DAPEv2(2, ALiBi(2)), "bias='RelativeBiasHeads'"),
     ],
 )
 def test_what_a_shape_does_not_tell(saved, other, told):

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc import SHAPE, ALiBi, Learned, PoSE, Positional, Randomized, Rotary, Sinusoidal
 from posenc.transformer import Encoder, KeyValueCache
 
 pytestmark = pytest.mark.compiles
@@ -63,6 +63,18 @@ def test_a_graph_whose_numbers_may_all_change_trains():
     for length in (3, 5):
         x = torch.randn(1, length, 8)
         torch.testing.assert_close(compiled(x), encoder(x))
+
+
+@pytest.mark.slow("an encoder is compiled")
+@pytest.mark.parametrize("remapping", [SHAPE(9), PoSE(64), Randomized(64)], ids=str)
+def test_a_graph_of_any_batch_draws_positions(remapping):
+    """Tokens that see themselves alone come out alike, wherever they stand."""
+    positional = Positional(queries_keys=Rotary(8), positions=remapping)
+    encoder = Encoder(16, 2, 1, positional=positional, window=1)
+    compiled = torch.compile(encoder, backend="eager", dynamic=True)
+    for batch, length in ((2, 5), (3, 7)):
+        x, real = torch.randn(batch, length, 16), torch.ones(batch, length).bool()
+        assert_close(compiled(x, padding_mask=real), encoder(x, padding_mask=real))
 
 
 @pytest.mark.slow("several graphs")

@@ -184,7 +184,7 @@ class TokenEncoding(FixedOnceBuilt, ABC):
         }
     )
     fixed_beside_parameters = frozenset({"layer_norm", "offset"})
-    meaning = frozenset({"form", "function", "join", "layer_norm", "offset", "size"})
+    meaning = frozenset({"form", "function", "join", "layer_norm", "offset", "scale", "size"})
 
     dim: int
     batch_first: bool
@@ -419,8 +419,15 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
     )
     meaning = frozenset(
         {
-            *("bidirectional", "blend", "buckets", "clip", "far", "kernel", "key_stride"),
-            *("max_distance", "negative_slope", "period", "pretrained_window", "scaled"),
+            *("bidirectional", "blend", "buckets", "clip", "far", "first", "is_causal", "kernel"),
+            *(
+                "key_stride",
+                "max_distance",
+                "negative_slope",
+                "period",
+                "pretrained_window",
+                "scaled",
+            ),
             *("threshold", "window"),
         }
     )

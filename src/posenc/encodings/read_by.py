@@ -1,5 +1,6 @@
 """State dicts that tell by which arguments their numbers are read."""
 
+from collections.abc import Iterator
 from math import isclose
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,7 +18,8 @@ class ReadByArguments(nn.Module):
 
     They stand beside torch's own version number, in ``_metadata``, and a module that was built with
     others refuses it. Names and numbers of the state dict are those that they would be without.
-    Those of a part that has no parameters stand with the whole, as ``rotary.pairing``.
+    Those of a part that has no parameters stand with the whole, as ``rotary.pairing``, and so does
+    its class, as ``bias``.
 
     Attributes:
         meaning: Names of arguments by which parameters are read, and which no shape tells.
@@ -123,10 +125,20 @@ def _settled(module: ReadByArguments) -> dict[str, Any]:
     held = {name: vars(module)[name] for name in sorted(module.meaning) if name in vars(module)}
     written = {name: _written(value) for name, value in held.items()}
     told = {name: value for name, value in written.items() if _is_plain(value)}
-    for at, part in module.named_children():
+    for at, part in _parts(module):
         if isinstance(part, ReadByArguments) and not _learns(part):
+            told[at] = type(part).__name__
             told |= {f"{at}.{name}": value for name, value in _settled(part).items()}
     return told
+
+
+def _parts(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """What a module holds, by name; what a list of it holds, too."""
+    for at, part in module.named_children():
+        if isinstance(part, nn.ModuleList):
+            yield from ((f"{at}.{number}", each) for number, each in part.named_children())
+        else:
+            yield at, part
 
 
 def _learns(module: nn.Module) -> bool:

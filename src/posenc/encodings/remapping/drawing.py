@@ -60,7 +60,8 @@ def share(
             f"The generator is of {drawing}, which has no float64. Make it as "
             f"torch.Generator(), of the CPU."
         )
-    return torch.rand(shape, generator=generator, device=drawing, dtype=torch.float64).to(where)
+    drawn_by = {} if generator is None else {"generator": generator}  # no graph takes it as None
+    return torch.rand(shape, **drawn_by, device=drawing, dtype=torch.float64).to(where)
 
 
 def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
