@@ -60,8 +60,9 @@ def share(
             f"The generator is of {drawing}, which has no float64. Make it as "
             f"torch.Generator(), of the CPU."
         )
-    drawn_by = {} if generator is None else {"generator": generator}  # no graph takes it as None
-    return torch.rand(shape, **drawn_by, device=drawing, dtype=torch.float64).to(where)
+    if generator is None:  # which a graph of any batch does not take as an argument
+        return torch.rand(shape, device=drawing, dtype=torch.float64).to(where)
+    return torch.rand(shape, generator=generator, device=drawing, dtype=torch.float64).to(where)
 
 
 def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
