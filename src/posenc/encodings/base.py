@@ -184,7 +184,9 @@ class TokenEncoding(FixedOnceBuilt, ABC):
         }
     )
     fixed_beside_parameters = frozenset({"layer_norm", "offset"})
-    meaning = frozenset({"form", "function", "join", "layer_norm", "offset", "scale", "size"})
+    meaning = frozenset(
+        {"form", "function", "join", "layer_norm", "offset", "scale", "seed", "size"}
+    )
 
     dim: int
     batch_first: bool

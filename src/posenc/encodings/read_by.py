@@ -125,14 +125,14 @@ def _settled(module: ReadByArguments) -> dict[str, Any]:
     held = {name: vars(module)[name] for name in sorted(module.meaning) if name in vars(module)}
     written = {name: _written(value) for name, value in held.items()}
     told = {name: value for name, value in written.items() if _is_plain(value)}
-    for at, part in _parts(module):
+    for at, part in _held_by(module):
         if isinstance(part, ReadByArguments) and not _learns(part):
             told[at] = type(part).__name__
             told |= {f"{at}.{name}": value for name, value in _settled(part).items()}
     return told
 
 
-def _parts(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+def _held_by(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """What a module holds, by name; what a list of it holds, too."""
     for at, part in module.named_children():
         if isinstance(part, nn.ModuleList):

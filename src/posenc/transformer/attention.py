@@ -175,8 +175,8 @@ class MultiHeadAttention(Settled):
                 ``tables`` or ``cache`` are of another kind.
             ValueError: ``cache`` holds keys of another layer, or of this one with other weights;
                 the mask does not broadcast to these scores, or stands beside encodings that go
-                by the tokens; or ``tables`` bring a backend, which
-                holds masks and encodings of scores, and they are given beside it.
+                by the tokens; or ``tables`` bring a backend, which holds masks and encodings of
+                scores, and they are given beside it.
             RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
                 backward pass outside of which it was filled.
         """
@@ -247,7 +247,7 @@ class MultiHeadAttention(Settled):
         """
         refuse_context_parallel()
         tables = _checked_tables(tables)
-        check_flags(is_causal=is_causal)
+        check_flags(is_causal=is_causal, told=told)
         if tables.backend is not None:
             raise ValueError(
                 "tables bring a backend, whose numbers cannot be told one by one. Pass "
