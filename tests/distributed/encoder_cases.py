@@ -63,13 +63,12 @@ def at_given_positions(group, layout: str) -> float:
 
 
 def at_coordinates(group, layout: str, spread: str, long: bool) -> float:
-    """The same at seconds, also at such as no step of 63 bits holds together."""
+    """The same at seconds, also at such as no exact step holds together."""
     seconds = [[Fraction(n**2, 7 + row) for n in range(LENGTH)] for row in range(BATCH)]
     if long:
         seconds = [[n + Fraction(0.1) / 2**20 * n for n in row] for row in seconds]
         seconds[0][1] = Fraction(3600.1)
     positions = Coordinates(seconds)
-    assert (positions.rest is not None) == long
     positional = Positional(Sinusoidal(DIM), Rotary(DIM // HEADS), ALiBi(HEADS))
     encoder, x = built(positional=positional, window=100), content()
     shards = Shards(group, length=LENGTH, layout=layout)

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc import Rotary, Sinusoidal
@@ -14,7 +14,6 @@ from posenc.kernels.sincos.cpu import fill
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.columns import Columns
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Coordinates
 
 pytestmark = pytest.mark.usefixtures("variant")
 
@@ -104,65 +103,6 @@ def test_fractions_that_come_around_are_as_near_to_0_as_their_frequencies(scale,
     assert fill(Columns(table), positions, sincos)
     for got, want in zip(table.unbind(1), each_alone(sincos, positions, dtype), strict=True):
         assert torch.equal(bits(got), bits(want))
-
-
-def of_two_words(steps, rests, scale):
-    places = Coordinates(torch.tensor(steps), scale=scale)
-    places.rest = torch.tensor(rests)
-    return places
-
-
-@settings(max_examples=20, deadline=None)
-@given(
-    sincos=st.sampled_from(SINCOS),
-    dtype=st.sampled_from(NARROW),
-    places=st.lists(
-        st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**62 - 1)), max_size=9
-    ),
-    scale=st.sampled_from([Fraction(1), Fraction(2**64), Fraction(7, 2**45)]),
-    factor=st.sampled_from([1.0, -1.25]),
-)
-def test_coordinates_of_two_words_give_the_bits_of_each_alone(sincos, dtype, places, scale, factor):
-    """Also next to 0 from below, where steps are −1 and rests nearly 2^62."""
-    steps, rests = zip(*places, (-1, 2**62 - 1), (-1, 0), (0, 1), (0, 0), strict=True)
-    assume(min(abs(turns) for turns in sincos.turns if turns) * scale > 2**131)
-    made = of_two_words(steps, rests, scale)
-    got = cos_sin(sincos, made, dtype, factor=factor)
-    for one, want in zip(got, sincos.cos_sin(made, dtype, factor=factor), strict=True):
-        assert torch.equal(one, want)
-
-
-@pytest.mark.parametrize("function", ["cos", "sin"])
-@pytest.mark.parametrize("dtype", NARROW, ids=str)
-def test_coordinates_of_two_words_next_to_a_midpoint(oracle, dtype, function):
-    sincos, which = SinCos(Geometric(64)), ("cos", "sin").index(function)
-    found = list(oracle.next_to_midpoints(dtype, function, 20, seed=7, limit=2**61))
-    steps = [position >> 40 for position, _, _ in found]
-    rests = [(position % 2**40) << 22 for position, _, _ in found]
-    made = cos_sin(sincos, of_two_words(steps, rests, Fraction(2**40)), dtype)[which]
-    for row, (_, column, truth) in enumerate(found):
-        assert made[row, column].item() == oracle.nearest(truth, dtype)
-
-
-def test_coordinates_of_two_words_in_any_memory():
-    """Shared by a batch, in steps, into tables that exist; nothing is left to torch."""
-    sincos = SINCOS[0]
-    made = Coordinates(torch.rand(40, dtype=torch.float64).log() * -600) + Fraction(1, 2**90)
-    want = torch.stack(sincos.cos_sin(made), dim=1)
-    for index in (slice(None), slice(None, None, 3), (None, slice(5)), slice(0)):
-        table = torch.empty_like(want[index])
-        assert torch.equal(torch.stack(cos_sin(sincos, made[index]), dim=-2), want[index])
-        cos_sin(sincos, made[index], out=Columns(table))
-        assert torch.equal(table, want[index])
-    shared = made.unsqueeze(0).expand(3, 40)
-    assert torch.equal(Rotary(64).table(shared), Rotary(64).table(made).expand(3, 40, 2, 32))
-    words, turns = made.values, sincos.long_turns(made)
-    assert fill(Columns(want), words, turns, rests=made.rest)
-    assert not fill(Columns(want), words, turns, rests=made.rest.repeat_interleave(2)[::2])
-    room = torch.zeros(40, dtype=torch.int64)
-    lies_across = Columns(room.view(torch.float32).view(40, 2, 1))
-    one = SinCos(Geometric(2))
-    assert not fill(lies_across, words, one.long_turns(made), rests=room)
 
 
 MEMORY = {

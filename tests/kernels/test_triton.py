@@ -148,16 +148,15 @@ def test_the_sum_compiles(drops, stored):
     "stored",
     ["bf16", *(pytest.param(d, marks=pytest.mark.slow("two seconds")) for d in ("fp16", "fp32"))],
 )
-@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow("two seconds"))])
-def test_the_table_compiles_with_its_constants_whole(stored, long):
+def test_the_table_compiles_with_its_constants_whole(stored):
     from triton import language as tl
 
     from posenc.kernels.sincos.triton import sincos_kernel
 
     formats = {"bf16": tl.bfloat16, "fp16": tl.float16, "fp32": tl.float32}
     pointers = dict.fromkeys(("cos", "sin"), f"*{stored}")
-    pointers |= dict.fromkeys(("positions", "rests", "words"), "*i64")
-    code = check(sincos_kernel, SINCOS | {"STORED": formats[stored], "LONG": long}, pointers)
+    pointers |= dict.fromkeys(("positions", "words"), "*i64")
+    code = check(sincos_kernel, SINCOS | {"STORED": formats[stored]}, pointers)
     written = {bytes.fromhex(number) for number in re.findall(r"0[dD](\w{16})", code)}
     numbers = {abs(struct.unpack(">d", number)[0]) for number in written}
     assert {1 / 6, 1 / 5040, 2.4492935982947064e-16, 6.283185307179586 * 2.0**-64} <= numbers

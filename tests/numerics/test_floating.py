@@ -25,7 +25,6 @@ ASKED = {
     "quotients": lambda dtype: quotient_cos_sin(*THIRD, (1 << 192,), dtype),
     "floats": lambda dtype: floats(HERE, dtype),
     "coordinates": HALVES.floats,
-    "differences": lambda dtype: HALVES.float_differences(HALVES, dtype),
     "distances": lambda dtype: float_distances(HALVES, HERE, dtype),
     "profile": lambda dtype: T5Bias(4).profile(HERE, dtype=dtype),
     "bias": lambda dtype: ALiBi(4).table(HERE, HERE, dtype=dtype),

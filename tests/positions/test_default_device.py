@@ -56,7 +56,6 @@ MADE = {
     "sums with fractions": lambda: thirds() + Fraction(1, 7),
     "differences": lambda: fine().differences(thirds()),
     "order": lambda: fine() < thirds(),
-    "ranks": lambda: fine().ranked(thirds()),
     "cat": lambda: Coordinates.cat([fine(), thirds()]),
     "far cat": lambda: Coordinates.cat(
         [Coordinates(cpu([2**61]), scale=3), Coordinates(cpu([1]), scale=Fraction(1, 7))]
@@ -102,7 +101,6 @@ MADE = {
 def tensors(made: object) -> Iterator[Tensor]:
     if isinstance(made, Coordinates):
         yield made.values
-        yield from () if made.rest is None else (made.rest,)
         made = made.floats()
     if isinstance(made, Tensor):
         yield made

@@ -267,9 +267,8 @@ def test_what_cannot_be_normalized(make, text):
 
 
 def test_coordinates_are_dropped_as_points_are():
-    """Both words of them, in the order that is asked for."""
+    """In the order that is asked for."""
     points = Coordinates([[0.1, 0.5], [3600.1, 1e-3], [0.25, 7.0]])
-    assert points.rest is not None
     some = kept(points, torch.tensor([[2, 0], [1, 1]]))
     rows = points.tolist()
     assert some.tolist() == [[rows[2], rows[0]], [rows[1], rows[1]]]

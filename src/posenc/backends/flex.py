@@ -115,11 +115,7 @@ def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
         hidden_by.append(lambda b, h, q, k: q + shift >= k)
     elif spec.is_causal:
         hidden_by.append(lambda b, h, q, k: queries[_row(b, queries), q] >= keys[_row(b, keys), k])
-    if spec.window is not None and spec.goes_by_ranks:
-        near = spec.within_window()
-        near = near if near.ndim > 2 else near.unsqueeze(0)
-        hidden_by.append(lambda b, h, q, k: near[_row(b, near), q, k])
-    elif spec.reach is not None:
+    if spec.reach is not None:
         first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.reach))
         placed = _apart(keys)
 

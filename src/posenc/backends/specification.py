@@ -1,7 +1,6 @@
 """The attention specification: where queries and keys stand, and what hides one from the other."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -170,19 +169,16 @@ class AttentionSpecification:
 
     @property
     def query_places(self) -> Tensor:
-        """Where the queries stand, by which order goes; coordinates in steps of their scale.
-
-        Of coordinates that take more than 63 bits it is their rank among all queries and keys.
-        """
+        """Where the queries stand, by which order goes; coordinates in steps of their scale."""
         if self.q_positions is not None:
-            return self._ranks[0] if self.goes_by_ranks else _steps(self.q_positions)
+            return _steps(self.q_positions)
         return consecutive(self.q_len, start=self.k_len - self.q_len, device=self.device)
 
     @property
     def key_places(self) -> Tensor:
         """Where the keys stand, likewise."""
         if self.k_positions is not None:
-            return self._ranks[1] if self.goes_by_ranks else _steps(self.k_positions)
+            return _steps(self.k_positions)
         return consecutive(self.k_len, device=self.device)
 
     @property
@@ -200,20 +196,8 @@ class AttentionSpecification:
         return self.key_places if self.k_positions is None else self.k_positions
 
     @property
-    def goes_by_ranks(self) -> bool:
-        """Whether places are ranks of coordinates, whose differences mean nothing."""
-        sides = (self.q_positions, self.k_positions)
-        return any(isinstance(side, Coordinates) and side.rest is not None for side in sides)
-
-    @cached_property
-    def _ranks(self) -> tuple[Tensor, ...]:
-        assert isinstance(self.q_positions, Coordinates)
-        assert isinstance(self.k_positions, Coordinates)
-        return self.q_positions.ranked(self.k_positions)
-
-    @property
     def reach(self) -> int | None:
-        """The window in steps of ``query_places`` and ``key_places``, where these are no ranks."""
+        """The window in steps of ``query_places`` and ``key_places``."""
         if self.window is None or not isinstance(self.q_positions, Coordinates):
             return self.window
         return self.q_positions.window(self.window)
@@ -250,13 +234,9 @@ class AttentionSpecification:
 
     def within_window(self) -> Bool[Tensor, "*batch q_len k_len"]:
         """The pairs that are near enough for the window."""
-        if not self.goes_by_ranks:
-            hidden = hides(self.distance(), is_causal=False, window=self.reach)
-            assert hidden is not None
-            return ~hidden
-        assert self.window is not None
-        distance = pair_distances(self.q_positions, self.k_positions, reals=True)  # type: ignore[arg-type]
-        return (distance < self.window) & (distance > -self.window)
+        hidden = hides(self.distance(), is_causal=False, window=self.reach)
+        assert hidden is not None
+        return ~hidden
 
     def _not_later(self) -> Tensor:
         if self.q_rows is not None and self.k_rows is not None:

@@ -19,7 +19,7 @@ from posenc.distributed.groups import device_of, group_of
 from posenc.distributed.layouts import NOBODY, Layout, dealt
 from posenc.distributed.lengths import from_lengths, length_of
 from posenc.distributed.spreading import ShardedAttention
-from posenc.distributed.tokens import Tokens, of_words
+from posenc.distributed.tokens import Tokens, of_values
 from posenc.positions import Coordinates, consecutive, in_documents, left_padded, runs
 from posenc.positions.whole import check_whole_numbers
 
@@ -162,7 +162,7 @@ class Shards:
             ValueError: The axis has another length than the rows.
         """
         if isinstance(whole, Coordinates):
-            return whole.with_words(lambda words: self.cut(words, dim))
+            return whole.with_values(lambda values: self.cut(values, dim))
         dim = self._axis(whole, dim, self.length, "whole")
         held = self._along(self.held[:, self.rank], whole, dim)
         return _taken(whole, held.clamp(min=0), dim).masked_fill(_as(held, whole, dim) < 0, 0)
@@ -254,7 +254,7 @@ class Shards:
         documents = of(whole.documents)
         if real is not None and documents is None and not one:
             real = real.expand(len(held), -1)
-        positions = of_words(whole.positions, lambda words: _known(of(words, 1 if grid else -1)))
+        positions = of_values(whole.positions, lambda values: _known(of(values, 1 if grid else -1)))
         return Tokens(rows, positions, documents, real)
 
     @property
@@ -341,16 +341,15 @@ class Shards:
             return self.in_order(every, axis)
 
         return Tokens(
-            self.whole.rows, of_words(positions, together), self.whole.documents, self.whole.real
+            self.whole.rows, of_values(positions, together), self.whole.documents, self.whole.real
         )
 
     def _agree_on_scale(self, positions: Coordinates) -> None:
         """Each step may have another scale, so ranks ask each other at each."""
         if torch.compiler.is_compiling():
             return
-        said = str(positions.scale), "one part" if positions.rest is None else "two parts"
         agree(
-            said,
+            str(positions.scale),
             self.group,
             "Positions are Coordinates, cut from others than shards.cut(whole) gives, whose scales",
         )

@@ -34,12 +34,12 @@ class Tokens:
         return self.rows.shape[-1]
 
 
-def of_words(
+def of_values(
     positions: Tensor | Coordinates | None, change: Callable[[Tensor], Tensor]
 ) -> Tensor | Coordinates | None:
-    """A change of where numbers lie, of whole positions or of all words of coordinates."""
+    """A change of where numbers lie, of whole positions or of coordinates."""
     if isinstance(positions, Coordinates):
-        return positions.with_words(change)
+        return positions.with_values(change)
     return None if positions is None else change(positions)
 
 

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 TURN_BITS = 192
 """Fractional bits of a fixed-point frequency in turns per position."""
 
-LONG_TURN_BITS = TURN_BITS + 64
-"""Of a frequency for coordinates that take more than 63 bits."""
-
-FINE_TURN_BITS = LONG_TURN_BITS + 64
+FINE_TURN_BITS = TURN_BITS + 128
 """Of ``fine_turns``, so that a scale may be folded in before the one rounding."""
 
 # Digits that keep a frequency below 1 turn exact to well under one unit of 2^-320.

@@ -1,10 +1,10 @@
 """Phases of many steps by one product of matrices, whose sums of digits float64 holds exactly.
 
-A step has three digits of 24 bits and a frequency eight or eleven. A product of two digits has 48
-bits, so that a sum of some thirty is a whole number below 2^53, in whatever order it is added up.
-What several axes, or the steps and the rests of coordinates, come to is one such sum: twice as many
-digits take hardly longer, where phases that are multiplied apart and then added take twice as long.
-It is for numbers in memory; graphs fuse the operations of ``posenc.numerics.phases``.
+A step has three digits of 24 bits and a frequency eight. A product of two digits has 48 bits, so
+that a sum of some thirty is a whole number below 2^53, in whatever order it is added up. What
+several axes come to is one such sum: twice as many digits take hardly longer, where phases that are
+multiplied apart and then added take twice as long. It is for numbers in memory; graphs fuse the
+operations of ``posenc.numerics.phases``.
 """
 
 from array import array
@@ -38,7 +38,7 @@ def phases_of_sum(summands: Sequence[Summand]) -> Phases:
     """The phase of Σ steps · turns modulo one turn, exact.
 
     Args:
-        summands: As many bits and as many turns of each; steps of one shape.
+        summands: As many turns of each; steps of one shape.
 
     Example:
         >>> eighth = Summand(torch.tensor([1]), (1 << 189,))
@@ -52,7 +52,7 @@ def phases_of_sum(summands: Sequence[Summand]) -> Phases:
 def _of_few(summands: Sequence[Summand]) -> Phases:
     shape, device = summands[0].steps.shape, summands[0].steps.device
     steps = _step_digits(torch.stack([each.steps.flatten() for each in summands], dim=-1))
-    turns = _turn_digits(tuple(each.turns for each in summands), summands[0].bits, device)
+    turns = _turn_digits(tuple(each.turns for each in summands), device)
     sums = torch.matmul(steps, turns).to(torch.int64)
     return Phases(*(word.view(*shape, turns.shape[-1]) for word in _words(sums)))
 
@@ -64,24 +64,20 @@ def _step_digits(steps: Int64[Tensor, "rows summands"]) -> Float64[Tensor, "rows
 
 
 def _turn_digits(
-    several: tuple[tuple[int, ...], ...], bits: int, device: torch.device
+    several: tuple[tuple[int, ...], ...], device: torch.device
 ) -> Float64[Tensor, "columns digits turns"]:
     """What each digit of the steps is multiplied with in each column of the product."""
-    shape = (_count(bits), STEP_DIGITS * len(several), len(several[0]))
-    values = _columns(several, bits)
+    shape = (DIGITS, STEP_DIGITS * len(several), len(several[0]))
+    values = _columns(several)
     if not values:  # a buffer of nothing is none to torch
         return torch.empty(shape, dtype=torch.float64, device=device)
     return torch.frombuffer(values, dtype=torch.float64).view(shape).to(device)
 
 
-def _count(bits: int) -> int:
-    return -(-bits // DIGIT)
-
-
 @lru_cache(maxsize=KEPT_TURNS)
-def _columns(several: tuple[tuple[int, ...], ...], bits: int) -> array:
-    shift, columns = _count(bits) * DIGIT - bits, range(_count(bits))
-    digits = [[[float(turn << shift >> DIGIT * column & MASK) for turn in turns]
+def _columns(several: tuple[tuple[int, ...], ...]) -> array:
+    columns = range(DIGITS)
+    digits = [[[float(turn >> DIGIT * column & MASK) for turn in turns]
                for column in columns] for turns in several]  # fmt: skip
     none = [[0.0] * len(several[0])] * (STEP_DIGITS - 1)
     rows = (
@@ -94,12 +90,12 @@ def _columns(several: tuple[tuple[int, ...], ...], bits: int) -> array:
 
 
 def _words(sums: Int64[Tensor, "columns rows turns"]) -> tuple[Tensor, Tensor, Tensor]:
-    """What overflows a column goes to the next; the highest eight are the phase. Overwrites."""
+    """What overflows a column goes to the next. Overwrites."""
     *lower, last = sums
     for column, following in zip(lower, sums[1:], strict=True):
         following += column >> DIGIT
         column &= MASK
-    a, b, c, d, e, f, g = lower[-DIGITS + 1 :]
+    a, b, c, d, e, f, g = lower
     low = a | (b << 24) | (c << 48)
     middle = (c >> 16) | (d << 8) | (e << 32) | (f << 56)
     high = (f >> 8) | (g << 16) | (last << 40)

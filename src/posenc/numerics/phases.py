@@ -29,19 +29,18 @@ class Phases(NamedTuple):
 
 
 class Summand(NamedTuple):
-    """Steps, and the turns of one in units of 2^-bits: one part of what a phase adds up from."""
+    """Steps, and the turns of one in units of 2^-192: one part of what a phase adds up from."""
 
     steps: Int64[Tensor, "*shape"]
     turns: tuple[int, ...]
-    bits: int = TURN_BITS
 
 
 def turn_limbs(
-    turns: tuple[int, ...], device: torch.device | str | None = None, limbs: int = LIMBS
+    turns: tuple[int, ...], device: torch.device | str | None = None
 ) -> Int64[Tensor, "limbs frequencies"]:
     """Fixed-point frequencies as 32-bit limbs, six each, the least significant first."""
-    rows = [[(turn >> (LIMB * j)) & MASK for turn in turns] for j in range(limbs)]
-    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(limbs, len(turns))
+    rows = [[(turn >> (LIMB * j)) & MASK for turn in turns] for j in range(LIMBS)]
+    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(LIMBS, len(turns))
 
 
 def phases(
@@ -49,9 +48,9 @@ def phases(
 ) -> Phases:
     """positions × frequencies modulo one turn; the two shapes broadcast.
 
-    Schoolbook multiplication of a signed two-limb position and an unsigned frequency of six limbs,
-    or of more, of whose product the highest six are given. Every partial sum fits 64 bits; the
-    carry of the unsigned row is shifted logically, that of the signed row arithmetically.
+    Schoolbook multiplication of a signed two-limb position and an unsigned frequency of six limbs.
+    Every partial sum fits 64 bits; the carry of the unsigned row is shifted logically, that of the
+    signed row arithmetically.
 
     Example:
         >>> quarter = turn_limbs((1 << 190,))
@@ -60,16 +59,15 @@ def phases(
     """
     low_half, high_half = positions & MASK, positions >> LIMB
     digits, carry = [], torch.zeros_like(positions)
-    for j in range(limbs.shape[0]):
+    for j in range(LIMBS):
         total = low_half * limbs[j] + carry
         digits.append(total & MASK)
         carry = (total >> LIMB) & MASK
     carry = torch.zeros_like(positions)
-    for j in range(limbs.shape[0] - 1):
+    for j in range(LIMBS - 1):
         total = high_half * limbs[j] + digits[j + 1] + carry
         digits[j + 1] = total & MASK
         carry = total >> LIMB
-    digits = digits[-LIMBS:]
     low, middle, high = (digits[j] | (digits[j + 1] << LIMB) for j in range(0, LIMBS, 2))
     return Phases(high, middle, low)
 

@@ -40,5 +40,6 @@ def cos_sin_of_axes(
         cos, sin = cos_sin_of_axes(parts, positions.to("cpu"), dtype)
         return cos.to(positions.device), sin.to(positions.device)
     axes = [positions[..., axis] for axis in range(len(parts))]
-    summands = [part.parts(along) for part, along in zip(parts, axes, strict=True)]
-    return cos_sin_of_sum([each for of_axis in summands for each in of_axis], dtype)
+    return cos_sin_of_sum(
+        [part.summand(along) for part, along in zip(parts, axes, strict=True)], dtype
+    )

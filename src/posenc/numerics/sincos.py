@@ -11,15 +11,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import has_float64, may_look, where_float64
-from posenc.frequencies.schedule import FINE_TURN_BITS, LONG_TURN_BITS, TURN_BITS, Schedule
+from posenc._guards import has_float64, may_look
+from posenc.frequencies.schedule import FINE_TURN_BITS, TURN_BITS, Schedule
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
-from posenc.numerics.long_turns import LongTurns
 from posenc.numerics.phases import Summand
 from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates, checked, consecutive, floats, scales
-from posenc.positions.words import REST_BITS
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
 
@@ -36,9 +34,6 @@ COARSEST = 2**64
 
 FINEST = 128
 """The finest step turns by 2^-128 or more, or its rounding would be felt: 2^-65 of it."""
-
-FINEST_REST = 124
-"""The same of the finest step of coordinates that take more than 63 bits."""
 
 WORD = 64
 RADIANS = 6.283185307179586
@@ -132,43 +127,16 @@ class SinCos:
             self._at_scales[key] = made
         return made
 
-    def parts(self, positions: Tensor | Coordinates) -> list[Summand]:
-        """Steps with the turns of one, whose phases add up to those of ``positions``.
-
-        Coordinates that take more than 63 bits have two parts, their steps and the rests, at
-        frequencies of 256 bits: the phase errs by less than 2^-190 of a turn.
+    def summand(self, positions: Tensor | Coordinates) -> Summand:
+        """Steps with the turns of one.
 
         Raises:
-            ValueError: The coordinates have a scale an axis, or steps too fine or too coarse.
+            ValueError: Coordinates have a scale an axis, or steps too fine or too coarse.
         """
         if not isinstance(positions, Coordinates):
-            return [Summand(positions, self.turns)]
-        if positions.rest is None:
-            own, steps = self.of_steps(positions)
-            return own.parts(steps)
-        turns = self.long_turns(positions)
-        return [
-            Summand(positions.values, turns.of_step, LONG_TURN_BITS),
-            Summand(positions.rest, turns.of_rest, LONG_TURN_BITS),
-        ]
-
-    def long_turns(self, positions: Coordinates) -> LongTurns:
-        """What serves the steps and the rests of coordinates.
-
-        Raises:
-            ValueError: The coordinates have a scale an axis, or steps too fine or too coarse.
-        """
-        return self._kept(
-            f"{positions.scale_text} and rest", lambda: self._long(_one_scale(positions))
-        )
-
-    def _long(self, scale: Fraction) -> LongTurns:
-        fine, bits = self.fine_turns, LONG_TURN_BITS
-        unit = scale / 2**REST_BITS
-        return LongTurns(
-            scaled_turns(fine, scale, bits=bits),
-            scaled_turns(fine, unit, bits=bits, finest=FINEST_REST),
-        )
+            return Summand(positions, self.turns)
+        own, steps = self.of_steps(positions)
+        return Summand(steps, own.turns)
 
     def cos_sin(
         self,
@@ -195,8 +163,6 @@ class SinCos:
         """
         check_factor(factor)
         if isinstance(positions, Coordinates) and self.common is None:
-            if positions.rest is not None:
-                return self._of_two_parts(positions, dtype, out, factor)
             own, positions = self.of_steps(positions)
             return own.cos_sin(positions, dtype, out, factor)
         _check_dtype(dtype)
@@ -224,16 +190,6 @@ class SinCos:
             return self, positions.values
         return self._kept(text, lambda: self._scaled(_one_scale(positions))), positions.values
 
-    def _of_two_parts(
-        self, positions: Coordinates, dtype: torch.dtype, out: Columns | None, factor: float
-    ) -> tuple[Tensor, Tensor]:
-        _check_dtype(dtype)
-        device = positions.device
-        near = positions.to(where_float64(device))
-        cos, sin = cos_sin_of_sum(self.parts(near), dtype, factor)
-        made = cos.to(device), sin.to(device)
-        return made if out is None else written(made, out)
-
     def _common_formula(
         self, positions: Tensor | Coordinates, dtype: torch.dtype, factor: float
     ) -> tuple[Tensor, Tensor]:
@@ -250,7 +206,7 @@ class SinCos:
         self, positions: Tensor, dtype: torch.dtype, factor: float = 1.0
     ) -> tuple[Tensor, Tensor]:
         """Every phase by its own multiplication."""
-        return cos_sin_of_sum(self.parts(positions), dtype, factor)
+        return cos_sin_of_sum([self.summand(positions)], dtype, factor)
 
     def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
         """Whether positions are many and dense, so that their range is best built in blocks."""
@@ -280,14 +236,12 @@ class SinCos:
         return (cos, sin) if out is None else written((cos, sin), out)
 
 
-def scaled_turns(
-    fine: Sequence[int], scale: Fraction, *, bits: int = TURN_BITS, finest: int = FINEST
-) -> tuple[int, ...]:
-    """Turns in units of 2^-320, times a scale, rounded to units of 2^-bits.
+def scaled_turns(fine: Sequence[int], scale: Fraction) -> tuple[int, ...]:
+    """Turns in units of 2^-320, times a scale, rounded to units of 2^-192.
 
     Raises:
         ValueError: The scale is above 2^64, when guard bits do not reach, or a frequency comes
-            out below 2^-finest, so slow that its rounding would be felt.
+            out below 2^-128, so slow that its rounding would be felt.
 
     Example:
         >>> scaled_turns([3 << 319], Fraction(1, 3)) == (1 << 191,)
@@ -299,13 +253,13 @@ def scaled_turns(
             f"of up to 2^64. Give smaller coordinates and a slower schedule, as "
             f"Linear(schedule, factor)."
         )
-    below = scale.denominator << (FINE_TURN_BITS - bits)
+    below = scale.denominator << (FINE_TURN_BITS - TURN_BITS)
     made = tuple((2 * turns * scale.numerator + below) // (2 * below) for turns in fine)
     for turns, fine_turns in zip(made, fine, strict=True):
-        if fine_turns and abs(turns) < 1 << (bits - finest):
+        if fine_turns and abs(turns) < 1 << (TURN_BITS - FINEST):
             raise ValueError(
-                f"Coordinates go in steps of {scale}, of which a turn takes more than 2^{finest}: "
-                f"too many for phases of {bits} bits. Give coarser steps, as "
+                f"Coordinates go in steps of {scale}, of which a turn takes more than 2^{FINEST}: "
+                f"too many for phases of {TURN_BITS} bits. Give coarser steps, as "
                 f"Coordinates.rounded(values, step), or larger coordinates and a faster schedule."
             )
     return made

@@ -10,7 +10,7 @@ from torch import Tensor
 from posenc._guards import may_look
 from posenc._rounding import rounded
 from posenc.numerics.digits import phases_of_sum
-from posenc.numerics.phases import LIMB, Phases, Summand, added, cos_sin_of, phases, turn_limbs
+from posenc.numerics.phases import Phases, Summand, added, cos_sin_of, phases, turn_limbs
 from posenc.numerics.settling import round_for_certain
 
 CHUNK_PHASES = 1 << 14
@@ -64,8 +64,5 @@ def _at(parts: Sequence[Summand], dtype: torch.dtype, factor: float) -> tuple[Te
 
 def _fused(parts: Sequence[Summand]) -> Phases:
     """Their phases added, by operations of one element at a time, which graphs fuse."""
-    each = [
-        phases(steps.unsqueeze(-1), turn_limbs(turns, steps.device, limbs=bits // LIMB))
-        for steps, turns, bits in parts
-    ]
+    each = [phases(steps.unsqueeze(-1), turn_limbs(turns, steps.device)) for steps, turns in parts]
     return reduce(added, each)

@@ -20,7 +20,7 @@ from posenc._guards import (
 )
 from posenc._rounding import odd_doubles, rounded
 from posenc.positions.coordinates import Coordinates
-from posenc.positions.scaled import check_finite
+from posenc.positions.scales import check_finite
 
 
 @runtime_checkable

@@ -7,14 +7,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import demand, floating, graph_looks, may_look
-from posenc.positions.checks import Positions, checked, floats, within_float16
-from posenc.positions.coordinates import (
-    Coordinates,
-    common_scale,
-    differences_of_one_part,
-    differences_of_two_parts,
-)
+from posenc._guards import demand, graph_looks, may_look
+from posenc.positions.checks import Positions, checked, floats
+from posenc.positions.coordinates import Coordinates, common_scale
+from posenc.positions.scales import the_one
 
 FARTHEST = 2**63 - 1
 """The longest distance; −2^63 is left out, so that every distance has its opposite."""
@@ -122,8 +118,7 @@ def float_distances(
 ) -> Float[Tensor, "*batch q_len k_len"]:
     """``checked_distances`` of whole or real positions as floats, for formulas of reals.
 
-    Exact before they are rounded; of coordinates in two parts, in fewer operations, and within one
-    unit in the last place of float64 where they are 2^32 steps or more apart.
+    They are exact before they are rounded.
 
     Raises:
         TypeError: Positions are neither integers nor coordinates.
@@ -136,17 +131,7 @@ def float_distances(
     """
     if not _real(q_positions, k_positions):
         return floats(checked_distances(q_positions, k_positions), dtype)
-    here, there = _alike(q_positions, k_positions)
-    return within_float16(_real_distances(here, there, dtype))
-
-
-def _real_distances(here: Coordinates, there: Coordinates, dtype: torch.dtype) -> Tensor:
-    if here.rest is not None or there.rest is not None:
-        return differences_of_two_parts(here, there, floating(dtype))
-    found = differences_of_one_part(here, there, floating(dtype))
-    if found is not None:
-        return found
-    return here.with_words(lambda steps: checked_distances(steps, there.values)).floats(dtype)
+    return _of_coordinates(checked_distances, q_positions, k_positions).floats(dtype)
 
 
 def _real(*positions: Tensor | Positions) -> bool:
@@ -157,21 +142,9 @@ def _of_coordinates(
     distances: Callable[..., Tensor], queries: Tensor | Positions, keys: Tensor | Positions
 ) -> Coordinates:
     """Distances in steps of one size; whole positions beside coordinates count as such."""
-    here, there = _alike(queries, keys)
-    if here.rest is not None or there.rest is not None:
-        return here.differences(there)
-    return Coordinates(distances(here.values, there.values), scale=here.scale)
-
-
-def _alike(queries: Tensor | Positions, keys: Tensor | Positions) -> tuple[Coordinates, ...]:
-    here, there = map(_real_ones, _both(queries, keys, reals=True))
-    here, there = common_scale(here, there)
-    if isinstance(here.scale_text, tuple):
-        raise ValueError(
-            f"positions have {len(here.scale_text)} scales, one an axis; distances are along one. "
-            f"Take it as positions[..., 0]."
-        )
-    return here, there
+    here, there = common_scale(*map(Coordinates, _both(queries, keys, reals=True)))
+    the_one(here.scale)
+    return here.with_values(lambda values: distances(values, there.values))
 
 
 def _both(queries: Any, keys: Any, *, reals: bool = False) -> tuple[Any, Any]:
@@ -182,10 +155,6 @@ def _both(queries: Any, keys: Any, *, reals: bool = False) -> tuple[Any, Any]:
         checked(queries, "q_positions", device=device, reals=reals),
         checked(keys, "k_positions", device=device, reals=reals),
     )
-
-
-def _real_ones(positions: Tensor | Coordinates) -> Coordinates:
-    return positions if isinstance(positions, Coordinates) else Coordinates(positions)
 
 
 Ends = tuple[int, int]

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from posenc._guards import demand, graph_looks, may_look
 from posenc.positions.checks import Integers, Positions, checked, is_one_a_row
-from posenc.positions.coordinates import MANY, NOWHERE, Coordinates
+from posenc.positions.common import MANY, NOWHERE
+from posenc.positions.coordinates import Coordinates
 from posenc.positions.whole import CODES, check_whole_numbers
 
 PADDING = NOWHERE + MANY - 1
@@ -60,9 +61,7 @@ def prefixed(
         tensor([ True,  True, False, False])
     """
     if isinstance(points, Coordinates):
-        return points.with_words(
-            lambda steps: prefixed(steps, count, at=at), lambda rest: prefixed(rest, count, at=0)
-        )
+        return points.with_values(lambda values: prefixed(values, count, at=at))
     points = _checked_points(points)
     if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count < MANY:
         raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY - 1}.")
@@ -130,7 +129,7 @@ def with_places(
                 [ 0, -5]])
     """
     if isinstance(points, Coordinates):
-        return points.with_words(lambda words: words.masked_fill(nowhere.unsqueeze(-1), 0))
+        return points.with_values(lambda values: values.masked_fill(nowhere.unsqueeze(-1), 0))
     return points.masked_fill(nowhere.unsqueeze(-1), 0)
 
 
@@ -204,7 +203,7 @@ def kept(
         [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
     if isinstance(points, Coordinates):
-        return points.with_words(lambda words: kept(words, indices))
+        return points.with_values(lambda values: kept(values, indices))
     points = _checked_points(points)
     indices = checked(indices, "indices", device=points.device)
     _check_indices(points, indices)

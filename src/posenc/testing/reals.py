@@ -24,8 +24,6 @@ def reals(case: Case) -> None:
     table = subject.tables(module, positions)
     assert_same((_table(case, whole),), (table,), "whole coordinates", bitwise=True)
     assert_same((_table(case, finer),), (table,), "whole numbers of halves", bitwise=False)
-    long = Coordinates.cat([whole, whole[:1] + Fraction(1, 2**70)])[:-1]  # of a step of 2^-70
-    assert_same((_table(case, long),), (table,), "whole numbers in two parts", bitwise=True)
     between = _table(case, whole + HALF, whole)
     for step in (0, 1):
         neighbor = _table(case, whole + step, whole)

@@ -1,7 +1,5 @@
 """Tables in Triton hold the numbers of mpmath, rounded once."""
 
-from fractions import Fraction
-
 import mpmath
 import pytest
 import torch
@@ -13,7 +11,6 @@ from posenc.kernels.sincos import triton as sincos
 from posenc.kernels.sincos.triton import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Coordinates
 
 FAR = [0, 1, -1, -5, 10**6, 2**53 + 1, 2**63 - 1, -(2**63)]
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -57,23 +54,6 @@ def test_values_next_to_a_midpoint_are_rounded_to_the_right_side(oracle, dtype, 
         assert made[row, column].item() == oracle.nearest(truth, dtype)
 
 
-def test_coordinates_of_two_words():
-    """The phases of both are added, carried and borrowed as torch does it, to the last bit."""
-    of, draw = SinCos(Geometric(10)), torch.Generator().manual_seed(2)
-    bounds = {"generator": draw, "dtype": torch.int64}
-    steps = torch.randint(-(2**62), 2**62, (60,), **bounds)
-    rests = torch.randint(0, 2**62, (60,), **bounds)
-    steps[:4], rests[:4] = torch.tensor([-1, -1, 0, -(2**63)]), torch.tensor([2**62 - 1, 0, 1, 0])
-    for scale in (Fraction(1), Fraction(2**40, 3), Fraction(1, 2**30)):
-        places = Coordinates(steps, scale=scale)
-        places.rest = rests
-        columns = Columns(torch.empty(60, 2, 5))
-        assert fill(columns, steps, of.long_turns(places), 1.25, rests)
-        want = of.cos_sin(places, factor=1.25)
-        assert torch.equal(columns.cos, want[0])
-        assert torch.equal(columns.sin, want[1])
-
-
 @pytest.mark.parametrize("frequencies", [1, 5, 64, 600])
 def test_every_width_is_filled(frequencies):
     of, positions = SinCos(Geometric(2 * frequencies)), torch.arange(7) * 1_000_003
@@ -104,17 +84,6 @@ def test_positions_may_lie_in_steps():
         table(torch.arange(20)[::3], of), of.cos_sin(torch.arange(0, 20, 3)), strict=True
     ):
         assert torch.equal(got, want)
-
-
-def test_both_words_may_lie_in_steps():
-    of, steps, rests = SinCos(Geometric(6)), torch.arange(20)[::3], torch.arange(20, 60)[::3][:7]
-    places = Coordinates(steps)
-    places.rest = rests
-    columns = Columns(torch.empty(7, 2, 3))
-    assert fill(columns, steps, of.long_turns(places), 1.0, rests)
-    want = of.cos_sin(places)
-    assert torch.equal(columns.cos, want[0])
-    assert torch.equal(columns.sin, want[1])
 
 
 def test_what_does_not_fit_is_not_taken():

@@ -117,11 +117,6 @@ class CAPE(PositionRemapping):
                 f"Coordinates have {len(given.scale)} scales, one an axis; CAPE takes those of one "
                 f"line. Take an axis, as coordinates[..., 0]."
             )
-        if given.rest is not None:
-            raise ValueError(
-                "Coordinates take more than 63 bits; CAPE takes fewer than 2^36 steps. Give all of "
-                "them in one coarser step, as Coordinates.rounded(values, step)."
-            )
         farthest = max(map(Fraction, (self.global_shift, self.local_shift))) / given.scale
         if graph_looks(given.values):
             near = ((given.values < FARTHEST) & (given.values > -FARTHEST)).all()

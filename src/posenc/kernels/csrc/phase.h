@@ -11,12 +11,6 @@ struct turns {
   uint64_t low, middle, high;
 };
 
-/* A frequency of 256 bits: what is below a unit of 2^-192, too. */
-struct long_turns {
-  uint64_t below;
-  struct turns above;
-};
-
 /* A phase less its nearest quarter turns, made positive. */
 struct reduced {
   struct turns rest; /* at most an eighth of a turn */
@@ -36,33 +30,6 @@ static inline struct turns phase_of(int64_t position, struct turns frequency) {
     phase.high -= frequency.middle + borrow;
   }
   return phase;
-}
-
-/* The same of 256 bits, less what of the product is below 2^-192 of a turn. */
-static inline struct turns long_phase_of(int64_t position, struct long_turns frequency) {
-  uint64_t times = (uint64_t)position;
-  struct turns above = frequency.above;
-  unsigned __int128 below = (unsigned __int128)times * frequency.below;
-  unsigned __int128 low = (unsigned __int128)times * above.low + (uint64_t)(below >> 64);
-  unsigned __int128 middle = (unsigned __int128)times * above.middle + (uint64_t)(low >> 64);
-  struct turns phase = {(uint64_t)low, (uint64_t)middle,
-                        times * above.high + (uint64_t)(middle >> 64)};
-  if (position < 0) {
-    uint64_t first = phase.low < frequency.below, second = phase.middle < above.low;
-    second |= phase.middle - above.low < first;
-    phase.low -= frequency.below;
-    phase.middle -= above.low + first;
-    phase.high -= above.middle + second;
-  }
-  return phase;
-}
-
-/* The sum of two phases modulo one turn, exact. */
-static inline struct turns sum_of(struct turns a, struct turns b) {
-  unsigned __int128 low = (unsigned __int128)a.low + b.low;
-  unsigned __int128 middle = (unsigned __int128)a.middle + b.middle + (uint64_t)(low >> 64);
-  struct turns sum = {(uint64_t)low, (uint64_t)middle, a.high + b.high + (uint64_t)(middle >> 64)};
-  return sum;
 }
 
 static inline struct reduced reduced_from(struct turns phase) {

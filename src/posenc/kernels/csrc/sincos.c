@@ -6,10 +6,7 @@
  *   cos(a + b) = cos a cos b - sin a sin b,   sin(a + b) = sin a cos b + cos a sin b,
  *
  * in float64. Where v - e and v + e round to one number, with e a bound on the error of v, that
- * number is right (Ziv 1991). The few others are computed again to 100 bits.
- *
- * A real coordinate of more than 63 bits is a count of steps and a rest in units of 2^-62 of one,
- * each with frequencies of its own; their phases are added. Each such row is a run by itself. */
+ * number is right (Ziv 1991). The few others are computed again to 100 bits. */
 #include "memory.h"
 #include "parallel.h"
 #include "phase.h"
@@ -49,8 +46,6 @@ struct sincos_operands {
   const int64_t *positions;
   const struct turns *turns;
   const double *radians; /* |frequency|, an upper bound within rounding */
-  const int64_t *rests;  /* of real coordinates, one beside each position; or NULL */
-  const struct long_turns *long_turns; /* instead of turns: of a step, then of a unit of rests */
   char *cos;
   double factor;
   int64_t fresh; /* whether the table is new memory */
@@ -68,42 +63,23 @@ struct work {
   int streamed;
 };
 
-/* Of rests, which another thread may write meanwhile. */
-static const int64_t REST_MASK = (INT64_C(1) << 62) - 1;
-
-/* Where a row stands. */
-struct place {
-  int64_t position, rest;
-};
-
-static inline struct place after(struct place place, int64_t rows) {
-  place.position = (int64_t)((uint64_t)place.position + (uint64_t)rows);
-  return place;
+/* The position some rows later in a run. */
+static inline int64_t after(int64_t position, int64_t rows) {
+  return (int64_t)((uint64_t)position + (uint64_t)rows);
 }
 
-static inline struct turns phase_at(const struct work *work, struct place place, int64_t column) {
-  const struct long_turns *turns = work->at->long_turns + column;
-  if (work->at->rests == NULL) return phase_of(place.position, work->at->turns[column]);
-  return sum_of(long_phase_of(place.position, turns[0]),
-                long_phase_of(place.rest, turns[work->plan->frequencies]));
-}
-
-/* |position|, of its size before its sign: next to 0 it keeps its digits. */
-static double size_of(struct place place) {
-  if (place.position >= 0) return (double)place.position + (double)place.rest * 0x1p-62;
-  uint64_t whole = 0 - (uint64_t)place.position;
-  if (place.rest == 0) return (double)whole;
-  return (double)(whole - 1) + (double)(REST_MASK + 1 - place.rest) * 0x1p-62;
+static inline struct turns phase_at(const struct work *work, int64_t position, int64_t column) {
+  return phase_of(position, work->at->turns[column]);
 }
 
 /* cos and sin of one row at all frequencies, at most 3 units in the last place from truth. */
-static void exact_row(const struct work *work, struct place place, double *cos, double *sin) {
+static void exact_row(const struct work *work, int64_t position, double *cos, double *sin) {
   double angle[TILE], flip[TILE];
   int32_t quadrant[TILE];
   for (int64_t begin = 0; begin < work->plan->frequencies; begin += TILE) {
     int64_t rest = work->plan->frequencies - begin, count = rest < TILE ? rest : TILE;
     for (int64_t j = 0; j < count; j++) {
-      struct reduced reduced = reduced_from(phase_at(work, place, begin + j));
+      struct reduced reduced = reduced_from(phase_at(work, position, begin + j));
       angle[j] = radians_of(reduced.rest);
       flip[j] = reduced.negative ? -1.0 : 1.0;
       quadrant[j] = reduced.quadrant;
@@ -152,12 +128,12 @@ static void join(const double *a, const double *b, int64_t count, double *out) {
     STORED low = once_##STORED(v - e), high = once_##STORED(v + e);                              \
     return apart_##STORED(low, high) ? once_##STORED(settled(phase, sine, factor)) : low;        \
   }                                                                                              \
-  static void settle_##STORED(const struct work *work, struct place place, int64_t begin,         \
+  static void settle_##STORED(const struct work *work, int64_t position, int64_t begin,          \
                               const double *a_cos, const double *a_sin, const double *b_cos,     \
                               const double *b_sin, double cos_error, const double *sin_error,    \
                               int64_t count, STORED *cos, STORED *sin) {                         \
     for (int64_t j = 0; j < count; j++) {                                                        \
-      struct turns phase = phase_at(work, place, begin + j);                                     \
+      struct turns phase = phase_at(work, position, begin + j);                                  \
       double c = a_cos[j] * b_cos[j] - a_sin[j] * b_sin[j];                                      \
       double s = a_sin[j] * b_cos[j] + a_cos[j] * b_sin[j];                                      \
       cos[j] = sure_##STORED(c, cos_error, phase, 0, work->at->factor);                          \
@@ -205,8 +181,8 @@ static void put(const struct work *work, char *cos, char *sin, const void *from_
   }
 }
 
-/* Rows `first` and on, whose positions follow each other from `place`. */
-static void rows_of_block(const struct work *work, int64_t first, struct place place, int64_t rows,
+/* Rows `first` and on, whose positions follow each other from `position`. */
+static void rows_of_block(const struct work *work, int64_t first, int64_t position, int64_t rows,
                           const double *start, const double *sin_error) {
   int64_t all = work->plan->frequencies, format = work->plan->format;
   double cos_error = SUM_ERROR * fabs(work->at->factor);
@@ -218,7 +194,7 @@ static void rows_of_block(const struct work *work, int64_t first, struct place p
       const double *a = start + begin, *b = fine + begin, *e = sin_error + begin;
 #define ROUND(STORED)                                                                              \
   if (round_##STORED(a, a + all, b, b + all, cos_error, e, count, (STORED *)cos, (STORED *)sin))   \
-    settle_##STORED(work, after(place, r), begin, a, a + all, b, b + all, cos_error, e, count,    \
+    settle_##STORED(work, after(position, r), begin, a, a + all, b, b + all, cos_error, e, count,  \
                     (STORED *)cos, (STORED *)sin);
       if (format == 0) {
         ROUND(float32)
@@ -237,15 +213,9 @@ static int64_t position_of(const struct work *work, int64_t row) {
   return read_once(work->at->positions + row * work->plan->positions_step);
 }
 
-static int64_t rest_of(const struct work *work, int64_t row) {
-  const int64_t *rests = work->at->rests;
-  return rests == NULL ? 0 : read_once(rests + row * work->plan->positions_step) & REST_MASK;
-}
-
 /* How many rows from `row` on, at most up to `past`, stand at positions that follow each other. */
 static int64_t run_length(const struct work *work, int64_t row, int64_t past, int64_t position) {
   int64_t length = 1;
-  if (work->at->rests != NULL) return length;
   for (; row + length < past; length++) {
     int64_t next = position_of(work, row + length);
     if ((uint64_t)next != (uint64_t)position + (uint64_t)length || next < position) break;
@@ -263,10 +233,10 @@ static void fill_piece(const void *data, int64_t piece) {
   if (anchor == NULL) abort();
   double *start = anchor + 2 * all, *sin_error = start + 2 * all;
   for (int64_t row = first; row < past;) {
-    struct place place = {position_of(work, row), rest_of(work, row)};
-    int64_t run = run_length(work, row, past, place.position);
-    double reach = size_of(place) + (double)(run - 1);
-    exact_row(work, place, anchor, anchor + all);
+    int64_t position = position_of(work, row);
+    int64_t run = run_length(work, row, past, position);
+    double reach = fabs((double)position) + (double)(run - 1);
+    exact_row(work, position, anchor, anchor + all);
     for (int64_t j = 0; j < all; j++) {
       /* |sin x| <= |x|: slow sines are small, and known as much better. */
       double sine = reach * work->at->radians[j];
@@ -281,7 +251,7 @@ static void fill_piece(const void *data, int64_t piece) {
         join(anchor, work->starts + 2 * all * (begin / work->fine_rows), all, start);
         from = start;
       }
-      rows_of_block(work, row + begin, after(place, begin), rows, from, sin_error);
+      rows_of_block(work, row + begin, after(position, begin), rows, from, sin_error);
     }
     row += run;
   }
@@ -308,7 +278,6 @@ POSENC_EXPORT int posenc_sincos(const struct sincos_plan *plan, const struct sin
   work.block_rows = root(rows / work.fine_rows);
   if (work.block_rows > MOST_BLOCKS) work.block_rows = MOST_BLOCKS;
   work.piece_rows = work.fine_rows * work.block_rows;
-  if (at->rests != NULL) work.fine_rows = work.block_rows = 1; /* no run has a second row */
   work.streamed = worth_streaming(2 * rows * all * work.bytes, (int)at->fresh);
 
   char *front = plan->sine > 0 ? at->cos : work.sin;
@@ -317,10 +286,9 @@ POSENC_EXPORT int posenc_sincos(const struct sincos_plan *plan, const struct sin
   if (memory == NULL) return UNFIT;
   double *fine = memory, *starts = memory + 2 * all * work.fine_rows;
   for (int64_t r = 0; r < work.fine_rows; r++)
-    exact_row(&work, (struct place){r, 0}, fine + 2 * all * r, fine + 2 * all * r + all);
+    exact_row(&work, r, fine + 2 * all * r, fine + 2 * all * r + all);
   for (int64_t b = 0; b < work.block_rows; b++)
-    exact_row(&work, (struct place){b * work.fine_rows, 0}, starts + 2 * all * b,
-              starts + 2 * all * b + all);
+    exact_row(&work, b * work.fine_rows, starts + 2 * all * b, starts + 2 * all * b + all);
   work.fine = fine, work.starts = starts;
   int64_t pieces = (rows + work.piece_rows - 1) / work.piece_rows;
   posenc_share(fill_piece, &work, pieces, rows * all < SERIAL_PHASES ? 1 : threads);

@@ -13,7 +13,6 @@ from posenc.kernels.library import library
 from posenc.kernels.sincos.strides import SinCosPlan, sincos_plan
 from posenc.kernels.strides import apart, strided
 from posenc.numerics.columns import Columns
-from posenc.numerics.long_turns import LongTurns
 from posenc.numerics.sincos import SinCos
 
 DONE = 0
@@ -24,8 +23,7 @@ class SinCosOperands(Structure):
     """``struct sincos_operands`` of sincos.c: addresses and numbers."""
 
     _fields_ = [
-        *[(name, c_void_p) for name in ("positions", "turns", "radians")],
-        *[(name, c_void_p) for name in ("rests", "long_turns", "cos")],
+        *[(name, c_void_p) for name in ("positions", "turns", "radians", "cos")],
         ("factor", c_double),
         ("fresh", c_int64),
     ]
@@ -43,41 +41,33 @@ def _native() -> Callable[[SinCosPlan, SinCosOperands, int], int] | None:
 def fill(
     columns: Columns,
     positions: Tensor,
-    sincos: SinCos | LongTurns,
+    sincos: SinCos,
     factor: float = 1.0,
     fresh: bool = False,
-    rests: Tensor | None = None,
 ) -> bool:
     """Write factor · cos and factor · sin of position × frequency, correctly rounded.
 
     Args:
         columns: Where; float32, bfloat16 or float16.
         positions: int64, one a row.
-        sincos: The frequencies; with rests, those of a step and of its rest.
+        sincos: The frequencies.
         factor: What both are multiplied with before the one rounding.
         fresh: Whether the table is memory that nothing has been written to.
-        rests: Of real coordinates, one beside each position, in units of 2^-62 of a step.
 
     Returns:
         Whether it was done; if not, nothing was written.
     """
     native, table = _native(), columns.table
-    read = (positions,) if rests is None else (positions, rests)
-    if native is None or not on_cpu(table, *read) or table.requires_grad:
+    if native is None or not on_cpu(table, positions) or table.requires_grad:
         return False
     try:
         places = strided(positions)
         plan = sincos_plan(strided(table), columns.axis, columns.cos_first, places, len(sincos))
-        if plan is None or not (fresh or all(apart(table, each) for each in read)):
+        if plan is None or not (fresh or apart(table, positions)):
             return False
         (words, _), (radians, _) = sincos.words.buffer_info(), sincos.radians.buffer_info()
-        of_place = positions.data_ptr(), words, radians, None, None
-        if rests is not None:
-            if strided(rests) != places:
-                return False
-            of_place = positions.data_ptr(), None, radians, rests.data_ptr(), words
         cos = table.data_ptr() + columns.cos_place * table.element_size()
-        operands = SinCosOperands(*of_place, cos, factor, fresh)
+        operands = SinCosOperands(positions.data_ptr(), words, radians, cos, factor, fresh)
     except RuntimeError:
         return False  # no strides or no memory, as of sparse tensors and in torch's older vmap
     if native(plan, operands, torch.get_num_threads()) != DONE:

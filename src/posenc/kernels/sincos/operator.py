@@ -11,7 +11,6 @@ from posenc.kernels.out import check_memory, check_out
 from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
 from posenc.numerics.columns import Columns
-from posenc.numerics.long_turns import LongTurns
 from posenc.numerics.sincos import SinCos, check_factor, empty_table
 from posenc.positions import Coordinates, checked
 
@@ -73,57 +72,38 @@ def cos_sin(
     if isinstance(positions, Coordinates) and sincos.common is not None:
         made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
         return made if out is None else None
-    if isinstance(positions, Coordinates) and positions.rest is None:
+    if isinstance(positions, Coordinates):
         sincos, positions = sincos.of_steps(positions)
-    words = _words(checked(positions, reals=True))
+    positions = checked(positions)
     if out is not None and not fresh:
         check_memory(out=out.table)
     if sincos.common is None and dtype in FORMATS and eager():
         columns = out
-        if out is None and kernels_reach(*words):
+        if out is None and kernels_reach(positions):
             shape = (2, *positions.shape, len(sincos))
             made = torch.empty(shape, dtype=dtype, device=positions.device)
             columns, fresh = Columns(made.movedim(0, -2)), True
-        if columns is not None and columns.table.dtype is dtype:  # not to round twice
-            turns = sincos if isinstance(positions, Tensor) else sincos.long_turns(positions)
-            if _fill(columns, words, turns, factor, fresh):
-                return (columns.cos, columns.sin) if out is None else None
-    for each in words:
-        check_memory(positions=each)
-        if out is not None:
-            check_out(out.table, positions=each)
+        if (
+            columns is not None
+            and columns.table.dtype is dtype  # not to round twice
+            and _fill(columns, positions, sincos, factor, fresh)
+        ):
+            return (columns.cos, columns.sin) if out is None else None
+    check_memory(positions=positions)
+    if out is not None:
+        check_out(out.table, positions=positions)
     made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
     return made if out is None else None
 
 
-def _words(positions: Tensor | Coordinates) -> tuple[Tensor, ...]:
-    """Whole positions; or the steps of coordinates, and their rests."""
-    if not isinstance(positions, Coordinates):
-        return (positions,)
-    assert positions.rest is not None
-    return positions.values, positions.rest
-
-
-def _fill(
-    columns: Columns,
-    words: tuple[Tensor, ...],
-    turns: SinCos | LongTurns,
-    factor: float,
-    fresh: bool,
-) -> bool:
-    steps, *rests = _of_one_stride(words)
-    if not on_accelerator(columns.table, steps):
-        return cpu.fill(columns, steps, turns, factor, fresh, *rests)
+def _fill(columns: Columns, positions: Tensor, sincos: SinCos, factor: float, fresh: bool) -> bool:
+    if positions.ndim != 1:  # rows of one stride; a batch may share its positions
+        positions = positions.contiguous()
+    if not on_accelerator(columns.table, positions):
+        return cpu.fill(columns, positions, sincos, factor, fresh)
     from posenc.kernels.sincos import triton
 
-    return triton.fill(columns, steps, turns, factor, *rests)
-
-
-def _of_one_stride(words: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """All in rows of one stride; a batch may share its positions."""
-    if words[0].ndim == 1 and (len(words) == 1 or words[0].stride() == words[1].stride()):
-        return words
-    return tuple(each.contiguous() for each in words)
+    return triton.fill(columns, positions, sincos, factor)
 
 
 def table_to_fill(

@@ -13,7 +13,6 @@ from posenc.kernels.sincos import triton_phase as phase
 from posenc.kernels.sincos.strides import sincos_plan
 from posenc.kernels.strides import apart, have_memory, strided
 from posenc.numerics.columns import Columns
-from posenc.numerics.long_turns import LongTurns
 from posenc.numerics.sincos import SinCos
 
 PHASES = 512
@@ -72,21 +71,12 @@ def word_at(words, there):
     return tl.load(words, mask=there, other=0).to(tl.uint64, bitcast=True)[None, :]
 
 
-@triton.jit
-def long_phase(position, words, column, there):
-    """The phase at frequencies of four words."""
-    below, low = word_at(words + 4 * column, there), word_at(words + 4 * column + 1, there)
-    middle, high = word_at(words + 4 * column + 2, there), word_at(words + 4 * column + 3, there)
-    return phase.long_phase_of(position, high, middle, low, below)
-
-
 @triton.jit(do_not_specialize=["factor_bits"])
 def sincos_kernel(
-    cos, sin, positions, rests, words, rows, positions_step, row_step, column_step, factor_bits,
+    cos, sin, positions, words, rows, positions_step, row_step, column_step, factor_bits,
     FREQUENCIES: tl.constexpr, STORED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
-    LONG: tl.constexpr,
 ):  # fmt: skip
-    """Some rows of both tables at some frequencies; STORED is the format, LONG: with rests."""
+    """Some rows of both tables at some frequencies; STORED is the format."""
     chunks = tl.cdiv(FREQUENCIES, BLOCK)
     program = tl.program_id(0).to(tl.int64)
     row = program // chunks * ROWS + tl.arange(0, ROWS)
@@ -94,17 +84,10 @@ def sincos_kernel(
     position = tl.load(positions + row * positions_step, mask=row < rows, other=0)[:, None]
     there = column < FREQUENCIES
     position = tl.broadcast_to(position, (ROWS, BLOCK))
-    if LONG:
-        rest = tl.load(rests + row * positions_step, mask=row < rows, other=0)[:, None]
-        rest = tl.broadcast_to(rest, (ROWS, BLOCK))
-        high, middle, low = long_phase(position, words, column, there)
-        above, beside, below = long_phase(rest, words + 4 * FREQUENCIES, column, there)
-        high, middle, low = phase.sum_of(high, middle, low, above, beside, below)
-    else:
-        low = word_at(words + 3 * column, there)
-        middle = word_at(words + 3 * column + 1, there)
-        high = word_at(words + 3 * column + 2, there)
-        high, middle, low = phase.phase_of(position, high, middle, low)
+    low = word_at(words + 3 * column, there)
+    middle = word_at(words + 3 * column + 1, there)
+    high = word_at(words + 3 * column + 2, there)
+    high, middle, low = phase.phase_of(position, high, middle, low)
     high, middle, low, quadrant, negative = phase.reduced(high, middle, low)
 
     angle = phase.radians_of(high, middle, low)
@@ -127,33 +110,27 @@ def sincos_kernel(
 def fill(
     columns: Columns,
     positions: Tensor,
-    sincos: SinCos | LongTurns,
+    sincos: SinCos,
     factor: float = 1.0,
-    rests: Tensor | None = None,
 ) -> bool:
     """Write factor · cos and factor · sin of position × frequency, correctly rounded.
 
     Args:
         columns: Where; float32, bfloat16 or float16.
         positions: int64, one a row, on the same device.
-        sincos: The frequencies; they are copied to the device by each call. With rests, those of a
-            step and of its rest.
+        sincos: The frequencies; they are copied to the device by each call.
         factor: What both are multiplied with before the one rounding.
-        rests: Of real coordinates, one beside each position, in units of 2^-62 of a step.
 
     Returns:
         Whether it was done; if not, nothing was written.
     """
     table = columns.table
-    read = (positions,) if rests is None else (positions, rests)
-    if table.requires_grad or not have_memory(table, *read):
+    if table.requires_grad or not have_memory(table, positions):
         return False
     plan = sincos_plan(
         strided(table), columns.axis, columns.cos_first, strided(positions), len(sincos)
     )
-    if plan is None or not all(apart(table, each) for each in read):
-        return False
-    if rests is not None and strided(rests) != strided(positions):
+    if plan is None or not apart(table, positions):
         return False
     block = min(triton.next_power_of_2(max(plan.frequencies, 1)), PHASES)
     together, chunks = PHASES // block, triton.cdiv(plan.frequencies, block)
@@ -162,11 +139,11 @@ def fill(
         words = torch.frombuffer(sincos.words, dtype=torch.int64).to(table.device)
         with torch.cuda.device_of(table):
             sincos_kernel[(programs,)](
-                columns.cos, columns.sin, positions, positions if rests is None else rests, words,
-                plan.rows, plan.positions_step, plan.row_step, plan.column_step,
+                columns.cos, columns.sin, positions, words, plan.rows, plan.positions_step,
+                plan.row_step, plan.column_step,
                 BITS.unpack(DOUBLE.pack(factor))[0],
                 FREQUENCIES=plan.frequencies, STORED=STORED[table.dtype],
-                ROWS=together, BLOCK=block, LONG=rests is not None, enable_fp_fusion=False,
+                ROWS=together, BLOCK=block, enable_fp_fusion=False,
             )  # fmt: skip
         note_writes((table,))
     return True

@@ -35,33 +35,6 @@ def phase_of(position, high, middle, low):
 
 
 @triton.jit
-def long_phase_of(position, high, middle, low, below):
-    """The same of a frequency of four words, less what of the product is below three."""
-    times = position.to(tl.uint64, bitcast=True)
-    third, second, first = phase_of(position, high, middle, low)
-    more = first + tl.umulhi(times, below)
-    carry = (more < first).to(tl.uint64)
-    # times is 2⁶⁴ more than a negative position.
-    less = tl.where(position < 0, below, below * 0)
-    first = more - less
-    borrow = (more < less).to(tl.uint64)
-    up = second + carry
-    third += ((up < second) & (borrow == 0)).to(tl.uint64)
-    third -= ((borrow > up) & (carry == 0)).to(tl.uint64)
-    return third, up - borrow, first
-
-
-@triton.jit
-def sum_of(high, middle, low, other_high, other_middle, other_low):
-    """The sum of two phases modulo one turn, exact."""
-    first = low + other_low
-    beside = middle + other_middle
-    second = beside + (first < low).to(tl.uint64)
-    carries = (beside < middle).to(tl.uint64) + (second < beside).to(tl.uint64)
-    return high + other_high + carries, second, first
-
-
-@triton.jit
 def reduced(high, middle, low):
     """The rest from the nearest quarter turn, made positive; that quarter; whether it was below."""
     quadrant = (((high >> 61) + 1) >> 1) & 3

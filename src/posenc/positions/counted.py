@@ -1,0 +1,220 @@
+"""Counts of one exact step, handled as a tensor is."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc._guards import floating, has_float64, may_look
+from posenc.positions.common import check_no_marks, in_one_step
+from posenc.positions.scales import (
+    Step,
+    Text,
+    as_fractions,
+    of_last_axis,
+    read,
+    scaled,
+    the_one,
+    written,
+)
+
+CHUNK = 1 << 14
+"""So many numbers at a time stay in cache."""
+
+
+class Counted:
+    """What ``Coordinates`` have in common with tensors: shape, index, device, joining."""
+
+    values: Int64[Tensor, "*shape"]
+    scale_text: Text
+    """The scale as text, which is what is the same where the scale is."""
+
+    def with_values(self, change: Callable[[Tensor], Tensor], text: Text | None = None) -> Self:
+        """The same scale, or another, with ``values`` changed."""
+        made = type(self).__new__(type(self))
+        made.values = change(self.values)
+        made.scale_text = self.scale_text if text is None else text
+        return made
+
+    @property
+    def shape(self) -> torch.Size:
+        """The shape of the coordinates."""
+        return self.values.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.values.ndim
+
+    @property
+    def device(self) -> torch.device:
+        """Where they lie."""
+        return self.values.device
+
+    @property
+    def scale(self) -> Step:
+        """The size of a step: a ``Fraction``, or one for each entry of the last axis."""
+        return read(self.scale_text)
+
+    def numel(self) -> int:
+        """How many there are."""
+        return self.values.numel()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Coordinates({self.values!r}, scale={self.scale!r})"
+
+    def __getitem__(self, index: Any) -> Self:
+        """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
+        index = torch.as_tensor(index) if isinstance(index, list) else index
+        values, text = self.values[index], self.scale_text
+        if isinstance(text, tuple):
+            text = text[of_last_axis(index, self.ndim)]
+            if isinstance(text, tuple) and values.shape[-1:] != (len(text),):
+                raise ValueError(
+                    f"The last axis has {len(text)} scales, one an entry; indexed so, the last has "
+                    f"shape {tuple(values.shape[-1:])}. Put new axes before it."
+                )
+        return self.with_values(lambda _: values, text)
+
+    def unbind(self, dim: int = -1) -> tuple[Self, ...]:
+        """Those of each entry of the last axis, each with the scale of its own, as of a tensor.
+
+        Example:
+            >>> from posenc.positions import Coordinates
+            >>> y, x = Coordinates([[0.5, 2.0], [1.5, 3.0]]).unbind(-1)
+            >>> y.tolist()
+            [Fraction(1, 2), Fraction(3, 2)]
+        """
+        if dim not in (-1, self.ndim - 1):
+            raise ValueError(f"dim is {dim}; coordinates are unbound along their last axis, -1.")
+        columns = zip(self.values.unbind(-1), self._texts(), strict=True)
+        return tuple(self.with_values(lambda _, own=own: own, text) for own, text in columns)
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same on another device."""
+        if isinstance(device, torch.dtype):
+            raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
+        return self.with_values(lambda values: values.to(device))
+
+    def unsqueeze(self, dim: int) -> Self:
+        """With one axis more, as of a tensor."""
+        the_one(self.scale)
+        return self.with_values(lambda values: values.unsqueeze(dim))
+
+    def expand(self, *sizes: int) -> Self:
+        """Repeated without a copy, as of a tensor."""
+        return self.with_values(lambda values: values.expand(*sizes))
+
+    def clamp(self, *, min: int) -> Self:
+        """None below 0, as of a tensor; 0 is the bound that every scale has."""
+        if min != 0:
+            raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")
+        check_no_marks(self.values)
+        return self.with_values(lambda values: values.clamp(min=0))
+
+    def floats(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "*shape"]:
+        """As floats: within 3 units in the last place of float64, and one rounding to ``dtype``.
+
+        Fewer than 2^53 steps of a power of two are exact in float64.
+
+        Raises:
+            TypeError: ``dtype`` is no floating one.
+            ValueError: A number is beyond the largest of float16, as far as can be seen.
+
+        Example:
+            >>> from posenc.positions import Coordinates
+            >>> Coordinates(torch.tensor([1, 2]), scale=Fraction(1, 3)).floats(torch.float32)
+            tensor([0.3333, 0.6667])
+        """
+        dtype, values, text = floating(dtype), self.values, self.scale_text
+        if not has_float64(values.device):
+            return self.to("cpu").floats(dtype).to(values.device)
+        if values.numel() <= CHUNK or isinstance(text, tuple) or not may_look(values):
+            return scaled(values.double(), text, dtype)
+        made = torch.empty(self.shape, dtype=dtype, device=self.device)
+        chunks = zip(made.view(-1).split(CHUNK), values.reshape(-1).split(CHUNK), strict=True)
+        for to, some in chunks:
+            to.copy_(scaled(some.double(), text, dtype))
+        return made
+
+    def tolist(self) -> Any:
+        """As fractions, exactly, in lists."""
+        return as_fractions(self.values.tolist(), self.scale)
+
+    def _texts(self) -> tuple[str, ...]:
+        """The scale of each entry of the last axis."""
+        text = self.scale_text
+        return text if isinstance(text, tuple) else (text,) * self.shape[-1]
+
+    @staticmethod
+    def stack(parts: "Sequence[C]", dim: int = 0) -> "C":
+        """As ``torch.stack``; along a new last axis (``dim=-1``) each part keeps its own scale.
+
+        Example:
+            >>> from posenc.positions import Coordinates
+            >>> y, x = Coordinates([0.5, 1.5]), Coordinates([0, 1])
+            >>> Coordinates.stack([y, x], dim=-1)
+            Coordinates(tensor([[1, 0],
+                    [3, 1]]), scale=(Fraction(1, 2), Fraction(1, 1)))
+        """
+        if dim in (-1, parts[0].ndim):
+            texts = tuple(written(the_one(part.scale)) for part in parts)
+            text: Text = texts if len(set(texts)) > 1 else texts[0]  # type: ignore[assignment]
+        else:
+            parts = common_scale(*parts)
+            text = parts[0].scale_text
+        return parts[0].with_values(lambda _: torch.stack([p.values for p in parts], dim), text)
+
+    @staticmethod
+    def cat(parts: "Sequence[C]", dim: int = 0) -> "C":
+        """As ``torch.cat``, at a ``common_scale``; along the last axis each part keeps its own,
+        where one has a scale an axis.
+
+        Example:
+            >>> from posenc.positions import Coordinates
+            >>> Coordinates.cat([Coordinates([0.5]), Coordinates([Fraction(1, 3)])])
+            Coordinates(tensor([3, 2]), scale=Fraction(1, 6))
+        """
+        along_scales = dim in (-1, parts[0].ndim - 1)
+        if along_scales and any(isinstance(part.scale_text, tuple) for part in parts):
+            text: Text = tuple(text for part in parts for text in part._texts())
+        else:
+            parts = common_scale(*parts)
+            text = parts[0].scale_text
+        return parts[0].with_values(lambda _: torch.cat([p.values for p in parts], dim), text)
+
+
+C = TypeVar("C", bound=Counted)
+
+
+def common_scale(*given: C) -> tuple[C, ...]:
+    """The same coordinates, all in steps of one size.
+
+    It is the coarsest of which all are whole numbers, where 62 bits hold them. Else it is the power
+    of two that leaves 62 bits to the largest, and all are rounded to it.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from posenc.positions import Coordinates
+        >>> halves, thirds = common_scale(Coordinates([0.5]), Coordinates([Fraction(1, 3)]))
+        >>> halves.values, thirds.values, thirds.scale
+        (tensor([3]), tensor([2]), Fraction(1, 6))
+    """
+    if len({each.scale_text for each in given}) == 1:
+        return given
+    check_no_marks(*(each.values for each in given))
+    axes = {len(each.scale_text) for each in given if isinstance(each.scale_text, tuple)}
+    if not axes:
+        values, step = in_one_step([(each.values, the_one(each.scale)) for each in given])
+        pairs = zip(given, values, strict=True)
+        return tuple(each.with_values(lambda _, n=n: n, written(step)) for each, n in pairs)
+    if len(axes) > 1:
+        raise ValueError(f"Coordinates have {sorted(axes)} axes; they must have as many.")
+    rows = [each.expand(*each.shape[:-1], *axes).unbind(-1) for each in given]
+    columns = [common_scale(*column) for column in zip(*rows, strict=True)]
+    return tuple(given[0].stack(row, dim=-1) for row in zip(*columns, strict=True))
