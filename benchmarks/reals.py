@@ -30,8 +30,8 @@ KINDS = (
     *("halves", "30ths", "2^-30", "steps"),
     *("seconds", "s / 30", "-s, 1 ms", "-s, -1 ms", "s, 10 µs", "s, steps", "-s, steps"),
 )
-"""Of one part, the last with a step an axis; and seconds of float64, some below 0, where one that
-is next to 0 from below takes more operations; the last again with a step an axis."""
+"""Exact ones, the last with a step an axis; and seconds of float64, some below 0, which are rounded
+to one step; the last again with a step an axis."""
 
 
 def main() -> None:
@@ -129,7 +129,7 @@ def coordinates(
 
 
 def seconds(shape: tuple[int, ...], least: float) -> Tensor:
-    """Waits of ten minutes on average, and one so short that all take more than 63 bits."""
+    """Waits of ten minutes on average, and one so short that no step holds all exactly."""
     drawn = torch.rand(shape, dtype=torch.float64).log() * -600
     drawn.view(-1)[0] = least
     return drawn

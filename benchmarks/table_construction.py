@@ -34,7 +34,7 @@ def cases(quick: bool) -> Iterator[Case]:
 def real_coordinates(quick: bool) -> Iterator[Case]:
     """Frames of 1/30 second beside a run of whole positions, moments beside scattered ones.
 
-    Seconds of float64 take more than 63 bits together; a hair more, each of them alone does.
+    Seconds of float64 are rounded to one step of 62 bits.
     """
     for length, dim in QUICK_REALS if quick else REALS:
         encoding, run = Sinusoidal(dim), consecutive(length)
@@ -59,20 +59,20 @@ def points_and_pairs(quick: bool) -> Iterator[Case]:
     directed, alibi = DirectedRotary.golden_gate(64, axes=2), ALiBi(8)
     for length in QUICK_PLANE if quick else PLANE:
         whole = torch.randint(2**30, (length, 2))
-        kinds = {"of one part": Coordinates(torch.rand(length, 2)), "of two": waits(length, 2)}
+        kinds = {"exact": Coordinates(torch.rand(length, 2)), "rounded": waits(length, 2)}
         for kind, reals in kinds.items():
             title = f"reals {length} points × 64, directions, {kind}"
             yield beside(title, directed.table, reals, whole)
     for length in QUICK_PAIRS if quick else PAIRS:
         whole = torch.randint(2**30, (length,))
-        kinds = {"of one part": Coordinates(torch.rand(length)), "of two": waits(length)}
+        kinds = {"exact": Coordinates(torch.rand(length)), "rounded": waits(length)}
         for kind, reals in kinds.items():
             title = f"reals {length} × {length}, ALiBi, {kind}"
             yield beside(title, lambda p: alibi.table(p, p), reals, whole)
 
 
 def waits(*shape: int) -> Coordinates:
-    """Seconds of float64, which take more than 63 bits together."""
+    """Seconds of float64, which no step holds exactly."""
     drawn = torch.rand(shape, dtype=torch.float64).log() * -600
     drawn.view(-1)[0] = 0.001
     return Coordinates(drawn)

@@ -114,7 +114,7 @@ def test_learned_angles_are_as_exact_at_far_positions(device):
 
 @pytest.mark.parametrize("values", [[0.5, 1e6 + 1 / 3, -2.25], [2**70 + 0.0, 0.5, 3.0]])
 def test_coordinates_are_the_same_bits(device, values):
-    """The last take more than 63 bits together."""
+    """No step holds the last exactly."""
     here = Coordinates(torch.tensor(values, dtype=torch.float64))
     there = here.to(device)
     assert isinstance(there.values, Played)

@@ -32,7 +32,7 @@ def cpu(values, **options) -> Tensor:
 
 
 def fine() -> Coordinates:
-    """Of more than 63 bits."""
+    """Rounded to one step."""
     return Coordinates(cpu([0.1, 3600.1], dtype=torch.float64))
 
 

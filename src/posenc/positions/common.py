@@ -75,7 +75,8 @@ def size_of(values: Tensor) -> int | None:
     """The largest |value|, where anybody can look."""
     if not may_look(values):
         return None
-    return max(map(abs, torch.stack(values.aminmax()).tolist())) if values.numel() else 0
+    low, high = values.aminmax() if values.numel() else (0, 0)
+    return max(-int(low), int(high))
 
 
 def leave_int64(one: Tensor, other: Tensor) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 from posenc._guards import check_dense
 from posenc.positions.common import (
@@ -17,14 +18,17 @@ from posenc.positions.common import (
     in_step,
     leave_int64,
     rounded_counts,
+    size_of,
 )
 from posenc.positions.counted import Counted, common_scale
 from posenc.positions.real_numbers import MOST, ONE, counts_of, nearest_counts
 from posenc.positions.scales import (
     checked_scale,
     exact,
+    multiplied,
     product,
     the_one,
+    whole_steps,
     written,
 )
 
@@ -154,6 +158,10 @@ class Coordinates(Counted):
 
         It is exact where 62 bits hold both in one step.
         """
+        steps = self._whole_steps(other)
+        if steps is not None:
+            check_no_marks(self.values)
+            return self.with_values(lambda values: values + steps)
         others = _as_coordinates(other, self.device)
         if others is None:
             return NotImplemented
@@ -162,6 +170,14 @@ class Coordinates(Counted):
         return here.with_values(lambda values: values + there.values)
 
     __radd__ = __add__
+
+    def _whole_steps(self, other: Any) -> int | None:
+        """How many steps a number is, where they are whole and no sum leaves int64."""
+        if not _is_number(other) or is_dynamo_compiling() or isinstance(self.scale_text, tuple):
+            return None
+        steps = whole_steps(self.scale_text, other)
+        near = steps is not None and abs(steps) + (size_of(self.values) or 0) <= MOST
+        return steps if near else None
 
     def shifted(self, by: Sequence[Rational | int]) -> "Coordinates":
         """The sum with a number for each entry of the last axis.
@@ -191,6 +207,8 @@ class Coordinates(Counted):
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The difference, as exact as a sum."""
+        if _is_number(other):
+            return self + (-exact(other))
         others = _as_coordinates(other, self.device)
         return NotImplemented if others is None else self + (-others)
 
@@ -202,12 +220,11 @@ class Coordinates(Counted):
         if not _is_number(other):
             _refuse_floats(other)
             return NotImplemented
-        number = exact(other)
-        if number == 0:
+        if other == 0:
             check_no_marks(self.values)
             return Coordinates(torch.zeros_like(self.values))
-        made = self.with_values(lambda values: values, written(product(self.scale, abs(number))))
-        return made if number > 0 else -made
+        made = self.with_values(lambda values: values, multiplied(self.scale_text, other))
+        return made if other > 0 else -made
 
     __rmul__ = __mul__
 

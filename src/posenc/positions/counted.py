@@ -127,6 +127,7 @@ class Counted:
             ValueError: A number is beyond the largest of float16, as far as can be seen.
 
         Example:
+            >>> from fractions import Fraction
             >>> from posenc.positions import Coordinates
             >>> Coordinates(torch.tensor([1, 2]), scale=Fraction(1, 3)).floats(torch.float32)
             tensor([0.3333, 0.6667])
@@ -176,6 +177,7 @@ class Counted:
         where one has a scale an axis.
 
         Example:
+            >>> from fractions import Fraction
             >>> from posenc.positions import Coordinates
             >>> Coordinates.cat([Coordinates([0.5]), Coordinates([Fraction(1, 3)])])
             Coordinates(tensor([3, 2]), scale=Fraction(1, 6))

@@ -193,6 +193,37 @@ def product(one: Step, other: Step) -> Step:
     return tuple(a * b for a, b in pairs)
 
 
+def multiplied(text: Text, number: Rational) -> Text:
+    """The text of a scale times |number|.
+
+    Example:
+        >>> multiplied("1/3", Fraction(-6, 5))
+        '2/5'
+    """
+    if is_dynamo_compiling():
+        return _multiplied(text, number)
+    return _kept_products(text, number)  # type: ignore[arg-type]
+
+
+def _multiplied(text: Text, number: Rational) -> Text:
+    return written(product(read(text), abs(exact(number))))
+
+
+_kept_products = lru_cache(maxsize=256)(_multiplied)
+
+
+@lru_cache(maxsize=256)
+def whole_steps(text: str, number: Rational) -> int | None:
+    """How many steps a number is, if they are whole.
+
+    Example:
+        >>> whole_steps("1/3", 2), whole_steps("2/3", 1)
+        (6, None)
+    """
+    steps = exact(number) / _fraction(text)
+    return steps.numerator if steps.denominator == 1 else None
+
+
 def per_axis(scale: Step, axes: int) -> tuple[Fraction, ...]:
     """One for each of so many axes."""
     return scale if isinstance(scale, tuple) else (scale,) * axes

@@ -133,7 +133,7 @@ class LTXRotary(QueryKeyEncoding):
 
         Raises:
             TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have a coordinate for each size, or take more than 63 bits.
+            ValueError: They do not have a coordinate for each size.
         """
         positions, nowhere = among_places(checked_points(positions, len(self.sizes)))
         given = (Coordinates(positions[..., axis]) for axis in range(len(self.sizes)))
