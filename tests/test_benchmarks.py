@@ -178,6 +178,6 @@ def test_each_kind_of_reals_is_what_it_is_called():
             continue
         assert isinstance(each.scale, tuple) == kind.endswith("steps")
     assert sorted(drawn["-s, 1 ms"].floats().flatten().tolist())[-2] < 0
-    assert drawn["-s, 1 ms"].floats().max() == 0.001
-    assert drawn["-s, -1 ms"].floats().max() == -0.001
-    assert drawn["s, 10 µs"].floats().min() == 1e-5
+    assert drawn["-s, 1 ms"].floats().max() == pytest.approx(0.001)
+    assert drawn["-s, -1 ms"].floats().max() == pytest.approx(-0.001)
+    assert drawn["s, 10 µs"].floats().min() == pytest.approx(1e-5)

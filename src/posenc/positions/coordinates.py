@@ -103,6 +103,7 @@ class Coordinates(Counted):
             >>> Coordinates.rounded([0.1, 0.2, 0.3], Fraction(1, 10)).values
             tensor([1, 2, 3])
         """
+        check_dense(values=values)
         chosen = the_one(checked_scale(step))
         return cls(nearest_counts(values, chosen, device), scale=chosen)
 

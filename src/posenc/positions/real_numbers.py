@@ -182,7 +182,9 @@ def _flat(values: Any) -> tuple[list[Any], list[int]]:
         values = values.tolist()
     if not isinstance(values, list | tuple | range):
         if isinstance(values, bool) or not hasattr(values, "as_integer_ratio"):
-            raise TypeError(f"values are a {type(values).__name__}; coordinates are real numbers.")
+            raise TypeError(
+                f"values are a {type(values).__name__}; give real numbers, or lists of them."
+            )
         return [values], []
     rows = [_flat(row) for row in values]
     shapes = [shape for _, shape in rows] or [[]]
