@@ -1,12 +1,12 @@
 """The size of a step of coordinates: one rational number, or one an axis."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import gcd, lcm
 from numbers import Integral, Rational
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,6 +23,9 @@ Text = str | tuple[str, ...]
 """
 
 Factor = float | tuple[float, ...]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ONE = "1/1"
 """The text of a scale of 1."""
@@ -54,12 +57,20 @@ def written(scale: Step) -> Text:
     return f"{scale.numerator}/{scale.denominator}"
 
 
+def kept(make: Callable[P, T]) -> Callable[P, T]:
+    """The function with its last results kept, unless a graph is made, which traces no cache."""
+    cached = lru_cache(maxsize=256)(make)
+
+    @wraps(make)
+    def of(*given: P.args, **named: P.kwargs) -> T:
+        return (make if is_dynamo_compiling() else cached)(*given, **named)
+
+    return of
+
+
+@kept
 def read(text: Text) -> Step:
     """What was ``written``."""
-    return _read(text) if is_dynamo_compiling() else _kept(text)  # graphs trace no cache
-
-
-def _read(text: Text) -> Step:
     if isinstance(text, tuple):
         return tuple(_fraction(each) for each in text)
     return _fraction(text)
@@ -70,9 +81,7 @@ def _fraction(text: str) -> Fraction:
     return Fraction(int(above), int(below))
 
 
-_kept = lru_cache(maxsize=256)(_read)
-
-
+@kept
 def factors(text: Text) -> tuple[Factor, Factor]:
     """Floats that counts are multiplied with, and then divided by: one of both is 1 where a scale
     has a power of two above or below.
@@ -83,10 +92,6 @@ def factors(text: Text) -> tuple[Factor, Factor]:
         >>> factors(("1/2", "1/3"))
         ((0.5, 1.0), (1.0, 3.0))
     """
-    return _factors(text) if is_dynamo_compiling() else _kept_factors(text)
-
-
-def _factors(text: Text) -> tuple[Factor, Factor]:
     if isinstance(text, str):
         return _of_one(_fraction(text))
     above, below = zip(*(_of_one(_fraction(each)) for each in text), strict=True)
@@ -102,9 +107,6 @@ def _of_one(scale: Fraction) -> tuple[float, float]:
     return float(above), float(below)
 
 
-_kept_factors = lru_cache(maxsize=256)(_factors)
-
-
 def scaled(wide: Tensor, text: Text, dtype: torch.dtype) -> Tensor:
     """Counts in float64, which are written to, times a scale, rounded once to a dtype.
 
@@ -113,7 +115,7 @@ def scaled(wide: Tensor, text: Text, dtype: torch.dtype) -> Tensor:
     """
     above, below = factors(text)
     if above != 1.0:
-        wide.mul_(_row(above, wide))
+        wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
     if below != 1.0:
         wide.div_(_row(below, wide))
     if dtype.itemsize >= 4:
@@ -189,10 +191,11 @@ def product(one: Step, other: Step) -> Step:
     if isinstance(one, Fraction) and isinstance(other, Fraction):
         return one * other
     axes = len(one) if isinstance(one, tuple) else len(other)  # type: ignore[arg-type]
-    pairs = zip(per_axis(one, axes), per_axis(other, axes), strict=True)
-    return tuple(a * b for a, b in pairs)
+    both = (each if isinstance(each, tuple) else (each,) * axes for each in (one, other))
+    return tuple(a * b for a, b in zip(*both, strict=True))
 
 
+@kept
 def multiplied(text: Text, number: Rational) -> Text:
     """The text of a scale times |number|.
 
@@ -200,19 +203,10 @@ def multiplied(text: Text, number: Rational) -> Text:
         >>> multiplied("1/3", Fraction(-6, 5))
         '2/5'
     """
-    if is_dynamo_compiling():
-        return _multiplied(text, number)
-    return _kept_products(text, number)  # type: ignore[arg-type]
-
-
-def _multiplied(text: Text, number: Rational) -> Text:
     return written(product(read(text), abs(exact(number))))
 
 
-_kept_products = lru_cache(maxsize=256)(_multiplied)
-
-
-@lru_cache(maxsize=256)
+@kept
 def whole_steps(text: str, number: Rational) -> int | None:
     """How many steps a number is, if they are whole.
 
@@ -222,11 +216,6 @@ def whole_steps(text: str, number: Rational) -> int | None:
     """
     steps = exact(number) / _fraction(text)
     return steps.numerator if steps.denominator == 1 else None
-
-
-def per_axis(scale: Step, axes: int) -> tuple[Fraction, ...]:
-    """One for each of so many axes."""
-    return scale if isinstance(scale, tuple) else (scale,) * axes
 
 
 def step_of_all(scales: Sequence[Fraction]) -> Fraction:
