@@ -37,7 +37,7 @@ def test_many_pairs_are_those_of_each_row():
 
 
 def test_many_numbers_become_the_floats_that_few_do():
-    wide = Coordinates(torch.arange(36_000).view(18_000, 2).mT, scale=Fraction(1, 3))
+    wide = Coordinates(torch.arange(144_000).view(72_000, 2).mT, scale=Fraction(1, 3))
     each = torch.stack([wide[row, :9_000].floats(torch.float32) for row in range(2)])
     assert torch.equal(wide.floats(torch.float32)[:, :9_000], each)
 

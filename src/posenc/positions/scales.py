@@ -107,7 +107,7 @@ def _of_one(scale: Fraction) -> tuple[float, float]:
     return float(above), float(below)
 
 
-def scaled(wide: Tensor, text: Text, dtype: torch.dtype) -> Tensor:
+def scaled(wide: Tensor, text: Text, dtype: torch.dtype, out: Tensor | None = None) -> Tensor:
     """Counts in float64, which are written to, times a scale, rounded once to a dtype.
 
     Raises:
@@ -118,12 +118,10 @@ def scaled(wide: Tensor, text: Text, dtype: torch.dtype) -> Tensor:
         wide.mul_(_row(above, wide) if isinstance(above, tuple) else above)
     if below != 1.0:
         wide.div_(_row(below, wide))
-    if dtype.itemsize >= 4:
-        return wide.to(dtype)
-    made = rounded(wide, dtype)
+    made = wide if dtype.itemsize >= 4 else rounded(wide, dtype)
     if dtype is torch.float16:
         check_finite(made)
-    return made
+    return made.to(dtype) if out is None else out.copy_(made)
 
 
 def _row(factor: Factor, like: Tensor) -> Tensor | float:
