@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import return_and_correct_aliasing
 from torch.utils._pytree import tree_iter, tree_map_only
 
-from posenc import _guards
+from posenc import guards
 
 DEVICE = torch.device("mps")
 MISSING = (torch.float64, torch.complex128)
@@ -122,12 +122,12 @@ def _to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 @contextmanager
 def playing():
     """There is a device ``mps``, whose tensors are as good as any."""
-    plain, overwrites = _guards.PLAIN, torch.__future__.get_overwrite_module_params_on_conversion()
-    _guards.PLAIN = (*plain, Played)
+    plain, overwrites = guards.PLAIN, torch.__future__.get_overwrite_module_params_on_conversion()
+    guards.PLAIN = (*plain, Played)
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:
         with Playing():
             yield DEVICE
     finally:
-        _guards.PLAIN = plain
+        guards.PLAIN = plain
         torch.__future__.set_overwrite_module_params_on_conversion(overwrites)

@@ -14,7 +14,7 @@ ROOT = Path(posenc.__file__).parent
 LAYERS = [
     "_names",
     "_numbers",
-    "_guards",
+    "guards",
     "_rounding",
     "positions",
     "frequencies",

@@ -7,8 +7,8 @@ import torch
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from posenc import Rotary, _guards
-from posenc._guards import (
+from posenc import Rotary, guards
+from posenc.guards import (
     eager,
     kernels_reach,
     may_look,
@@ -177,12 +177,12 @@ def test_numbers_are_on_one_device(monkeypatch):
     assert not on_cpu(x, other)
     assert numbers(x, other)
     assert not on_accelerator(x)
-    monkeypatch.setattr(_guards, "ACCELERATORS", {"cpu"})
-    monkeypatch.setattr(_guards, "has_triton", lambda: True)
+    monkeypatch.setattr(guards, "ACCELERATORS", {"cpu"})
+    monkeypatch.setattr(guards, "has_triton", lambda: True)
     assert on_accelerator(x, None, x)
     assert not on_accelerator(x, other)
     assert not on_accelerator(x, x.as_subclass(Tagged))
-    monkeypatch.setattr(_guards, "has_triton", lambda: False)
+    monkeypatch.setattr(guards, "has_triton", lambda: False)
     assert not on_accelerator(x)
 
 
@@ -217,13 +217,13 @@ def test_a_torch_without_a_private_name_gets_the_careful_answer(name, monkeypatc
     want = rotary.encode_queries(x, rotary.table(positions))
     with monkeypatch.context() as torchs:
         torchs.delattr(holder, name)
-        importlib.reload(_guards)
-        answers = _guards.may_look(x), _guards.eager()
+        importlib.reload(guards)
+        answers = guards.may_look(x), guards.eager()
         if not runs:
             torchs.setattr(cpu, "rotate_heads", None)  # is not called
         made = rotary.encode_queries(x, rotary.table(positions))
-    importlib.reload(_guards)
+    importlib.reload(guards)
     assert answers == (looks, runs)
     assert torch.equal(made, want)
-    assert _guards.may_look(x)
-    assert _guards.eager()
+    assert guards.may_look(x)
+    assert guards.eager()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
-from posenc import _guards
+from posenc import guards
 
 
 def pose_as_an_accelerator() -> None:
@@ -14,7 +14,7 @@ def pose_as_an_accelerator() -> None:
     from posenc.kernels.rotary import cpu as rotary
     from posenc.kernels.sincos import cpu as sincos
 
-    _guards.ACCELERATORS = {"cpu"}
+    guards.ACCELERATORS = {"cpu"}
     for module in (addition, rotary, sincos):
         module._native = lambda: None
     rotary._native_with_tensors = lambda: None
@@ -23,11 +23,11 @@ def pose_as_an_accelerator() -> None:
 @contextmanager
 def reference() -> Iterator[None]:
     """What is computed on the CPU in here, is computed by torch's own operations or by C."""
-    kept, _guards.ACCELERATORS = _guards.ACCELERATORS, _guards.ACCELERATORS - {"cpu"}
+    kept, guards.ACCELERATORS = guards.ACCELERATORS, guards.ACCELERATORS - {"cpu"}
     try:
         yield
     finally:
-        _guards.ACCELERATORS = kept
+        guards.ACCELERATORS = kept
 
 
 def facts(device: torch.device, tiny: bool) -> dict[str, str | int]:

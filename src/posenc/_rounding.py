@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import floating
+from posenc.guards import floating
 
 EXACT = 2**53
 """Up to here float64 holds every whole number."""

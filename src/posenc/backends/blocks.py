@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import may_look
 from posenc.backends.masks import nothing_of
 from posenc.backends.sdpa import grouped, masked_attention
 from posenc.backends.toeplitz import Toeplitz
+from posenc.guards import may_look
 
 ROWS = 256
 """A block of queries: little work on keys that order hides from some of them."""

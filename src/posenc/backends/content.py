@@ -7,11 +7,11 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from posenc._guards import check_dense
 from posenc.backends.specification import LAYOUT
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 from posenc.encodings.scores.hidden import refuse_unread
+from posenc.guards import check_dense
 
 
 def check_content(

@@ -8,10 +8,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from posenc._guards import may_look, recorded, transformed
 from posenc.backends.base import Backend, Request
 from posenc.backends.masks import added, joined
 from posenc.backends.sdpa import SDPA, grouped, masked_attention
+from posenc.guards import may_look, recorded, transformed
 
 FAR = 1000.0
 """Where the logarithm of a sum has three digits left behind the point, in float32."""

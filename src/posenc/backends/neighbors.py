@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import ScoreEncoding
+from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import Coordinates
 
 SAY_BOTH = (

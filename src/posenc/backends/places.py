@@ -7,10 +7,10 @@ from weakref import WeakSet
 import torch
 from torch import Tensor, nn
 
-from posenc._guards import may_look
 from posenc.backends.specification import LAYOUT
 from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.positional import Positional
+from posenc.guards import may_look
 from posenc.positions import Coordinates, checked, common_scale, consecutive, over_padding
 
 MOST_AXES = 8

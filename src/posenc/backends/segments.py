@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc.guards import may_look
 from posenc.positions import Coordinates
 
 if TYPE_CHECKING:

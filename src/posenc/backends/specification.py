@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from posenc._guards import may_look
 from posenc.backends.masks import not_later
 from posenc.backends.segments import Segment, consecutive_runs, segments_of
 from posenc.backends.toeplitz import hides
+from posenc.guards import may_look
 from posenc.positions import Coordinates, consecutive
 from posenc.positions.distances import pair_distances
 

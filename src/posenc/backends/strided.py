@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from posenc._guards import eager, may_look, transformed
 from posenc.backends.base import Backend, Request
 from posenc.backends.blocks import ROWS
 from posenc.backends.far_keys import may_share
@@ -22,6 +21,7 @@ from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend
 from posenc.backends.with_sum import attend_with_sum
 from posenc.encodings.base import RelativeBias
+from posenc.guards import eager, may_look, transformed
 
 MANY, SHORTEST = 64, 4  # runs, and queries in one of them on average, that pay for their calls
 SMALL = 128 * 128  # pairs of a head, up to which a matrix is cheaper than looking for structure

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import may_look
 from posenc.encodings.base import RelativeBias
 from posenc.encodings.scores import ALiBi, Sandwich, T5Bias
 from posenc.encodings.scores.sums import RelativeBiasSum
+from posenc.guards import may_look
 
 
 @dataclass(frozen=True)

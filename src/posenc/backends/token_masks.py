@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, demand, graph_looks, may_look
 from posenc.backends.places import Places
 from posenc.backends.specification import LAYOUT
+from posenc.guards import check_dense, demand, graph_looks, may_look
 from posenc.positions import checked, runs
 
 

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import may_look
 from posenc.backends.blocks import (
     FAR,
     MANY_ROWS,
@@ -31,6 +30,7 @@ from posenc.backends.blocks import (
 from posenc.backends.flash import flash, serves
 from posenc.backends.toeplitz import Toeplitz
 from posenc.encodings.base import working_dtype
+from posenc.guards import may_look
 
 FEWEST_ROWS = 768
 """Queries of one call from which on torch's operation takes them in its largest tiles."""

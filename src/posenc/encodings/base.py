@@ -28,8 +28,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import check_dense, floating, may_look
-from posenc._guards import working_dtype as working_dtype
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
 from posenc.encodings.hooks import LAYERS, held_to_layers
 from posenc.encodings.narrow import held_to_float16
@@ -41,6 +39,8 @@ from posenc.encodings.signatures import (
     held_to_weights,
     row_axes,
 )
+from posenc.guards import check_dense, floating, may_look
+from posenc.guards import working_dtype as working_dtype
 from posenc.positions import (
     Coordinates,
     Integers,

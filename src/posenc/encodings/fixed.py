@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from posenc._guards import FLOATING, captured, may_look
 from posenc.encodings.arguments import (
     MOST,
     check_flag,
@@ -23,6 +22,7 @@ from posenc.encodings.arguments import (
 from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tensors import METHODS, held_to_tensors
+from posenc.guards import FLOATING, captured, may_look
 from posenc.positions.whole import plain, with_plain_numbers
 
 CALLED = frozenset({*METHODS, "profile", "table"})

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from posenc._guards import hooked
+from posenc.guards import hooked
 
 MAKERS = frozenset(f"torch.nn.utils.{name}" for name in ("weight_norm", "spectral_norm", "prune"))
 """Where torch's hooks are from that make a weight anew before each forward pass."""

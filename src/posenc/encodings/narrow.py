@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc._guards import captured, may_look
+from posenc.guards import captured, may_look
 
 
 def held_to_float16(method: Callable[..., Any]) -> Callable[..., Any]:

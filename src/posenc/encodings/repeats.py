@@ -3,7 +3,7 @@
 from jaxtyping import Bool
 from torch import Tensor, arange, where
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc.guards import demand, graph_looks, may_look
 
 
 def check_repeats(

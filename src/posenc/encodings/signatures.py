@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from posenc._guards import FLOATING, working_dtype
+from posenc.guards import FLOATING, working_dtype
 
 INT64 = torch.int64
 HEADS, ANY = -1, -2  # of an axis that is as long as there are heads, and of one that may be any

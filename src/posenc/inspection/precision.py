@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from posenc._guards import floating
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import FromCheckpoint, Schedule
+from posenc.guards import floating
 from posenc.positions import consecutive
 from posenc.positions.whole import check_whole_numbers
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from posenc._guards import floating
 from posenc.encodings.base import TokenEncoding
+from posenc.guards import floating
 from posenc.positions import consecutive
 
 

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
+from posenc.guards import floating
 from posenc.inspection.closest import closest_positions
 from posenc.positions import consecutive
 from posenc.positions.whole import check_whole_numbers

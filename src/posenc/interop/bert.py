@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import hooked, overridden
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens import Learned
+from posenc.guards import hooked, overridden
 from posenc.interop.taken_over import Taken, mode_of, take_over
 from posenc.transformer import Encoder, TokenEmbedding
 

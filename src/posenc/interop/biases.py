@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc._guards import hooked
 from posenc.encodings.scores import ALiBi, T5Bias
+from posenc.guards import hooked
 from posenc.interop import alibi_layers
 from posenc.interop.attention import ToldBias, register_attention
 from posenc.interop.modes import in_evaluation

@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.fixed import FixedOnceBuilt
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
+from posenc.guards import demand, graph_looks, may_look
 from posenc.kernels.rotary.operator import RotaryLayout
 from posenc.kernels.rows import rows_at
 from posenc.numerics.pairing import Pairing

@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.by_length import extended
 from posenc.frequencies.longrope import extension
 from posenc.frequencies.schedule import Number, Schedule, listed
+from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc.guards import may_look
 
 NAME = "posenc"
 

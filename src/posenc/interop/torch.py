@@ -6,8 +6,8 @@ proposed for torch, and the modules of torchtune and torchtitan, from ``rotary_s
 
 from torch import nn
 
-from posenc._guards import hooked, overridden
 from posenc.encodings.positional import Positional
+from posenc.guards import hooked, overridden
 from posenc.interop.rotary_signatures import (
     ComplexRoPE,
     CosSinRoPE,

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from posenc._guards import eager, numbers, stored
+from posenc.guards import eager, numbers, stored
 from posenc.kernels.strides import meet, meets_itself
 
 

@@ -3,7 +3,7 @@
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks
+from posenc.guards import demand, graph_looks
 
 
 def rows_at(table: Tensor, places: Int64[Tensor, "*places"], dim: int = 0) -> Tensor:

@@ -9,7 +9,7 @@ from math import gcd, prod
 import torch
 from torch import Tensor
 
-from posenc._guards import stored
+from posenc.guards import stored
 
 Strided = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
 """A tensor without its memory: shape, strides and dtype."""

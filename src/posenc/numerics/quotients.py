@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating, has_float64, may_look
 from posenc._rounding import rounded
+from posenc.guards import floating, has_float64, may_look
 from posenc.numerics.phases import LIMB, Phases, added, cos_sin_of, phases, turn_limbs
 from posenc.numerics.settling import round_for_certain
 

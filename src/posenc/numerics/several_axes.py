@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating, has_float64
+from posenc.guards import floating, has_float64
 from posenc.numerics.sincos import SinCos
 from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates

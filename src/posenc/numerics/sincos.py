@@ -11,8 +11,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import has_float64, may_look
 from posenc.frequencies.schedule import FINE_TURN_BITS, TURN_BITS, Schedule
+from posenc.guards import has_float64, may_look
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.phases import Summand

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import may_look
 from posenc._rounding import rounded
+from posenc.guards import may_look
 from posenc.numerics.digits import phases_of_sum
 from posenc.numerics.phases import Phases, Summand, added, cos_sin_of, phases, turn_limbs
 from posenc.numerics.settling import round_for_certain

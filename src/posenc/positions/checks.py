@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import (
+from posenc._rounding import odd_doubles, rounded
+from posenc.guards import (
     check_dense,
     check_timeless,
     check_unmasked,
@@ -18,7 +19,6 @@ from posenc._guards import (
     may_look,
     where_float64,
 )
-from posenc._rounding import odd_doubles, rounded
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.scales import check_finite
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc.guards import demand, graph_looks, may_look
 from posenc.positions.real_numbers import MOST, NEAR, nearest, step_for
 from posenc.positions.scales import step_of_all
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import check_dense
+from posenc.guards import check_dense
 from posenc.positions.common import (
     NOWHERE,
     check_no_marks,

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating, has_float64, may_look
+from posenc.guards import floating, has_float64, may_look
 from posenc.positions.common import check_no_marks, in_one_step
 from posenc.positions.scales import (
     Step,

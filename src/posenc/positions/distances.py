@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc.guards import demand, graph_looks, may_look
 from posenc.positions.checks import Positions, checked, floats
 from posenc.positions.coordinates import Coordinates, common_scale
 from posenc.positions.scales import the_one

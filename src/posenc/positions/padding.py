@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense
+from posenc.guards import check_dense
 from posenc.positions.checks import Integers, checked, checked_within, is_one_a_row
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc.guards import demand, graph_looks, may_look
 from posenc.positions.checks import Integers, Positions, checked, is_one_a_row
 from posenc.positions.common import MANY, NOWHERE
 from posenc.positions.coordinates import Coordinates

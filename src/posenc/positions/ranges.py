@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc.guards import may_look
 from posenc.positions.whole import check_whole_numbers, plain
 
 FIRST, LAST = -(2**63), 2**63 - 1

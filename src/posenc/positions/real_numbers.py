@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import may_look
+from posenc.guards import may_look
 
 ONE = Fraction(1)
 

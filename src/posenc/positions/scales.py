@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc._rounding import rounded
+from posenc.guards import demand, graph_looks, may_look
 
 Step = Fraction | tuple[Fraction, ...]
 """A scale, or one for each entry of the last axis."""

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import hooked, recorded
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.tokens import Learned
+from posenc.guards import hooked, recorded
 from posenc.positions import consecutive
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.embedding import TokenEmbedding, checked_ids, ends_of

@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
-from posenc._guards import hooked
 from posenc.backends.base import Dropout
 from posenc.encodings.tokens.addition import checked_dropout
+from posenc.guards import hooked
 
 
 def drops(module: nn.Module) -> bool:

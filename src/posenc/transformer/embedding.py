@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import check_dense, may_look
 from posenc.encodings.arguments import check_whole, or_none
 from posenc.encodings.tokens.addition import Scale, factor
+from posenc.guards import check_dense, may_look
 from posenc.kernels.embedding.operator import embedded
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.settled import Settled

@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
 from posenc.backends.base import Backend
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import (
@@ -23,6 +22,7 @@ from posenc.encodings.base import (
     TokenEncoding,
 )
 from posenc.encodings.positional import check_company
+from posenc.guards import may_look
 from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 

@@ -41,12 +41,12 @@ def interpreters_own(monkeypatch):
 @pytest.fixture
 def accelerated(monkeypatch):
     """The CPU passes for an accelerator, and the kernels in C are not there."""
-    from posenc import _guards
+    from posenc import guards
     from posenc.kernels.addition import cpu as addition
     from posenc.kernels.rotary import cpu as rotary
     from posenc.kernels.sincos import cpu as sincos
 
-    monkeypatch.setattr(_guards, "ACCELERATORS", {"cpu"})
+    monkeypatch.setattr(guards, "ACCELERATORS", {"cpu"})
     for module in (addition, rotary, sincos):
         monkeypatch.setattr(module, "_native", lambda: None)
     monkeypatch.setattr(rotary, "_native_with_tensors", lambda: None)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import Rotary, Sinusoidal, _guards
+from posenc import Rotary, Sinusoidal, guards
 from posenc.kernels.addition import triton as addition
 from posenc.kernels.rotary import triton as rotary
 from posenc.kernels.sincos import triton as sincos
@@ -37,11 +37,11 @@ def calls(accelerated, monkeypatch):
 
 def reference_of(run):
     """What pure torch makes of the same, with the same random numbers."""
-    before = _guards.ACCELERATORS
-    _guards.ACCELERATORS = set()
+    before = guards.ACCELERATORS
+    guards.ACCELERATORS = set()
     torch.manual_seed(1)
     made = run()
-    _guards.ACCELERATORS = before
+    guards.ACCELERATORS = before
     torch.manual_seed(1)
     return made
 

@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
 from posenc.encodings.graphs.components import Blocks, Components
@@ -16,6 +15,7 @@ from posenc.encodings.graphs.graph import Graph, checked_graph, is_directed
 from posenc.encodings.graphs.modes import sparse_modes
 from posenc.encodings.graphs.ranking import Candidates
 from posenc.encodings.graphs.sparse import scipy_sparse
+from posenc.guards import floating
 
 Normalization = Literal["sym", "rw", "none"]
 

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.graphs.components import MOST_NUMBERS, Components
 from posenc.encodings.graphs.graph import Graph, checked_graph
+from posenc.guards import floating
 
 DENSE = 1024  # nodes of a part up to which its powers are dense
 FULL = 256  # numbers a row from which on a sparse power is given up

@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.base import check_kept, checked_rows
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
+from posenc.guards import floating
 from posenc.kernels.out import written
 from posenc.kernels.rotary.operator import RotaryLayout
 from posenc.kernels.rows import rows_at

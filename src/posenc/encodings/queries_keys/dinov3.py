@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc._guards import demand, floating, graph_looks, may_look, where_float64
 from posenc._rounding import rounded
 from posenc.encodings.arguments import (
     check_choice,
@@ -29,6 +28,7 @@ from posenc.encodings.queries_keys.axes import AxisSinCos, stacked, unturned
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule, exact, is_no_number, rational
+from posenc.guards import demand, floating, graph_looks, may_look, where_float64
 from posenc.positions import Coordinates, Positions, in_float64
 from posenc.positions.checks import checked_points, checked_within
 from posenc.positions.placeless import among_places

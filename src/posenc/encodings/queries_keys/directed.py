@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_flag
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
 from posenc.frequencies import FromCheckpoint
+from posenc.guards import floating
 from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing, checked_pairing
 from posenc.numerics.several_axes import cos_sin_of_axes

@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -14,6 +13,7 @@ from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
 from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
+from posenc.guards import floating
 from posenc.kernels.rotary.operator import rotate
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.sincos import SinCos

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.guards import demand, floating, graph_looks, may_look
 from posenc.numerics.product import product
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points

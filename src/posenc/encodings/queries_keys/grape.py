@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
 from posenc.encodings.scores.content import products
+from posenc.guards import floating
 from posenc.positions import Positions, checked, in_float64
 
 

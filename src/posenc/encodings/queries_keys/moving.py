@@ -3,12 +3,12 @@
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense, working_dtype
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
+from posenc.guards import check_dense, working_dtype
 from posenc.positions import Coordinates, Positions, checked, placeless
 from posenc.positions.placeless import with_places
 

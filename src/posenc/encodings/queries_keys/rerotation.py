@@ -3,11 +3,11 @@
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import working_dtype
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
 from posenc.frequencies.difference import Difference
+from posenc.guards import working_dtype
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
 

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense
 from posenc.encodings.base import check_kept
+from posenc.guards import check_dense
 from posenc.kernels.rotary.operator import RotaryLayout, by_reference, rotate
 from posenc.kernels.rotary.operator import rotate_heads as native_or_none
 from posenc.kernels.sincos.operator import cos_sin, table_to_fill

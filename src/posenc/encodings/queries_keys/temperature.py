@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating, widest
 from posenc._rounding import rounded
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.guards import floating, widest
 from posenc.positions import Integers, checked
 
 Form = Literal["llama4", "mistral", "beam"]

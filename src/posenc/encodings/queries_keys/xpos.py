@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import demand, floating, graph_looks, has_float64, may_look
 from posenc._rounding import rounded
 from posenc.encodings.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
@@ -16,6 +15,7 @@ from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import check_rows, rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
+from posenc.guards import demand, floating, graph_looks, has_float64, may_look
 from posenc.positions import Coordinates, Positions, checked, floats, in_float64
 
 LARGEST_LOG = 80.0

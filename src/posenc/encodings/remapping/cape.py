@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.arguments import check_number
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
+from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import Coordinates, Integers, checked, in_float64
 from posenc.positions.whole import keep_plain_numbers
 

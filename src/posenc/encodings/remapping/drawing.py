@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from posenc._guards import demand, graph_looks, has_float64, may_look, where_float64
+from posenc.guards import demand, graph_looks, has_float64, may_look, where_float64
 from posenc.positions import Integers, checked
 
 

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._guards import widest
+from posenc.guards import widest
 
 
 def sums_after_key(

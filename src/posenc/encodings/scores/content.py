@@ -5,7 +5,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from posenc._guards import working_dtype
+from posenc.guards import working_dtype
 
 
 def products(x: Tensor, rows: Tensor) -> Tensor:

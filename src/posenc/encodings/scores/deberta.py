@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
 from posenc.encodings.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
+from posenc.guards import may_look
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 from posenc.positions import Integers, checked_distances
 

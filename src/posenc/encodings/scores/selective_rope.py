@@ -7,7 +7,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
 from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.by_profile import refuse_profile
@@ -17,6 +16,7 @@ from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
+from posenc.guards import may_look
 from posenc.kernels.rotary.operator import rotate
 from posenc.numerics.pairing import split
 from posenc.numerics.sincos import RADIANS

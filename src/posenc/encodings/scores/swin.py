@@ -9,7 +9,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.windows import (
@@ -18,6 +17,7 @@ from posenc.encodings.scores.windows import (
     displacements,
     rows_by_displacement,
 )
+from posenc.guards import floating
 from posenc.positions import Integers
 
 

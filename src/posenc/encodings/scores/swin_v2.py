@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating, widest
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.content import products
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
+from posenc.guards import floating, widest
 from posenc.positions import Integers
 
 EDGE = 8.0  # the coordinate of the edge of the window, before the logarithm

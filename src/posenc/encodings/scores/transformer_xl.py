@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import may_look
 from posenc.encodings.arguments import check_number, check_whole, or_none
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.guards import may_look
 from posenc.positions import Integers, checked_distances
 
 

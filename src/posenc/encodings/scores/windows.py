@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._guards import demand, graph_looks, may_look
+from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
 

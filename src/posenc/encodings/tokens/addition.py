@@ -7,8 +7,8 @@ from typing import Literal
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import check_dense
 from posenc.encodings.arguments import check_probability
+from posenc.guards import check_dense
 from posenc.kernels.addition.operator import scaled_sum
 from posenc.positions import checked
 

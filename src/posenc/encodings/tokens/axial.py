@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
@@ -16,6 +15,7 @@ from posenc.encodings.tokens.conventions import SinCosChannels
 from posenc.encodings.tokens.grid_forms import ELSEWHERE, GRID_FORMS, MILLION, GridForm
 from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
+from posenc.guards import floating
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.quotients import quotient_cos_sin

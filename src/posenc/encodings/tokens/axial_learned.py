@@ -8,10 +8,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import floating, may_look, working_dtype
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.guards import floating, may_look, working_dtype
 from posenc.numerics.joined import joined
 from posenc.positions import Integers
 from posenc.positions.checks import checked

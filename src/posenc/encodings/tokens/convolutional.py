@@ -10,11 +10,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import may_look
 from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.tokens.neighbors import check_content
+from posenc.guards import may_look
 from posenc.positions import Integers, checked
 
 NO_RUN = -1

@@ -5,10 +5,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import floating, may_look
 from posenc.encodings.arguments import check_flag, check_number, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.guards import floating, may_look
 from posenc.positions import Integers, checked
 
 

@@ -9,10 +9,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc._guards import demand, floating, graph_looks, may_look
 from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.guards import demand, floating, graph_looks, may_look
 from posenc.positions import NOWHERE, Integers, checked, placeless
 from posenc.positions.placeless import PADDING
 

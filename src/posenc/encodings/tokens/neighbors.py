@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from posenc._guards import check_dense
+from posenc.guards import check_dense
 
 
 def check_content(x: Tensor, table: Tensor, *, name: str, dim: int, coordinates: int) -> None:

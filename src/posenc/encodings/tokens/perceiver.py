@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_flag, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
+from posenc.guards import floating
 from posenc.kernels.sincos.operator import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc._guards import floating
 from posenc.encodings.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.guards import floating
 from posenc.positions import Positions, checked, in_float64
 from posenc.positions.checks import within_float16
 

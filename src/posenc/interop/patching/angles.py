@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc._guards import demand, graph_looks, may_look
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.patching.forms import Angles, Form
 from posenc.transformer.tables import Tables
 

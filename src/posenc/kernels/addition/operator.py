@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._guards import captured, eager, kernels_reach, on_accelerator, recorded
+from posenc.guards import captured, eager, kernels_reach, on_accelerator, recorded
 from posenc.kernels.addition import cpu, reference
 from posenc.kernels.out import check_memory, written
 from posenc.kernels.philox import Dropping, check_probability, drawn

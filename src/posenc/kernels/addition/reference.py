@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc import _guards
+from posenc import guards
 from posenc.kernels.out import written
 from posenc.kernels.philox import Dropping, kept
 from posenc.kernels.rows import rows_at
@@ -113,5 +113,5 @@ def dropped(summed: Float[Tensor, "*shape"], dropping: Dropping | None) -> Float
 
 def working_dtype(x: Tensor, table: Tensor | None) -> torch.dtype:
     """The dtype of sums: float32 at least."""
-    wide = _guards.working_dtype(x.dtype)
-    return wide if table is None else torch.promote_types(wide, _guards.working_dtype(table.dtype))
+    wide = guards.working_dtype(x.dtype)
+    return wide if table is None else torch.promote_types(wide, guards.working_dtype(table.dtype))

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc._guards import captured, kernels_reach, recorded
+from posenc.guards import captured, kernels_reach, recorded
 from posenc.kernels.addition.operator import by_kernel, gradient_of_x, scaled_sum
 from posenc.kernels.embedding import reference
 from posenc.kernels.out import check_memory, written

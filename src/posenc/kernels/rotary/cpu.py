@@ -9,7 +9,7 @@ from struct import Struct
 import torch
 from torch import Tensor, empty_like
 
-from posenc._guards import on_cpu, stored
+from posenc.guards import on_cpu, stored
 from posenc.kernels.autograd import note_writes
 from posenc.kernels.exchange import exchange
 from posenc.kernels.library import library

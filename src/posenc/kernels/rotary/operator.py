@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import eager, kernels_reach, on_accelerator, recorded
+from posenc.guards import eager, kernels_reach, on_accelerator, recorded
 from posenc.kernels.out import check_memory, check_written
 from posenc.kernels.rotary import cpu, reference
 from posenc.kernels.rotary.layout import RotaryLayout as RotaryLayout

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import working_dtype
+from posenc.guards import working_dtype
 from posenc.kernels.out import written
 from posenc.kernels.rows import rows_at
 from posenc.numerics.joined import joined

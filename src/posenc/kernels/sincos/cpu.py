@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from posenc._guards import on_cpu
+from posenc.guards import on_cpu
 from posenc.kernels.autograd import note_writes
 from posenc.kernels.library import library
 from posenc.kernels.sincos.strides import SinCosPlan, sincos_plan

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc._guards import eager, kernels_reach, may_look, on_accelerator
+from posenc.guards import eager, kernels_reach, may_look, on_accelerator
 from posenc.kernels.out import check_memory, check_out
 from posenc.kernels.sincos import cpu
 from posenc.kernels.sincos.strides import FORMATS
