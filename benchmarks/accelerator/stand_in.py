@@ -2,32 +2,54 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
-from posenc import guards
+from posenc.kernels import operators
+from posenc.kernels.addition import front as addition
+from posenc.kernels.rotary import front as rotary
+from posenc.kernels.sincos import front as sincos
+
+Kernels = dict[tuple[Any, str], Any]
+"""What fronts call, by module and name."""
+
+BEFORE: Kernels = {}
+
+
+def by_triton() -> Kernels:
+    """The launchers of Triton, which torch would choose for tensors on a card."""
+    sums = {form: addition._by_triton(form) for form in addition.OPERATORS}
+    return {
+        (operators, "NATIVE"): True,
+        (rotary, "OPERATORS"): {key: rotary._by_triton(*key) for key in rotary.OPERATORS},
+        (rotary, "ROTARY_BY"): rotary._rotary_by_triton,
+        (addition, "OPERATORS"): sums,
+        (sincos, "FILL"): sincos._by_triton,
+    }
+
+
+def put(kernels: Kernels) -> Kernels:
+    """Let fronts call these; what they called before is returned."""
+    before = {(module, name): getattr(module, name) for module, name in kernels}
+    for (module, name), kernel in kernels.items():
+        setattr(module, name, kernel)
+    return before
 
 
 def pose_as_an_accelerator() -> None:
-    """Let tensors on the CPU go where those of a card go; kernels in C are not there."""
-    from posenc.kernels.addition import cpu as addition
-    from posenc.kernels.rotary import cpu as rotary
-    from posenc.kernels.sincos import cpu as sincos
-
-    guards.ACCELERATORS = {"cpu"}
-    for module in (addition, rotary, sincos):
-        module._native = lambda: None
-    rotary._native_with_tensors = lambda: None
+    """Let fronts call Triton for tensors on the CPU."""
+    BEFORE.update(put(by_triton()))
 
 
 @contextmanager
 def reference() -> Iterator[None]:
-    """What is computed on the CPU in here, is computed by torch's own operations or by C."""
-    kept, guards.ACCELERATORS = guards.ACCELERATORS, guards.ACCELERATORS - {"cpu"}
+    """What is computed on the CPU in here, is computed by C, or by torch's own operations."""
+    posing = put(BEFORE)
     try:
         yield
     finally:
-        guards.ACCELERATORS = kept
+        put(posing)
 
 
 def facts(device: torch.device, tiny: bool) -> dict[str, str | int]:

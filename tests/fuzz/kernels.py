@@ -5,11 +5,11 @@ from functools import cache
 from pathlib import Path
 
 from tests.fuzz.tally import TALLY
-from tests.kernels.sanitizers import COMPILER, DRIVERS, built, check
+from tests.kernels.test_sanitized import COMPILER, built, check
 
 SANITIZERS = "address,undefined"
 CASES = 200
-"""Calls of a kernel that one run of a driver makes."""
+"""Calls of operators that one run makes."""
 
 
 @cache
@@ -18,16 +18,15 @@ def _folder() -> tempfile.TemporaryDirectory:
 
 
 @cache
-def _program(driver: Path) -> Path:
-    return built(driver, SANITIZERS, Path(_folder().name))
+def _program() -> Path:
+    return built(SANITIZERS, Path(_folder().name))
 
 
 def run(count: int, start: int) -> None:
-    """So many runs, of one family after the other, each from a seed of its own."""
+    """So many runs, each from a seed of its own."""
     if COMPILER is None:
         TALLY.count("kernels", "no C compiler", count)
         return
     for index in range(count):
-        driver = DRIVERS[(start + index) % len(DRIVERS)]
-        check(_program(driver), str(start + index), str(CASES))
-        TALLY.count("kernels", driver.stem, CASES)
+        check(_program(), str(start + index), str(CASES))
+        TALLY.count("kernels", "operators", CASES)

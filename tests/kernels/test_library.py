@@ -1,122 +1,168 @@
-"""The library: one pool of threads, the version that fits the processor, and life without it."""
+"""The library: which one serves, the same bits from each and from none, and life with processes."""
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from posenc.kernels import library as of
 
-RUNTIMES = """
-import re, torch
-torch.set_num_threads(2)
-from posenc import Rotary
-from posenc.kernels.library import library
-before = {line.split()[-1] for line in open("/proc/self/maps") if re.search(r"lib[gi]?omp", line)}
-rotary = Rotary(128)
-rotary(torch.randn(1, 8, 2048, 128), torch.randn(1, 8, 2048, 128))
-after = {line.split()[-1] for line in open("/proc/self/maps") if re.search(r"lib[gi]?omp", line)}
-print(library() is not None, len(after), before == after)
-"""
+native = pytest.mark.skipif(bool(of.loaded()), reason="no native library was built")
+process = pytest.mark.slow("a process of its own")
 
 DIGEST = """
 import hashlib, torch
 from posenc import Rotary, Sinusoidal
+from posenc.kernels.embedding.front import embedded
 torch.manual_seed(0)
 digest = hashlib.sha256()
+def told(*some):
+    for x in some: digest.update(x.detach().to(torch.float64).numpy().tobytes())
 for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
     for pairing in ("half", "interleaved"):
         rotary = Rotary(52, pairing=pairing, head_dim=57)
-        q = torch.randn(2, 3, 37, 57, dtype=torch.float64).to(dtype)
-        for made in rotary(q, q[:, :1]):
-            digest.update(made.to(torch.float64).numpy().tobytes())
+        q = torch.randn(2, 3, 37, 57, dtype=torch.float64).to(dtype).requires_grad_()
+        made = rotary(q, q[:, :1])
+        told(*made, *torch.autograd.grad(made, q, [torch.ones_like(x) for x in made]))
+    encoding = Sinusoidal(130, scale="sqrt_dim", dropout=0.3)
+    told(encoding(torch.randn(3, 50, 130, dtype=torch.float64).to(dtype)))
+    weight = torch.randn(9, 130, dtype=torch.float64).to(dtype)  # torch's own bits differ in 32
+    told(embedded(torch.randint(9, (3, 50)), weight, dropout=0.3))
 for dtype in (torch.float32, torch.bfloat16, torch.float16):
-    table = Sinusoidal(130).table(torch.arange(5000) + 2**40, dtype=dtype)
-    digest.update(table.to(torch.float64).numpy().tobytes())
-print(digest.hexdigest())
+    told(Sinusoidal(130).table(torch.arange(5000) + 2**40, dtype=dtype))
+print(digest.hexdigest(), hasattr(torch.ops.posenc, "rotary_both_at_out"))
 """
 
-native = pytest.mark.skipif(of.library() is None, reason="no native library was built")
 
-
-def python(code: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
+def python(code: str, **environment: str) -> str:
+    """What a program prints in a process of its own."""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
         env={**os.environ, **environment},
-    )
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
-@pytest.mark.slow("a process of its own")
-@native
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_there_is_one_openmp_runtime_and_it_is_torchs():
-    ran = python(RUNTIMES)
-    assert ran.stdout.split() == ["True", "1", "True"], ran.stderr
-
-
-@native
-def test_torchs_threads_are_found():
-    assert of._parallel_of_torch()[0]
-
-
-@pytest.mark.slow("every kernel once for each kind of processor")
+@process
 @native
 def test_every_processor_gives_the_same_bits_and_so_does_pure_torch():
     found = torch.backends.cpu.get_cpu_capability().lower()
     names = ["default", "avx2", "avx512"]
     names = names[: names.index(found) + 1] if found in names else ["default"]
-    digests = {name: python(DIGEST, ATEN_CPU_CAPABILITY=name).stdout for name in names}
-    digests["pure torch"] = python(DIGEST, POSENC_NO_NATIVE="1", POSENC_REQUIRE_NATIVE="").stdout
-    digests["one thread"] = python(DIGEST, OMP_NUM_THREADS="1").stdout
+    digests = {name: python(DIGEST, ATEN_CPU_CAPABILITY=name) for name in names}
+    digests["pure torch"] = python(DIGEST, POSENC_NO_NATIVE="1", POSENC_REQUIRE_NATIVE="")
+    digests["one thread"] = python(DIGEST, OMP_NUM_THREADS="1")
     assert len(set(digests.values())) == 1, digests
-    assert len(digests["pure torch"]) == 65
+    assert digests["pure torch"].endswith(" True\n")
 
 
-@native
-def test_the_library_that_fits_is_chosen(monkeypatch):
+def test_which_library_serves(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "NEON")
     assert of._for_this_processor().name == "kernels_default.so"
-
-
-@pytest.fixture
-def nothing_built(monkeypatch, tmp_path):
-    monkeypatch.setattr(of, "BUILT", tmp_path / "csrc" / "built")
-    monkeypatch.delenv("POSENC_REQUIRE_NATIVE", raising=False)
-    monkeypatch.delenv("POSENC_NO_NATIVE", raising=False)
-    of.library.cache_clear()
-    yield
-    of.library.cache_clear()
-
-
-def test_without_a_library_pure_torch_runs(nothing_built):
-    assert of.library() is None
-    assert of.described().startswith("pure torch: no compiled library; reinstall where")
-
-
-def test_a_library_that_is_required_and_missing_is_an_error(nothing_built, monkeypatch):
-    monkeypatch.setenv("POSENC_REQUIRE_NATIVE", "1")
-    with pytest.raises(
-        ImportError, match=r"no native kernels could be loaded.*C compiler, or unset"
-    ):
-        of.library()
-
-
-@native
-def test_a_library_of_other_sources_is_not_used(nothing_built, tmp_path):
-    """As after a pull without a new build: its idea of memory may not be ours."""
-    made = Path(of.__file__).parent / "csrc" / "built" / "kernels_default.so"
-    of.BUILT.mkdir(parents=True)
-    (of.BUILT / made.name).write_bytes(made.read_bytes())
-    (of.BUILT.parent / "other.c").write_text("int other;\n")
-    assert of.library() is None
-    assert "was built from other sources; install posenc again" in of.described()
-
-
-def test_it_can_be_switched_off(monkeypatch):
-    monkeypatch.setenv("POSENC_NO_NATIVE", "1")
+    monkeypatch.setattr(of, "BUILT", tmp_path)
+    monkeypatch.setattr(of, "loaded", of.loaded.__wrapped__)
+    for name in (of.REQUIRED, of.DISABLED):
+        monkeypatch.delenv(name, raising=False)
+    assert of.described().startswith("pure torch: no compiled library")
+    (tmp_path / "kernels_default.so").write_bytes(b"sources 0")  # after a pull without a build
+    assert "was built from other sources" in of.described()
+    monkeypatch.setenv(of.REQUIRED, "1")
+    with pytest.raises(ImportError, match="no native kernels"):
+        of.loaded()
+    monkeypatch.setenv(of.DISABLED, "1")
     assert of.described() == "pure torch: POSENC_NO_NATIVE is set"
+
+
+SECOND = """
+import ctypes, shutil, tempfile, torch
+from posenc.kernels import library
+from posenc.kernels.rotary.front import RotaryLayout, rotate_heads
+assert not library.loaded()
+def turned(): return rotate_heads((x,), torch.ones(3, 2, 2), None, RotaryLayout())[0]
+x = torch.randn(1, 2, 3, 4)
+want = turned()
+copy = ctypes.CDLL(shutil.copy(library._for_this_processor(), tempfile.mkdtemp()))
+print(ctypes.c_int.in_dll(copy, "posenc_registered").value, torch.equal(turned(), want))
+"""
+
+RUNTIMES = """
+import re, torch
+torch.set_num_threads(2)
+from posenc import Rotary
+def runtimes():
+    return {line.split()[-1] for line in open("/proc/self/maps") if re.search(r"lib[gi]?omp", line)}
+before, x = runtimes(), torch.randn(1, 8, 2048, 128)
+Rotary(128)(x, x)
+print(len(before), runtimes() == before)
+"""
+
+FORKED = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+from posenc import Rotary, Sinusoidal
+from posenc.positions import consecutive
+torch.set_num_threads(2)
+LENGTH, rotary, sinusoidal = 4096, Rotary(64), Sinusoidal(64)  # long enough for threads
+def work(seed):
+    x = torch.randn(1, 4, LENGTH, 64, generator=torch.Generator().manual_seed(seed))
+    table = sinusoidal.table(consecutive(LENGTH))
+    turned = rotary.encode_queries(x, rotary.table(consecutive(LENGTH)))
+    return torch.cat([turned.flatten(), sinusoidal.encode(x[0], table).flatten(), table.flatten()])
+class Rows(Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, index): return work(index)
+here = [work(seed) for seed in range(4)]
+made = DataLoader(Rows(), num_workers=2, batch_size=None, multiprocessing_context="fork")
+print(all(torch.equal(a, b) for a, b in zip(here, made, strict=True)))
+"""
+
+RACED = """
+import threading, time, torch
+from concurrent.futures import ThreadPoolExecutor
+from posenc.kernels.addition.front import scaled_sum
+from posenc.kernels.embedding.front import embedded
+from posenc.kernels.rotary.front import RotaryLayout, rotate_heads
+x, tables = torch.randn(64, 1, 4, 700, 64), torch.randn(700, 2, 32)
+def turned(x): return rotate_heads((x,), tables, None, RotaryLayout())[0]
+with ThreadPoolExecutor(4) as pool:
+    print(all(map(torch.equal, pool.map(turned, x), map(turned, x))))
+table, numbers, stop = torch.zeros(64, 2, 32), torch.zeros(4096, dtype=torch.int64), []
+def scribble():
+    while not stop:
+        for number in (2**40, -1, 0):
+            numbers.fill_(number)
+        time.sleep(0.0002)
+threading.Thread(target=scribble).start()
+heads, x, taken = torch.zeros(1, 4, 4096, 64), torch.zeros(4096, 64), 0
+for _ in range(300):
+    for call in (
+        lambda: rotate_heads((heads,), table, numbers, RotaryLayout())[0],
+        lambda: scaled_sum(x, table.flatten(1), numbers),
+        lambda: embedded(numbers, table.flatten(1)),
+    ):
+        try:
+            assert not call().any()
+            taken += 1
+        except IndexError:
+            pass
+stop.append(True)
+print(taken > 0)
+"""
+
+PROGRAMS = {
+    "another copy leaves the kernels of the first": (SECOND, "-1 True\n"),
+    "there is one OpenMP runtime, torch's": (RUNTIMES, "1 True\n"),
+    "workers forked behind threads neither hang nor differ": (FORKED, "True\n"),
+    "threads, and one that changes positions: nothing outside is read": (RACED, "True\nTrue\n"),
+}
+
+
+@process
+@native
+@pytest.mark.skipif(sys.platform != "linux", reason="forks, or reads /proc")
+@pytest.mark.parametrize(("code", "told"), PROGRAMS.values(), ids=PROGRAMS)
+def test_in_a_process_of_its_own(code, told):
+    assert python(code) == told

@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from tests.oracle import DIGITS
 
 from posenc.frequencies import FromCheckpoint, Geometric, Powers
-from posenc.kernels.sincos.operator import cos_sin
+from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.phases import phases, turn_limbs
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Coordinates

@@ -176,22 +176,6 @@ def test_grids_and_times_are_by_type():
 MASKED = np.ma.array([0, 1, 2**40], mask=[False, False, True])
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        positions.checked,
-        lambda values: positions.checked([values, values]),
-        lambda values: positions.checked(values.astype("object")),
-        lambda values: positions.collate([values, values]),
-        lambda values: positions.collate([values, np.arange(3)]),
-    ],
-)
-def test_what_numpy_has_masked_is_no_position(read):
-    """Below the mask lies what stands for no number, as the fill value of a file."""
-    with pytest.raises(TypeError, match=r"are masked|NoneType"):
-        read(MASKED)
-
-
 def test_an_array_with_a_mask_is_read_where_nothing_is_masked():
     """As the times that netCDF files give."""
     times = np.ma.array([0.5, 2.0], mask=[False, False])
@@ -209,14 +193,3 @@ def test_images_longer_than_a_narrow_length_are_refused(kind):
 def test_narrow_points_stand_somewhere(dtype):
     points = torch.tensor([[0, 0], [5, 5], [100, 0]], dtype=dtype)
     assert not positions.placeless(points).any()
-
-
-@pytest.mark.parametrize("unit", ["ns", "ms", "s"])
-@pytest.mark.parametrize("start", [np.timedelta64(0, "s"), np.datetime64("2024-01-01")])
-def test_times_of_numpy_are_refused_in_every_unit(unit, start):
-    times = start + np.array([0, 1500], dtype=f"timedelta64[{unit}]")
-    for given in (times, list(times)):
-        with pytest.raises(TypeError, match="numbers of a unit"):
-            positions.checked(given)
-    durations = (times - times[0]) / np.timedelta64(1, unit)
-    assert Coordinates(durations).tolist() == [0, 1500]

@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.blocks import blocks
+from posenc.backends.differentiable import once_differentiable
 from posenc.backends.far_keys import add_to_bias
 from posenc.backends.partial import Merged, in_one_segment
 from posenc.backends.toeplitz import Toeplitz
-from posenc.kernels.autograd import once_differentiable
 
 
 def attend_and_share(

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.backends.differentiable import once_differentiable
 from posenc.backends.partial import Merged, Part, with_sinks
 from posenc.encodings.base import working_dtype
-from posenc.kernels.autograd import once_differentiable
 
 
 def attend_with_sum(

@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from posenc.backends.base import Request
+from posenc.backends.differentiable import once_differentiable
 from posenc.backends.masks import nothing_of
 from posenc.backends.partial import (
     InRuns,
@@ -25,7 +26,6 @@ from posenc.distributed.request import SpreadRequest
 from posenc.distributed.tokens import between
 from posenc.distributed.transport import Schedule
 from posenc.encodings.base import RelativeBias, working_dtype
-from posenc.kernels.autograd import once_differentiable
 
 if TYPE_CHECKING:
     from posenc.distributed.spreading import ShardedAttention

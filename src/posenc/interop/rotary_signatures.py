@@ -17,7 +17,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
 from posenc.guards import demand, graph_looks, may_look
-from posenc.kernels.rotary.operator import RotaryLayout
+from posenc.kernels.rotary.front import RotaryLayout
 from posenc.kernels.rows import rows_at
 from posenc.numerics.pairing import Pairing
 from posenc.positions import checked, consecutive

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
@@ -72,16 +72,19 @@ class SinCos:
     def __len__(self) -> int:
         return len(self.turns)
 
-    @cached_property
-    def words(self) -> array:
-        """Frequencies as kernels read them: turns a position in three words, the lowest first."""
-        shifts = range(0, TURN_BITS, WORD)
-        return array("Q", [turn >> shift & 2**WORD - 1 for turn in self.turns for shift in shifts])
+    @property
+    def operands(self) -> tuple[Int64[Tensor, "frequencies 3"], Float64[Tensor, "frequencies"]]:
+        """Frequencies as kernels read them: turns a position in three words, the lowest first, and
+        their sizes in radians a position, within rounding."""
+        return self._operands
 
     @cached_property
-    def radians(self) -> array:
-        """The sizes of frequencies in radians a position, within rounding."""
-        return array("d", [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns])
+    def _operands(self) -> tuple[Tensor, Tensor]:
+        shifts = range(0, TURN_BITS, WORD)
+        words = [turn >> shift & 2**WORD - 1 for turn in self.turns for shift in shifts]
+        sizes = [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns]
+        turns = _numbers(array("Q", words), torch.int64).view(-1, 3)
+        return turns, _numbers(array("d", sizes), torch.float64)
 
     def at_scale(self, scale: Fraction) -> "SinCos":
         """The same for whole numbers n that stand for coordinates n · scale.
@@ -234,6 +237,13 @@ class SinCos:
         if not in_order:
             cos, sin = cos[positions - first], sin[positions - first]
         return (cos, sin) if out is None else written((cos, sin), out)
+
+
+def _numbers(numbers: array, dtype: torch.dtype) -> Tensor:
+    """Numbers in this process's memory, whatever device torch makes tensors on."""
+    if not numbers:
+        return torch.empty(0, dtype=dtype, device="cpu")
+    return torch.frombuffer(numbers, dtype=dtype)
 
 
 def scaled_turns(fine: Sequence[int], scale: Fraction) -> tuple[int, ...]:

@@ -10,8 +10,6 @@ from torch import Tensor
 from posenc._rounding import odd_doubles, rounded
 from posenc.guards import (
     check_dense,
-    check_timeless,
-    check_unmasked,
     demand,
     floating,
     graph_looks,
@@ -317,14 +315,9 @@ def _for_reals(name: str, reals: bool) -> str:
 
 def _tensor(values: Any, name: str, device: torch.device | str | None) -> Tensor:
     kind = getattr(getattr(values, "dtype", None), "kind", None)  # of a numpy array
-    check_unmasked(**{name: values})
-    check_timeless(**{name: values})
     if kind in ("i", "u"):
         return _array(values, name).to(device)
     listed = _listed(values, name)
-    for each in listed if set(map(type, listed)) - {int} else ():
-        check_unmasked(**{name: each})
-        check_timeless(**{name: each})
     if len(_switched(listed)) > 1:
         raise TypeError(
             f"{name} hold True or False among numbers, which torch would count as 1 and 0; they "

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from posenc.encodings.arguments import check_whole, or_none
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.guards import check_dense, may_look
-from posenc.kernels.embedding.operator import embedded
+from posenc.kernels.embedding.front import embedded
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.settled import Settled
 

@@ -1,6 +1,5 @@
 """The tables of a model: kept where they can be seen, and handed down to where they are used."""
 
-from array import array
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -312,8 +311,8 @@ INTERNAL = frozenset(vars(nn.Module()))
 OURS = ("posenc.", "torch.nn.modules.container")
 """Where the classes of encodings and of their parts are from."""
 
-SETTLED = (int, float, complex, str, bytes, type(None), range, Fraction, Decimal, array,
-           torch.dtype, torch.device)  # fmt: skip
+SETTLED = (int, float, complex, str, bytes, type(None), range, Fraction, Decimal, torch.dtype,
+           torch.device)  # fmt: skip
 """What stays what it is, as tuples of it do, and objects of our own that hold nothing else."""
 
 

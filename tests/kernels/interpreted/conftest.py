@@ -3,9 +3,7 @@
 How a kernel is run is decided once in a process, so these tests have one of their own.
 
 One thing of the interpreter is replaced: it cuts float32 off to bfloat16, where a compiled kernel
-rounds to nearest, ties to even (``cvt.rn.bf16.f32`` of the PTX manual; ``test_triton.py`` reads
-that in their code). ``test_interpreter.py`` holds the replacement against that definition, shows
-what the interpreter does without it, and that it would be noticed.
+rounds to nearest, ties to even (``test_triton.py`` reads that in their code).
 """
 
 import os
@@ -39,14 +37,10 @@ def interpreters_own(monkeypatch):
 
 
 @pytest.fixture
-def accelerated(monkeypatch):
-    """The CPU passes for an accelerator, and the kernels in C are not there."""
-    from posenc import guards
-    from posenc.kernels.addition import cpu as addition
-    from posenc.kernels.rotary import cpu as rotary
-    from posenc.kernels.sincos import cpu as sincos
+def accelerated():
+    """Fronts call Triton for tensors on the CPU."""
+    from benchmarks.accelerator import stand_in
 
-    monkeypatch.setattr(guards, "ACCELERATORS", {"cpu"})
-    for module in (addition, rotary, sincos):
-        monkeypatch.setattr(module, "_native", lambda: None)
-    monkeypatch.setattr(rotary, "_native_with_tensors", lambda: None)
+    before = stand_in.put(stand_in.by_triton())
+    yield
+    stand_in.put(before)

@@ -9,10 +9,10 @@ from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
 from posenc.guards import floating
-from posenc.kernels.out import written
-from posenc.kernels.rotary.operator import RotaryLayout
+from posenc.kernels.operators import written
+from posenc.kernels.rotary.front import RotaryLayout
 from posenc.kernels.rows import rows_at
-from posenc.kernels.sincos.operator import table_to_fill
+from posenc.kernels.sincos.front import table_to_fill
 from posenc.numerics.arithmetic import Profile
 from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing
@@ -86,7 +86,7 @@ class RotationByProfile:
         turned = self.profile.rotate(x[..., begin : begin + width], cos, sin, layout.pairing)
         parts = (x[..., :begin], turned, x[..., begin + width :])
         made = turned if width == head_dim else joined(parts, -1)
-        return written(made, out, table=table)
+        return written(made, out)
 
 
 def refuse_profile(owner: str, rotary: object) -> None:

@@ -14,8 +14,8 @@ from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.selected import Selected
 from posenc.guards import floating
-from posenc.kernels.rotary.operator import rotate
-from posenc.kernels.sincos.operator import cos_sin
+from posenc.kernels.rotary.front import rotate
+from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
 

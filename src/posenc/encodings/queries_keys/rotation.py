@@ -6,11 +6,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.base import check_kept
 from posenc.guards import check_dense
-from posenc.kernels.rotary.operator import RotaryLayout, by_reference, rotate
-from posenc.kernels.rotary.operator import rotate_heads as native_or_none
-from posenc.kernels.sincos.operator import cos_sin, table_to_fill
+from posenc.kernels.rotary.front import RotaryLayout, rotate
+from posenc.kernels.rotary.front import rotate_heads as rotated_heads
+from posenc.kernels.sincos.front import cos_sin, table_to_fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import SinCos
@@ -116,27 +115,17 @@ def rotate_together(
 
     Raises:
         TypeError: Content or table is not floating.
-        ValueError: Its width or length does not fit, or there is not one row a position.
+        ValueError: A width or a length does not fit.
         IndexError: A position is not a row of the table.
     """
-    if not table.is_floating_point():
-        raise TypeError(
-            f"The table is {table.dtype}; {name} rotates by floating cosines and sines."
-        )
-    check_rows(table, 2, rotated_dim // 2, name=name)
-    if positions is not None:
-        check_kept(table, 2)
-    made = native_or_none(contents, table, positions, layout=layout, outs=outs, width=head_dim)
-    if made is not None:
-        return made
-    if positions is None:
-        lead, tokens = table.shape[:-3], table.shape[-3]
-    else:
-        lead, tokens = positions.shape[:-1], positions.shape[-1]
+    if table.size(-1) != rotated_dim // 2:
+        check_rows(table, 2, rotated_dim // 2, name=name)
     for x in contents:
-        checked_heads(x, tokens, name=name, head_dim=head_dim, heads_first=layout.heads_first)
-        _check_batch(x, lead)
-    return by_reference(contents, table, positions, layout, outs)
+        if x.size(-1) != head_dim:
+            raise ValueError(
+                f"x has heads of width {x.size(-1)}; {name} was built for head_dim {head_dim}."
+            )
+    return rotated_heads(contents, table, positions, layout, outs)
 
 
 def rotate_each_head(

@@ -18,7 +18,7 @@ from posenc.encodings.scores.both import REACH, both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
-from posenc.kernels.rotary.operator import rotate
+from posenc.kernels.rotary.front import rotate
 from posenc.positions import Integers, in_float64
 from posenc.positions.whole import plain
 

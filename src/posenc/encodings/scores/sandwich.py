@@ -8,7 +8,7 @@ from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.frequencies import Powers
 from posenc.guards import floating, widest
-from posenc.kernels.sincos.operator import cos_sin
+from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
 

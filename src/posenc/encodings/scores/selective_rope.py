@@ -17,7 +17,7 @@ from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.guards import may_look
-from posenc.kernels.rotary.operator import rotate
+from posenc.kernels.rotary.front import rotate
 from posenc.numerics.pairing import split
 from posenc.numerics.sincos import RADIANS
 from posenc.positions import Integers, checked_distances, in_float64

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.encodings.arguments import check_probability
 from posenc.guards import check_dense
-from posenc.kernels.addition.operator import scaled_sum
+from posenc.kernels.addition.front import scaled_sum
 from posenc.positions import checked
 
 Scale = Literal["sqrt_dim"] | float | None

@@ -12,7 +12,7 @@ from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.frequencies.turns_per_unit import TurnsPerUnit
 from posenc.guards import floating
-from posenc.kernels.sincos.operator import cos_sin
+from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, floats

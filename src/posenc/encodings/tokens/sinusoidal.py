@@ -8,7 +8,7 @@ from posenc.encodings.arguments import check_flag
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
-from posenc.kernels.sincos.operator import cos_sin, table_to_fill
+from posenc.kernels.sincos.front import cos_sin, table_to_fill
 from posenc.numerics.columns import columns_of
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Positions

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.kernels.rotary.operator import rotate
+from posenc.kernels.rotary.front import rotate
 from posenc.numerics.pairing import Pairing, Rotated
 
 ROTATES = re.compile(r"^_?apply_.*(rot|rope)")

@@ -1,5 +1,6 @@
 """A table added to content: ``dropout(x · scale + table)``.
 
-``reference.py`` is the meaning, ``strides.py`` plans how memory is walked, ``cpu.py``
-(``addition.c``, a tile by ``sums.h``) and ``triton.py`` run the plan, ``operator.py`` chooses.
+``reference.py`` is the formula, ``front.py`` chooses between the operator and the formula,
+``triton.py`` serves accelerators. In C: ``addition_operators.c`` checks and plans, ``addition.c``
+walks, ``sums.h`` sums a tile.
 """

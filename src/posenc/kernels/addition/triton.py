@@ -8,10 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from posenc.kernels.addition.strides import addition_plan
-from posenc.kernels.autograd import note_writes
-from posenc.kernels.philox import COUNTERS, ROUNDS, WORDS, Dropping
-from posenc.kernels.strides import apart, fits, have_memory, strided, strided_or_none
+from posenc.kernels.philox import COUNTERS, ROUNDS, WORDS
 
 ELEMENTS = 2048
 """Of one program; a whole number of blocks of random words."""
@@ -97,82 +94,72 @@ def add_kernel(
 
 
 def scaled_sum(
-    x: Tensor,
+    contents: tuple[Tensor, ...],
     table: Tensor | None,
-    *,
-    ids: Tensor | None = None,
-    positions: Tensor | None = None,
-    scale: float | None = None,
-    dropping: Dropping | None = None,
-    out: Tensor | None = None,
+    positions: Tensor | None,
+    out: Tensor | None,
+    scale: float,
+    rescale: float,
+    threshold: int,
+    key: int,
 ) -> Tensor | None:
-    """``cpu.scaled_sum`` in Triton, or ``None`` where it does not take it.
+    """The sum by Triton, or ``None`` where it does not take it; ``contents``: see ``front.py``.
 
     Where an id or a position is not a row, the token becomes NaN. The mask of a key is that of the
     CPU.
     """
-    rescale = 1.0 if dropping is None else dropping.rescale
-    return _run(x, table, ids, positions, 1.0 if scale is None else scale, rescale, dropping, out)
-
-
-def gradient_of_x(
-    gradient: Tensor, scale: float | None, dropping: Dropping | None
-) -> Tensor | None:
-    """``reference.gradient_of_x`` in Triton, or ``None``."""
-    scale = 1.0 if scale is None else scale
-    if dropping is None:
-        return _run(gradient, None, None, None, scale, 1.0, None, None)
-    return _run(gradient, None, None, None, dropping.rescale, scale, dropping, None)
-
-
-def _run(
-    x: Tensor,
-    table: Tensor | None,
-    ids: Tensor | None,
-    positions: Tensor | None,
-    scale: float,
-    rescale: float,
-    dropping: Dropping | None,
-    out: Tensor | None,
-) -> Tensor | None:
-    if not have_memory(x, table, ids, positions, out):
+    x, ids = contents[0], contents[1] if len(contents) == 2 else None
+    shape = x.shape if ids is None else (*ids.shape, x.shape[-1])
+    wide = torch.float64 if x.dtype is torch.float64 else torch.float32
+    if not 1 <= len(shape) <= 4 or (table is not None and table.dtype is not wide):
         return None
-    plans = map(strided_or_none, (table, out, ids, positions))
-    planned = addition_plan(strided(x), *plans)
-    if planned is None or (out is not None and not _fit(out, x, table, ids, positions)):
-        return None
-    plan, shape = planned
     made = torch.empty(shape, dtype=x.dtype, device=x.device) if out is None else out
     if not made.numel():
         return made
-    first, middle, last = plan.sizes
-    block = COUNTERS * WORDS
-    windows = triton.cdiv(plan.width + (block - 1 if plan.width % block else 0), ELEMENTS)
-    threshold, key = (0, 0) if dropping is None else (dropping.threshold, dropping.key)
+    tokens = shape[:-1]
+    x_steps = _steps(x, shape) if ids is None else (0, 0, 0, x.stride(1))
+    table_steps = (0, 0, 0, 1)
+    if table is not None:
+        table_steps = _steps(table, shape) if positions is None else (0, 0, 0, table.stride(1))
+    out_steps = _steps(made, shape)
+    if any(steps[-1] != 1 for steps in (x_steps, table_steps, out_steps)):
+        return None
+    first, middle, last = (*(1, 1, 1)[len(tokens) :], *tokens)
+    width, block = shape[-1], COUNTERS * WORDS
+    windows = triton.cdiv(width + (block - 1 if width % block else 0), ELEMENTS)
     with torch.cuda.device_of(x):
         add_kernel[(first * middle * last * windows,)](
             x, x if table is None else table, made, x if ids is None else ids,
             x if positions is None else positions, _bits(scale), _bits(rescale), threshold, key,
-            first, middle, last, plan.width,
-            *plan.x_steps, *plan.table_steps, *plan.out_steps, *plan.ids_steps,
-            *plan.positions_steps, plan.x_rows, plan.x_row, plan.table_rows, plan.table_row,
-            windows,
+            first, middle, last, width,
+            *x_steps[:3], *table_steps[:3], *out_steps[:3],
+            *_steps_of_numbers(ids, tokens), *_steps_of_numbers(positions, tokens),
+            x.shape[0], x.stride(0), 0 if table is None else table.shape[0],
+            0 if table is None else table.stride(0), windows,
             WIDE=tl.float64 if x.dtype is torch.float64 else tl.float32,
-            WITH_TABLE=bool(plan.with_table), WITH_IDS=bool(plan.with_ids),
-            WITH_POSITIONS=bool(plan.with_positions),
-            DROPS=dropping is not None, ELEMENTS=ELEMENTS, COUNTERS=COUNTERS, WORDS=WORDS,
+            WITH_TABLE=table is not None, WITH_IDS=ids is not None,
+            WITH_POSITIONS=positions is not None,
+            DROPS=threshold != 0, ELEMENTS=ELEMENTS, COUNTERS=COUNTERS, WORDS=WORDS,
             ROUNDS=ROUNDS,
             enable_fp_fusion=False,  # products are rounded before they are added, as torch's are
         )  # fmt: skip
-    if out is not None:
-        note_writes((out,))
     return made
 
 
-def _fit(out: Tensor, x: Tensor, *others: Tensor | None) -> bool:
-    """Whether nothing that is still to be read is written; ``out`` may be ``x`` in order."""
-    _, ids, _ = others
-    return fits(out, x, *others) and (ids is None or apart(out, x))
+def _steps(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides over three axes of tokens and the channels, 0 along those that are broadcast."""
+    over = x.expand(shape)
+    return (
+        *(0, 0, 0)[len(shape) - 1 :],
+        *over.stride()[:-1],
+        over.stride(-1) if shape[-1] > 1 else 1,
+    )
+
+
+def _steps_of_numbers(numbers: Tensor | None, tokens: tuple[int, ...]) -> tuple[int, ...]:
+    if numbers is None:
+        return 0, 0, 0
+    return (*(0, 0, 0)[len(tokens) :], *numbers.expand(tokens).stride())
 
 
 def _bits(value: float) -> int:

@@ -3,6 +3,7 @@
  * x is read where it stands, or row by row from a table of vectors; so is the encoding, which every
  * row of the batch may share. The same function without a table is the gradient: the mask comes
  * from the counter again. Products and sums are rounded one by one, as torch's are. */
+#include "addition.h"
 #include "memory.h"
 #include "parallel.h"
 #include "philox.h"
@@ -10,37 +11,12 @@
 #include "sums.h"
 
 enum {
-  AXES = 3,
   TILE = 1024, /* elements; a whole number of blocks of random words */
   PIECE_ELEMENTS = 1 << 15,
   SERIAL_ELEMENTS = 1 << 15, /* fewer are summed sooner than a second thread wakes */
   STREAMED_BYTES = 16 << 20, /* results larger than this would not stay in cache anyway */
   BYTES_AHEAD = 4096         /* content as large is fetched so early */
 };
-
-/* Sizes and strides, which count elements: AdditionPlan of addition/strides.py. A row is `width`
- * elements side by side. */
-struct addition_plan {
-  int64_t format; /* a place in FORMATS */
-  int64_t sizes[AXES], width;
-  int64_t x_steps[AXES], table_steps[AXES], out_steps[AXES];
-  int64_t ids_steps[AXES], positions_steps[AXES];
-  int64_t with_table, with_ids, with_positions;  /* which operands there are beside x and out */
-  int64_t x_rows, x_row, table_rows, table_row;  /* of what is looked up */
-};
-
-/* What changes from call to call: AdditionOperands of addition/cpu.py. */
-struct addition_operands {
-  const char *x, *table;
-  char *out;
-  const int64_t *ids, *positions; /* which row of x, and of the table */
-  double scale, rescale;
-  uint64_t threshold; /* words from here on keep their element; 0 keeps all */
-  uint64_t key;
-  int64_t fresh; /* whether out is new memory */
-};
-
-enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2, NO_SUCH_ID = 3 };
 
 struct work {
   const struct addition_plan *plan;
@@ -162,17 +138,23 @@ static int fits(const struct work *work) {
          (!gathers || are_apart(&out, &positions));
 }
 
-POSENC_EXPORT int posenc_add(const struct addition_plan *plan, const struct addition_operands *at,
-                             int64_t threads) {
+int posenc_sum_fits(const struct addition_plan *plan, const struct addition_operands *at) {
   struct work work = {.plan = plan, .at = at, .format = &FORMATS[plan->format]};
-  work.rows = plan->sizes[0] * plan->sizes[1] * plan->sizes[2];
-  int64_t elements = work.rows * plan->width;
-  if (elements == 0) return DONE;
+  if (plan->sizes[0] * plan->sizes[1] * plan->sizes[2] * plan->width == 0) return DONE;
   if (!fits(&work)) return UNFIT;
   if (plan->with_ids && !rows_exist(plan, at->ids, plan->ids_steps, plan->x_rows))
     return NO_SUCH_ID;
   if (plan->with_positions && !rows_exist(plan, at->positions, plan->positions_steps, plan->table_rows))
     return NO_SUCH_ROW;
+  return DONE;
+}
+
+void posenc_sum(const struct addition_plan *plan, const struct addition_operands *at,
+                int64_t threads) {
+  struct work work = {.plan = plan, .at = at, .format = &FORMATS[plan->format]};
+  work.rows = plan->sizes[0] * plan->sizes[1] * plan->sizes[2];
+  int64_t elements = work.rows * plan->width;
+  if (elements == 0) return;
   work.chunk = plan->width < PIECE_ELEMENTS ? plan->width : PIECE_ELEMENTS;
   work.chunks = (plan->width + work.chunk - 1) / work.chunk;
   work.together = PIECE_ELEMENTS / work.chunk;
@@ -182,5 +164,4 @@ POSENC_EXPORT int posenc_add(const struct addition_plan *plan, const struct addi
   if (at->fresh) ask_for_large_pages(at->out, bytes);
   int64_t pieces = (work.rows + work.together - 1) / work.together * work.chunks;
   posenc_share(add_piece, &work, pieces, elements < SERIAL_ELEMENTS ? 1 : threads);
-  return DONE;
 }

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-enum { REGION_AXES = 3 };
+enum { REGION_AXES = 4 };
 
-/* Runs of bytes over some axes; steps are bytes and not negative. */
+/* Runs of bytes over some axes; steps are bytes and not negative. Axes that there are not have size 0. */
 struct region {
   const char *from;
   int64_t sizes[REGION_AXES], steps[REGION_AXES];
@@ -52,7 +52,7 @@ static inline int are_apart(const struct region *a, const struct region *b) {
     if (a_end <= b->from || b_end <= a->from) return 1;
     int outer = -1;
     for (int axis = 0; axis < REGION_AXES; axis++) {
-      if (without >> axis & 1 || (a->sizes[axis] == 1 && b->sizes[axis] == 1)) continue;
+      if (without >> axis & 1 || (a->sizes[axis] <= 1 && b->sizes[axis] <= 1)) continue;
       if (a->steps[axis] == b->steps[axis] && (outer < 0 || a->steps[axis] > a->steps[outer]))
         outer = axis;
     }

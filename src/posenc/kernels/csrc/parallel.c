@@ -1,5 +1,5 @@
 /* Threads are those of the OpenMP runtime that torch has loaded. Its entry point is handed over
- * once, from Python, so this library links to no runtime and can never bring a second pool along.
+ * once, so this library links to no runtime and can never bring a second pool along.
  * Without one everything runs on the calling thread. */
 #include "parallel.h"
 
@@ -15,16 +15,10 @@ typedef int (*thread_number)(void);
 static parallel_region region = NULL;
 static thread_number number = NULL;
 
-POSENC_EXPORT void posenc_set_parallel(void *entry, void *thread_num) {
+void posenc_set_parallel(void *entry, void *thread_num) {
   region = (parallel_region)entry;
   number = (thread_number)thread_num;
 }
-
-#ifndef POSENC_SOURCES
-#define POSENC_SOURCES "unknown"
-#endif
-
-POSENC_EXPORT const char *posenc_sources(void) { return POSENC_SOURCES; }
 
 enum { MOST_THREADS = 64, LINE = 64 };
 

@@ -6,6 +6,10 @@
 
 #define POSENC_EXPORT __attribute__((visibility("default")))
 
+/* Two functions of an OpenMP runtime: the one that opens a parallel region, and the one that tells a
+ * thread its number. */
+void posenc_set_parallel(void *entry, void *thread_num);
+
 /* One piece of a job; pieces are independent and may run in any order, on any thread. */
 typedef void (*posenc_piece)(const void *job, int64_t piece);
 

@@ -11,8 +11,9 @@
 enum {
   ROW_BYTES = 4096,
   MOST_TOKENS = 64,
+  SERIAL_ELEMENTS = 1 << 17, /* fewer are rotated sooner than a second thread wakes */
   PREPARED_FLOATS = 1 << 13,
-  BFLOAT16 = 1, /* its place in FORMATS */
+  IN_BFLOAT16 = 1, /* its place in FORMATS */
   WORDS = 4,    /* that of its prepared rows in RUNS */
   PIECE_ELEMENTS = 1 << 18,
   FAR_BYTES = 4 << 20,       /* more than this neither is in cache nor would stay there */
@@ -244,22 +245,34 @@ static int fits(const struct work *work) {
   return 1;
 }
 
-int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *at,
-                  int64_t threads) {
-  const struct format *format = &FORMATS[plan->format];
-  struct work work = {.plan = plan, .format = format, .at = at};
+static struct work work_of(const struct rotary_plan *plan, const struct rotary_operands *at) {
+  struct work work = {.plan = plan, .format = &FORMATS[plan->format], .at = at};
   work.x[0] = at->q, work.x[1] = at->k;
   work.out[0] = at->q_out, work.out[1] = at->k_out;
+  return work;
+}
 
-  int64_t a_token = 0;
-  for (int64_t p = 0; p < plan->parts; p++) a_token += plan->part[p].count * plan->width;
-  int64_t elements = plan->batch * plan->tokens * a_token;
-  if (elements == 0) return DONE;
-  if (!fits(&work)) return UNFIT;
-  if (!rows_exist(&work)) return NO_SUCH_ROW;
+/* Of all heads of a token. */
+static int64_t elements_of(const struct rotary_plan *plan) {
+  int64_t elements = 0;
+  for (int64_t p = 0; p < plan->parts; p++) elements += plan->part[p].count * plan->width;
+  return elements;
+}
+
+int posenc_rotary_fits(const struct rotary_plan *plan, const struct rotary_operands *at) {
+  struct work work = work_of(plan, at);
+  if (plan->batch * plan->tokens * elements_of(plan) == 0) return DONE;
+  return !fits(&work) ? UNFIT : rows_exist(&work) ? DONE : NO_SUCH_ROW;
+}
+
+void posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *at, int64_t threads) {
+  const struct format *format = &FORMATS[plan->format];
+  struct work work = work_of(plan, at);
+  int64_t a_token = elements_of(plan), elements = plan->batch * plan->tokens * a_token;
+  if (elements == 0) return;
 
   /* Heads that share a row of the table make it worth preparing. */
-  work.prepared = WORDS_FIT && format == &FORMATS[BFLOAT16] && plan->table_head == 0 &&
+  work.prepared = WORDS_FIT && format == &FORMATS[IN_BFLOAT16] && plan->table_head == 0 &&
                   (plan->interleaved || plan->pairs % 2 == 0) && 2 * plan->pairs <= PREPARED_FLOATS;
   work.run = RUNS[work.prepared ? WORDS : plan->format][plan->interleaved != 0];
 
@@ -278,6 +291,5 @@ int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *
     ask_for_large_pages(work.out[p], plan->batch * plan->tokens * plan->part[p].count * plan->width *
                                          format->bytes);
   posenc_share(rotate_piece, &work, plan->batch * work.pieces,
-               elements < POSENC_SERIAL_ELEMENTS ? 1 : threads);
-  return DONE;
+               elements < SERIAL_ELEMENTS ? 1 : threads);
 }

@@ -4,10 +4,7 @@
 
 #include "parallel.h"
 
-enum {
-  QUERIES_AND_KEYS = 2,
-  POSENC_SERIAL_ELEMENTS = 1 << 17 /* fewer are rotated sooner than a second thread wakes */
-};
+enum { QUERIES_AND_KEYS = 2 };
 
 /* One tensor of heads. */
 struct heads {
@@ -16,7 +13,7 @@ struct heads {
   int64_t out_batch, out_head, out_token;
 };
 
-/* Sizes and strides, which count elements: RotaryPlan of rotary/strides.py. */
+/* Sizes and strides, which count elements: as rotary_operators.c plans them. */
 struct rotary_plan {
   int64_t format;      /* a place in FORMATS */
   int64_t interleaved; /* channels (2i, 2i + 1), or (i, i + pairs) */
@@ -31,7 +28,7 @@ struct rotary_plan {
   struct heads part[QUERIES_AND_KEYS];
 };
 
-/* What changes from call to call: RotaryOperands of rotary/cpu.py. */
+/* What changes from call to call. */
 struct rotary_operands {
   const char *q;
   char *q_out; /* q itself where heads are rotated in place */
@@ -44,7 +41,10 @@ struct rotary_operands {
 
 enum outcome { DONE = 0, NO_SUCH_ROW = 1, UNFIT = 2 };
 
-POSENC_EXPORT int posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *at,
-                                int64_t threads);
+/* Whether all memory is there, nothing is written that is still to be read, and all rows exist. */
+int posenc_rotary_fits(const struct rotary_plan *plan, const struct rotary_operands *at);
+
+/* What fits, rotated. */
+void posenc_rotate(const struct rotary_plan *plan, const struct rotary_operands *at, int64_t threads);
 
 #endif

@@ -11,6 +11,7 @@
 #include "parallel.h"
 #include "phase.h"
 #include "rounding.h"
+#include "sincos.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -31,27 +32,6 @@ static const double SUM_ERROR = 0x1p-47;
 #else
 #define FUSED(a, b, c) ((a) * (b) + (c))
 #endif
-
-/* Sizes and strides, which count elements: SinCosPlan of sincos/strides.py. */
-struct sincos_plan {
-  int64_t format; /* 0: float32, 1: bfloat16, 2: float16 */
-  int64_t rows, frequencies;
-  int64_t positions_step;
-  int64_t row_step, column_step;
-  int64_t sine; /* how far after a cosine its sine is; negative where it is before */
-};
-
-/* What changes from call to call: SinCosOperands of sincos/cpu.py. */
-struct sincos_operands {
-  const int64_t *positions;
-  const struct turns *turns;
-  const double *radians; /* |frequency|, an upper bound within rounding */
-  char *cos;
-  double factor;
-  int64_t fresh; /* whether the table is new memory */
-};
-
-enum outcome { DONE = 0, UNFIT = 2 };
 
 struct work {
   const struct sincos_plan *plan;
@@ -264,12 +244,9 @@ static int64_t root(int64_t n) {
   return r < 1 ? 1 : r;
 }
 
-/* UNFIT where there is no table, or no memory to work in. */
-POSENC_EXPORT int posenc_sincos(const struct sincos_plan *plan, const struct sincos_operands *at,
-                                int64_t threads) {
+int posenc_sincos(const struct sincos_plan *plan, const struct sincos_operands *at, int64_t threads) {
   int64_t all = plan->frequencies, rows = plan->rows;
-  if (rows == 0 || all == 0) return DONE;
-  if (at->cos == NULL || at->positions == NULL) return UNFIT;
+  if (rows == 0 || all == 0) return 1;
   struct work work = {.plan = plan, .at = at, .bytes = plan->format == 0 ? 4 : 2};
   work.sin = at->cos + plan->sine * work.bytes;
   int64_t most = FINE_PHASES / all;
@@ -283,7 +260,7 @@ POSENC_EXPORT int posenc_sincos(const struct sincos_plan *plan, const struct sin
   char *front = plan->sine > 0 ? at->cos : work.sin;
   if (at->fresh) ask_for_large_pages(front, plan->row_step * rows * work.bytes);
   double *memory = malloc(sizeof(double) * (size_t)(2 * all * (work.fine_rows + work.block_rows)));
-  if (memory == NULL) return UNFIT;
+  if (memory == NULL) return 0;
   double *fine = memory, *starts = memory + 2 * all * work.fine_rows;
   for (int64_t r = 0; r < work.fine_rows; r++)
     exact_row(&work, r, fine + 2 * all * r, fine + 2 * all * r + all);
@@ -293,5 +270,5 @@ POSENC_EXPORT int posenc_sincos(const struct sincos_plan *plan, const struct sin
   int64_t pieces = (rows + work.piece_rows - 1) / work.piece_rows;
   posenc_share(fill_piece, &work, pieces, rows * all < SERIAL_PHASES ? 1 : threads);
   free(memory);
-  return DONE;
+  return 1;
 }

@@ -1,11 +1,12 @@
 """How heads lie in content, and which of their channels are rotated."""
 
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from posenc.numerics.pairing import Pairing, Rotated
 
 
-class RotaryLayout(NamedTuple):
+@dataclass(frozen=True)
+class RotaryLayout:
     """Which channels are a pair, where they are, and which way they are rotated.
 
     Attributes:
@@ -14,12 +15,23 @@ class RotaryLayout(NamedTuple):
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``, or
             ``[*batch, seq, heads, head_dim]``.
         conjugate: Whether to rotate backwards.
+        bits: All of it as the number that operators take.
     """
 
     interleaved: bool = False
     suffix: bool = False
     heads_first: bool = True
     conjugate: bool = False
+    bits: int = field(init=False, repr=False)
+
+    def __post_init__(self):
+        flags = self.interleaved, self.suffix, self.heads_first, self.conjugate
+        object.__setattr__(self, "bits", sum(flag << i for i, flag in enumerate(flags)))
+
+    @classmethod
+    def of(cls, bits: int) -> "RotaryLayout":
+        """The layout that has these bits."""
+        return cls(*[bool(bits >> i & 1) for i in range(4)])
 
     @property
     def pairing(self) -> Pairing:
@@ -33,4 +45,4 @@ class RotaryLayout(NamedTuple):
 
     def backwards(self) -> "RotaryLayout":
         """The layout of the inverse rotation, which is the gradient too."""
-        return self._replace(conjugate=not self.conjugate)
+        return replace(self, conjugate=not self.conjugate)

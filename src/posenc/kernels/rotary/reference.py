@@ -1,18 +1,14 @@
 """The meaning of a rotation, in plain tensor operations; kernels are proven equal to it."""
 
-from typing import get_args
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.guards import working_dtype
-from posenc.kernels.out import written
+from posenc.kernels.rotary.layout import RotaryLayout
 from posenc.kernels.rows import rows_at
 from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing, Rotated, split
-
-PAIRINGS, PLACES = get_args(Pairing), get_args(Rotated)
 
 
 def rotate(
@@ -23,7 +19,6 @@ def rotate(
     pairing: Pairing = "half",
     rotated: Rotated = "prefix",
     conjugate: bool = False,
-    out: Tensor | None = None,
 ) -> Float[Tensor, "*shape head_dim"]:
     """Each pair (a, b) rotated by its angle, in float32 at least and rounded once.
 
@@ -36,14 +31,10 @@ def rotate(
         pairing: Which channels form a pair.
         rotated: Whether the first (``prefix``) or the last (``suffix``) channels are rotated.
         conjugate: Whether to rotate backwards, by −angle.
-        out: Where to write the result; ``out=x`` rotates in place.
 
     Raises:
-        TypeError: ``x``, ``cos`` or ``sin`` is not floating.
-        ValueError: ``x`` is too narrow, or of fewer tokens than ``cos``; ``sin`` has another shape
-            than ``cos``; ``pairing`` or ``rotated`` is no such name; or ``out`` has another shape
-            or dtype than ``x``, or elements that share a place, or shares memory with ``cos`` or
-            ``sin``.
+        TypeError: ``x`` or ``cos`` is not floating.
+        ValueError: ``x`` is too narrow, or shapes do not broadcast to that of ``x``.
 
     Reference:
         Su et al. 2021, "RoFormer", equation 34 (arXiv:2104.09864).
@@ -53,7 +44,7 @@ def rotate(
         >>> rotate(torch.tensor([1.0, 2.0, 3.0]), *quarter)
         tensor([-2.,  1.,  3.])
     """
-    check_rotation(x, cos, sin, pairing, rotated)
+    _check(x, cos, sin)
     width = 2 * cos.shape[-1]
     rest = x.shape[-1] - width
     begin = 0 if rotated == "prefix" else rest
@@ -70,61 +61,33 @@ def rotate(
     if rest:
         kept = x[..., end:] if rotated == "prefix" else x[..., :begin]
         parts = [*parts, kept] if rotated == "prefix" else [kept, *parts]
-    made = joined(parts, -1) if len(parts) > 1 else parts[0]
-    return written(made, out, cos=cos, sin=sin)
+    return joined(parts, -1) if len(parts) > 1 else parts[0]
 
 
-def check_rotation(x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing, rotated: Rotated) -> None:
-    """Refuse what would broadcast sines to other pairs, or ``x`` to other tokens.
-
-    Raises:
-        TypeError: Something is not floating.
-        ValueError: Shapes or names do not fit; see ``rotate``.
-
-    Example:
-        >>> check_rotation(torch.ones(4), torch.ones(2), torch.ones(1), "half", "prefix")
-        Traceback (most recent call last):
-        ...
-        ValueError: cos has shape (2,) and sin (1,). Give one of each a pair and token.
-    """
-    if not (x.is_floating_point() and cos.is_floating_point() and sin.is_floating_point()):
-        raise TypeError(
-            f"x, cos and sin are {x.dtype}, {cos.dtype} and {sin.dtype}; all must be floating."
-        )
-    if pairing not in PAIRINGS or rotated not in PLACES:
-        raise ValueError(
-            f"pairing is {pairing!r} and rotated {rotated!r}; they must be one of {PAIRINGS} and "
-            f"one of {PLACES}."
-        )
+def _check(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+    """Refuse what would broadcast sines to other pairs, or ``x`` to other tokens."""
+    if not (x.is_floating_point() and cos.is_floating_point()):
+        raise TypeError(f"x is {x.dtype} and cos {cos.dtype}; both must be floating.")
     if cos.shape != sin.shape:
-        raise ValueError(
-            f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)}. Give one of each a pair "
-            f"and token."
-        )
+        raise ValueError(f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)}.")
     if x.shape[-1] < 2 * cos.shape[-1]:
         raise ValueError(
-            f"x is {x.shape[-1]} channels wide; {cos.shape[-1]} pairs need {2 * cos.shape[-1]}. "
-            f"Build the table with at most {x.shape[-1] // 2} frequencies."
+            f"x is {x.shape[-1]} channels wide; {cos.shape[-1]} pairs need {2 * cos.shape[-1]}."
         )
     held = x.shape[max(x.ndim - cos.ndim, 0) : -1]
-    if cos.ndim > x.ndim or not all(
-        row == size or row == 1 for row, size in zip(cos.shape[:-1], held, strict=True)
+    if cos.ndim > x.ndim or any(
+        row not in (1, size) for row, size in zip(cos.shape[:-1], held, strict=True)
     ):
         raise ValueError(
-            f"x has shape {tuple(x.shape)} and cos {tuple(cos.shape)}, which does not broadcast to "
-            f"it. Pass the rows of these tokens."
+            f"cos has shape {tuple(cos.shape)}, which does not broadcast to x, {tuple(x.shape)}."
         )
 
 
 def rotate_heads(
     x: Float[Tensor, "*shape head_dim"],
     table: Float[Tensor, "*rows 2 pairs"],
-    positions: Int64[Tensor, "*batch seq"] | None = None,
-    *,
-    pairing: Pairing = "half",
-    rotated: Rotated = "prefix",
-    heads_first: bool = True,
-    conjugate: bool = False,
+    positions: Int64[Tensor, "*batch seq"] | None,
+    layout: RotaryLayout,
 ) -> Float[Tensor, "*shape head_dim"]:
     """``rotate`` with one row of ``table`` for all heads of a token.
 
@@ -133,17 +96,24 @@ def rotate_heads(
             not first.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes, ``[*batch, seq]``.
-        pairing: As in ``rotate``, and so are the others.
+        layout: How heads lie and which channels are rotated.
 
     Raises:
         IndexError: A position is not a row of the table.
+        ValueError: There is not one row a token.
 
     Example:
         >>> table = torch.tensor([[[1.0], [0.0]], [[0.0], [1.0]]])  # no turn, a quarter of a turn
-        >>> rotate_heads(torch.tensor([[[1.0, 2.0]]]), table, torch.tensor([1]))
+        >>> rotate_heads(torch.tensor([[[1.0, 2.0]]]), table, torch.tensor([1]), RotaryLayout())
         tensor([[[-2.,  1.]]])
     """
     if positions is not None:
         table = rows_at(table, positions)
-    cos, sin = table.unsqueeze(-4 if heads_first else -3).unbind(-2)
-    return rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate)
+    tokens = x.shape[-2 if layout.heads_first else -3]
+    if table.shape[-3] != tokens:
+        raise ValueError(f"Content has {tokens} tokens and the table {table.shape[-3]} rows.")
+    cos, sin = table.unsqueeze(-4 if layout.heads_first else -3).unbind(-2)
+    return rotate(
+        x, cos, sin,
+        pairing=layout.pairing, rotated=layout.rotated, conjugate=layout.conjugate,
+    )  # fmt: skip

@@ -6,10 +6,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from posenc.kernels.autograd import note_writes
 from posenc.kernels.rotary.layout import RotaryLayout
-from posenc.kernels.rotary.strides import Heads, RotaryPlan, broadcast_plan, table_plan
-from posenc.kernels.strides import fits, have_memory, strided, strided_or_none
 
 PAIRS_AT_ONCE = 2048
 """Of one program, over as many heads as that makes."""
@@ -100,93 +97,80 @@ def rotate_heads(
     layout: RotaryLayout,
     outs: tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...] | None:
-    """``cpu.rotate_heads`` in Triton, or ``None`` where it does not take them.
+    """Heads rotated by Triton, or ``None`` where it does not take them; see ``front.py``.
 
     Where a position is not a row of the table, its token becomes NaN.
-
-    Args:
-        contents: One or two tensors of heads, on one device.
-        table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
-        positions: Which row of the table each token takes.
-        layout: How heads lie and which channels are rotated.
-        outs: Where to write, one tensor each; ``contents`` itself rotates in place.
     """
-    if not have_memory(table, positions, *contents, *(outs or ())):
-        return None
-    if outs is not None and not _fit(outs, contents, table, positions):
-        return None
-    laid, into = tuple(map(strided, contents)), outs and tuple(map(strided, outs))
-    plan = table_plan(laid, into, strided(table), strided_or_none(positions), layout)
-    if plan is None:
+    q, k = (_batched(x, layout) for x in (contents[0], contents[-1]))
+    batch, _, tokens, width = q.shape
+    rows = table.shape[-3] if positions is None else positions.shape[-1]
+    if rows != tokens or (k.shape[0], *k.shape[2:], k.dtype) != (batch, tokens, width, q.dtype):
         return None
     cos, sin = table.unbind(-2)
-    return _launched(plan, contents, cos, sin, positions, outs)
+    if positions is None:
+        cos, sin = (part.expand(batch, 1, tokens, -1) if part.ndim == 2 else part.unsqueeze(1)
+                    for part in (cos, sin))  # fmt: skip
+    else:
+        cos, sin, positions = cos[None, None], sin[None, None], positions.expand(batch, tokens)
+    made = outs or tuple(map(_room, contents))
+    return _launched(contents, made, cos, sin, positions, layout)
 
 
-def rotate(
-    x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout, out: Tensor | None = None
-) -> Tensor | None:
-    """``cpu.rotate`` in Triton, or ``None`` where it does not take them."""
-    if not have_memory(x, cos, sin, out) or not (out is None or fits(out, x, cos, sin)):
-        return None
-    rows = strided(cos)
-    plan = broadcast_plan(strided(x), strided_or_none(out), rows, layout)
-    if plan is None or rows != strided(sin):
-        return None
-    return _launched(plan, (x,), cos, sin, None, None if out is None else (out,))[0]
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, layout: RotaryLayout) -> Tensor | None:
+    """``reference.rotate`` by Triton, or ``None``; heads count as first."""
+    rows = (*_batched(x, layout).shape[:-1], cos.shape[-1])
+    made = _launched((x,), (_room(x),), cos.expand(rows), sin.expand(rows), None, layout)
+    return None if made is None else made[0]
 
 
-def _fit(
-    outs: tuple[Tensor, ...],
-    contents: tuple[Tensor, ...],
-    table: Tensor,
-    positions: Tensor | None,
-) -> bool:
-    """Whether nothing that is still to be read is written."""
-    pairs = list(zip(outs, contents, strict=True))
-    for i, (out, x) in enumerate(pairs):
-        others = [y for j, pair in enumerate(pairs) if j != i for y in pair]
-        if not fits(out, x, table, positions, *others):
-            return False
-    return True
+def _room(x: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _batched(x: Tensor, layout: RotaryLayout) -> Tensor:
+    """A view ``[batch, heads, tokens, width]``."""
+    x = x.unsqueeze(0) if x.ndim == 3 else x
+    return x if layout.heads_first else x.transpose(1, 2)
 
 
 def _launched(
-    plan: RotaryPlan,
     contents: tuple[Tensor, ...],
+    made: tuple[Tensor, ...],
     cos: Tensor,
     sin: Tensor,
     positions: Tensor | None,
-    outs: tuple[Tensor, ...] | None,
-) -> tuple[Tensor, ...]:
-    made = outs or tuple(
-        torch.empty_like(x, memory_format=torch.contiguous_format) for x in contents
+    layout: RotaryLayout,
+) -> tuple[Tensor, ...] | None:
+    """By cosines ``[batch, heads, rows, pairs]``, of which an axis of one serves all."""
+    q, k, q_out, k_out = (
+        _batched(x, layout) for x in (contents[0], contents[-1], made[0], made[-1])
     )
-    q, k = plan.part
-    most = max(q.count, k.count)
-    if not plan.batch * plan.tokens * plan.pairs * most:
+    batch, _, tokens, width = q.shape
+    pairs = cos.shape[-1]
+    wide = torch.float64 if q.dtype is torch.float64 else torch.float32
+    if cos.dtype is not wide or sin.stride() != cos.stride() or not 2 <= 2 * pairs <= width:
+        return None
+    if any(x.stride(-1) != 1 for x in (q, k, q_out, k_out, cos)):
+        return None
+    most = max(q.shape[1], k.shape[1])
+    if not q.numel() + k.numel():
         return made
-    block = triton.next_power_of_2(plan.pairs)
+    over = [0 if cos.shape[axis] == 1 else cos.stride(axis) for axis in range(3)]
+    where = (0, 0) if positions is None else positions.stride()
+    block = triton.next_power_of_2(pairs)
     grouped = min(triton.next_power_of_2(most), max(PAIRS_AT_ONCE // block, 1))
-    with torch.cuda.device_of(contents[0]):
-        rotary_kernel[(plan.batch * plan.tokens,)](
-            contents[0], made[0], contents[-1], made[-1], cos, sin, positions,
-            plan.tokens, plan.table_batch, plan.table_head, plan.table_row,
-            plan.positions_batch, plan.positions_token, plan.rows,
-            *_of_heads(q), *_of_heads(k),
-            LOOKED_UP=bool(plan.looked_up), WITH_KEYS=plan.parts == 2,
-            PAIRS=plan.pairs, BEGIN=plan.begin, WIDTH=plan.width, SIGN=plan.sign,
-            INTERLEAVED=bool(plan.interleaved), PER_HEAD=plan.table_head != 0,
-            IN_PLACE=outs is not None and all(o is x for o, x in zip(outs, contents, strict=True)),
-            HEADS=grouped, BLOCK=block, REST=triton.next_power_of_2(plan.width - 2 * plan.pairs),
+    with torch.cuda.device_of(q):
+        rotary_kernel[(batch * tokens,)](
+            q, q_out, k, k_out, cos, sin, positions,
+            tokens, over[0], over[1], cos.stride(2), *where, cos.shape[2],
+            q.shape[1], *q.stride()[:3], *q_out.stride()[:3],
+            k.shape[1], *k.stride()[:3], *k_out.stride()[:3],
+            LOOKED_UP=positions is not None, WITH_KEYS=len(contents) == 2,
+            PAIRS=pairs, BEGIN=width - 2 * pairs if layout.suffix else 0, WIDTH=width,
+            SIGN=-1 if layout.conjugate else 1,
+            INTERLEAVED=layout.interleaved, PER_HEAD=over[1] != 0,
+            IN_PLACE=all(out is x for out, x in zip(made, contents, strict=True)),
+            HEADS=grouped, BLOCK=block, REST=triton.next_power_of_2(width - 2 * pairs),
             enable_fp_fusion=False,  # products are rounded before they are added, as torch's are
         )  # fmt: skip
-    if outs is not None:
-        note_writes(outs)
     return made
-
-
-def _of_heads(part: Heads) -> tuple[int, ...]:
-    """As the kernel takes them: ``q_heads, q_batch, …``."""
-    return (part.count, part.x_batch, part.x_head, part.x_token,
-            part.out_batch, part.out_head, part.out_token)  # fmt: skip

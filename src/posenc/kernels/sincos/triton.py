@@ -8,12 +8,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from posenc.kernels.autograd import note_writes
 from posenc.kernels.sincos import triton_phase as phase
-from posenc.kernels.sincos.strides import sincos_plan
-from posenc.kernels.strides import apart, have_memory, strided
 from posenc.numerics.columns import Columns
-from posenc.numerics.sincos import SinCos
 
 PHASES = 512
 """Of one program."""
@@ -107,43 +103,34 @@ def sincos_kernel(
     tl.store(sin + at, for_sin, mask=here)
 
 
-def fill(
-    columns: Columns,
-    positions: Tensor,
-    sincos: SinCos,
-    factor: float = 1.0,
-) -> bool:
+def fill(columns: Columns, positions: Tensor, turns: Tensor, factor: float = 1.0) -> bool:
     """Write factor · cos and factor · sin of position × frequency, correctly rounded.
 
     Args:
         columns: Where; float32, bfloat16 or float16.
         positions: int64, one a row, on the same device.
-        sincos: The frequencies; they are copied to the device by each call.
+        turns: Those of ``SinCos.operands``; they are copied to the device by each call.
         factor: What both are multiplied with before the one rounding.
 
     Returns:
         Whether it was done; if not, nothing was written.
     """
-    table = columns.table
-    if table.requires_grad or not have_memory(table, positions):
+    table, frequencies, rows = columns.table, len(turns), positions.numel()
+    if table.dtype not in STORED or not rows * frequencies:
+        return not table.numel()
+    cos, sin = columns.cos, columns.sin
+    try:
+        cos, sin = cos.view(rows, frequencies), sin.view(rows, frequencies)
+    except RuntimeError:  # rows have no one stride
         return False
-    plan = sincos_plan(
-        strided(table), columns.axis, columns.cos_first, strided(positions), len(sincos)
-    )
-    if plan is None or not apart(table, positions):
-        return False
-    block = min(triton.next_power_of_2(max(plan.frequencies, 1)), PHASES)
-    together, chunks = PHASES // block, triton.cdiv(plan.frequencies, block)
-    programs = triton.cdiv(plan.rows, together) * chunks
-    if programs:
-        words = torch.frombuffer(sincos.words, dtype=torch.int64).to(table.device)
-        with torch.cuda.device_of(table):
-            sincos_kernel[(programs,)](
-                columns.cos, columns.sin, positions, words, plan.rows, plan.positions_step,
-                plan.row_step, plan.column_step,
-                BITS.unpack(DOUBLE.pack(factor))[0],
-                FREQUENCIES=plan.frequencies, STORED=STORED[table.dtype],
-                ROWS=together, BLOCK=block, enable_fp_fusion=False,
-            )  # fmt: skip
-        note_writes((table,))
+    positions = positions.contiguous().view(-1)
+    block = min(triton.next_power_of_2(frequencies), PHASES)
+    together, chunks = PHASES // block, triton.cdiv(frequencies, block)
+    with torch.cuda.device_of(table):
+        sincos_kernel[(triton.cdiv(rows, together) * chunks,)](
+            cos, sin, positions, turns.to(table.device), rows, 1, *cos.stride(),
+            BITS.unpack(DOUBLE.pack(factor))[0],
+            FREQUENCIES=frequencies, STORED=STORED[table.dtype],
+            ROWS=together, BLOCK=block, enable_fp_fusion=False,
+        )  # fmt: skip
     return True

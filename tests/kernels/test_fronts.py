@@ -1,0 +1,385 @@
+"""Fronts call operators where torch runs what is called, and elsewhere the formula."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kernels.operands import angles, chosen, dtypes, laid, layouts, same, seeds
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.func import functionalize, grad, jvp, vjp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.functional import embedding
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from posenc import Learned, RoPEMixed, Rotary, Sinusoidal, positions
+from posenc.kernels.addition import reference
+from posenc.kernels.addition.front import gradient_of_x, scaled_sum
+from posenc.kernels.embedding.front import embedded
+from posenc.kernels.operators import NATIVE, TABLES
+from posenc.kernels.philox import drawn
+from posenc.kernels.rotary.front import RotaryLayout, by_formula, rotate, rotate_heads
+from posenc.kernels.sincos.front import cos_sin
+from posenc.transformer import TokenEmbedding
+
+pytestmark = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+native = pytest.mark.skipif(not NATIVE, reason="no native library was built")
+HALF, BACK = RotaryLayout(), RotaryLayout(True, True, False, True)
+
+
+class Watched(TorchDispatchMode):
+    """Which operators of ours are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.called = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace == "posenc":
+            self.called.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def seeded(function, *arguments, **named):
+    torch.manual_seed(5)
+    return function(*arguments, **named)
+
+
+def wide(*shape: int) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+TABLE, ROWS, KEPT = angles(3, 2, dtype=torch.float64), wide(3, 5), wide(7, 5)
+HEADS = wide(2, 3, 4)
+PLACES, EACH = torch.tensor([2, 0, 0]), torch.tensor([[6, 0, 0], [1, 2, 3]])
+IDS = torch.tensor([[0, 1, 1], [3, 3, 3]])
+FRONTS = {
+    "queries": (lambda q: rotate_heads((q,), TABLE, None, HALF)[0], [(2, 2, 3, 6)]),
+    "both, looked up": (lambda q, k: torch.cat(rotate_heads((q, k), TABLE, PLACES, BACK), 2),
+                        [(1, 3, 2, 4), (1, 3, 1, 4)]),
+    "one as both": (lambda q: torch.stack(rotate_heads((q, q), TABLE, None, HALF)), [(1, 2, 3, 4)]),
+    "a table that learns": (lambda t: rotate_heads((HEADS,), t, None, HALF)[0], [(3, 2, 2)]),
+    "by cosines": (lambda x: rotate(x, *TABLE.unbind(-2), conjugate=True), [(2, 2, 3, 5)]),
+    "scale": (lambda x: scaled_sum(x, None, scale=1.7), [(2, 3, 5)]),
+    "sum": (lambda x: scaled_sum(x, ROWS, scale=1.7), [(2, 3, 5)]),
+    "sum, looked up": (lambda x: scaled_sum(x, KEPT, EACH), [(2, 3, 5)]),
+    "sum with rows that learn": (lambda x, t: scaled_sum(x, t, EACH), [(2, 3, 5), (7, 5)]),
+    "embedding": (lambda w: embedded(IDS, w, scale=1.7), [(4, 5)]),
+    "embedding and sum": (lambda w: embedded(IDS, w, KEPT, EACH), [(4, 5)]),
+    "embedding with rows that learn": (lambda w, t: embedded(IDS, w, t), [(4, 5), (3, 5)]),
+}  # fmt: skip
+DROPPING = {
+    "sum": (lambda x: seeded(scaled_sum, x, ROWS, scale=3.0, dropout=0.4), [(2, 3, 5)]),
+    "rows that learn": (lambda t: seeded(scaled_sum, ROWS, t, dropout=0.4), [(3, 5)]),
+    "embedding": (lambda w: seeded(embedded, IDS, w, KEPT, EACH, dropout=0.4), [(4, 5)]),
+}
+fronts = pytest.mark.parametrize(("run", "shapes"), FRONTS.values(), ids=FRONTS)
+
+
+# Who computes.
+
+
+@native
+def test_plain_calls_run_in_c():
+    rotary, sinusoidal, x = Rotary(8), Sinusoidal(8, dropout=0.5), torch.randn(2, 3, 5, 8)
+    with Watched() as watched:
+        table = rotary.table(torch.arange(5))
+        rotary.encode_queries(x, table)
+        rotary.encode_both(x, x[:, :1], table, torch.arange(5))
+        rotary.encode_queries(torch.nn.Parameter(x, requires_grad=False), table)
+        rotary.encode_queries(x.requires_grad_(), table).pow(2).sum().backward()
+        with torch.no_grad():
+            rotary.encode_both(x, k := x.clone(), table, out=(x, k))
+            mixed = RoPEMixed(8, 3)
+            mixed.encode_queries(x, mixed.table(positions.grid(1, 5)))
+        with torch.inference_mode():
+            Learned(8, 5)(x)
+        sinusoidal(x[0].bfloat16()).square().sum().backward()
+        embedding = TokenEmbedding(50, 8, padding_idx=0)
+        embedding(torch.ones(2, 5).long(), torch.randn(5, 8), dropout=0.5).sum().backward()
+    assert {name.removeprefix("posenc::") for name in watched.called} == {
+        "sincos_", "rotary", "rotary_both_at", "rotary_both_", "rotary_by", "add",
+        "scale", "embed_add",
+    }  # fmt: skip
+
+
+class Tagged(torch.Tensor):
+    """A subclass that only wants to be seen."""
+
+
+def dual(run, *given):
+    with forward_ad.dual_level():
+        made = run(*[forward_ad.make_dual(x, torch.ones_like(x)) for x in given])
+        return forward_ad.unpack_dual(made).primal
+
+
+TRANSFORMS = {
+    "vmap": lambda run, *given: vmap(run)(*[x[None] for x in given])[0],
+    "vmap of another": lambda run, *given: vmap(lambda _: run(*given))(torch.ones(1))[0],
+    "vjp": lambda run, *given: vjp(run, *given)[0],
+    "jvp": lambda run, *given: jvp(run, given, given)[0],
+    "forward mode": dual,
+    "functionalize": lambda run, *given: functionalize(run)(*given),
+    "make_fx": lambda run, *given: make_fx(run)(*given)(*given),
+    "a subclass": lambda run, *given: Tensor(run(*[x.as_subclass(Tagged) for x in given])),
+}
+
+
+@fronts
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_transforms_see_torchs_own_operations(run, shapes, transform):
+    given = [wide(*shape) for shape in shapes]
+    want = run(*given)
+    with Watched() as watched:
+        made = TRANSFORMS[transform](run, *given)
+    assert transform == "make_fx" or not watched.called
+    torch.testing.assert_close(made, want)
+
+
+@fronts
+def test_a_trace_holds_torchs_own_operations(run, shapes):
+    given = tuple(wide(*shape) for shape in shapes)
+    traced = torch.jit.trace(run, given, check_trace=False)
+    assert "posenc::" not in str(traced.graph)
+    torch.testing.assert_close(traced(*given), run(*given))
+
+
+@pytest.mark.slow("a process group")
+def test_sharded_tensors_see_torchs_own_operations():
+    from torch import distributed
+    from torch.distributed.tensor import Replicate, distribute_tensor, init_device_mesh
+
+    distributed.init_process_group("gloo", rank=0, world_size=1, store=distributed.HashStore())
+    try:
+        mesh = init_device_mesh("cpu", (1,))
+        x, table = (distribute_tensor(x, mesh, [Replicate()]) for x in (Q, ANGLES))
+        with Watched() as watched:
+            made = rotate_heads((x,), table, None, HALF)[0].full_tensor()
+        assert not watched.called
+        assert same(made, rotate_heads((Q,), ANGLES, None, HALF)[0])
+    finally:
+        distributed.destroy_process_group()
+
+
+def test_dropout_in_transforms_is_torchs():
+    x, table = torch.ones(3, 40), torch.zeros(40)
+    run = lambda x: scaled_sum(x, table, dropout=0.5)  # noqa: E731
+    different, alike = (vmap(run, randomness=each)(x) for each in ("different", "same"))
+    assert not torch.equal(different[0], different[1])
+    assert torch.equal(alike[0], alike[1])
+    each = vmap(grad(lambda x: run(x).sum()), randomness="different")(x)
+    assert set(each.unique().tolist()) == {0.0, 2.0}
+
+
+# Gradients.
+
+
+@pytest.mark.parametrize(
+    ("run", "shapes"),
+    [*FRONTS.values(), *DROPPING.values()],
+    ids=[*FRONTS, *(f"{name}, dropped" for name in DROPPING)],
+)
+def test_first_and_second_derivatives_are_right(run, shapes):
+    given = [wide(*shape).requires_grad_() for shape in shapes]
+    assert torch.autograd.gradcheck(run, given)
+    assert torch.autograd.gradgradcheck(lambda *given: run(*given).sin(), given)
+    tangents = [torch.randn_like(x) for x in given]
+    if run not in [run for run, _ in DROPPING.values()]:  # whose keys no transform draws
+        _, forward = jvp(run, tuple(given), tuple(tangents))
+        made = run(*given)
+        weights = torch.randn_like(made)
+        back = torch.autograd.grad(made, given, weights)
+        pairs = zip(back, tangents, strict=True)
+        torch.testing.assert_close((forward * weights).sum(), sum((a * b).sum() for a, b in pairs))
+
+
+@settings(max_examples=60, deadline=None)
+@given(dtype=dtypes, layout=layouts, scale=chosen(None, 22.6), dropout=chosen(0.0, 0.3),
+       padding=chosen(None, 3, -1), back=st.booleans(), seed=seeds)  # fmt: skip
+def test_gradients_are_the_bits_of_the_formulas(dtype, layout, scale, dropout, padding, back, seed):
+    """``sum`` hands gradients back that have stride 0 everywhere."""
+    x, weight = (torch.randn(shape).to(dtype).requires_grad_() for shape in ((3, 4, 70), (7, 70)))
+    rows, table = torch.randn(4, 70).to(TABLES[dtype]), angles(4, 30, dtype=TABLES[dtype])
+    ids, gradient = torch.randint(7, (3, 4)), laid(torch.randn(3, 4, 70).to(dtype), layout)
+    turned = (x,), table, None, HALF.backwards() if back else HALF
+    dropping = seeded(drawn, dropout)
+    scaled = 1.0 if scale is None else scale
+    numbers = (scaled, *(dropping.numbers if dropping else (1.0, 0, 0)))
+    ours = (
+        *rotate_heads(*turned),
+        seeded(scaled_sum, x, rows, scale=scale, dropout=dropout),
+        seeded(embedded, ids, weight, rows, scale=scale, dropout=dropout, padding_idx=padding),
+    )
+    want = (
+        *by_formula(*turned),
+        reference.scaled_sum(x, rows, None, *numbers),
+        reference.scaled_sum(embedding(ids, weight, padding_idx=padding), rows, None, *numbers),
+    )
+    assert same(ours, want)
+    for made, formula, content in zip(ours, want, (x, x, weight), strict=True):
+        assert same(*[torch.autograd.grad(y, content, gradient) for y in (made, formula)])
+
+
+@native
+def test_nothing_but_the_key_is_kept_for_the_gradient_of_a_sum():
+    kept = []
+    x = torch.randn(4, 64, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda x: x):
+        scaled_sum(x, torch.randn(4, 64), scale=2.0, dropout=0.5)
+    assert not kept
+    assert gradient_of_x(x, (1.0, 1.0, 0, 0)) is x
+
+
+def test_batched_gradients_run_the_recorded_backward_inside_vmap():
+    q = torch.randn(2, 3, 8, requires_grad=True)
+    for made in (
+        rotate_heads((q,), angles(3, 4), None, HALF)[0],
+        scaled_sum(q, torch.randn(3, 8), scale=2.0, dropout=0.5),
+    ):
+        some = torch.randn(4, 2, 3, 8)
+        given = {"retain_graph": True}
+        (got,) = torch.autograd.grad(made, q, some, is_grads_batched=True, **given)
+        assert same(got, torch.stack([torch.autograd.grad(made, q, g, **given)[0] for g in some]))
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_recomputed_activations_drop_the_same_elements(reentrant):
+    from torch.utils.checkpoint import checkpoint
+
+    x, table = torch.ones(50, 64, requires_grad=True), torch.zeros(50, 64)
+    made = checkpoint(
+        lambda x: scaled_sum(x, table, dropout=0.5).square(), x, use_reentrant=reentrant
+    )
+    made.sum().backward()
+    assert same(x.grad == 0, made == 0)
+    assert (made == 0).any()
+
+
+INTO = {
+    "rotation": lambda x: rotate_heads(given := (x,), TABLE, None, HALF, given)[0],
+    "sum": lambda x: scaled_sum(x, ROWS[:, :4], scale=3.0, out=x),
+}
+
+
+@pytest.mark.parametrize("run", INTO.values(), ids=INTO)
+def test_what_was_overwritten_is_noticed_and_learns(run):
+    x, weight = wide(2, 3, 4), wide(2, 3, 4).requires_grad_()
+    product = (x * weight).sum()
+    run(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+    with pytest.raises(RuntimeError, match="leaf"):
+        run(weight)
+    assert torch.autograd.gradcheck(lambda x: run(x * 2), weight)
+
+
+Q, ANGLES, ONES = torch.randn(1, 2, 3, 4), angles(3, 2), torch.ones(3, 4)
+REFUSED = [
+    (IndexError, lambda: rotate_heads((Q,), ANGLES, torch.tensor([0, 1, 3]), HALF)),
+    (IndexError, lambda: scaled_sum(Q, ONES, torch.tensor([0, 1, -1]))),
+    (IndexError, lambda: embedded(torch.tensor([7]), ONES)),
+    (TypeError, lambda: scaled_sum(Q.long(), ONES, dropout=1.0)),
+    (TypeError, lambda: vmap(lambda x: scaled_sum(x, ONES))(Q.long())),
+    (TypeError, lambda: rotate(Q.long(), *ANGLES.unbind(-2))),
+    (ValueError, lambda: rotate_heads((Q[:, :, :2],), ANGLES, None, HALF)),
+    (ValueError, lambda: rotate_heads((Q,), ANGLES, None, HALF, (Q[0],))),
+    (ValueError, lambda: rotate(Q, ANGLES[:, 0], ANGLES[:1, 1])),
+    (ValueError, lambda: rotate(Q[..., :3], *ANGLES.unbind(-2))),
+    (ValueError, lambda: scaled_sum(Q, torch.ones(3, 1))),
+    (ValueError, lambda: scaled_sum(Q, ONES, out=Q.half())),
+    *[(ValueError, lambda p=p: scaled_sum(Q, ONES, dropout=p)) for p in (1.5, True, float("nan"))],
+]
+
+
+@pytest.mark.parametrize(("error", "call"), REFUSED)
+def test_refusals_have_the_types_of_python(error, call):
+    with pytest.raises(error):
+        call()
+
+
+# Compiled and exported.
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", FRONTS)
+@pytest.mark.parametrize("learns", [False, True])
+def test_a_compiled_graph_has_no_break_and_the_same_bits(name, learns):
+    run, shapes = FRONTS[name]
+    torch.compiler.reset()
+    given = [wide(*shape).requires_grad_(learns) for shape in shapes]
+    made, want = torch.compile(run, fullgraph=True, backend="aot_eager")(*given), run(*given)
+    assert same(made, want)
+    if learns:
+        assert same(*[torch.autograd.grad(y, given, torch.ones_like(y)) for y in (made, want)])
+
+
+@native
+@pytest.mark.compiles
+def test_a_compiled_graph_calls_operators():
+    targets = []
+
+    def look(graph, _):
+        targets.extend(str(node.target) for node in graph.graph.nodes)
+        return graph.forward
+
+    torch.compiler.reset()
+    torch.compile(FRONTS["both, looked up"][0], fullgraph=True, backend=look)(*wide(2, 1, 3, 2, 4))
+    assert "posenc.rotary_both_at.default" in targets
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize(
+    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow("C++ is compiled"))]
+)
+@pytest.mark.parametrize("run", INTO.values(), ids=INTO)
+def test_a_compiled_graph_writes_in_place(run, backend):
+    torch.compiler.reset()
+    x, twin = (torch.ones(2, 3, 4).double() for _ in range(2))
+    torch.compile(run, fullgraph=True, backend=backend)(x)
+    run(twin)
+    assert same(x, twin)
+    assert x._version > 0
+
+
+COMPILED = {
+    "vmap": lambda run: vmap(run),
+    "grad": lambda run: grad(lambda x: run(x).sin().sum()),
+    "per sample": lambda run: vmap(grad(lambda x: run(x).sin().sum())),
+    "jvp": lambda run: lambda x: jvp(run, (x,), (x,))[1],
+}
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", ["queries", "sum", "embedding"])
+@pytest.mark.parametrize("transform", COMPILED)
+def test_transforms_inside_of_graphs(name, transform):
+    run, [shape] = FRONTS[name]
+    transformed = COMPILED[transform](run)
+    x = wide(*([2] if transform in ("vmap", "per sample") else []), *shape)
+    torch.compiler.reset()
+    made = torch.compile(transformed, fullgraph=True, backend="aot_eager")(x)
+    torch.testing.assert_close(made, transformed(x))
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", ["queries", "both, looked up", "by cosines", "sum, looked up",
+                                  "embedding and sum"])  # fmt: skip
+def test_an_exported_program_loads_where_this_is_not_installed(name, strict):
+    class Module(torch.nn.Module):
+        def forward(self, *given):
+            return run(*given)
+
+    run, shapes = FRONTS[name]
+    given = tuple(wide(*shape) for shape in shapes)
+    program = torch.export.export(Module(), given, strict=strict)
+    assert not [node for node in program.graph.nodes if "posenc" in str(node.target)]
+    torch.testing.assert_close(program.module()(*given), run(*given))
+
+
+@pytest.mark.compiles
+def test_tables_of_sines_are_the_formulas_in_a_graph():
+    sincos, places = Rotary(8).sincos, torch.arange(9)
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: cos_sin(sincos, x), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(places), cos_sin(sincos, places))

@@ -1,0 +1,264 @@
+"""Every operator gives the bits of its formula, or refuses and writes nothing."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kernels.operands import OPERATORS, WRITING, angles, copies, same, tensors
+from torch import Tensor
+from torch.library import opcheck
+
+from posenc.kernels.addition.front import scaled_sum
+from posenc.kernels.library import schemas
+from posenc.kernels.operators import ERRORS, NATIVE
+from posenc.kernels.rotary.front import RotaryLayout, rotate_heads
+
+compiled = pytest.mark.skipif(not NATIVE, reason="no native library was built")
+each = pytest.mark.parametrize("name", OPERATORS)
+each_that_writes = pytest.mark.parametrize("name", WRITING)
+
+
+def example(name: str, **narrowed) -> list:
+    """One sample of an operator's operands, each time the same."""
+    found = []
+
+    @settings(max_examples=9, database=None, derandomize=True)
+    @given(OPERATORS[name].operands(**narrowed))
+    def take(arguments):
+        found.append(arguments)
+
+    take()
+    return found[-1]
+
+
+def test_every_operator_has_samples():
+    assert {schema.split("(")[0] for schema in schemas()} == set(OPERATORS)
+
+
+@each
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_it_gives_the_bits_of_its_formula_and_raises_versions(name, data):
+    operator = OPERATORS[name]
+    given = data.draw(operator.operands())
+    others, versions = copies(given), [x._version for x in tensors(given)]
+    made, want = operator.call(*given), operator.formula(*others)
+    assert same(made, want)
+    assert all(x.is_contiguous() for x in ([made] if isinstance(made, Tensor) else made or ()))
+    assert all(map(same, tensors(given), tensors(others)))
+    raised = [i for i, x in enumerate(tensors(given)) if x._version > versions[i]]
+    assert raised == operator.written
+
+
+@each
+@settings(max_examples=2, deadline=None)
+@given(data=st.data())
+def test_torch_finds_nothing_wrong(name, data):
+    opcheck(OPERATORS[name].call, tuple(data.draw(OPERATORS[name].operands())))
+
+
+# What is refused.
+
+
+def refused(name: str, given: list, kind: str = "|".join(ERRORS)) -> None:
+    """An operator raises, in words that name an error of Python, and writes nothing."""
+    before = [(x.clone(), x._version) for x in tensors(given) if x.untyped_storage().size()]
+    with pytest.raises(RuntimeError) as caught:
+        OPERATORS[name].call(*given)
+    assert re.match(rf"({kind}): \w", str(caught.value))
+    after = [x for x in tensors(given) if x.untyped_storage().size()]
+    for x, (values, version) in zip(after, before, strict=True):
+        assert x._version == version or kind == "RuntimeError"  # of queries, where keys are
+        assert same(x, values)
+
+
+@compiled
+@each
+def test_what_is_no_number_and_what_has_no_memory_is_refused(name):
+    given = example(name)
+    for i, x in enumerate(tensors(given)):
+        refused(name, [*given[:i], x.to(torch.int32), *given[i + 1 :]])
+        for begin in (0, 8):  # a slice of a storage that was freed has a wild address
+            room = torch.ones(begin + x.numel()).to(x.dtype)
+            freed = room[begin:].view(x.shape)
+            room.untyped_storage().resize_(0)
+            refused(name, [*given[:i], freed, *given[i + 1 :]], "ValueError")
+
+
+@compiled
+@pytest.mark.parametrize("name", [name for name in OPERATORS if "at" in name or "embed" in name])
+@pytest.mark.parametrize("wrong", [-1, 20, 2**62])
+def test_a_number_that_is_no_row_is_refused(name, wrong):
+    given = example(name, dtype=st.just(torch.float32))
+    for i, x in enumerate(given):
+        if isinstance(x, Tensor) and x.dtype is torch.int64:
+            numbers = x.flatten().clone()
+            numbers[-1] = wrong
+            refused(name, [*given[:i], numbers.view(x.shape), *given[i + 1 :]], "IndexError")
+
+
+X, TABLE, PLACES = torch.randn(2, 3, 5, 6), angles(5, 3), torch.arange(5)
+ROWS, IDS, TURNS = torch.randn(5, 6), torch.zeros(2, 5).long(), torch.zeros(3, 3).long()
+RADIANS, ROOM = torch.zeros(3).double(), torch.zeros(5, 2, 3)
+MISFITS = {
+    "two axes": ("rotary", (X[0, 0], TABLE)),
+    "five axes": ("rotary", (X[None], TABLE)),
+    "another length": ("rotary", (X[:, :, :3], TABLE)),
+    "another batch": ("rotary", (X, TABLE.expand(3, 5, 2, 3))),
+    "one row": ("rotary", (X, TABLE[:1])),
+    "too narrow": ("rotary", (X[..., :4], TABLE)),
+    "a wide table": ("rotary", (X, TABLE.double())),
+    "a narrow table": ("rotary", (X.double(), TABLE)),
+    "keys too narrow": ("rotary_both_", (X.clone(), X[..., :4].clone(), TABLE)),
+    "keys too short": ("rotary_both_", (X.clone(), X[:, :, :4].clone(), TABLE)),
+    "another out": ("rotary_both_out", (X, X, TABLE, X.clone(), X[0].clone())),
+    "fewer positions": ("rotary_at", (X, TABLE, PLACES[:4])),
+    "many tables": ("rotary_at", (X, TABLE[None], PLACES)),
+    "other sines": ("rotary_by", (X, TABLE[:, 0], TABLE[:1, 1])),
+    "other tokens": ("rotary_by", (X, TABLE[:4, 0], TABLE[:4, 1])),
+    "more rows": ("add", (X[:, :, :1], ROWS)),
+    "more axes": ("add", (X[0], ROWS.expand(2, 3, 5, 6))),
+    "another width": ("add", (X, ROWS[:, :1])),
+    "another sum": ("add_out", (X, ROWS, X[:1].clone())),
+    "more positions": ("add_at", (X, ROWS, torch.arange(6) % 5)),
+    "a flat weight": ("embed", (ROWS[0], IDS)),
+    "ids of others": ("embed_add", (ROWS, IDS[:, :4], ROWS)),
+    "one sine": ("sincos_", (ROOM[:, :1], PLACES, TURNS, RADIANS)),
+    "two sines": ("sincos_", (ROOM[:, :, :2], PLACES, TURNS, RADIANS)),
+    "a wide table of sines": ("sincos_", (ROOM.double(), PLACES, TURNS, RADIANS)),
+}
+
+
+@compiled
+@pytest.mark.parametrize(("name", "given"), MISFITS.values(), ids=MISFITS)
+def test_shapes_and_dtypes_that_do_not_fit_are_refused(name, given):
+    rest = {"rotary": [4], "sincos": [1.0, 0]}.get(name.split("_")[0], [1.0, 1.0, 0, 0])
+    refused(name, [*given, *rest], "ValueError|TypeError")
+
+
+@compiled
+@each_that_writes
+def test_leaves_histories_and_inference_tensors_are_not_written(name):
+    given = example(name)
+    for i in OPERATORS[name].written:
+        leaf = given[i].clone().requires_grad_()
+        refused(name, [*given[:i], leaf, *given[i + 1 :]], "RuntimeError")
+        refused(name, [*given[:i], leaf * 1, *given[i + 1 :]], "RuntimeError")
+        with torch.no_grad():
+            OPERATORS[name].call(*given[:i], leaf * 1, *given[i + 1 :])
+        with torch.inference_mode():
+            inferred = given[i].clone()
+            OPERATORS[name].call(*given[:i], inferred, *given[i + 1 :])
+        with pytest.raises(RuntimeError, match="RuntimeError: Autograd lets nobody"):
+            OPERATORS[name].call(*given[:i], inferred, *given[i + 1 :])
+
+
+@compiled
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+@pytest.mark.parametrize("name", ["rotary_both_at_out", "add_at", "embed_add_out", "sincos_"])
+def test_a_thousand_calls_and_refusals_keep_no_memory(name):
+    given = example(name)
+    wrong = [x.to(torch.int32) if i == 1 else x for i, x in enumerate(given)]
+    torch.ones(1 << 20)
+
+    def call(times: int) -> int:
+        for _ in range(times):
+            OPERATORS[name].call(*given)
+            with pytest.raises(RuntimeError):
+                OPERATORS[name].call(*wrong)
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = call(50)
+    assert call(1000) - before < 64  # pages
+
+
+# Where memory is shared.
+
+
+def anywhere(rng: Random, room: Tensor, x: Tensor) -> Tensor:
+    """Numbers of a tensor somewhere in a room, its axes in any order, with gaps or not."""
+    steps, step = [0] * x.ndim, 1
+    for axis in rng.sample(range(x.ndim - 1), x.ndim - 1) if rng.random() < 0.3 else range(x.ndim):
+        steps[axis - 1], step = step, max(step * x.shape[axis - 1] + rng.choice([-1, 0, 0, 1]), 1)
+    last = sum((size - 1) * step for size, step in zip(x.shape, steps, strict=True))
+    return room.as_strided(x.shape, steps, rng.randrange(max(len(room) - last, 1)))
+
+
+@compiled
+@pytest.mark.parametrize("name", [name for name in WRITING if name != "sincos_"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_operands_anywhere_in_one_buffer_are_right_or_refused(name, data):
+    """Never wrong: most of these overlap in some way that nobody thought of."""
+    operator, rng = OPERATORS[name], Random(data.draw(st.integers(0, 2**32)))
+    given = data.draw(operator.operands(dtype=st.just(torch.float64)))
+    floats = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.is_floating_point()]
+    room = torch.randn(2 * sum(given[i].numel() for i in floats) + 2000, dtype=torch.float64)
+    for i in floats:
+        given[i] = anywhere(rng, room, given[i])
+    others, before = copies(given), room.clone()
+    operator.formula(*others)
+    with suppress(RuntimeError):
+        operator.call(*given)
+        for i in operator.written:
+            assert same(given[i], others[i])
+            given[i].copy_(torch.zeros(()))
+            before.as_strided(given[i].shape, given[i].stride(), given[i].storage_offset()).zero_()
+    assert same(room, before)  # nothing else was written
+
+
+NUMBERS = torch.zeros(64, dtype=torch.int64)
+INTO = NUMBERS.view(torch.float32)[8:68].view(1, 2, 5, 6)
+SHARED = {
+    "table": ("rotary_out", (X[:1, :1], TABLE, TABLE.view(1, 1, 5, 6))),
+    "positions": ("rotary_at_out", (X[:1, :2], TABLE, NUMBERS[6:11], INTO)),
+    "queries are keys": ("rotary_both_", (*[X.clone()] * 2, TABLE)),
+    "heads of both": ("rotary_both_", (ROWS.expand(1, 3, 5, 6)[:, :2], X[:1].clone(), TABLE)),
+    "one head for all": ("rotary_", (X[:, :1].clone().expand(2, 3, 5, 6), TABLE)),
+    "table of a sum": ("add_out", (X[0, 0], ROWS, ROWS)),
+    "positions of a sum": ("add_at_out", (X[:1, :2], ROWS, NUMBERS[6:11], INTO)),
+    "ids": ("embed_out", (ROWS, NUMBERS[4:14].view(1, 2, 5), INTO)),
+    "weight": ("embed_out", (ROWS, PLACES[:3], ROWS[2:])),
+    "positions of a table": ("sincos_", (NUMBERS.view(torch.float32)[:30].view(5, 2, 3),
+                                         NUMBERS[:5], TURNS, RADIANS)),
+    "one row for all": ("sincos_", (ROOM[:1].expand(5, 2, 3), PLACES, TURNS, RADIANS)),
+}  # fmt: skip
+
+
+@compiled
+@pytest.mark.parametrize(("name", "given"), SHARED.values(), ids=SHARED)
+def test_nothing_is_written_over_what_is_read_or_twice(name, given):
+    rest = {"rotary": [4], "sincos": [1.0, 0]}.get(name.split("_")[0], [1.0, 1.0, 0, 0])
+    refused(name, [*given, *rest], "ValueError")
+
+
+def test_slices_of_one_buffer_are_rotated_in_place():
+    """Queries, keys and values of one projection, whichever way it is laid out."""
+    for axis in (1, 2):
+        joined, layout = torch.randn(2, 7, 7, 6), RotaryLayout(heads_first=axis == 1)
+        q, k, v = joined.split((4, 2, 1), axis)
+        table = angles(7, 3)
+        want = [*rotate_heads((q, k), table, None, layout), v.clone()]
+        rotate_heads(parts := (q, k), table, None, layout, parts)
+        assert same(joined, torch.cat(want, axis))
+
+
+def test_nothing_is_done_to_nothing():
+    for shape in ((0, 2, 3, 4), (1, 0, 3, 4), (1, 2, 0, 4)):
+        q, k = torch.empty(shape), torch.randn(1, 2, shape[2], 4)
+        for contents in ((q,), (q, k) if shape[0] else (q, q)):
+            made = rotate_heads(contents, angles(shape[2], 2), None, RotaryLayout())
+            assert [x.shape for x in made] == [x.shape for x in contents]
+        assert scaled_sum(q, torch.randn(shape[2], 4)).shape == shape
+    assert scaled_sum(torch.empty(3, 0), torch.empty(3, 0)).shape == (3, 0)
+
+
+def test_zeros_that_have_no_memory_are_zeros():
+    zeros, x = torch._efficientzerotensor, torch.randn(1, 2, 3, 4)
+    assert not rotate_heads((x,), zeros((3, 2, 2)), None, RotaryLayout())[0].any()
+    assert same(scaled_sum(x, zeros((3, 4)), scale=2.0), 2 * x)
