@@ -450,7 +450,7 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         if cls.__module__.startswith("posenc.") and cls.__name__ in LAYERS:
             name, layers = LAYERS[cls.__name__]
             setattr(cls, name, held_to_layers(vars(cls)[name], layers))
-        super().__init_subclass__(**arguments)  # which asks for tensors first
+        super().__init_subclass__(**arguments)
         _refuse_forward(cls, ScoreEncoding)
 
     def check_beside(

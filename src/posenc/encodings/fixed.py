@@ -21,11 +21,15 @@ from posenc.encodings.arguments import (
 )
 from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
-from posenc.encodings.tensors import METHODS, held_to_tensors
 from posenc.guards import FLOATING, captured, may_look
 from posenc.positions.whole import plain, with_plain_numbers
 
-CALLED = frozenset({*METHODS, "profile", "table"})
+CALLED = frozenset(
+    {
+        *("encode", "encode_queries", "encode_keys", "encode_both", "encode_values"),
+        *("encode_output", "query_features", "key_features", "forward", "profile", "table"),
+    }
+)
 """Methods by which an encoding is what it is."""
 
 ASKED: Mapping[str, Callable[..., None]] = MappingProxyType(
@@ -112,10 +116,6 @@ class FixedOnceBuilt(ReadByArguments):
                 cls.settable = MappingProxyType({**asked, **cls.settable})
             built = with_plain_numbers(with_checked_flags(built))
             cls.__init__ = _in_reals(built) if in_reals else built
-        for name in METHODS:
-            method = vars(cls).get(name)
-            if method is not None and not getattr(method, "__isabstractmethod__", False):
-                setattr(cls, name, held_to_tensors(method))
 
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
         """torch's own, which takes no complex numbers in the place of reals.
