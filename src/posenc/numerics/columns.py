@@ -1,14 +1,12 @@
 """Where a table has its cosines and its sines, said by whoever made the table."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """Cosines and sines as they lie in a table.
 
     Attributes:

@@ -98,6 +98,13 @@ collide once they are large: build them with posenc.positions, or call .long() o
 Real numbers, as seconds, have no place here; Rotary, Sinusoidal and ALiBi take \
 posenc.positions.Coordinates.
     """
+    if (  # the usual case, at once
+        type(positions) is Tensor
+        and positions.dtype is torch.int64
+        and positions.layout is torch.strided
+        and not positions.is_nested
+    ):
+        return positions
     if isinstance(positions, Coordinates):
         if reals:
             return positions

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from posenc.guards import may_look
+from posenc.guards import plain
 from posenc.kernels.operators import check_devices, refusal, register, serve
 from posenc.numerics.columns import Columns
 from posenc.numerics.phases import Summand
@@ -122,7 +122,7 @@ def table_to_fill(
     if isinstance(positions, Coordinates):
         positions = positions.values
     if out is None:
-        if may_look(positions):  # as most are: at once, in half the time
+        if plain(positions):  # as most are: at once, in half the time
             return positions.new_empty((*positions.shape, *columns), dtype=dtype or torch.float32)
         return empty_table(positions, *columns, dtype=dtype or torch.float32)
     shape, dtype = (*positions.shape, *columns), dtype or out.dtype
