@@ -81,9 +81,7 @@ def rotary_embedding(
     table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
     layout = RotaryLayout(interleaved, False, True)
     width = x.shape[-1]
-    return rotate_together(
-        (x,), table, None, layout, name="rotary_embedding", head_dim=width, rotated_dim=width
-    )[0]
+    return rotate_together((x,), table, None, layout, "rotary_embedding", width, width)[0]
 
 
 def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:

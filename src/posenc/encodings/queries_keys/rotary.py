@@ -180,26 +180,16 @@ class Rotary(QueryKeyEncoding):
                 for x, o in zip(contents, given, strict=True)
             )
         outs = contents if out is not None and out[0] is q and out[1] is k else out
-        return rotate_together(
-            contents, table, positions, self.layout, name="Rotary", head_dim=self.head_dim,
-            rotated_dim=self.rotated_dim, outs=outs,
-        )  # type: ignore[return-value]  # fmt: skip
+        widths = self.head_dim, self.rotated_dim
+        return rotate_together(contents, table, positions, self.layout, "Rotary", *widths, outs)  # type: ignore[return-value]
 
     def _rotate(self, x: Tensor, table: Tensor, out: Tensor | None) -> Tensor:
         if self.profile is not None:
             return self.profile.rotate(x, table, None, self.layout, self.head_dim, out)
         contents = (x,)
         outs = None if out is None else contents if out is x else (out,)
-        return rotate_together(
-            contents,
-            table,
-            None,
-            self.layout,
-            name="Rotary",
-            head_dim=self.head_dim,
-            rotated_dim=self.rotated_dim,
-            outs=outs,
-        )[0]
+        widths = self.head_dim, self.rotated_dim
+        return rotate_together(contents, table, None, self.layout, "Rotary", *widths, outs)[0]
 
     def with_frequencies(self, frequencies: int | Schedule) -> "Rotary":
         """The same encoding with another schedule, as to extend the context of a model.

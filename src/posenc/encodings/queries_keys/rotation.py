@@ -78,16 +78,7 @@ def rotate_heads(
     layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first, conjugate)
     contents = (x,)
     outs = None if out is None else contents if out is x else (out,)
-    return rotate_together(
-        contents,
-        table,
-        None,
-        layout,
-        name=name,
-        head_dim=head_dim,
-        rotated_dim=rotated_dim,
-        outs=outs,
-    )[0]
+    return rotate_together(contents, table, None, layout, name, head_dim, rotated_dim, outs)[0]
 
 
 def rotate_together(
@@ -95,7 +86,6 @@ def rotate_together(
     table: Float[Tensor, "*rows 2 pairs"],
     positions: Int64[Tensor, "*batch seq"] | None,
     layout: RotaryLayout,
-    *,
     name: str,
     head_dim: int,
     rotated_dim: int,

@@ -62,22 +62,12 @@ def rotate_heads(
         if q is k:  # which a compiler takes once
             return tuple([_Rotated.apply(table, positions, layout.bits, x)[0] for x in contents])
         return _Rotated.apply(table, positions, layout.bits, *contents)
-    return _by_operator(contents, table, positions, layout.bits, outs)
-
-
-def _by_operator(
-    contents: tuple[Tensor, ...],
-    table: Tensor,
-    positions: Tensor | None,
-    bits: int,
-    outs: tuple[Tensor, ...] | None = None,
-) -> tuple[Tensor, ...]:
     form = FRESH if outs is None else IN_PLACE if outs is contents else OUT
     operator = OPERATORS[len(contents), positions is not None, form]
     rows = (table,) if positions is None else (table, positions)
     into = outs if outs is not None and form == OUT else ()
     try:
-        made = operator(*contents, *rows, *into, bits)
+        made = operator(*contents, *rows, *into, layout.bits)
     except RuntimeError as error:
         raise refusal(error) from None
     return outs or (made if len(contents) == 2 else (made,))
@@ -91,7 +81,7 @@ class _Rotated(torch.autograd.Function):
         ctx.save_for_backward(table, positions)
         ctx.bits = bits
         ctx.set_materialize_grads(False)
-        return _by_operator(contents, table, positions, bits)
+        return rotate_heads(contents, table, positions, RotaryLayout.of(bits))  # records nothing
 
     @staticmethod
     def backward(ctx, *gradients):  # pyright: ignore[reportIncompatibleMethodOverride]
