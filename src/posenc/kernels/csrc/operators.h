@@ -106,8 +106,6 @@ static const char NO_SUCH_POSITION[] =
 
 static const char SHARED[] = "ValueError: out shares memory with what is read, or with itself.";
 
-static inline bool flag_at(const struct call *call, int i) { return call->arguments[i] & 1; }
-
 static inline double number_at(const struct call *call, int i) {
   union { Value value; double number; } as = {call->arguments[i]};
   return as.number;
