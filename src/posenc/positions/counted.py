@@ -1,7 +1,7 @@
 """Counts of one exact step, handled as a tensor is."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -24,6 +24,9 @@ CHUNK = 1 << 16
 """So many numbers at a time stay in cache."""
 
 
+Coords = TypeVar("Coords", bound="Counted")
+
+
 class Counted:
     """What ``Coordinates`` have in common with tensors: shape, index, device, joining."""
 
@@ -31,7 +34,9 @@ class Counted:
     scale_text: Text
     """The scale as text, which is what is the same where the scale is."""
 
-    def with_values(self, change: Callable[[Tensor], Tensor], text: Text | None = None) -> Self:
+    def with_values(
+        self: Coords, change: Callable[[Tensor], Tensor], text: Text | None = None
+    ) -> Coords:
         """The same scale, or another, with ``values`` changed."""
         made = type(self).__new__(type(self))
         made.values = change(self.values)
@@ -68,7 +73,7 @@ class Counted:
     def __repr__(self) -> str:
         return f"Coordinates({self.values!r}, scale={self.scale!r})"
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self: Coords, index: Any) -> Coords:
         """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
         index = torch.as_tensor(index) if isinstance(index, list) else index
         values, text = self.values[index], self.scale_text
@@ -81,7 +86,7 @@ class Counted:
                 )
         return self.with_values(lambda _: values, text)
 
-    def unbind(self, dim: int = -1) -> tuple[Self, ...]:
+    def unbind(self: Coords, dim: int = -1) -> tuple[Coords, ...]:
         """Those of each entry of the last axis, each with the scale of its own, as of a tensor.
 
         Example:
@@ -95,22 +100,22 @@ class Counted:
         columns = zip(self.values.unbind(-1), self._texts(), strict=True)
         return tuple(self.with_values(lambda _, own=own: own, text) for own, text in columns)
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self: Coords, device: torch.device | str) -> Coords:
         """The same on another device."""
         if isinstance(device, torch.dtype):
             raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
         return self.with_values(lambda values: values.to(device))
 
-    def unsqueeze(self, dim: int) -> Self:
+    def unsqueeze(self: Coords, dim: int) -> Coords:
         """With one axis more, as of a tensor."""
         the_one(self.scale)
         return self.with_values(lambda values: values.unsqueeze(dim))
 
-    def expand(self, *sizes: int) -> Self:
+    def expand(self: Coords, *sizes: int) -> Coords:
         """Repeated without a copy, as of a tensor."""
         return self.with_values(lambda values: values.expand(*sizes))
 
-    def clamp(self, *, min: int) -> Self:
+    def clamp(self: Coords, *, min: int) -> Coords:
         """None below 0, as of a tensor; 0 is the bound that every scale has."""
         if min != 0:
             raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")
@@ -153,7 +158,7 @@ class Counted:
         return text if isinstance(text, tuple) else (text,) * self.shape[-1]
 
     @staticmethod
-    def stack(parts: "Sequence[C]", dim: int = 0) -> "C":
+    def stack(parts: "Sequence[Coords]", dim: int = 0) -> "Coords":
         """As ``torch.stack``; along a new last axis (``dim=-1``) each part keeps its own scale.
 
         Example:
@@ -172,7 +177,7 @@ class Counted:
         return parts[0].with_values(lambda _: torch.stack([p.values for p in parts], dim), text)
 
     @staticmethod
-    def cat(parts: "Sequence[C]", dim: int = 0) -> "C":
+    def cat(parts: "Sequence[Coords]", dim: int = 0) -> "Coords":
         """As ``torch.cat``, at a ``common_scale``; along the last axis each part keeps its own,
         where one has a scale an axis.
 
@@ -191,10 +196,7 @@ class Counted:
         return parts[0].with_values(lambda _: torch.cat([p.values for p in parts], dim), text)
 
 
-C = TypeVar("C", bound=Counted)
-
-
-def common_scale(*given: C) -> tuple[C, ...]:
+def common_scale(*given: Coords) -> tuple[Coords, ...]:
     """The same coordinates, all in steps of one size.
 
     It is the coarsest of which all are whole numbers, where 62 bits hold them. Else it is the power
