@@ -146,7 +146,7 @@ def test_empty_and_scalar():
 @pytest.mark.parametrize(
     ("values", "error", "text"),
     [
-        ([float("nan")], ValueError, "NaN"),
+        ([float("nan")], ValueError, "no number"),
         (torch.tensor([1.0, float("inf")]), ValueError, "must be finite"),
         ([True], TypeError, "values are a bool"),
         (["1"], TypeError, "values are a str"),

@@ -46,6 +46,9 @@ def counts_of(values: Any, device: torch.device | str | None = None) -> Counts:
     values = _tensor_of_array(values, device)
     if not isinstance(values, Tensor):
         numbers, shape = _flat(values)
+        if numbers and all(isinstance(number, float) for number in numbers):
+            counts, step = _of_floats(torch.tensor(numbers, dtype=torch.float64, device="cpu"))
+            return counts.reshape(shape).to(device), step
         counts, step = in_few_bits(numbers)
         return torch.tensor(counts, dtype=torch.int64, device=device).reshape(shape), step
     if values.is_floating_point():
