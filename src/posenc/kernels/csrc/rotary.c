@@ -78,6 +78,7 @@ struct run {
   char *to;
   const char *const *cos; /* of every row by itself, or one for all, to which `head` is added */
   int64_t from_step, to_step, cos_step, head, count;
+  int far; /* whether rows are fetched early */
 };
 
 static inline __attribute__((always_inline)) void rotate_run(rotate_row rotate,
@@ -88,7 +89,7 @@ static inline __attribute__((always_inline)) void rotate_run(rotate_row rotate,
   int64_t bytes = work->format->bytes, width = plan->width * bytes, pairs = plan->pairs;
   int64_t begin = plan->begin * bytes, end = begin + 2 * pairs * bytes, sine = rows->sine;
   int64_t ahead = ROWS_AHEAD, head = 0;
-  int sign = (int)plan->sign, far = work->far, kept = run->from != run->to && width != end - begin;
+  int sign = (int)plan->sign, far = run->far, kept = run->from != run->to && width != end - begin;
   const char *from = run->from, *next = from + ahead * run->from_step;
   const char *const *cos = run->cos;
   char *to = run->to;
@@ -142,6 +143,7 @@ static void rotate_heads(const struct work *work, int64_t p, const char *x, char
   int64_t out_outer = (tokens_inside ? part->out_head : part->out_token) * bytes;
   const char *cos[MOST_TOKENS];
   struct run run = {.from = x, .to = out, .cos = rows->cos};
+  run.far = work->far && tokens_inside; /* heads of a token follow each other, which processors see */
   run.count = tokens_inside ? tokens : part->count;
   run.from_step = (tokens_inside ? part->x_token : part->x_head) * bytes;
   run.to_step = (tokens_inside ? part->out_token : part->out_head) * bytes;
