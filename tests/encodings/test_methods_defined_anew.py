@@ -150,10 +150,3 @@ def test_a_method_of_one_object_is_refused(encoding, name):
     with pytest.raises(AttributeError, match=f"{name} would be that of one object"):
         setattr(encoding, name, lambda *given, **named: own(*given, **named))
     assert name not in vars(encoding)
-
-
-def test_a_forward_of_one_object_is_said_to_go_unheard():
-    """Tools that place a model on devices set it."""
-    encoding = Sinusoidal(8)
-    with pytest.warns(UserWarning, match="forward set on an object of Sinusoidal runs where"):
-        encoding.forward = lambda x: x

@@ -19,7 +19,6 @@ one of its own is refused. Nothing else in the package is subclassed.
 Before any place there are the positions themselves; a ``PositionRemapping`` changes them.
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -29,8 +28,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.fixed import FixedOnceBuilt as FixedOnceBuilt
-from posenc.encodings.hooks import LAYERS, held_to_layers
-from posenc.encodings.narrow import held_to_float16
 from posenc.encodings.signatures import (
     HEADS,
     check_given,
@@ -130,14 +127,6 @@ def _refuse_forward(kind: type, place: type) -> None:
             f"{kind.__name__} defines forward in {_where_defined(kind, 'forward').__name__}, which "
             f"attention and encoders do not call: they call table and what encodes. Change these."
         )
-
-
-def _hold_to_float16(kind: type) -> None:
-    """Have a class refuse what float16 makes infinite in the tables that it defines."""
-    for name in ("table", "profile"):
-        own = vars(kind).get(name)
-        if inspect.isfunction(own) and not getattr(own, "__isabstractmethod__", False):
-            setattr(kind, name, held_to_float16(own))
 
 
 class PositionRemapping(ABC):
@@ -276,7 +265,6 @@ class QueryKeyEncoding(FixedOnceBuilt, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _hold_to_float16(cls)
         _refuse_forward(cls, QueryKeyEncoding)
         _encode_both_as_apart(cls)
         cls.row_axes = row_axes(cls.encode_queries)
@@ -446,10 +434,6 @@ class ScoreEncoding(FixedOnceBuilt, ABC):
         for name, held in (("encode", held_to_scores), ("encode_output", held_to_weights)):
             if name in vars(cls):  # not once more for what is inherited
                 setattr(cls, name, held(vars(cls)[name]))
-        _hold_to_float16(cls)
-        if cls.__module__.startswith("posenc.") and cls.__name__ in LAYERS:
-            name, layers = LAYERS[cls.__name__]
-            setattr(cls, name, held_to_layers(vars(cls)[name], layers))
         super().__init_subclass__(**arguments)
         _refuse_forward(cls, ScoreEncoding)
 

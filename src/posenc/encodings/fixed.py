@@ -19,7 +19,6 @@ from posenc.encodings.arguments import (
     check_whole,
     with_checked_flags,
 )
-from posenc.encodings.hooks import refuse_maker, warn_of_hook
 from posenc.encodings.read_by import ReadByArguments
 from posenc.guards import FLOATING, captured, may_look
 from posenc.positions.whole import plain, with_plain_numbers
@@ -128,21 +127,6 @@ class FixedOnceBuilt(ReadByArguments):
             self._check_still_real(f"{name} is set to", before, param)
         super().register_parameter(name, param)
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any], **options: Any) -> Any:
-        """torch's own, with a warning: attention and encoders do not run it.
-
-        Raises:
-            TypeError: It makes a weight, as those of ``weight_norm`` and ``prune``.
-        """
-        refuse_maker(self, hook)
-        warn_of_hook(self)
-        return super().register_forward_pre_hook(hook, **options)
-
-    def register_forward_hook(self, hook: Callable[..., Any], **options: Any) -> Any:
-        """torch's own, with a warning: attention and encoders do not run it."""
-        warn_of_hook(self)
-        return super().register_forward_hook(hook, **options)
-
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "FixedOnceBuilt":
         before = {name: each.detach() for name, each in self.named_parameters()}
         super()._apply(fn, recurse)  # torch's, which casts
@@ -190,9 +174,7 @@ class FixedOnceBuilt(ReadByArguments):
         kind = type(self).__name__
         if not callable(value):
             return
-        if name == "forward":  # tools that place models on devices set it
-            warn_of_hook(self, "forward set on an object")
-        elif hasattr(type(self), name):
+        if name != "forward" and hasattr(type(self), name):  # tools that place models set forward
             raise AttributeError(
                 f"{name} would be that of one object, and what reads the fields of a {kind}, as "
                 f"kernels and caches do, would go on as before. Define it in a class that is "

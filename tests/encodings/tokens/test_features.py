@@ -240,16 +240,6 @@ def test_perceiver_refuses(resolution, bands, text):
         PerceiverFeatures(resolution, bands)
 
 
-def test_time2vec_refuses_times_whose_linear_channel_leaves_float16():
-    """As the other features that hold the coordinate itself."""
-    encoding = Time2Vec(2)
-    with torch.no_grad():
-        encoding.weight.fill_(1.0)
-    with pytest.raises(ValueError, match="beyond 65504"):
-        encoding.table([10**6], dtype=torch.float16)
-    assert encoding.table([10**6])[0, 0].item() == pytest.approx(10**6, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("directions", "apart"),
     [
