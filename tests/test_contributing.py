@@ -38,7 +38,9 @@ ASKED = {
     ],
 }
 NARROWED = {
-    "A bias": "logarithmic or Logarithmic or exports or architecture or every_public",
+    # What is set on it afterwards is the author's affair.
+    "A bias": "(logarithmic or Logarithmic or exports or architecture or every_public)"
+    " and not no_number_is_set",
     "A schedule": "halved or Halved or every_public",
     "A command": "period or help or longest",
     "A backend": "one_key or bad_arguments",
