@@ -16,7 +16,7 @@ enum {
   IN_BFLOAT16 = 1, /* its place in FORMATS */
   WORDS = 4,    /* that of its prepared rows in RUNS */
   PIECE_ELEMENTS = 1 << 18,
-  FAR_BYTES = 4 << 20,       /* more than this neither is in cache nor would stay there */
+  FAR_BYTES = 16 << 20,      /* more than this comes from memory, and is fetched early */
   ROWS_AHEAD = 16            /* what is far is fetched so many rows before it is rotated */
 };
 
