@@ -14,6 +14,7 @@ ROOT = Path(posenc.__file__).parent
 LAYERS = [
     "_names",
     "_numbers",
+    "arguments",
     "guards",
     "_rounding",
     "positions",

@@ -34,7 +34,7 @@ from posenc import (
     plots,
     recipes,
 )
-from posenc.encodings.arguments import (
+from posenc.arguments import (
     check_choice,
     check_number,
     check_positive_number,

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import nn
 
+from posenc.arguments import check_whole
 from posenc.audit import heeded, models
 from posenc.audit.adapters import added, added_layouts, bias, expression, grid, layouts, rotary
 from posenc.audit.adapters.calls import lengths_of
@@ -27,7 +28,6 @@ from posenc.audit.report import (
     Report,
 )
 from posenc.audit.subjects import Subject, subject_of
-from posenc.encodings.arguments import check_whole
 from posenc.testing.seeding import seed
 
 Kind = Literal["added", "rotary", "bias", "table"]

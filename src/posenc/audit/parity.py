@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.audit.comparing.contents import content_of, random_content
 from posenc.audit.comparing.differences import Difference, difference
 from posenc.audit.comparing.effects import Effect, effect
@@ -22,7 +23,6 @@ from posenc.audit.comparing.sides import (
 )
 from posenc.audit.models import expected, expected_scale
 from posenc.audit.report import CannotCheckError
-from posenc.encodings.arguments import check_whole
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import Pairing, split

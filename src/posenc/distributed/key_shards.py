@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
+from posenc.arguments import check_whole
 from posenc.backends.base import Backend, Request, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads, check_softcap
 from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
@@ -16,7 +17,6 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.agreement import agree
 from posenc.distributed.collectives import everyones
 from posenc.distributed.groups import group_of
-from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.guards import recorded
 from posenc.positions import consecutive

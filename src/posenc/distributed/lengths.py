@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.positions import checked, consecutive
 from posenc.positions.whole import check_several_whole_numbers
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import (
+from posenc.arguments import (
     MOST,
     check_flag,
     check_number,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.explorer.bundling import page
 
 

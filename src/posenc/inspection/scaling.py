@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
 
 Band = Literal["kept", "mixed", "stretched"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.interop.model_types import known, respelled, spelled
 from posenc.interop.schemes import counts_from_padding
 

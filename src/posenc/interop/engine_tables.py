@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.positions import consecutive
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
 from posenc.frequencies.registry import ROPE_TYPES
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from posenc.encodings.arguments import check_flag, check_whole
+from posenc.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.fixed import FixedOnceBuilt
 from posenc.encodings.queries_keys.rotary import Rotary

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
-from posenc.encodings.arguments import check_number, check_positive_number, check_whole
+from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.lab.tasks import TASKS, Task
 from posenc.positions.whole import check_whole_numbers
 

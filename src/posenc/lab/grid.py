@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.lab import encodings as naming
 from posenc.lab.configuration import (
     Configuration,

@@ -11,7 +11,7 @@ from math import isnan
 import torch
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 
 DRAWS = 10_000
 EXACT = 14

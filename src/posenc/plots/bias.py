@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
-from posenc.encodings.arguments import check_flag
+from posenc.arguments import check_flag
 from posenc.plots.style import Look, Theme, check_places, dress, look, new_axes, numbers
 from posenc.positions.whole import check_several_whole_numbers
 

@@ -5,7 +5,7 @@ from statistics import median
 
 from matplotlib.axes import Axes
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.style import Theme, dress, in_float64, look, new_axes, numbers
 
 

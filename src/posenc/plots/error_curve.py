@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.style import Theme, dress, look, new_axes, numbers
 
 SEEN = 1e-3  # an error that attention scores begin to show

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.cells import fitted
 from posenc.plots.style import Theme, bar, check_limit, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled

@@ -13,7 +13,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.cells import cells, fitted
 from posenc.plots.style import (
     Look,

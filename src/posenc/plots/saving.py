@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType

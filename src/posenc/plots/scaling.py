@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.style import Theme, dress, key, look, new_axes, numbers
 
 

@@ -11,7 +11,7 @@ from matplotlib.colors import Colormap
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.cells import cells, fitted
 from posenc.plots.style import Look, Theme, bar, dress, look, new_axes, numbers, reach
 

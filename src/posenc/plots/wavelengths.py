@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.plots.style import Look, Theme, dress, in_float64, key, look, new_axes
 
 

@@ -6,7 +6,7 @@ them.
 
 from collections.abc import Sequence
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.temperature import Temperature

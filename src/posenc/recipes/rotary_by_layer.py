@@ -4,7 +4,7 @@
 kind share one encoding, so its table is built once.
 """
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature

@@ -5,7 +5,7 @@ Text beside the patches is said with each; a text that is not rotated stands at 
 
 from fractions import Fraction
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.ltx import LTXRotary

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary

@@ -1,6 +1,6 @@
 """Models that change attention scores by position."""
 
-from posenc.encodings.arguments import check_flag
+from posenc.arguments import check_flag
 from posenc.encodings.positional import Positional
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.deberta import DeBERTa

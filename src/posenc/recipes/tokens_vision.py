@@ -7,7 +7,7 @@ zeros, stand nowhere: ``posenc.positions.prefixed(grid(14, 14), 1)``.
 from collections.abc import Sequence
 from fractions import Fraction
 
-from posenc.encodings.arguments import check_flag, check_whole
+from posenc.arguments import check_flag, check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from posenc.arguments import check_flag, check_number, check_probability, check_whole
 from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
@@ -15,7 +16,6 @@ from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.backends.neighbors import check_mask_tells_nothing
 from posenc.backends.sdpa import refuse_context_parallel
-from posenc.encodings.arguments import check_flag, check_number, check_probability, check_whole
 from posenc.guards import check_dense, check_tokens
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker

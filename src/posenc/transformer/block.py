@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from posenc.arguments import check_choice
 from posenc.backends.base import Dropout
-from posenc.encodings.arguments import check_choice
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.dropout import dropped

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_whole, or_none
+from posenc.arguments import check_whole, or_none
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.guards import check_dense, may_look
 from posenc.kernels.embedding.front import embedded

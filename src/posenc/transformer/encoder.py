@@ -11,12 +11,12 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from posenc.arguments import check_flag, check_whole
 from posenc.backends.base import Backend, ShardedTokens, Sizes, TableBuilder
 from posenc.backends.choice import chosen
 from posenc.backends.features import readers
 from posenc.backends.neighbors import check_scores_know_documents
 from posenc.backends.places import check_points
-from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.addition import checked_dropout

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from posenc.arguments import check_flag, check_whole
 from posenc.backends.base import Dropout
-from posenc.encodings.arguments import check_flag, check_whole
 from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.guards import check_tokens

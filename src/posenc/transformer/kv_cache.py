@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.backends.base import ShardedKeys
-from posenc.encodings.arguments import check_whole
 from posenc.guards import may_look
 from posenc.positions import Coordinates, consecutive
 from posenc.positions.whole import check_whole_numbers, with_plain_numbers

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.guards import backward_pass, demand, graph_looks, may_look
 from posenc.positions import checked
 from posenc.transformer.identity import Maker, same_maker

@@ -5,7 +5,7 @@ from typing import Any, TypeVar, cast
 
 from torch import nn
 
-from posenc.encodings.arguments import check_whole, is_row
+from posenc.arguments import check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 

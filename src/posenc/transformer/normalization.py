@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.arguments import check_number, check_whole
 from posenc.guards import check_tokens, working_dtype
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.settled import Settled

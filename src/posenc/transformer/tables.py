@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
+from posenc.arguments import check_whole
 from posenc.backends.base import Backend
-from posenc.encodings.arguments import check_whole
 from posenc.encodings.base import (
     QueryKeyEncoding,
     RelativeBias,

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_flag, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
 from posenc.encodings.graphs.components import Blocks, Components
 from posenc.encodings.graphs.graph import Graph, checked_graph, is_directed

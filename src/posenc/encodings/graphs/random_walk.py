@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.graphs.components import MOST_NUMBERS, Components
 from posenc.encodings.graphs.graph import Graph, checked_graph
 from posenc.guards import floating

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import (
+from posenc.arguments import (
     check_choice,
     check_flag,
     check_positive_number,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from posenc.encodings.arguments import (
+from posenc.arguments import (
     check_choice,
     check_flag,
     check_positive_number,

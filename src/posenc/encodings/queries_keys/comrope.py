@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.generators import block_rotations, points_of, rotate_blocks
 from posenc.encodings.queries_keys.liere import checked_block

@@ -14,7 +14,7 @@ from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
-from posenc.encodings.arguments import (
+from posenc.arguments import (
     check_choice,
     check_flag,
     check_number,

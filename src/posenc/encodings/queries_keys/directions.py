@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from posenc.encodings.arguments import (
+from posenc.arguments import (
     check_choice,
     check_number,
     check_positive_number,

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_flag, check_positive_number, check_whole, is_row
+from posenc.arguments import check_flag, check_positive_number, check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos, unturned
 from posenc.encodings.queries_keys.rotation import rotate_each_head

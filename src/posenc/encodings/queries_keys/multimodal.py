@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_whole, is_row
+from posenc.arguments import check_choice, check_whole, is_row
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis
 from posenc.encodings.queries_keys.by_profile import refuse_profile

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice, check_flag, check_whole
+from posenc.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import RotationByProfile
 from posenc.encodings.queries_keys.rotation import RotaryLayout, rotate_together, rotation_table

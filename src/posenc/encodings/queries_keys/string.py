@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_flag, check_number, check_positive_number, check_whole
+from posenc.arguments import check_flag, check_number, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.generators import points_of
 from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
-from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.guards import floating, widest

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_number
+from posenc.arguments import check_number
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
 from posenc.guards import demand, graph_looks, may_look

@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
 from posenc.positions.whole import keep_plain_numbers

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_positive_number
+from posenc.arguments import check_positive_number
 from posenc.encodings.base import RelativeBias
 from posenc.guards import floating, widest
 from posenc.numerics import slopes as slope_rules

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.encodings.scores.held import take_claims
 from posenc.numerics.ring import around

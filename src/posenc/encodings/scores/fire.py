@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_number, check_positive_number, check_whole
+from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias
 from posenc.positions import Positions, checked, float_distances, floats
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import RelativeBias, ScoreEncoding, check_scores, working_dtype
 from posenc.guards import eager, floating
 from posenc.positions import Positions, checked, float_distances, floats

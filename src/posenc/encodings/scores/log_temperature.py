@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content
 from posenc.guards import floating, widest

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary

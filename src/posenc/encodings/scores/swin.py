@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_choice, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.windows import (
     SPECIAL,

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreBias, working_dtype
 from posenc.encodings.scores.content import products
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import RelativeBias
 from posenc.guards import floating, may_look, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders

@@ -7,7 +7,7 @@ from typing import Literal
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.arguments import check_probability
+from posenc.arguments import check_probability
 from posenc.guards import check_dense
 from posenc.kernels.addition.front import scaled_sum
 from posenc.positions import checked

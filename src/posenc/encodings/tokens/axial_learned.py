@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
+from posenc.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.guards import floating, may_look, working_dtype

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from posenc.encodings.arguments import check_flag, check_number, check_whole
+from posenc.arguments import check_flag, check_number, check_whole
 from posenc.frequencies import Powers
 
 Function = Literal["sin", "cos", "zero"]

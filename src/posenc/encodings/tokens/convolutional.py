@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.tokens.neighbors import check_content

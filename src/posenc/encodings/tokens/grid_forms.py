@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from posenc.encodings.arguments import check_flag, check_whole, is_row
+from posenc.arguments import check_flag, check_whole, is_row
 from posenc.encodings.tokens.conventions import (
     Halves,
     Interleaved,

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.encodings.arguments import check_choice, check_flag, check_number, check_whole, is_row
+from posenc.arguments import check_choice, check_flag, check_number, check_whole, is_row
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.guards import demand, floating, graph_looks, may_look

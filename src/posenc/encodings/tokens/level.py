@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_number, check_whole
+from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.guards import demand, floating, graph_looks, may_look
 from posenc.positions import Integers, checked, placeless

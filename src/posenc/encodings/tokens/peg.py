@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.tokens.neighbors import check_content
 from posenc.guards import demand, graph_looks, may_look, widest

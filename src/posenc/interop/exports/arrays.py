@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc.encodings.arguments import check_choice, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.changed import refuse_changed
 from posenc.encodings.positional import Positional

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 
 IGNORED = -100
 """The target of a token that is not scored; ``torch.nn.functional.cross_entropy`` leaves it out."""

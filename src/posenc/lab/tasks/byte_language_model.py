@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from posenc.encodings.arguments import check_choice
+from posenc.arguments import check_choice
 from posenc.lab.tasks.base import OF_TEXT, Batch, Published, Task, bits, draw
 
 MOST = 6_000_000  # bytes of text

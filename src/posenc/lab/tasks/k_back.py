@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from posenc.encodings.arguments import check_whole
+from posenc.arguments import check_whole
 from posenc.lab.tasks.base import IGNORED, Batch, Task, draw, ordinal
 
 LETTERS, FILLERS = 8, 8

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from posenc.encodings.arguments import check_flag
+from posenc.arguments import check_flag
 from posenc.lab.tasks.base import Batch, Task, draw, exact_match, unscored
 
 PLUS, EQUALS = 10, 11
