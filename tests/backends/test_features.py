@@ -120,12 +120,6 @@ def test_a_hidden_state_that_nobody_reads_is_told(scores, here):
         reference_attention(q, k, v, positional=positional, **places, k_hidden=x)
 
 
-@pytest.mark.parametrize("side", ["q_hidden", "k_hidden"])
-def test_an_encoding_that_reads_none_refuses_it_when_called(side):
-    with pytest.raises(ValueError, match=f"which ALiBi does not read; {READERS}"):
-        posenc.ALiBi(HEADS)(torch.zeros(2, HEADS, SEQ, SEQ), **{side: content()[3]})
-
-
 UNREAD = [
     (posenc.CABLE(HEADS, dim=DIM), "q"),
     (posenc.PaTH(heads=HEADS, head_dim=4, dim=DIM), "q"),

@@ -102,7 +102,6 @@ class _Held:
         self.prefix = "of.of." if whole else "of."  # heads of some heads are those of the whole
         self.called = _Called(bias[own] if part is None else part, method)
         self.axes = {} if part is None else dict(bias.head_axes or {})
-        self.read_by = bias._read_by()
         self.heads, self.told = each, f"{own.start} … {own.stop - 1} of {bias!r}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Held":
@@ -157,10 +156,6 @@ class OwnHeads(ScoreBias):
         """The table of these heads."""
         return self.held[0](self, q_positions, k_positions, dtype=dtype)
 
-    def _read_by(self) -> dict[str, Any]:
-        """The arguments of the whole bias, whose parameters these are."""
-        return self.held[0].read_by
-
     def extra_repr(self) -> str:
         """Which heads."""
         return self.held[0].told
@@ -187,10 +182,6 @@ class RelativeOwnHeads(RelativeBias):
     def heads_of(self) -> RelativeBias:  # type: ignore[override]
         """What computes this rank's part, or the whole of which it takes that."""
         return self.held[0].called.of  # type: ignore[return-value]
-
-    def _read_by(self) -> dict[str, Any]:
-        """The arguments of the whole bias, whose parameters these are."""
-        return self.held[0].read_by
 
     def extra_repr(self) -> str:
         """Which heads."""

@@ -8,11 +8,10 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.fixed import FixedOnceBuilt
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
@@ -123,7 +122,7 @@ def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     return joined.to(x.dtype)
 
 
-class RotaryPositionalEmbeddings(FixedOnceBuilt):
+class RotaryPositionalEmbeddings(nn.Module):
     """torchtune's module: ``[batch, seq, heads, head_dim]``, channels 2i and 2i + 1 a pair.
 
     A table is kept where ``rotary`` and ``tables`` show it, never in a state dict. Positions from
@@ -148,8 +147,6 @@ class RotaryPositionalEmbeddings(FixedOnceBuilt):
         >>> rope(torch.randn(2, 16, 8, 64), input_pos=torch.arange(16).expand(2, 16)).shape
         torch.Size([2, 16, 8, 64])
     """
-
-    fixed = frozenset({"base", "dim", "max_seq_len"})
 
     def __init__(
         self,
@@ -199,10 +196,8 @@ class RotaryPositionalEmbeddings(FixedOnceBuilt):
         return self.rotary.encode_queries(x, rows)
 
 
-class _TitanRoPE(FixedOnceBuilt):
+class _TitanRoPE(nn.Module):
     """What both of torchtitan's modules share: a configuration and a bound on positions."""
-
-    fixed = frozenset({"config"})
 
     pairing: Pairing
 

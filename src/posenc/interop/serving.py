@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.by_length import extended
@@ -80,7 +79,6 @@ class RequestTables:
                 f"RequestTables takes a Rotary and a ByLength; these are a "
                 f"{type(rotary).__name__} and a {type(by_length).__name__}."
             )
-        refuse_changed("RequestTables", rotary)
         width = 2 * len(by_length.steps[0][1])
         if width != rotary.rotated_dim:
             raise ValueError(

@@ -2,16 +2,14 @@
 
 import inspect
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case, Scores, Tensors, Use
+from posenc.testing.cases import Case, Scores, Tensors
 from posenc.testing.compare import assert_differs, assert_rounded, assert_same
 from posenc.testing.seeding import seed
 
@@ -172,76 +170,6 @@ def parameters_are_made_as_asked(case: Case) -> str | None:
     return None
 
 
-def integers_only(case: Case) -> None:
-    """Floating and boolean positions are refused: they collide, or mean a mask."""
-    module, subject = case.module(), case.subject()
-    for positions in (consecutive(4).float(), consecutive(4).bool()):
-        refusal = None
-        try:
-            subject.tables(module, positions)
-        except TypeError as error:
-            refusal = str(error)
-        assert refusal, f"positions of {positions.dtype} were taken without a word"
-        assert "int64" in refusal, f"the error does not say what is expected: {refusal}"
-
-
-def tables_of_others(case: Case) -> None:
-    """A table of other tokens, heads or widths is refused, and not broadcast or used in part.
-
-    So it is where content learns, and where the table does, if its encoding does.
-    """
-    module, subject, seq = case.module().eval(), case.subject(), 4
-    content, table = subject.content(seq, ()), subject.tables(module, consecutive(seq))
-    for learns, given, own in (
-        ("", content, table),
-        (", with content that learns", _learning(content), table.detach()),
-        (", with content and a table that learn", _learning(content), table),
-    ):
-        for _, use in subject.uses(module, given, own):
-            use()  # its own is taken
-        for what, other in _others(own):
-            for name, use in subject.uses(module, given, other):
-                assert _taken([(name, use)]) == [None], (
-                    f"{name} took a table of shape {tuple(table.shape)} {what}{learns}"
-                )
-
-
-def content_of_others(case: Case) -> None:
-    """Content of other tokens or widths is refused, if it is looked at; so are whole numbers.
-
-    So it is where the rest of the content learns.
-    """
-    module, subject, seq = case.module().eval(), case.subject(), 4
-    content, table = subject.content(seq), subject.tables(module, consecutive(seq))
-    if isinstance(subject, Scores):
-        for dtype in (torch.int64, torch.bool, torch.complex64):
-            cut = (content[0].to(dtype), *content[1:])
-            made = _taken(subject.uses(module, cut, table)[:1])
-            assert made == [None], f"scores of {dtype} were taken without a word"
-    for learns, given in (("", content), (" beside content that learns", _learning(content))):
-        usual = _taken(subject.uses(module, given, table))
-        for what, part, other in _other_content(case, given):
-            try:
-                uses = subject.uses(module, (*given[:part], other, *given[part + 1 :]), table)
-            except REFUSALS:  # by what reads the hidden state
-                continue
-            for made, want in zip(_taken(uses), usual, strict=True):
-                assert made is None or _alike(made, want), (
-                    f"{what} was taken without a word{learns}"
-                )
-
-
-def _learning(content: Tensors) -> Tensors:
-    """The same numbers, of which autograd records what is done with them."""
-    return tuple(part.clone().requires_grad_() for part in content)
-
-
-def _alike(made: Any, want: Any) -> bool:
-    """Whether two results of one use hold the same numbers."""
-    ones, others = (each if isinstance(each, tuple) else (each,) for each in (made, want))
-    return all(map(torch.equal, ones, others))
-
-
 def scale_and_key_heads(case: Case) -> str | None:
     """The usual scale is 1/√head_dim, and a key head serves as many query heads as follow on it."""
     module, subject = case.module().eval(), case.subject()
@@ -260,63 +188,6 @@ def scale_and_key_heads(case: Case) -> str | None:
         return None  # it was built for so many key heads
     assert_same(apart, usual, "key heads, one for each query head", bitwise=False)
     return None
-
-
-def _taken(uses: list[Use]) -> list[Any]:
-    """What each use makes, and ``None`` where it refuses."""
-    made: list[Any] = []
-    for _, use in uses:
-        try:
-            made.append(use())
-        except REFUSALS:
-            made.append(None)
-    return made
-
-
-def _other_content(case: Case, content: Tensors) -> Iterator[tuple[str, int, Tensor]]:
-    """Content of other tokens, widths and kinds of numbers; beside scores, of any other shape."""
-    if isinstance(case.subject(), Scores):
-        names = {1: "q", 2: "k", 3: "the hidden state"}
-    else:
-        names = {0: "x"} if len(content) == 1 else {0: "q", 1: "k"}
-    for part, own in list(enumerate(content))[min(names) :]:
-        axes = range(own.ndim) if min(names) else range(own.ndim - 2, own.ndim)
-        for axis in axes:
-            size = own.shape[axis]
-            for other in {1, size - 1, size + 1} - {0, size}:
-                if names[part] == "k" and axis == own.ndim - 3 and case.heads % other == 0:
-                    continue  # fewer key heads may serve as well
-                index = (torch.arange(other) + 1) % size  # the first are others too
-                told = f"{names[part]} with {other} along axis {axis}"
-                yield told, part, own.index_select(axis, index)
-        for dtype in (torch.int64, torch.complex64):
-            yield f"{names[part]} of {dtype}", part, own.to(dtype)
-
-
-def _others(table: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """A table cut and lengthened along each axis, and one of a batch that content has not."""
-    for axis, size in enumerate(table.shape):
-        for other in sorted({1, size - 1, size + 1} - {0, size}):
-            index = torch.arange(other) % size
-            yield f"with {other} along axis {axis}", table.index_select(axis, index)
-    yield "of a batch of three", table.expand(3, *table.shape)
-
-
-def reals_are_not_cut(case: Case) -> None:
-    """Asked for a dtype without reals, a table is refused, or holds whole numbers in any case."""
-    module, subject, positions = case.module(), case.subject(), consecutive(4)
-    usual = subject.tables(module, positions)
-    for dtype in (torch.int64, torch.bool, torch.complex64):
-        made, refusal = None, ""
-        try:
-            made = subject.tables(module, positions, dtype)
-        except TypeError as error:
-            refusal = str(error)
-        if made is None:
-            assert str(dtype) in refusal, f"the error does not say what came: {refusal}"
-        else:
-            assert not usual.is_floating_point(), f"a table of reals was given as {dtype}"
-            assert_same(made, usual, f"a table asked for as {dtype}", bitwise=True)
 
 
 def _observed(case: Case) -> Tensors:

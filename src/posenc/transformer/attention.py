@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_flag, check_number, check_probability, check_whole
+from posenc.arguments import check_flag, check_whole
 from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
@@ -20,8 +19,6 @@ from posenc.guards import check_dense, check_tokens
 from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
-from posenc.transformer.layers import check_window
-from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables
 from posenc.transformer.version import version_of_all
 
@@ -62,7 +59,7 @@ class AttentionStages:
     output: Tensor
 
 
-class MultiHeadAttention(Settled):
+class MultiHeadAttention(nn.Module):
     """Each token gathers the values of the tokens whose keys its query meets, in several heads.
 
     softmax(Q Kᵀ · scale + what positions say) V,  scale = 1/√head_dim
@@ -100,14 +97,6 @@ class MultiHeadAttention(Settled):
         >>> attention.stages(x).weights.shape
         torch.Size([1, 4, 6, 6])
     """
-
-    settled = frozenset({"dim", "head_dim", "heads", "kv_heads"})
-    handed_on = frozenset({"bias"})
-    settable = MappingProxyType(
-        {"dropout": check_probability, "scale": check_number, "window": check_window}
-    )
-    constant = frozenset({"dropout", "scale"})
-    meaning = frozenset({"head_dim", "scale"})  # with the former shapes tell how many heads
 
     @with_plain_numbers
     def __init__(

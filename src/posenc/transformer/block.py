@@ -13,7 +13,6 @@ from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.dropout import dropped
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
-from posenc.transformer.settled import Settled
 
 Norm = Literal["pre", "post"]
 
@@ -41,7 +40,7 @@ class BlockStages:
     output: Tensor
 
 
-class Block(Settled):
+class Block(nn.Module):
     """Attention and a feed-forward layer, each added to what came in, with a norm after or before.
 
     post (Vaswani et al.): x ← norm₁(x + attention(x)),  x ← norm₂(x + feed_forward(x))
@@ -95,6 +94,7 @@ class Block(Settled):
         bias: bool = True,
     ):
         super().__init__()
+        check_choice(get_args(Norm), norm=norm)
         self.norm: Norm = norm
         self.attention = MultiHeadAttention(
             dim,
@@ -112,21 +112,6 @@ class Block(Settled):
         self.attention_norm = LayerNorm(dim, eps)
         self.feed_forward_norm = LayerNorm(dim, eps)
         self.dropout = nn.Dropout(dropout)
-
-    handed_on = frozenset(
-        {
-            *("activation", "attention_dropout", "bias", "dim", "eps", "head_dim", "heads"),
-            *("inner", "kv_heads", "scale", "window"),
-        }
-    )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "norm":
-            check_choice(get_args(Norm), norm=value)
-        super().__setattr__(name, value)
-
-    def _read_by(self) -> dict[str, Any]:
-        return {"norm": self.norm}  # all parameters are its parts', in that order
 
     def forward(
         self, x: Float[Tensor, "batch seq dim"], *, drop: Dropout | None = None, **attention: Any

@@ -1,22 +1,17 @@
 """The lookup of token ids, where a transformer begins."""
 
-from functools import partial
-from types import MappingProxyType
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_whole, or_none
+from posenc.arguments import check_whole
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.guards import check_dense, may_look
 from posenc.kernels.embedding.front import embedded
 from posenc.positions.whole import with_plain_numbers
-from posenc.transformer.settled import Settled
 
 
-class TokenEmbedding(Settled):
+class TokenEmbedding(nn.Module):
     """One trained vector a token, ids [*batch, seq] to vectors [*batch, seq, dim].
 
     E(id) = scale · weight[id],  weight of shape [num_embeddings, dim], drawn from N(0, 1)
@@ -46,8 +41,6 @@ TokenEmbedding with num_embeddings=101 or more, or map unknown tokens and paddin
 exists.
     """
 
-    settable = MappingProxyType({"padding_idx": or_none(partial(check_whole, 0))})
-
     @with_plain_numbers
     def __init__(
         self, num_embeddings: int, dim: int, *, padding_idx: int | None = None, scale: Scale = None
@@ -64,9 +57,6 @@ exists.
         self.factor = factor(scale, dim)
         self.weight = nn.Parameter(torch.empty(num_embeddings, dim))
         self.reset_parameters()
-
-    def _read_by(self) -> dict[str, Any]:
-        return {"scale": 1.0 if self.factor is None else float(self.factor)}
 
     @torch.no_grad()
     def reset_parameters(self) -> None:

@@ -41,7 +41,6 @@ from posenc.transformer.layers import (
 )
 from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.placement import Placement, placed, placed_in_shards
-from posenc.transformer.settled import Settled
 from posenc.transformer.tables import AttentionTables, Rotations, Tables
 from posenc.transformer.version import version_of_all
 
@@ -71,7 +70,7 @@ class EncoderStages:
     output: Tensor
 
 
-class Encoder(Settled):
+class Encoder(nn.Module):
     """Embedded tokens in, tokens that know their context and their place out.
 
     Each table is computed once a pass and handed down. Tables without parameters are kept in
@@ -116,14 +115,6 @@ class Encoder(Settled):
         >>> encoder(x, padding_mask=real).shape
         torch.Size([2, 5, 16])
     """
-
-    settled = frozenset({"attention_dropout", "depth", "dim", "dropout", "heads"})
-    handed_on = frozenset(
-        {
-            *("activation", "bias", "eps", "head_dim", "inner", "kv_heads", "norm", "scale"),
-            "window",
-        }
-    )
 
     @with_plain_numbers
     def __init__(

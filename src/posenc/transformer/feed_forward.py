@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,7 +9,6 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_flag, check_whole
 from posenc.backends.base import Dropout
-from posenc.encodings.read_by import ReadByArguments
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.guards import check_tokens
 from posenc.positions.whole import with_plain_numbers
@@ -31,7 +29,7 @@ class FeedForwardStages:
     output: Tensor
 
 
-class FeedForward(ReadByArguments):
+class FeedForward(nn.Module):
     """Two linear maps with an activation between them, the same for each token.
 
     y = activation(x W₁ + b₁) W₂ + b₂,  W₁ [dim, inner], W₂ [inner, dim]
@@ -72,11 +70,6 @@ class FeedForward(ReadByArguments):
         self.contract = nn.Linear(inner, dim, bias=bias)
         self.activation = named(activation)
         self.dropout = nn.Dropout(checked_dropout(dropout))
-
-    def _read_by(self) -> dict[str, Any]:
-        """The activation, if it is one that has a name here."""
-        names = [name for name, function in ACTIVATIONS.items() if function is self.activation]
-        return {"activation": names[0]} if names else {}
 
     def forward(
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None

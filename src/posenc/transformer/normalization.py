@@ -6,18 +6,15 @@ normalization along all tokens of one feature.
 """
 
 from dataclasses import dataclass
-from functools import partial
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.guards import check_tokens, working_dtype
 from posenc.positions.whole import with_plain_numbers
-from posenc.transformer.settled import Settled
 
 
 @dataclass(frozen=True)
@@ -37,11 +34,8 @@ class NormStages:
     scaled: Tensor
 
 
-class _Normalization(Settled):
+class _Normalization(nn.Module):
     """What norms have in common: a weight γ and a bias β for each feature, and ε."""
-
-    meaning = frozenset({"eps"})
-    settable = MappingProxyType({"eps": partial(check_number, 0.0)})
 
     @with_plain_numbers
     def __init__(self, dim: int, eps: float = 1e-5):
@@ -89,8 +83,6 @@ class LayerNorm(_Normalization):
         >>> stages.normalized
         tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
-
-    constant = frozenset({"eps"})
 
     def forward(self, x: Float[Tensor, "*shape dim"]) -> Float[Tensor, "*shape dim"]:
         """``stages(x).scaled``, in one kernel."""

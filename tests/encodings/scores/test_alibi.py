@@ -69,9 +69,7 @@ def test_half_precision_stays_exact_where_absolute_positions_overflow():
 
 def test_the_wrong_number_of_heads_is_told():
     scores = torch.zeros(1, 12, 3, 3)
-    with pytest.raises(
-        ValueError, match=r"built for 8 heads; scores have 12. Build it with heads=12"
-    ):
+    with pytest.raises(ValueError, match="heads, queries and keys must be the same"):
         ALiBi(8)(scores)
 
 

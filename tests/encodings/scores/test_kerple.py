@@ -186,7 +186,7 @@ def test_arguments():
         KERPLE(2, "power", exponent=True)
     with pytest.raises(ValueError, match="heads is 0"):
         KERPLEWeight(0)
-    with pytest.raises(ValueError, match="KERPLEWeight was built for 2 heads; scores have 3"):
+    with pytest.raises(ValueError, match="heads, queries and keys must be the same"):
         KERPLEWeight(2)(torch.zeros(1, 3, 2, 2))
     with pytest.raises(ValueError, match="kernel is 'linear'; it must be 'log' or 'power'"):
         KERPLE(2, "linear")

@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match="heads is 0"):
         SwinBias(0)
     scores = torch.zeros(1, 4, 9, 9)
-    with pytest.raises(ValueError, match="built for 3 heads; scores have 4"):
+    with pytest.raises(ValueError, match="heads, queries and keys must be the same"):
         SwinBias(3, 3)(scores, grid(3, 3), grid(3, 3))
 
 

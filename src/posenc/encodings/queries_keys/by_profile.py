@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.base import check_kept, checked_rows
-from posenc.encodings.changed import refuse_changed
+from posenc.encodings.base import checked_rows
 from posenc.encodings.queries_keys.rotation import check_fit
 from posenc.frequencies.schedule import Schedule
 from posenc.guards import floating
@@ -77,7 +76,6 @@ class RotationByProfile:
         name, first = "Rotary", layout.heads_first
         row, rows = (2, len(self.numbers)), table
         if positions is not None:
-            check_kept(table, len(row))
             rows = rows_at(table, checked_rows(table, positions))
         check_fit(x, rows, row, name=name, head_dim=head_dim, heads_first=first)
         cos, sin = (part.unsqueeze(-3 if first else -2) for part in rows.unbind(-2))
@@ -96,7 +94,6 @@ def refuse_profile(owner: str, rotary: object) -> None:
         TypeError: It is of a class with methods of its own.
         ValueError: It is in somebody else's arithmetic.
     """
-    refuse_changed(owner, rotary)
     if getattr(rotary, "profile", None) is not None:
         raise ValueError(
             f"{owner} was given {rotary!r}; arithmetic {rotary.arithmetic!r} is that of rotary "  # type: ignore[attr-defined]

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from math import isfinite, log, pi
-from types import MappingProxyType
 from typing import Literal, get_args
 
 import torch
@@ -21,7 +19,6 @@ from posenc.arguments import (
     check_positive_number,
     check_whole,
     is_row,
-    or_none,
 )
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos, stacked, unturned
@@ -114,13 +111,6 @@ class DINOv3Rotary(QueryKeyEncoding):
     is_relative = True
     takes_reals = True
 
-    settable = MappingProxyType(
-        {
-            "shift": or_none(partial(check_number, 0.0)),
-            **dict.fromkeys(("jitter", "rescale"), or_none(partial(check_number, 1.0))),
-        }
-    )
-
     def __init__(
         self,
         head_dim: int,
@@ -149,6 +139,11 @@ class DINOv3Rotary(QueryKeyEncoding):
         check_flag(heads_first=heads_first)
         self.heads_first = heads_first
         self.normalize: Normalization = normalize
+        if shift is not None:
+            check_number(0, shift=shift)
+        for name, value in {"jitter": jitter, "rescale": rescale}.items():
+            if value is not None:
+                check_number(1, **{name: value})
         self.shift, self.jitter, self.rescale = shift, jitter, rescale
         self.sizes = _sizes(self.grid, normalize)
         quarter = head_dim // 4

@@ -71,7 +71,6 @@ class DirectedRotary(QueryKeyEncoding):
         super().__init__()
         given = _checked_vectors(vectors)
         self.by_head = given.ndim == 3
-        self.row_axes = 3 if self.by_head else 2
         if self.by_head:
             self.heads = given.shape[0]
         self.axes = given.shape[-1]

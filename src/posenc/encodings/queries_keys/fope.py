@@ -71,8 +71,6 @@ class FoPE(QueryKeyEncoding):
         (torch.Size([2, 16, 16]), torch.Size([5, 2, 2, 32]))
     """
 
-    meaning = QueryKeyEncoding.meaning | {"frequencies"}
-
     is_relative = False
     takes_reals = True
 

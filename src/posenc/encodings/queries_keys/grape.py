@@ -1,7 +1,5 @@
 """GRAPE: each head turns in a plane of its own, which it learns."""
 
-from types import MappingProxyType
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -57,8 +55,6 @@ class GRAPE(QueryKeyEncoding):
     is_relative = True
     takes_reals = True
 
-    settable = MappingProxyType({"speed": check_positive_number, "std": check_positive_number})
-
     def __init__(
         self,
         head_dim: int,
@@ -73,6 +69,7 @@ class GRAPE(QueryKeyEncoding):
         super().__init__()
         check_whole(2, head_dim=head_dim)
         check_whole(heads=heads)
+        check_positive_number(speed=speed)
         if std is not None:
             check_positive_number(std=std)
         self.head_dim, self.heads, self.speed = head_dim, heads, speed

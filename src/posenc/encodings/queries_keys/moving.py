@@ -3,7 +3,6 @@
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -61,7 +60,6 @@ def move_keys(
             f"rotary is a {type(rotary).__name__}; keys of Rotary, MultimodalRotary and "
             f"AxialRotary can be moved."
         )
-    refuse_changed("move_keys", rotary)
     inner = rotary.rotary if isinstance(rotary, MultimodalRotary) else rotary
     if inner.arithmetic != "exact":
         raise ValueError(

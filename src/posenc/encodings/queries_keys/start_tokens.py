@@ -1,8 +1,5 @@
 """The first tokens of a text turn by frequencies of their own."""
 
-from functools import partial
-from types import MappingProxyType
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -47,8 +44,6 @@ class StartTokenRotary(QueryKeyEncoding):
     is_relative = False
     takes_reals = True
     reads_rows = True
-
-    settable = MappingProxyType({"count": partial(check_whole, 0)})
 
     def __init__(self, rotary: Rotary, start: Rotary, count: int):
         super().__init__()

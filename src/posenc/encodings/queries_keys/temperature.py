@@ -1,8 +1,6 @@
 """Query temperatures: attention sharpens slowly as the context grows."""
 
 from collections.abc import Sequence
-from functools import partial
-from types import MappingProxyType
 from typing import Literal, get_args
 
 import torch
@@ -58,15 +56,6 @@ class QueryTemperature(QueryKeyEncoding):
     is_relative = False
     keeps_neighbors_apart = False  # the temperature grows by steps
 
-    settable = MappingProxyType(
-        {
-            "period": check_whole,
-            "scale": check_number,
-            "form": partial(check_choice, get_args(Form)),
-        }
-    )
-    learnable = MappingProxyType({"period": partial(check_number, 1.0)})
-
     def __init__(
         self,
         head_dim: int,
@@ -77,7 +66,8 @@ class QueryTemperature(QueryKeyEncoding):
         heads_first: bool = True,
     ):
         super().__init__()
-        check_whole(head_dim=head_dim)
+        check_whole(head_dim=head_dim, period=period)
+        check_number(scale=scale)
         check_choice(get_args(Form), form=form)
         self.head_dim, self.scale, self.period = head_dim, scale, period
         check_flag(heads_first=heads_first)
@@ -92,7 +82,6 @@ class QueryTemperature(QueryKeyEncoding):
             TypeError: ``positions`` are not integers.
             ValueError: ``period`` learns, and the form has steps, or it is below 1 by now.
         """
-        self._check_learned("period")
         positions = checked(positions).clamp(min=0)
         wide = widest(positions.device)
         if self.form == "beam":

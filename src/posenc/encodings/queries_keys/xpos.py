@@ -1,8 +1,6 @@
 """xPos: a rotary encoding whose products fade with distance."""
 
 from decimal import localcontext
-from functools import partial
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float, Int64
@@ -56,8 +54,6 @@ class XPos(QueryKeyEncoding):
 
     is_relative = True
     takes_reals = True
-
-    settable = MappingProxyType({"origin": partial(check_whole, -MOST)})
 
     def __init__(
         self, rotary: Rotary, scale_base: float = 512.0, gamma: float = 0.4, origin: int = 0

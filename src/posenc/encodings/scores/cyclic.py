@@ -1,7 +1,5 @@
 """Distances around a ring, for any bias of distance: cyclic peptides, angles, hours of a day."""
 
-from types import MappingProxyType
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -40,11 +38,9 @@ class Cyclic(RelativeBias):
         tensor([[ 0., -1., -2., -3., -2., -1.,  0.]])
     """
 
-    settable = MappingProxyType({"period": check_whole})
-
     def __init__(self, heads: int, bias: RelativeBias, period: int):
         super().__init__()
-        check_whole(heads=heads)
+        check_whole(heads=heads, period=period)
         if not isinstance(bias, RelativeBias):
             raise TypeError(
                 f"bias is a {type(bias).__name__}; Cyclic takes a RelativeBias, as ALiBi({heads}) "

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.base import RelativeBias, ScoreEncoding, check_scores, working_dtype
+from posenc.encodings.base import RelativeBias, ScoreEncoding, check_pairs, working_dtype
 from posenc.guards import eager, floating
 from posenc.positions import Positions, checked, float_distances, floats
 
@@ -209,7 +209,7 @@ class KERPLEWeight(ScoreEncoding):
             TypeError: ``scores`` are not floating.
             ValueError: The table is of other heads, queries or keys.
         """
-        check_scores(scores, table, "KERPLEWeight")
+        check_pairs("KERPLEWeight", scores, table)
         return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)
 
     def extra_repr(self) -> str:

@@ -1,8 +1,5 @@
 """Inkling's temperature: scores sharpen with the logarithm of the context, from a floor on."""
 
-from functools import partial
-from types import MappingProxyType
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -42,12 +39,10 @@ class LogTemperature(ScoreEncoding):
     is_relative = False
     is_pairwise = True
 
-    settable = MappingProxyType({"floor": check_whole, "alpha": check_number})
-    learnable = MappingProxyType({"floor": partial(check_number, 1.0)})
-
     def __init__(self, heads: int, floor: int = 128_000, alpha: float = 0.1):
         super().__init__()
-        check_whole(heads=heads)
+        check_whole(heads=heads, floor=floor)
+        check_number(alpha=alpha)
         self.heads, self.floor, self.alpha = heads, floor, alpha
 
     def table(
@@ -63,7 +58,6 @@ class LogTemperature(ScoreEncoding):
             TypeError: Positions are not integers.
             ValueError: ``floor`` learns, and is below 1 by now.
         """
-        self._check_learned("floor")
         q_positions = checked(q_positions, "q_positions").clamp(min=0).unsqueeze(-1)
         k_positions = checked(k_positions, "k_positions")
         wide = widest(q_positions.device)

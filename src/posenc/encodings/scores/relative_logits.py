@@ -1,12 +1,10 @@
 """Relative logits of Inkling: each token mixes a bank of profiles over distance."""
 
-from types import MappingProxyType
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_positive_number, check_whole, or_none
+from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
@@ -62,8 +60,6 @@ class RelativeLogits(ScoreEncoding):
     is_pairwise = True
     reads_hidden = True
 
-    settable = MappingProxyType({"clip": or_none(check_positive_number)})
-
     def __init__(
         self,
         heads: int,
@@ -79,6 +75,8 @@ class RelativeLogits(ScoreEncoding):
         super().__init__()
         check_whole(heads=heads, dim=dim, width=width, extent=extent)
         check_number(0.0, std=std)
+        if clip is not None:
+            check_positive_number(clip=clip)
         self.heads, self.dim, self.width, self.extent = heads, dim, width, extent
         self.clip, self.std = clip, std
         factory = {"device": device, "dtype": dtype}

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
 from posenc.encodings.queries_keys.temperature import QueryTemperature
@@ -55,7 +54,6 @@ class RemappedRotary(ScoreEncoding):
 
     is_pairwise = True
     makes_anew = True
-    fixed = ScoreEncoding.fixed | {"remapping"}
 
     def __init__(self, heads: int, rotary: Rotary, remapping: PairRemapping):
         super().__init__()
@@ -65,7 +63,6 @@ class RemappedRotary(ScoreEncoding):
                 f"rotary is a {type(rotary).__name__}; RemappedRotary rotates further what a "
                 f"Rotary encoded. Pass the one of Positional(queries_keys=...)."
             )
-        refuse_changed("RemappedRotary", rotary)
         if rotary.arithmetic != "exact":
             raise ValueError(
                 f"arithmetic is {rotary.arithmetic!r}; rounded angles cannot be rotated further "

@@ -1,7 +1,6 @@
 """Swin's table of biases, one for each displacement within a window."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import ClassVar
 
 import torch
@@ -60,8 +59,6 @@ class SwinBias(ScoreBias):
     is_relative = True
 
     head_axes: ClassVar[Mapping[str, int] | None] = {"weight": 1}
-
-    settable = MappingProxyType({"std": check_positive_number})
 
     def __init__(
         self,

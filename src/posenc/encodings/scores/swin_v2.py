@@ -53,8 +53,6 @@ class SwinV2Bias(ScoreBias):
 
     is_relative = True
 
-    meaning = ScoreBias.meaning - {"window"}  # its network reads displacements of any window
-
     def __init__(
         self,
         heads: int,

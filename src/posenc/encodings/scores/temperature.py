@@ -1,7 +1,6 @@
 """A temperature of the scores, constant or growing with the logarithm of the context."""
 
 from math import log
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float, Int64
@@ -42,11 +41,10 @@ class Temperature(ScoreEncoding):
                 [2.]])
     """
 
-    settable = MappingProxyType({"scale": check_number})
-
     def __init__(self, heads: int, trained_length: int | None = None, *, scale: float = 1.0):
         super().__init__()
         check_whole(heads=heads)
+        check_number(scale=scale)
         if trained_length is not None:
             check_whole(2, trained_length=trained_length)  # its logarithm divides
         self.heads, self.trained_length, self.scale = heads, trained_length, scale

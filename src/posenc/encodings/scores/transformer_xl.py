@@ -1,12 +1,10 @@
 """Transformer-XL: queries meet sinusoids of the distance, and keys a preference of their own."""
 
-from types import MappingProxyType
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_whole, or_none
+from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.picked import grouped_keys, picked
@@ -48,9 +46,6 @@ class TransformerXL(ScoreEncoding):
         torch.Size([1, 2, 5, 5])
     """
 
-    meaning = ScoreEncoding.meaning | {"base"}
-    settable = MappingProxyType({"clamp_len": or_none(check_whole)})
-
     is_relative = True
     is_pairwise = True
 
@@ -71,6 +66,8 @@ class TransformerXL(ScoreEncoding):
         check_number(0.0, std=std)
         dim = heads * head_dim if dim is None else dim
         check_whole(dim=dim)
+        if clamp_len is not None:
+            check_whole(clamp_len=clamp_len)
         if dim % 2:
             raise ValueError(
                 f"dim is {dim}; half of the channels of TransformerXL are sines and half cosines. "

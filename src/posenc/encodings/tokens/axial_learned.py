@@ -69,7 +69,6 @@ Give points within its sizes, or more vectors.
 
     keeps_norm = False
     keeps_shift = False
-    fixed = TokenEncoding.fixed | {"join"}  # widths of the tables follow from it
 
     def __init__(
         self,

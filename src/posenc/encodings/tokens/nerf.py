@@ -56,7 +56,6 @@ class NeRFFeatures(TokenEncoding):
     """
 
     takes_reals = True
-    fixed = TokenEncoding.fixed | {"include_input"}  # the width follows from it
     keeps_neighbors_apart = False  # its sines of whole numbers of half turns are equal
 
     def __init__(

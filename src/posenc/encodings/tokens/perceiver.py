@@ -56,7 +56,6 @@ class PerceiverFeatures(TokenEncoding):
     """
 
     takes_reals = True
-    fixed = TokenEncoding.fixed | {"include_input"}  # the width follows from it
     keeps_neighbors_apart = False  # bands are fractions, which come around at whole numbers
 
     def __init__(

@@ -60,7 +60,6 @@ class RandomFourierFeatures(TokenEncoding):
 
     keeps_norm = True
     keeps_shift = True
-    fixed = TokenEncoding.fixed | {"std"}
     takes_reals = True
 
     def __init__(

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -341,7 +340,6 @@ def _target(
         if layer_type not in new:
             return None
         new = new[layer_type]
-    refuse_changed("rerotate_cached_keys", new)
     schedule = new.frequencies if isinstance(new, Rotary) else new
     if not isinstance(schedule, Schedule):
         raise TypeError(

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
@@ -82,7 +81,6 @@ def onnx_program(
     """
     check_whole(longest=longest)
     check_choice(get_args(Operator), operator=operator)
-    refuse_changed("onnx_program", module)
     if operator == "RotaryEmbedding" and not isinstance(module, Rotary):
         raise ValueError(f"{operator} is the operator of Rotary; pass operator='basic'.")
     if isinstance(module, Rotary):

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from posenc.encodings.changed import refuse_changed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
@@ -183,7 +182,6 @@ def _fitting(wanted: object, own: Rotation) -> Rotation:
             f"rotary is a {type(wanted).__name__}; it must be a Rotary, a schedule, a rope "
             f"dictionary with rope_type, or a mapping from layer types to one."
         )
-    refuse_changed("patch", wanted)
     if facts_of(wanted) != facts_of(own):
         raise ValueError(_unfit(wanted, own))
     return wanted
