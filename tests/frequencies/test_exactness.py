@@ -157,7 +157,6 @@ def test_ntk_keeps_the_fastest_and_divides_the_slowest_by_the_factor():
         (lambda: LongRoPE(PLAIN, DIVISORS, (1.0,), 4096), ValueError, "Give one a frequency"),
         (lambda: Proportional(8, 1.5), ValueError, "share from 0 to 1"),
         (lambda: Rotary(DynamicNTK(PLAIN, 2.0, 4096)), TypeError, r"\.at\(length\)"),
-        (lambda: FromCheckpoint([]), ValueError, "one or more finite numbers"),
     ],
 )
 def test_errors_say_what_to_do(build, error, words):

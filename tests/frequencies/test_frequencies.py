@@ -13,6 +13,7 @@ from mpmath import mp, mpf
 from posenc.frequencies import (
     NTK,
     Clipped,
+    DynamicNTK,
     FromCheckpoint,
     Geometric,
     Linear,
@@ -21,6 +22,7 @@ from posenc.frequencies import (
     Powers,
     RIFLEx,
     YaRN,
+    as_schedule,
 )
 from posenc.frequencies.schedule import TURN_BITS, TWO_PI
 
@@ -81,6 +83,24 @@ def test_a_checkpoint_of_any_dtype_is_taken_as_it_is(dtype):
     given = torch.tensor([1.0, 0.1, 0.0, -0.25], dtype=dtype)
     assert FromCheckpoint(given).frequencies == tuple(Fraction(w) for w in given.double().tolist())
     assert FromCheckpoint([Fraction(1, 3)]).frequencies == (Fraction(1, 3),)
+
+
+@pytest.mark.parametrize(
+    "row", [[1.0, 0.1], (1, 0.1), torch.tensor([1.0, 0.1], dtype=torch.float64)]
+)
+def test_a_row_of_numbers_is_a_schedule(row):
+    schedule = as_schedule(row)
+    assert schedule == FromCheckpoint([1.0, 0.1])
+    assert repr(schedule) == "FromCheckpoint((1.0, 0.1))"
+    assert eval(repr(schedule)) == schedule
+    assert repr(as_schedule([Fraction(1, 3)])) == "FromCheckpoint((Fraction(1, 3),))"
+
+
+def test_a_schedule_stays_itself_and_its_length_must_be_known():
+    dynamic = DynamicNTK(Geometric(8), 2.0, 4096)
+    assert as_schedule(plain := Geometric(8)) is plain
+    with pytest.raises(TypeError, match="length"):
+        as_schedule(dynamic)
 
 
 @pytest.mark.parametrize("schedule", [Geometric(8), FromCheckpoint([2.0, 0.5, 1e-9])])
@@ -144,9 +164,9 @@ def test_the_two_float32_forms():
         (lambda: Geometric(4, math.inf), "base is inf; it must be a positive and finite"),
         (lambda: Geometric(4, math.nan), "base is nan; it must be a positive and finite"),
         (lambda: Powers(2.0, (0,), 0), "The exponents divide by 0: the width is too small"),
-        (lambda: FromCheckpoint([]), "frequencies hold nothing; they must be one or more finite"),
-        (lambda: FromCheckpoint([1.0, math.nan]), "frequencies hold [nan]; they must be one or"),
-        (lambda: FromCheckpoint([math.inf]), "radians per position, as a checkpoint's inv_freq."),
+        (lambda: FromCheckpoint([]), "frequencies is empty"),
+        (lambda: FromCheckpoint([1.0, math.nan]), "it must be a row of finite numbers"),
+        (lambda: FromCheckpoint(torch.ones(2, 4)), "it must be a row of finite numbers"),
     ],
 )
 def test_what_is_no_schedule_is_refused(make, text):

@@ -16,7 +16,6 @@ from posenc.frequencies import (
     NTK,
     Divided,
     DynamicNTK,
-    FromCheckpoint,
     Geometric,
     Linear,
     Llama3,
@@ -102,7 +101,6 @@ def test_a_trained_length_is_a_number_of_tokens(name, length):
         (lambda: Geometric(8, "1e4"), "base is '1e4'; it must be a positive and finite number"),
         (lambda: Proportional(8, 1.5), "fraction is 1.5; it must be a share from 0 to 1."),
         (lambda: Proportional(8, math.nan), "fraction is nan; it must be a share from 0 to 1."),
-        (lambda: FromCheckpoint([math.nan]), "frequencies hold [nan]; they must be one or more"),
         (lambda: Rotary(8, base=math.nan), "base is nan; it must be a positive and finite number"),
         (lambda: Rotary(7, base=100), "The rotated width is 7; channels turn in pairs, so it must"),
     ],
@@ -176,20 +174,9 @@ def test_a_base_that_is_a_fraction_or_a_number_of_numpy_is_that_number():
     assert third[1].wavelengths()[1] == pytest.approx(2 * math.pi * (10_000 / 3) ** 0.5, rel=1e-15)
 
 
-def test_frequencies_of_several_layers_are_no_schedule():
-    with pytest.raises(ValueError, match=r"shape \(2, 4\); they must be one row"):
-        FromCheckpoint(torch.ones(2, 4))
-
-
 @pytest.mark.parametrize("empty", ["", [], {}, False])
 @pytest.mark.parametrize("name", ["mscale", "mscale_all_dim", "attention"])
 def test_what_is_empty_is_not_none(name, empty):
     with pytest.raises(ValueError, match=f"YaRN: {name} is "):
         YaRN(PLAIN, 2.0, 64, **{name: empty})
     assert YaRN(PLAIN, 2.0, 64, mscale=0) is not None  # none, as transformers reads it
-
-
-@pytest.mark.parametrize("dtype", [torch.bool, torch.complex64])
-def test_a_tensor_of_no_reals_holds_no_frequencies(dtype):
-    with pytest.raises(TypeError, match="it must be several numbers"):
-        FromCheckpoint(torch.ones(2, dtype=dtype))

@@ -5,8 +5,9 @@ from .clipped import Clipped as Clipped
 from .divided import Divided as Divided
 from .dype import DyNTK as DyNTK
 from .dype import DyYaRN as DyYaRN
-from .from_checkpoint import FromCheckpoint as FromCheckpoint
 from .geometric import Geometric as Geometric
+from .given import FromCheckpoint as FromCheckpoint
+from .given import as_schedule as as_schedule
 from .linear import Linear as Linear
 from .llama3 import Llama3 as Llama3
 from .longrope import LongRoPE as LongRoPE
