@@ -6,11 +6,12 @@ computes then for good must not be computed there, nor in fewer digits.
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import torch
 from tests.encodings.test_set_afterwards import EVERY
-from tests.frequencies.test_whole_numbers_of_numpy import schedules
+from tests.goldens.tables import SCHEDULES
 from tests.torch_defaults import default_dtype
 
 from posenc import Rotary
@@ -84,14 +85,14 @@ def tables(build: Callable[[], Schedule], name: str) -> Callable[[], torch.Tenso
 
 @pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("default", DEFAULTS)
-@pytest.mark.parametrize("name", [*schedules(int, int), "all of Clipped", "hard Clipped"])
+@pytest.mark.parametrize("name", [*SCHEDULES, "all of Clipped", "hard Clipped"])
 def test_every_schedule_is_the_same_in_every_arithmetic(name, default):
     def build() -> Schedule:
         clipped = {
             "all of Clipped": Clipped(Geometric(128)),
             "hard Clipped": Clipped(Geometric(8), 2, soft=False),
         }
-        return clipped.get(name) or schedules(int, int)[name]
+        return clipped.get(name) or replace(SCHEDULES[name])
 
     asked = 0
     for arithmetic in ARITHMETIC:

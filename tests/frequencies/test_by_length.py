@@ -25,8 +25,8 @@ def test_the_first_step_that_is_long_enough():
     assert by_length.at(32769) == by_length.at(65536) == YaRN(PLAIN, 2.0, 32768)
     assert by_length.at(65537) == by_length.at(131072) == YaRN(PLAIN, 4.0, 32768)
     assert by_length.longest == 131072
-    for length, said in ((131073, "longer than all steps"), (0, "positive"), (True, "positive")):
-        with pytest.raises(ValueError, match=said):
+    for length in (0, 131073):
+        with pytest.raises(ValueError, match="length"):
             by_length.at(length)
 
 
@@ -35,7 +35,7 @@ def test_longrope_has_its_short_list_and_its_long_one():
     by_length = ByLength.longrope(longrope, 131072)
     assert by_length.at(4096) == longrope.at(4096)
     assert by_length.at(4097) == by_length.at(131072) == longrope.at(131072)
-    with pytest.raises(ValueError, match="must be whole numbers that grow"):
+    with pytest.raises(ValueError, match="grow"):
         ByLength.longrope(longrope, 4096)
 
 
@@ -78,9 +78,8 @@ def test_it_is_frozen():
     [
         ((), ValueError, "no steps"),
         (((8, PLAIN), (8, PLAIN)), ValueError, "grow"),
-        (((8.5, PLAIN),), ValueError, "grow"),
-        (((8, 128),), TypeError, "of is 128"),
-        (((8, PLAIN), (9, Geometric(64))), ValueError, "32 and 64 frequencies"),
+        (((8.5, PLAIN),), ValueError, "whole"),
+        (((8, PLAIN), (9, Geometric(64))), ValueError, "frequencies"),
         (
             ((8, PLAIN), (9, YaRN(PLAIN, 2.0, 4096, mscale=1.0, mscale_all_dim=1.0))),
             ValueError,

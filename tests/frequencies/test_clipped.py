@@ -1,6 +1,5 @@
 """Clipped RoPE: its cosine taper, exact and as the authors' float32 code has it."""
 
-import re
 from fractions import Fraction
 
 import pytest
@@ -9,7 +8,7 @@ from mpmath import mp, mpf
 
 from posenc import Rotary
 from posenc.frequencies import Clipped, Geometric, Linear, Llama3, YaRN
-from posenc.frequencies.clipped import cos_half_turns
+from posenc.frequencies.scaled import cos_half_turns
 from posenc.frequencies.schedule import TURN_BITS
 
 PLAIN = Geometric(64, 500_000.0)
@@ -73,9 +72,3 @@ def test_hard_clipping_leaves_the_first_and_zeroes_the_rest():
 def test_a_clipped_pair_does_not_turn():
     table = Rotary(Clipped(Geometric(8), 2, soft=False)).table([10**9])
     assert table[0, :, 2:].tolist() == [[1.0, 1.0], [0.0, 0.0]]
-
-
-@pytest.mark.parametrize("count", [-1, 1.5, True, None])
-def test_a_count_is_a_whole_number(count):
-    with pytest.raises(ValueError, match=re.escape(f"count is {count!r}; it says how many")):
-        Clipped(PLAIN, count)

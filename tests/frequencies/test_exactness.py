@@ -1,9 +1,10 @@
 """Every schedule, bit for bit, against its formula written once more in mpmath."""
 
+import math
+
 import pytest
 from mpmath import mp, mpf
 
-from posenc import Rotary
 from posenc.frequencies import (
     NTK,
     Divided,
@@ -134,39 +135,19 @@ def test_wrappers_hand_the_attention_factor_on():
     assert Divided(yarn, (1.0,) * 32, attention=2.0).attention_factor == 3.0
 
 
+@pytest.mark.parametrize("of", [PLAIN, YaRN(PLAIN, 4.0, 64), Divided(PLAIN, DIVISORS, 0.5)])
+@pytest.mark.parametrize("attention", [None, 1.25])
+def test_longrope_multiplies_the_attention_factor_of_its_schedule(of, attention):
+    longrope = LongRoPE(of, DIVISORS, DIVISORS, 4096, 4.0, attention)
+    own = attention or math.sqrt(1 + math.log(4) / math.log(4096))
+    assert longrope.attention_factor == pytest.approx(of.attention_factor * own, rel=1e-15)
+    assert longrope.at(4097).attention_factor == longrope.at(1).attention_factor
+
+
 def test_ntk_keeps_the_fastest_and_divides_the_slowest_by_the_factor():
     plain, scaled = PLAIN.wavelengths(), NTK(PLAIN, 8.0).wavelengths()
     assert scaled[0] == plain[0]
     assert scaled[-1] == pytest.approx(8 * plain[-1], rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "words"),
-    [
-        (lambda: Linear(PLAIN, 0.0), ValueError, "Linear: factor is 0.0; it must be a positive"),
-        (lambda: NTK(Linear(PLAIN, 2.0), 2.0), TypeError, "takes Geometric"),
-        (lambda: NTK(Geometric(2), 2.0), ValueError, "Give 4 or more"),
-        (lambda: DynamicNTK(PLAIN, 0.5, 4096), ValueError, "must be 1 or more"),
-        (
-            lambda: YaRN(PLAIN, 2.0, 4096, beta_fast=1, beta_slow=32),
-            ValueError,
-            "must not be the larger; the paper has 1 and 32",
-        ),
-        (lambda: Llama3(PLAIN, low=4.0, high=1.0), ValueError, "low must be the smaller"),
-        (lambda: Divided(PLAIN, (1.0,)), ValueError, "1 divisors for 32 frequencies"),
-        (lambda: LongRoPE(PLAIN, DIVISORS, (1.0,), 4096), ValueError, "Give one a frequency"),
-        (lambda: Proportional(8, 1.5), ValueError, "share from 0 to 1"),
-        (lambda: Rotary(DynamicNTK(PLAIN, 2.0, 4096)), TypeError, r"\.at\(length\)"),
-    ],
-)
-def test_errors_say_what_to_do(build, error, words):
-    with pytest.raises(error, match=words):
-        build()
-
-
-def test_schedules_are_values():
-    assert YaRN(PLAIN, 16.0, 8192) == YaRN(Geometric(64, 500_000.0), 16.0, 8192)
-    assert len({Llama3(PLAIN), Llama3(PLAIN), Linear(PLAIN, 2.0)}) == 2
 
 
 def test_a_pair_that_turns_backwards_is_rescaled_as_one_that_turns_forwards():

@@ -53,6 +53,6 @@ def test_what_does_not_turn_stays_so():
 
 
 def test_frequencies_that_would_turn_in_full_are_refused():
-    with pytest.raises(ValueError, match=r"wavelength of 1\.25664 positions, nearest to 1"):
+    with pytest.raises(ValueError, match="wavelength"):
         Resonance(FromCheckpoint([1.0, 5.0]))
     assert Resonance(FromCheckpoint([3.1])).wavelengths() == (2.0,)

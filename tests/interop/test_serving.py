@@ -55,7 +55,7 @@ def test_a_request_stays_within_what_it_stated(tables):
             tables.table([short, long], torch.tensor(positions))
     with pytest.raises(ValueError, match="for 1 requests"):
         tables.table([short], torch.zeros(2, 1, dtype=torch.long))
-    with pytest.raises(ValueError, match="longer than all steps"):
+    with pytest.raises(ValueError, match="longest step"):
         tables.request(129)
 
 
@@ -133,10 +133,9 @@ def test_positions_between_tokens_are_refused(tables):
 
 @pytest.mark.parametrize("factors", [[1.0, 2.0], [1], (4, 2), (2.0, 2.0), (1.00001,)])
 @pytest.mark.parametrize("scaling", [None, {"rope_type": "yarn", "factor": 4.0}])
-def test_factors_by_which_lengths_do_not_grow_are_named(factors, scaling):
+def test_factors_by_which_lengths_do_not_grow_are_refused(factors, scaling):
     config = {"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6, "rope_scaling": scaling}
-    words = r"^requests_from_config: factors is \[.* Pass factors above 1 that grow"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match="grow"):
         requests_from_config(config | {"max_position_embeddings": 32768}, factors)
-    with pytest.raises(ValueError, match=r"^ByLength\.yarn: factors is \["):
+    with pytest.raises(ValueError, match="grow"):
         ByLength.yarn(Geometric(128), 32768, factors)

@@ -1,4 +1,4 @@
-"""Frequency schedules: one a file, frozen, exact, nested by value.
+"""Frequency schedules: frozen, exact, nested by value.
 
 Each is loaded when it is first used: numbers that need no tensors, as ``Powers``, ask for no torch.
 """

@@ -9,29 +9,20 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.geometric import Geometric, common_keys, geometric_of
+from posenc.arguments import check_positive_number, check_whole
 from posenc.frequencies.huggingface import Rope, RopeType
-from posenc.frequencies.schedule import (
-    TWO_PI,
-    Number,
-    Schedule,
-    check_extension,
-    check_length,
-    check_positive,
-    check_schedule,
-    exact,
-)
+from posenc.frequencies.powers import Geometric, common_keys, geometric_of
+from posenc.frequencies.schedule import TWO_PI, Number, Rescaled, Schedule, check_extension, exact
 
 
 @dataclass(frozen=True)
-class Llama3(Schedule):
+class Llama3(Rescaled):
     """ω_i · (1 − (1 − u_i)(1 − 1/s)),   u_i = clamp((L0/λ_i − low) / (high − low), 0, 1)
 
     with wavelength λ_i = 2π/ω_i. What turns more than ``high`` times in the trained length L0 is
     left alone, what turns less than ``low`` times is divided by s. Where the two are one number, as
     in Llama 4 Scout, there is a step and no middle. With low=1 and high=32 this is NTK-by-parts as
-    the paper of YaRN states it; see ``YaRN``. A pair that turns backwards, by a frequency below 0,
-    makes as many turns as one that turns forwards.
+    the paper of YaRN states it; see ``YaRN``. A frequency below 0 makes as many turns as its size.
 
     Args:
         of: The schedule to rescale; its attention factor is kept.
@@ -40,40 +31,28 @@ class Llama3(Schedule):
         high: Turns from which on it stays.
         trained_length: L0, in tokens.
 
-    Raises:
-        ValueError: A number is not positive and finite, ``factor`` is below 1, or ``low`` is above
-            ``high``.
-
     Reference:
         Meta 2024, ``apply_scaling`` in the reference code of Llama 3.1; ``llama3`` in transformers;
         Peng et al. 2023, "YaRN", equations 17 to 20 (arXiv:2309.00071).
 
     Example:
-        >>> from posenc.frequencies import Geometric
         >>> scaled = Llama3(Geometric(128, base=500_000.0))
         >>> [round(scaled.wavelengths()[i] / scaled.of.wavelengths()[i], 3) for i in (0, 32, 63)]
         [1.0, 2.695, 8.0]
     """
 
-    of: Schedule
     factor: Number = 8.0
     low: float = 1.0
     high: float = 4.0
     trained_length: int = 8192
 
     def __post_init__(self):
-        check_schedule(self, self.of)
-        check_extension(self, self.factor)
-        check_length(self, self.trained_length)
-        check_positive(self, low=self.low, high=self.high)
+        super().__post_init__()
+        check_extension(self.factor)
+        check_whole(trained_length=self.trained_length)
+        check_positive_number(low=self.low, high=self.high)
         if self.low > self.high:
-            raise ValueError(
-                f"Llama3: low is {self.low} and high {self.high} turns; low must be the smaller. "
-                f"Llama 3.1 has 1 and 4."
-            )
-        self._settle(
-            attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor
-        )
+            raise ValueError(f"low is {self.low} and high {self.high}; low must be the smaller.")
 
     def radians(self) -> tuple[Decimal, ...]:
         low, high, slowing = exact(self.low), exact(self.high), 1 - 1 / exact(self.factor)
@@ -90,7 +69,7 @@ class Llama3(Schedule):
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         """The frequencies as transformers' float32 code has them."""
         plain, factor = self.of.float32(form), float(self.factor)
-        length, low, high = self.trained_length, self.low, self.high
+        length, low, high = self.trained_length, float(self.low), float(self.high)
         wavelengths = 2 * pi / plain.abs()
         scaled = torch.where(wavelengths > length / low, plain / factor, plain)
         if low == high:

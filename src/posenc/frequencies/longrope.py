@@ -4,22 +4,11 @@ from dataclasses import dataclass
 from decimal import localcontext
 from typing import Any
 
-from posenc.frequencies.divided import Divided
-from posenc.frequencies.geometric import geometric_of
+from posenc.arguments import check_whole
+from posenc.frequencies.given import Divided
 from posenc.frequencies.huggingface import Rope, RopeType
-from posenc.frequencies.schedule import (
-    PRECISION,
-    Number,
-    Schedule,
-    check_extension,
-    check_length,
-    check_positive,
-    check_schedule,
-    exact,
-    listed,
-    plain,
-    plain_first,
-)
+from posenc.frequencies.powers import geometric_of
+from posenc.frequencies.schedule import PRECISION, Number, Schedule, check_extension, exact
 
 
 @dataclass(frozen=True)
@@ -39,10 +28,6 @@ class LongRoPE:
         trained_length: L0, in tokens.
         factor: s, target length over trained length.
         attention: The attention factor, in place of the one that follows from s.
-
-    Raises:
-        ValueError: A list does not have one positive number a frequency, or another number is not
-            positive and finite, or ``factor`` is below 1.
 
     Reference:
         Ding et al. 2024, "LongRoPE" (arXiv:2402.13753); the attention factor stands in the code of
@@ -64,43 +49,26 @@ class LongRoPE:
     factor: Number = 1.0
     attention: float | None = None
 
-    attention_factor = 1.0
-    """What cosines and sines are multiplied with, at any length."""
-
-    @plain_first
     def __post_init__(self):
-        check_schedule(self, self.of)
-        for name in ("short", "long"):
-            object.__setattr__(self, name, listed(self, name, getattr(self, name)))
-        check_extension(self, self.factor)
-        check_length(self, self.trained_length, least=2)  # its logarithm divides
-        for name, divisors in (("short", self.short), ("long", self.long)):
-            if len(divisors) != len(self.of):
-                raise ValueError(
-                    f"LongRoPE: {name} has {len(divisors)} numbers for {len(self.of)} frequencies "
-                    f"of {self.of!r}. Give one a frequency."
-                )
-        if self.attention is not None:
-            check_positive(self, attention=self.attention)
-        for length in (self.trained_length, self.trained_length + 1):
-            made = self.at(length)  # a bad list is reported where it is given
-        object.__setattr__(self, "attention_factor", made.attention_factor)
+        check_extension(self.factor)
+        check_whole(2, trained_length=self.trained_length)  # its logarithm divides
+        for name, length in (("short", 1), ("long", self.trained_length + 1)):
+            object.__setattr__(self, name, self.at(length).divisors)  # checked where it is given
+
+    @property
+    def attention_factor(self) -> float:
+        """What cosines and sines are multiplied with, at any length."""
+        return self.at(1).attention_factor
 
     def _own_factor(self) -> float:
-        """√(1 + ln s / ln L0), or what was given in its place: that of ``of`` is multiplied."""
         if self.attention is not None:
-            return float(self.attention)
+            return self.attention
         with localcontext(PRECISION):
             return float((1 + exact(self.factor).ln() / exact(self.trained_length).ln()).sqrt())
 
     def at(self, length: int) -> Divided:
-        """The schedule for sequences of ``length`` tokens: long above the trained length.
-
-        Raises:
-            ValueError: ``length`` is no whole number from 1 on.
-        """
-        length = plain(length)
-        check_length(self, length, name="length")
+        """The schedule for sequences of ``length`` tokens: long above the trained length."""
+        check_whole(length=length)
         divisors = self.long if length > self.trained_length else self.short
         return Divided(self.of, divisors, self._own_factor())
 

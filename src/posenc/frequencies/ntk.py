@@ -1,26 +1,33 @@
-"""NTK-aware scaling: a larger base, so that only the slow frequencies slow down."""
+"""NTK-aware scaling: only the slow frequencies slow down. By parts: with fast ones kept."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
+from decimal import Decimal, localcontext
+from math import ceil, floor
 from typing import Any
 
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.geometric import Geometric, geometric_of
+from posenc.arguments import check_positive_number, check_whole
 from posenc.frequencies.huggingface import Rope, RopeType
+from posenc.frequencies.powers import Geometric, geometric_of
 from posenc.frequencies.schedule import (
+    PRECISION,
+    TWO_PI,
     Number,
+    Rescaled,
     Schedule,
     check_extension,
-    check_length,
     exact,
+    rational,
 )
+
+Turns = tuple[Number, Number]
 
 
 @dataclass(frozen=True)
-class NTK(Schedule):
+class NTK(Rescaled):
     """ω_i with base b·s^(d/(d−2)), which is b^(−2i/d) · s^(−2i/(d−2)).
 
     The fastest frequency stays, and the slowest is divided by s exactly.
@@ -28,10 +35,6 @@ class NTK(Schedule):
     Args:
         of: The schedule whose base b grows, of width d.
         factor: s; 1 changes nothing, bit for bit.
-
-    Raises:
-        TypeError: ``of`` has no base.
-        ValueError: ``factor`` is below 1 or not finite, or the width is 2 or less.
 
     Reference:
         bloc97 2023, "NTK-Aware Scaled RoPE"; Peng et al. 2023, "YaRN", equation 16
@@ -47,10 +50,10 @@ class NTK(Schedule):
     factor: Number
 
     def __post_init__(self):
-        check_geometric(self, self.of)
-        check_extension(self, self.factor)
+        check_geometric(self.of)
+        check_extension(self.factor)
         if self.of.dim <= 2:
-            raise ValueError(f"NTK divides by dim − 2; of has dim {self.of.dim}. Give 4 or more.")
+            raise ValueError(f"NTK divides by dim − 2; of has dim {self.of.dim}.")
 
     def radians(self) -> tuple[Decimal, ...]:
         log_factor, width = exact(self.factor).ln(), self.of.dim - 2
@@ -60,7 +63,7 @@ class NTK(Schedule):
         )
 
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
-        grown = self.of.base * float(self.factor) ** (self.of.dim / (self.of.dim - 2))
+        grown = float(self.of.base) * float(self.factor) ** (self.of.dim / (self.of.dim - 2))
         return Geometric(self.of.dim, grown).float32(form)
 
 
@@ -78,10 +81,6 @@ class DynamicNTK:
         factor: s.
         trained_length: L0.
 
-    Raises:
-        TypeError: ``of`` has no base.
-        ValueError: ``factor`` is below 1 or not finite, or ``trained_length`` is not positive.
-
     Reference:
         emozilla 2023, "Dynamically Scaled RoPE"; ``dynamic`` in transformers.
 
@@ -98,32 +97,114 @@ class DynamicNTK:
     trained_length: int
 
     def __post_init__(self):
-        check_geometric(self, self.of)
-        check_extension(self, self.factor)
-        check_length(self, self.trained_length)
+        check_geometric(self.of)
+        check_extension(self.factor)
+        check_whole(trained_length=self.trained_length)
 
     def at(self, length: int) -> NTK:
-        """The schedule for sequences of ``length`` tokens.
-
-        Raises:
-            ValueError: ``length`` is no positive whole number.
-        """
-        check_length(self, length, name="length")
-        factor, length = Fraction(self.factor), max(length, self.trained_length)
-        return NTK(self.of, factor * length / self.trained_length - (factor - 1))
+        """The schedule for sequences of ``length`` tokens."""
+        check_whole(length=length)
+        factor, length = rational(self.factor), max(int(length), int(self.trained_length))
+        return NTK(self.of, factor * length / int(self.trained_length) - (factor - 1))
 
 
-def check_geometric(owner: object, of: object) -> None:
-    """Refuse a schedule that has no width and base to compute with.
+@dataclass(frozen=True)
+class NTKByParts(Rescaled):
+    """Two ramps, each between two numbers of turns in the trained length L0, over the pairs.
 
-    Raises:
-        TypeError: ``of`` is not ``Geometric``.
+    ω_i → k_i·ω_i + (1 − k_i)·(m_i·NTK_i + (1 − m_i)·ω_i/s)
+
+    m_i falls from 1 to 0 over the pairs i(β_0) … i(β_1), and k_i over i(γ_0) … i(γ_1), with
+    i(n) = d · ln(L0 / 2πn) / (2 ln b), rounded outwards to whole pairs. This is the form of YaRN
+    before its paper, and what image generators call YaRN. Cosines and sines are multiplied with
+    0.1·ln s + 1.
+
+    Borders are brought within 0 … d/2, as in DyPE's code. The older code of YaRN brings them within
+    0 … d − 1: a ramp that reaches past the last pair, d/2 − 1, is less steep there. A ramp that
+    would begin past the last pair leaves all pairs on its fast side, and one that would end before
+    the first leaves all on its slow side; in public code some of these ramps turn over.
+
+    Args:
+        of: The schedule to rescale, of width d and base b.
+        factor: s; 1 changes nothing.
+        trained_length: L0.
+        beta: β_0 and β_1, in turns.
+        gamma: γ_0 and γ_1, in turns.
+
+    Reference:
+        ``LlamaPartNTKScaledRotaryEmbedding`` in jquesnelle/yarn; ``get_1d_rotary_pos_embed`` with
+        ``yarn=True`` in guyyariv/DyPE.
+
+    Example:
+        >>> by_parts = NTKByParts(Geometric(56), factor=4.0, trained_length=64)
+        >>> [round(slow / plain, 2) for slow, plain in
+        ...  list(zip(by_parts.wavelengths(), Geometric(56).wavelengths()))[:10:2]]
+        [1.0, 1.04, 1.17, 1.36, 4.0]
     """
-    if not isinstance(of, Geometric):
-        raise TypeError(
-            f"{type(owner).__name__} rescales by width and base; it takes Geometric(dim, base), "
-            f"and was given {of!r}."
+
+    of: Geometric
+    factor: Number
+    trained_length: int
+    beta: Turns = (1.25, 0.75)
+    gamma: Turns = (16, 2)
+
+    def __post_init__(self):
+        check_falling(self.of)
+        NTK(self.of, self.factor)  # checks both
+        check_whole(trained_length=self.trained_length)
+        for name in ("beta", "gamma"):
+            fast, slow = getattr(self, name)
+            check_positive_number(**{f"{name}[0]": fast, f"{name}[1]": slow})
+            if slow >= fast:
+                raise ValueError(f"{name} is {(fast, slow)}; the second must be the smaller.")
+        with localcontext(PRECISION):
+            self._settle(attention_factor=float(Decimal("0.1") * exact(self.factor).ln() + 1))
+
+    def radians(self) -> tuple[Decimal, ...]:
+        plain, ntk = self.of.radians(), NTK(self.of, self.factor).radians()
+        linear = tuple(w / exact(self.factor) for w in plain)
+        return self._mixed(plain, self._mixed(ntk, linear, self.beta), self.gamma)
+
+    def _mixed(
+        self, fast: tuple[Decimal, ...], slow: tuple[Decimal, ...], turns: Turns
+    ) -> tuple[Decimal, ...]:
+        low, high = self._border(turns[0], floor), self._border(turns[1], ceil)
+        return tuple(
+            f + (s - f) * _ramp(i, low, high, len(fast))
+            for i, (f, s) in enumerate(zip(fast, slow, strict=True))
         )
+
+    def _border(self, turns: Number, outwards: Callable[[Decimal], int]) -> int:
+        return outwards(pair_of(turns, self.of, self.trained_length))
+
+
+def pair_of(turns: Number, of: Geometric, trained_length: int) -> Decimal:
+    """The pair, as a real number, that turns so many times in the trained length."""
+    ratio = exact(trained_length) / (exact(turns) * TWO_PI)
+    return of.dim * ratio.ln() / (2 * exact(of.base).ln())
+
+
+def _ramp(pair: int, low: int, high: int, pairs: int) -> Decimal:
+    """From 0 at ``low`` to 1 at ``high``, both brought within the pairs."""
+    if low > pairs or high < 0:
+        return Decimal(high < 0)
+    low, high = max(low, 0), min(high, pairs)
+    if low == high:
+        return Decimal(pair > low)
+    return min(max(Decimal(pair - low) / (high - low), Decimal(0)), Decimal(1))
+
+
+def check_geometric(of: Geometric) -> None:
+    """Refuse a schedule that has no width and base to compute with."""
+    if not isinstance(of, Geometric):
+        raise TypeError(f"of is {of!r}; its width and base change, so it must be Geometric.")
+
+
+def check_falling(of: Geometric) -> None:
+    """Refuse one whose frequencies do not fall, over which there is no ramp."""
+    check_geometric(of)
+    if of.base <= 1:
+        raise ValueError(f"base is {of.base}; frequencies must fall, so it must be above 1.")
 
 
 def _read_dynamic(rope: Rope, length: int | None) -> Schedule:

@@ -1,13 +1,15 @@
-"""Powers of a base with rational exponents: the frequencies of every classic method."""
+"""Powers of a base: the frequencies of every classic method."""
 
 from dataclasses import dataclass
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from math import inf, log
-from typing import TYPE_CHECKING
+from math import log
+from typing import TYPE_CHECKING, Any
 
-from posenc.frequencies.schedule import Schedule, exact, is_no_number, listed
+from posenc.arguments import check_number, check_numbers, check_positive_number, check_whole
+from posenc.frequencies.huggingface import Rope, RopeType
+from posenc.frequencies.schedule import PRECISION, Number, Schedule, as_float32, exact, rational
 
 if TYPE_CHECKING:
     from jaxtyping import Float32
@@ -21,64 +23,109 @@ class Powers(Schedule):
     The exponent is kept as a fraction, since the paper's 2i/d, fairseq's i/(d/2 − 1) and their
     kin differ in nothing else.
 
-    Raises:
-        ValueError: The base is not positive and finite, or the denominator is 0.
-
     Example:
         >>> Powers(base=100.0, numerators=(0, 2), denominator=4).float32("float32")
         tensor([1.0000, 0.1000])
     """
 
-    base: int | float | Fraction
-    numerators: tuple[int, ...]
-    denominator: int | float
+    base: Number
+    numerators: tuple[Number, ...]
+    denominator: Number
 
     def __post_init__(self):
-        if is_no_number(self.base) or not 0 < self.base < float("inf"):
-            raise ValueError(
-                f"base is {self.base!r}; it must be a positive and finite number, as 10000."
-            )
-        if is_no_number(self.denominator) or not -inf < self.denominator < inf:
-            raise ValueError(f"denominator is {self.denominator!r}; it must be a finite number.")
-        object.__setattr__(self, "numerators", listed(self, "numerators", self.numerators))
-        if self.denominator == 0:
+        check_positive_number(base=self.base)
+        object.__setattr__(self, "numerators", tuple(self.numerators))
+        check_numbers(numerators=self.numerators)
+        check_number(denominator=self.denominator)
+        if not self.denominator:
             raise ValueError("The exponents divide by 0: the width is too small for this schedule.")
 
     @property
     def exponents(self) -> tuple[Fraction, ...]:
         """The e_i of ω_i = base^(−e_i)."""
-        return tuple(Fraction(n) / Fraction(self.denominator) for n in self.numerators)
+        return tuple(rational(n) / rational(self.denominator) for n in self.numerators)
 
     def radians(self) -> tuple[Decimal, ...]:
-        base = self.base
-        return _powers(
-            Decimal(base) if isinstance(base, int | float) else exact(base),
-            tuple((int(e.numerator), int(e.denominator)) for e in self.exponents),
-            getcontext().prec,
-        )
+        return _powers(rational(self.base), self.exponents)
 
     def float32(self, form: str) -> "Float32[Tensor, 'frequencies']":
         """The two roundings in public use: the power, or the exponential of a logarithm."""
-        import torch  # exact frequencies need none
-
-        numerators = torch.tensor(self.numerators, dtype=torch.float32)
-        denominator = float(self.denominator)
+        numerators, denominator = as_float32(self.numerators), float(self.denominator)
         if form == "float32-log":
-            return torch.exp(numerators * (-log(self.base) / denominator))
-        base = self.base if isinstance(self.base, int | float) else float(self.base)
-        return 1.0 / (base ** (numerators / denominator))
+            return (numerators * (-log(self.base) / denominator)).exp()
+        return 1.0 / (float(self.base) ** (numerators / denominator))
 
 
 @lru_cache(maxsize=64)
-def _powers(
-    base: Decimal, exponents: tuple[tuple[int, int], ...], digits: int
-) -> tuple[Decimal, ...]:
-    """base^(−numerator / denominator) to the digits of the context.
+def _powers(base: Fraction, exponents: tuple[Fraction, ...]) -> tuple[Decimal, ...]:
+    """base^(−e) for each exponent; the layers of a model ask for the same ones."""
+    with localcontext(PRECISION):
+        log_base = exact(base).ln()
+        return tuple(
+            (-log_base * e.numerator / e.denominator).exp() if e else Decimal(1) for e in exponents
+        )
 
-    Kept for the layers of a model, which ask for the same ones.
+
+@dataclass(frozen=True)
+class Geometric(Schedule):
+    """ω_i = base^(−2i/dim) for i = 0 … dim/2 − 1: wavelengths from 2π toward 2π·base.
+
+    An odd ``dim`` has (dim + 1)/2 frequencies, the last of them for an unpaired channel.
+
+    Args:
+        dim: Width that is encoded, d in the paper.
+        base: n = 10000 in the paper.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.5 (arXiv:1706.03762);
+        Su et al. 2021, "RoFormer", equation 15 (arXiv:2104.09864).
+
+    Example:
+        >>> Geometric(4, base=100.0).wavelengths()
+        (6.283185307179586, 62.83185307179586)
     """
-    log_base = base.ln()
-    return tuple(
-        (-log_base * numerator / denominator).exp() if numerator else Decimal(1)
-        for numerator, denominator in exponents
-    )
+
+    dim: int
+    base: Number = 10_000.0
+
+    def __post_init__(self):
+        check_whole(dim=self.dim)
+        check_positive_number(base=self.base)
+
+    @property
+    def powers(self) -> Powers:
+        """The same frequencies with their exponents 2i/dim spelled out."""
+        return Powers(self.base, tuple(range(0, self.dim, 2)), self.dim)
+
+    def radians(self) -> tuple[Decimal, ...]:
+        return self.powers.radians()
+
+    def float32(self, form: str) -> "Float32[Tensor, 'frequencies']":
+        return self.powers.float32(form)
+
+
+def geometric_of(rope: Rope) -> Geometric:
+    """The frequencies of a rope dictionary before any rescaling."""
+    return Geometric(rope.width, rope.base)
+
+
+def common_keys(schedule: Geometric, head_dim: int) -> dict[str, Any]:
+    """What a rope dictionary says of these frequencies in a head of some width.
+
+    Example:
+        >>> common_keys(Geometric(16), head_dim=64)
+        {'rope_theta': 10000.0, 'partial_rotary_factor': 0.25}
+    """
+    found: dict[str, Any] = {"rope_theta": float(schedule.base)}
+    if schedule.dim != head_dim:
+        found["partial_rotary_factor"] = schedule.dim / head_dim
+    return found
+
+
+def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
+    return common_keys(schedule, head_dim) if isinstance(schedule, Geometric) else None
+
+
+ROPE_TYPE = RopeType(
+    "default", lambda rope, _length: geometric_of(rope), _write, aliases=("mrope",)
+)

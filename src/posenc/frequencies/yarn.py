@@ -5,27 +5,26 @@ from decimal import Decimal, localcontext
 from math import ceil, floor, log, pi
 from typing import Any
 
-import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from posenc.frequencies.geometric import Geometric, common_keys, geometric_of
+from posenc.arguments import check_flag, check_number, check_positive_number, check_whole
 from posenc.frequencies.huggingface import Rope, RopeType
-from posenc.frequencies.ntk import check_geometric
+from posenc.frequencies.ntk import check_falling, pair_of
+from posenc.frequencies.powers import Geometric, common_keys, geometric_of
 from posenc.frequencies.schedule import (
     PRECISION,
-    TWO_PI,
     Number,
+    Rescaled,
     Schedule,
+    as_float32,
     check_extension,
-    check_length,
-    check_positive,
     exact,
 )
 
 
 @dataclass(frozen=True)
-class YaRN(Schedule):
+class YaRN(Rescaled):
     """ω_i · (1 − r_i · (1 − 1/s)) with a ramp r_i from 0 at fast to 1 at slow frequencies.
 
     r_i = clamp((i − low) / (high − low), 0, 1),   i(n) = d · ln(L0 / 2πn) / (2 ln b)
@@ -49,14 +48,9 @@ class YaRN(Schedule):
         beta_slow: Turns up to which a pair is interpolated in full. Kimi K2 gives 1 for both, and
             its ramp is a step from one pair to the next.
         truncate: Whether low and high are rounded outwards to whole pairs; gpt-oss does not.
-        mscale: c of the numerator, as DeepSeek gives it.
-        mscale_all_dim: c of the denominator and of the softmax scale.
+        mscale: c of the numerator, as DeepSeek gives it; 0 counts as absent, as in transformers.
+        mscale_all_dim: c of the denominator and of the softmax scale, likewise.
         attention: The attention factor, in place of the one that follows from s.
-
-    Raises:
-        TypeError: ``of`` has no base.
-        ValueError: A number is not positive and finite, ``factor`` is below 1, ``beta_slow`` is
-            above ``beta_fast``, or all pairs are faster, or all slower, than the ramp.
 
     Reference:
         bloc97 & others 2023, github.com/jquesnelle/yarn; Peng et al. 2023, "YaRN", sections 3.2
@@ -82,45 +76,29 @@ class YaRN(Schedule):
     attention: float | None = None
 
     def __post_init__(self):
-        check_geometric(self, self.of)
-        check_extension(self, self.factor)
-        check_length(self, self.trained_length)
-        check_positive(self, beta_fast=self.beta_fast, beta_slow=self.beta_slow)
-        for name in ("mscale", "mscale_all_dim"):
-            if getattr(self, name):  # as transformers reads them, 0 counts as absent
-                check_positive(self, **{name: getattr(self, name)})
-        if self.attention is not None:
-            check_positive(self, attention=self.attention)
-        if self.beta_slow > self.beta_fast:
-            raise ValueError(
-                f"YaRN: beta_slow is {self.beta_slow} and beta_fast {self.beta_fast} turns; the "
-                f"slow one must not be the larger; the paper has 1 and 32."
-            )
-        if self.of.base <= 1:
-            raise ValueError(
-                f"YaRN: the base is {self.of.base}; frequencies do not fall, so there is no ramp. "
-                f"Give a base above 1, as 10000."
-            )
+        check_falling(self.of)
+        check_extension(self.factor)
+        check_whole(trained_length=self.trained_length)
+        check_positive_number(beta_fast=self.beta_fast, beta_slow=self.beta_slow)
+        check_flag(truncate=self.truncate)
+        scales = {"mscale": self.mscale, "mscale_all_dim": self.mscale_all_dim}
+        given = scales | {"attention": self.attention}
+        check_number(0.0, **{name: each for name, each in given.items() if each is not None})
         with localcontext(PRECISION):
-            self._check_ramp()
+            low, high = self._ramp()
+            if self.beta_slow > self.beta_fast or low > high:
+                raise ValueError(
+                    f"beta_fast is {self.beta_fast} and beta_slow {self.beta_slow}: there is no "
+                    f"ramp between them over {self.of!r} in {self.trained_length} tokens."
+                )
             self._settle(
                 attention_factor=self._attention_factor(),
                 softmax_factor=float(self._sharpness(self.mscale_all_dim or 0.0) ** 2),
             )
 
-    def _check_ramp(self) -> None:
-        low, high = self._ramp()
-        if low > high:
-            kind = "more than beta_fast" if high > 0 else "less than beta_slow"
-            raise ValueError(
-                f"YaRN: every pair of {self.of!r} turns {kind} times in {self.trained_length} "
-                f"tokens, where the formula has no ramp. Check base and trained_length."
-            )
-
     def _attention_factor(self) -> float:
         if self.attention is not None:
-            return self.attention
-        # As transformers reads configurations: a ratio needs both, and 0 counts as absent.
+            return float(self.attention)
         if self.mscale and self.mscale_all_dim:
             return float(self._sharpness(self.mscale) / self._sharpness(self.mscale_all_dim))
         return float(self._sharpness(1.0))
@@ -139,25 +117,20 @@ class YaRN(Schedule):
         )
         return tuple(w * (1 - r * slowing) for w, r in zip(self.of.radians(), ramp, strict=True))
 
-    def __len__(self) -> int:
-        return len(self.of)
-
     def _ramp(self) -> tuple[Decimal, Decimal]:
         """low and high, within the pairs."""
-        low, high = self._border(self.beta_fast), self._border(self.beta_slow)
+        low, high = (
+            pair_of(turns, self.of, self.trained_length)
+            for turns in (self.beta_fast, self.beta_slow)
+        )
         if self.truncate:
             low, high = Decimal(floor(low)), Decimal(ceil(high))
         return max(low, Decimal(0)), min(high, Decimal(self.of.dim - 1))
 
-    def _border(self, turns: float) -> Decimal:
-        """The pair, as a real number, that turns so many times in the trained length."""
-        ratio = exact(self.trained_length) / (exact(turns) * TWO_PI)
-        return self.of.dim * ratio.ln() / (2 * exact(self.of.base).ln())
-
     def float32(self, form: str) -> Float32[Tensor, "frequencies"]:
         """The frequencies as transformers' float32 code has them."""
-        base, dim = self.of.base, self.of.dim
-        periods = base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
+        base, dim = float(self.of.base), self.of.dim
+        periods = base ** (as_float32(range(0, dim, 2)) / dim)
         kept = 1 - self.float32_ramp()
         return 1.0 / (float(self.factor) * periods) * (1 - kept) + 1.0 / periods * kept
 
@@ -173,7 +146,7 @@ class YaRN(Schedule):
         low, high = max(low, 0), min(high, dim - 1)
         if low == high:
             high += 0.001
-        return ((torch.arange(len(self), dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
+        return ((as_float32(range(len(self))) - low) / (high - low)).clamp(0, 1)
 
 
 def _read(rope: Rope, _length: int | None) -> Schedule:
@@ -200,14 +173,12 @@ def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
         "beta_fast": float(schedule.beta_fast),
         "beta_slow": float(schedule.beta_slow),
         "truncate": schedule.truncate,
-    }
-    optional = {
         "mscale": schedule.mscale,
         "mscale_all_dim": schedule.mscale_all_dim,
         "attention_factor": schedule.attention,
     }
-    said |= {name: value for name, value in optional.items() if value is not None}
-    return common_keys(schedule.of, head_dim) | said
+    given = {name: value for name, value in said.items() if value is not None}
+    return common_keys(schedule.of, head_dim) | given
 
 
 ROPE_TYPE = RopeType(

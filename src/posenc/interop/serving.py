@@ -14,7 +14,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.by_length import extended
 from posenc.frequencies.longrope import extension
-from posenc.frequencies.schedule import Number, Schedule, listed
+from posenc.frequencies.schedule import Number, Schedule
 from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
@@ -246,7 +246,6 @@ def requests_from_config(
 
 
 def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> ByLength:
-    given = listed("requests_from_config", "factors", factors)
     if isinstance(schedule, Geometric):
         schedule = YaRN(schedule, 1, trained)
     if not isinstance(schedule, YaRN) or schedule.attention is not None:
@@ -255,5 +254,5 @@ def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> By
             f"what {schedule!r} is at other factors does not follow from it",
             "Build ByLength yourself.",
         )
-    schedules = [replace(schedule, factor=factor) for factor in given]
-    return ByLength(extended("requests_from_config", schedule.of, trained, schedules))
+    schedules = [replace(schedule, factor=factor) for factor in factors]
+    return ByLength(extended(schedule.of, trained, schedules))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from posenc import Rotary, rerotate
 from posenc.frequencies import NTK, DynamicNTK, Geometric, Linear, Llama3, YaRN
-from posenc.frequencies.difference import Difference
+from posenc.frequencies.given import Difference
 from posenc.numerics.phases import phases, turn_limbs
 from posenc.positions import consecutive
 

@@ -244,7 +244,7 @@ def test_its_print_shows_what_is_not_default():
         ),
         (
             lambda: Sinusoidal(4, base=0.0),
-            "base is 0.0; it must be a positive and finite number, as",
+            "base is 0.0; it must be a finite number above 0",
         ),
         (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
         (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a finite"),

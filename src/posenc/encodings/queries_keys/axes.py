@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies import Schedule
-from posenc.frequencies.selected import Selected
+from posenc.frequencies.given import Selected
 from posenc.numerics.joined import joined
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions

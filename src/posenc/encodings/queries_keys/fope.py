@@ -12,7 +12,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
 from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
-from posenc.frequencies.selected import Selected
+from posenc.frequencies.given import Selected
 from posenc.guards import floating
 from posenc.kernels.rotary.front import rotate
 from posenc.kernels.sincos.front import cos_sin

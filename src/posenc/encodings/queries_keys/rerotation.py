@@ -5,7 +5,7 @@ from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
-from posenc.frequencies.difference import Difference
+from posenc.frequencies.given import Difference
 from posenc.guards import working_dtype
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions

@@ -9,7 +9,7 @@ from torch import Tensor
 from posenc.arguments import check_flag, check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
-from posenc.frequencies.turns_per_unit import TurnsPerUnit
+from posenc.frequencies.given import TurnsPerUnit
 from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined

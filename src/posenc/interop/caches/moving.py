@@ -11,7 +11,7 @@ from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule, schedule_key
-from posenc.frequencies.difference import Difference
+from posenc.frequencies.given import Difference
 from posenc.interop.caches.storage import (
     Encoding,
     KeyStorage,
