@@ -75,15 +75,6 @@ def test_copies_are_averaged_as_those_of_one_process(ranks, scores):
         assert max(errors) < 1e-12
 
 
-def test_states_of_own_heads_say_by_which_arguments_they_are_read(ranks):
-    """Their parameters are those of the whole bias, under its names."""
-    for told in ranks.run(2, f"{CASES}:states"):
-        assert told["same"] == "loaded"
-        for name in ("other", "other grid", "other encoder"):
-            assert "the same numbers would mean something else" in told[name]
-        assert "saved with max_distance=128, and this one has max_distance=64" in told["other"]
-
-
 def test_refusals_say_what_to_do(ranks):
     for told in ranks.run(2, f"{CASES}:refusals"):
         for name in ("cope", "shaw", "score"):
